@@ -46,7 +46,7 @@ static int read_realm(struct conf_reader *reader, const struct conf_node *node, 
 }
 
 /* What cannot be read now may be there later, and is the worker's to read: it is only said. */
-static void look_at_file(struct conf_reader *reader, const struct conf_node *node, struct str path)
+static void check_password_file(struct conf_reader *reader, const struct conf_node *node, struct str path)
 {
     struct str text = arena_copy(reader->arena, path);
     char user[64], scheme[16];
@@ -74,7 +74,7 @@ static int check_auth_basic(void *conf, struct conf_reader *reader, const struct
         return -EINVAL;
     }
     if (file)
-        look_at_file(reader, file, own->file);
+        check_password_file(reader, file, own->file);
     if (realm && own->realm && str_empty(own->file) && reader->scope == SCOPE_LOCATION) {
         conf_error(reader->errors, realm->mark, STR("write beside it: auth_basic_user_file: users.htpasswd"),
                    "auth_basic needs auth_basic_user_file");

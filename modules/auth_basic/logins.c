@@ -113,7 +113,7 @@ static struct known *find_known(struct logins *logins, const struct login *login
     return NULL;
 }
 
-static void note_known(struct logins *logins, const struct login *login)
+static void remember_login(struct logins *logins, const struct login *login)
 {
     struct known *known = find_known(logins, login);
     struct known *set = set_of(logins, login);
@@ -195,7 +195,7 @@ static void login_check_done(struct op *op, int result)
 
     logins->active--;
     if (result == 0 && login->question.verdict == PASSWORD_GOOD)
-        note_known(logins, login);
+        remember_login(logins, login);
     else
         forget_known(logins, login);
     login->done(login, login->cancelled ? -ECANCELED : result);

@@ -46,7 +46,7 @@ static bool same_state(const struct password_file_state *a, const struct passwor
  * The file, whole, in memory of its own; it may have grown since it was looked at, and is read as far as it went
  * then.
  */
-static int read_whole(int fd, size_t size, char **out_text, size_t *out_length)
+static int read_password_file(int fd, size_t size, char **out_text, size_t *out_length)
 {
     char *text = malloc(size + 1);
     size_t length = 0;
@@ -240,7 +240,7 @@ int password_verify(struct password_check *question)
         return 0;
     }
     question->state = now;
-    error = read_whole(fd, (size_t)status.st_size, &text, &length);
+    error = read_password_file(fd, (size_t)status.st_size, &text, &length);
     close(fd);
     if (error < 0)
         return error;
@@ -262,7 +262,7 @@ int password_file_check(const char *path, unsigned *out_line, char *user, size_t
 
     if (fd < 0)
         return fd;
-    error = read_whole(fd, (size_t)status.st_size, &text, &length);
+    error = read_password_file(fd, (size_t)status.st_size, &text, &length);
     close(fd);
     if (error < 0)
         return error;

@@ -67,7 +67,7 @@ static struct str query_parameter(struct str query, struct str name)
 }
 
 /* Whether Accept names JSON, and no page. */
-static bool wants_json(const struct exchange *x)
+static bool is_json_requested(const struct exchange *x)
 {
     const struct headers *headers = &x->request.headers;
 
@@ -183,7 +183,7 @@ static enum outcome start_listing(struct exchange *x, const struct autoindex_con
                 : str_equal(sort, STR("date")) ? SORT_DATE
                                                : SORT_NAME,
         .descending = str_equal(query_parameter(x->request.query, STR("order")), STR("desc")),
-        .json = conf->format == FORMAT_JSON || (conf->format == FORMAT_AUTO && wants_json(x)),
+        .json = conf->format == FORMAT_JSON || (conf->format == FORMAT_AUTO && is_json_requested(x)),
     };
     error = locate_folder(listing);
     if (error < 0)

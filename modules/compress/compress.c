@@ -48,7 +48,7 @@ static unsigned offered_codings(const struct exchange *x, const struct compress_
 }
 
 /* What says something of the very bytes, or that they are to stay as they are. */
-static bool is_settled(const struct response *response)
+static bool is_encoding_fixed(const struct response *response)
 {
     static const char *const names[] = {"Content-Encoding", "Content-Range", "Content-Digest",
                                         "Repr-Digest",      "Digest",        "Content-MD5"};
@@ -103,7 +103,7 @@ static bool serves_proxy(struct exchange *x, unsigned proxied)
            ((proxied & PROXIED_AUTH) && headers_find(&x->request.headers, STR("Authorization")));
 }
 
-static bool may_ask(struct exchange *x, const struct compress_conf *conf)
+static bool may_negotiate(struct exchange *x, const struct compress_conf *conf)
 {
     struct cache_control control;
 
@@ -169,13 +169,13 @@ static int compress_filter(struct exchange *x, const void *own)
     if (!compress_is_whole(x))
         return 0;
     count = offered_codings(x, conf, offered);
-    if (count == 0 || is_settled(&x->response))
+    if (count == 0 || is_encoding_fixed(&x->response))
         return 0;
     error = compress_add_vary(x);
     if (error < 0)
         return error;
     count = coding_choose(&x->request.headers, offered, count, chosen);
-    return count > 0 && may_ask(x, conf) ? wrap_in_coder(x, conf, chosen[0]) : 0;
+    return count > 0 && may_negotiate(x, conf) ? wrap_in_coder(x, conf, chosen[0]) : 0;
 }
 
 static bool compress_idle(const void *conf)

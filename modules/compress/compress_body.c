@@ -66,7 +66,7 @@ static void request_turn(struct compress_worker *shared)
 }
 
 /* As many as there is a whole piece for; those behind them keep their places. */
-static void turn_came(struct op *op, int result)
+static void turn_started(struct op *op, int result)
 {
     struct compress_worker *shared = container_of(op, struct compress_worker, turn);
 
@@ -250,7 +250,7 @@ int compress_worker_start(struct worker *worker, void **out_state)
         return -ENOMEM;
     shared->worker = worker;
     shared->clock = worker_clock(worker);
-    shared->turn.done = turn_came;
+    shared->turn.done = turn_started;
     list_init(&shared->waiting);
     *out_state = shared;
     return 0;

@@ -138,7 +138,7 @@ static bool may_send_origin(const struct gateway_request *p, const struct header
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
 }
 
-static int note_more(struct arena *arena, struct pair *pair, struct str text)
+static int grow_pairs(struct arena *arena, struct pair *pair, struct str text)
 {
     struct value *value = arena_alloc(arena, sizeof(*value));
 
@@ -181,7 +181,7 @@ static int join_values(struct arena *arena, struct pairs *pairs)
 }
 
 /* What fastcgi_param names (the first `own` pairs) is not the client's to say. */
-static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own, const struct header *field)
+static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own, const struct header *field)
 {
     struct str name = field_name(&p->x->arena, field->name);
     struct pair *pair = name.data ? find_pair(pairs, name) : NULL;
@@ -201,7 +201,7 @@ static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own
         return 0;
     }
     if (pair)
-        return note_more(&p->x->arena, pair, field->value);
+        return grow_pairs(&p->x->arena, pair, field->value);
     /* HTTP_HOST is what the server was found by (RFC 9112 3.2.2). */
     value = str_equal(name, STR("HTTP_HOST")) ? gateway_request_host(p->x) : field->value;
     pair = add_pair(pairs, name);
@@ -232,7 +232,7 @@ static int set_fields(struct gateway_request *p, struct pairs *pairs)
         return -ENOMEM;
     own = pairs->count;
     for (unsigned i = 0; i < headers->count; i++) {
-        if (tell_field(p, pairs, own, &headers->items[i]) < 0)
+        if (set_field(p, pairs, own, &headers->items[i]) < 0)
             return -ENOMEM;
     }
     return join_values(&p->x->arena, pairs);

@@ -177,7 +177,7 @@ static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in,
 
 /* Records. */
 
-static enum h1_reply_step read_said(struct fastcgi_reply *reply, struct str *in, struct str part)
+static enum h1_reply_step read_stderr(struct fastcgi_reply *reply, struct str *in, struct str part)
 {
     size_t room = size_sub_sat(LIMIT_FASTCGI_SAID, reply->said.length);
 
@@ -207,7 +207,7 @@ static enum h1_reply_step read_content(struct fastcgi_reply *reply, struct str *
     struct str part = str_slice(*in, 0, reply->content);
 
     if (reply->kind == FASTCGI_STDERR)
-        return read_said(reply, in, part);
+        return read_stderr(reply, in, part);
     if (reply->kind == FASTCGI_END)
         return read_end(reply, in, part);
     return reply->headed ? read_body(reply, in, part, out_part) : read_head(reply, in, part);

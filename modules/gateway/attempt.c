@@ -40,7 +40,7 @@ static bool has_tries_left(const struct gateway_request *p)
 static int connect_next(struct gateway_request *p);
 
 /* Asks again, and gives up where that is not to be. */
-static void ask_again(struct gateway_request *p)
+static void retry_request(struct gateway_request *p)
 {
     int status = connect_next(p);
 
@@ -60,7 +60,7 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
 
     gateway_discard(p);
     if (another)
-        ask_again(p);
+        retry_request(p);
     else
         gateway_fail(p, status);
 }
@@ -79,7 +79,7 @@ static void retry_fresh(struct gateway_request *p)
     p->choice.tries = 0;
     p->fresh = true;
     p->tries--;
-    ask_again(p);
+    retry_request(p);
 }
 
 void gateway_connection_failed(struct gateway_request *p, int error)
@@ -187,7 +187,7 @@ void gateway_opened(void *user)
     start_request(p);
 }
 
-static struct gateway_attempt *note_attempt(struct gateway_request *p, struct str server)
+static struct gateway_attempt *add_attempt(struct gateway_request *p, struct str server)
 {
     struct gateway_attempt *attempt = arena_zalloc(&p->x->arena, 1, sizeof(*attempt));
     struct gateway_attempt **last = &p->attempts;
@@ -211,7 +211,7 @@ static int connect_to_peer(struct gateway_request *p)
     p->stage = GATEWAY_CONNECTING;
     p->asked = p->blocked = p->heard = false;
     p->tries++;
-    if (!note_attempt(p, str_from(p->peer->name)))
+    if (!add_attempt(p, str_from(p->peer->name)))
         return 500;
     error = upstream_connect(p->peer, &p->tls, p->events, p, p->conf->connect_timeout_ms, p->fresh,
                              &p->connection);
@@ -238,7 +238,7 @@ static void name_resolved(struct upstream_waiter *waiter)
 {
     struct gateway_request *p = container_of(waiter, struct gateway_request, waiter);
 
-    ask_again(p);
+    retry_request(p);
 }
 
 static int nobody_left(struct gateway_request *p, int error)
@@ -250,7 +250,7 @@ static int nobody_left(struct gateway_request *p, int error)
         return 0;
     }
     if (p->tries == 0 && error != -ENOENT) {
-        if (!note_attempt(p, p->target.authority)) /* $upstream_addr then names the group */
+        if (!add_attempt(p, p->target.authority)) /* $upstream_addr then names the group */
             return 500;
         p->attempt->whole_us = 0;
     }

@@ -19,7 +19,7 @@ static void wake_body(struct buffered_body *kept)
     kept->body.wake(kept->body.owner);
 }
 
-static void spool_moved(void *owner)
+static void spool_progressed(void *owner)
 {
     struct buffered_body *kept = owner;
     void (*done)(void *owner, int error) = kept->done;
@@ -70,7 +70,7 @@ static int read_client_body(struct buffered_body *kept)
     return result;
 }
 
-static int kept_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+static int buffered_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct buffered_body *kept = container_of(body, struct buffered_body, body);
     int result = spool_next(kept->spool, accept, room, out);
@@ -82,14 +82,14 @@ static int kept_next(struct body *body, unsigned accept, size_t room, struct chu
 }
 
 /* It is of the exchange, and ends with that. */
-static void kept_close(struct body *body)
+static void buffered_close(struct body *body)
 {
 }
 
-static const struct body_ops kept_ops = {.next = kept_next, .close = kept_close};
-static const struct spool_events events = {.moved = spool_moved, .failed = spooling_failed};
+static const struct body_ops kept_ops = {.next = buffered_next, .close = buffered_close};
+static const struct spool_events events = {.moved = spool_progressed, .failed = spooling_failed};
 
-static void take_place(struct buffered_body *kept, struct exchange *x, struct body *source)
+static void replace_request_body(struct buffered_body *kept, struct exchange *x, struct body *source)
 {
     kept->x = x;
     kept->source = source;
@@ -111,7 +111,7 @@ int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str
     if (!out->spool)
         return -ENOMEM;
     out->folder = folder;
-    take_place(out, x, x->request.body);
+    replace_request_body(out, x, x->request.body);
     out->source->wake = source_woken;
     out->source->owner = out;
     result = read_client_body(out);
@@ -133,7 +133,7 @@ int buffered_body_give(const struct buffered_body *kept, struct buffered_body *o
 
     if (error < 0)
         return error;
-    take_place(out, to, body_empty());
+    replace_request_body(out, to, body_empty());
     out->whole = true;
     out->body.length = to->request.content_length = spool_length(out->spool);
     return 0;

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 /* What a client needs to go on after an error stays beside the page: all fields of these names. 0 or -ENOMEM. */
-static int keep_advice(struct exchange *x, int status, const struct headers *said)
+static int keep_retry_after(struct exchange *x, int status, const struct headers *said)
 {
     static const struct {
         struct str name;
@@ -36,7 +36,7 @@ bool gateway_intercept(struct gateway_request *p, int status, const struct heade
     if (!p->conf->intercept_errors || status < 300 || !exchange_has_error_page(x, status))
         return false;
     (void)exchange_error_response(x, status);
-    if (keep_advice(x, status, said) < 0)
+    if (keep_retry_after(x, status, said) < 0)
         (void)exchange_error_response(x, 500);
     return true;
 }

@@ -80,7 +80,7 @@ static unsigned reason_of(int status)
 }
 
 /* A server that says it cannot, where another may be able to. The last one's word is passed on. */
-static bool asks_another(struct gateway_request *p)
+static bool retries_elsewhere(struct gateway_request *p)
 {
     unsigned reason = reason_of(p->reply.status);
 
@@ -93,7 +93,7 @@ static bool asks_another(struct gateway_request *p)
 }
 
 /* What may be quiet for long: another protocol, or events as they happen. */
-static int note_stream(struct gateway_request *p)
+static int detect_event_stream(struct gateway_request *p)
 {
     struct headers *fields = &p->x->response.headers;
     struct str type = headers_value(fields, STR("Content-Type"));
@@ -140,14 +140,14 @@ static bool without_body(struct gateway_request *p)
     return true;
 }
 
-static bool head_came(struct gateway_request *p)
+static bool head_received(struct gateway_request *p)
 {
     struct response *response = &p->x->response;
     int kept;
 
     p->attempt->status = p->reply.status;
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
-    if (asks_another(p))
+    if (retries_elsewhere(p))
         return false;
     upstream_peer_succeeded(p->peer);
     upstream_peer_count_time(p->peer, p->attempt->header_us, UINT64_MAX);
@@ -169,7 +169,7 @@ static bool head_came(struct gateway_request *p)
     if (kept > 0 || (p->cached && p->cached->background))
         return without_body(p);
     response->headers.count = 0;
-    if (gateway_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || note_stream(p) < 0 ||
+    if (gateway_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || detect_event_stream(p) < 0 ||
         gateway_accel_charset(p, &p->reply.headers, &response->headers) < 0 ||
         gateway_rewrite_head(p) < 0 ||
         set_sticky_cookie(p) < 0)
@@ -201,7 +201,7 @@ static bool update_goes_on(struct gateway_request *p)
     return false;
 }
 
-static bool part_came(struct gateway_request *p, struct str part)
+static bool part_received(struct gateway_request *p, struct str part)
 {
     if (p->cached)
         p->cache->fill->put(p, part);
@@ -229,9 +229,9 @@ static bool read_response_step(struct gateway_request *p, struct str *in, struct
     case REPLY_INTERIM:
         return forward_interim(p);
     case REPLY_HEAD:
-        return head_came(p);
+        return head_received(p);
     case REPLY_PART:
-        return part_came(p, part);
+        return part_received(p, part);
     case REPLY_WHOLE:
         gateway_response_end(p, in->length + rest.length > 0);
         break;

@@ -29,7 +29,7 @@ static void clip_chunk(struct chunk *chunk, uint64_t most)
 }
 
 /* Reads what follows the range, then gives the last byte of the range, however the rest has ended. */
-static int give_last(struct ranged *ranged, size_t room, struct chunk *out)
+static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *out)
 {
     int result;
 
@@ -65,7 +65,7 @@ static int ranged_next(struct body *body, unsigned accept, size_t room, struct c
     if (ranged->reads_all)
         accept = CHUNK_BYTES;
     if (ranged->has_last)
-        return give_last(ranged, room, out);
+        return produce_last_part(ranged, room, out);
     while (result == 1) {
         result = ranged->inner->ops->next(ranged->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
         if (result != 1)
@@ -77,7 +77,7 @@ static int ranged_next(struct body *body, unsigned accept, size_t room, struct c
             continue;
         clip_chunk(out, body->length);
         if (!hold_last(ranged, out))
-            return give_last(ranged, room, out);
+            return produce_last_part(ranged, room, out);
         body->length -= chunk_length(out);
         break;
     }

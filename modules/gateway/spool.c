@@ -96,7 +96,7 @@ static void advance_blocks(struct spool *spool, uint64_t count)
     }
 }
 
-static void give_back_lent(struct spool *spool)
+static void release_lent(struct spool *spool)
 {
     spool->lent = NULL;
     free(spool->held);
@@ -344,7 +344,7 @@ static int next_of_file(struct spool *spool, unsigned accept, size_t room, struc
 }
 
 /* The rest of the block that is read, where it keeps them. */
-static int next_kept(struct spool *spool, size_t room, struct chunk *out)
+static int next_spooled(struct spool *spool, size_t room, struct chunk *out)
 {
     if (!spool->reading) {
         spool->reading = spool->first;
@@ -367,13 +367,13 @@ int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *
 {
     struct block *block;
 
-    give_back_lent(spool);
+    release_lent(spool);
     if (spool->file_at < spool->file.end)
         return next_of_file(spool, accept, room, out);
     if (spool->writing)
         return -EAGAIN;
     if (spool->settings.keeps)
-        return next_kept(spool, room, out);
+        return next_spooled(spool, room, out);
     block = spool->first;
     if (!block)
         return 0;
@@ -409,6 +409,6 @@ void spool_close(struct spool *spool)
     if (!spool)
         return;
     spool->events = NULL;
-    give_back_lent(spool);
+    release_lent(spool);
     spool_free_when_idle(spool);
 }

@@ -32,7 +32,7 @@ static struct tunnel *tunnel_of(struct session *session)
     return container_of(session, struct tunnel, upgraded.session);
 }
 
-static void look_at_clock(struct tunnel *t)
+static void update_timeout(struct tunnel *t)
 {
     uint64_t timeout_ms = t->conf->read_timeout_ms;
 
@@ -68,7 +68,7 @@ static void receive_from_server(struct tunnel *t)
 {
     if (t->connection && size_sub_sat(t->input.capacity, t->input.length) >= LIMIT_LENT_BYTES)
         wire_receive(&t->connection->wire);
-    look_at_clock(t);
+    update_timeout(t);
 }
 
 static void connection_lost(struct tunnel *t, const char *what, int error)
@@ -107,7 +107,7 @@ static void server_has_room(void *user)
 
     t->blocked = false;
     upgraded_wake(&t->upgraded);
-    look_at_clock(t);
+    update_timeout(t);
 }
 
 static void server_failed(void *user, int error)
@@ -144,7 +144,7 @@ static size_t tunnel_consume(struct session *session, struct str bytes)
     t->upgraded.received += taken;
     t->attempt->bytes_sent += taken;
     wire_flush(&t->connection->wire);
-    look_at_clock(t);
+    update_timeout(t);
     return taken;
 }
 
@@ -163,7 +163,7 @@ static int tunnel_produce(struct session *session, unsigned accept, size_t room,
     buffer_finish(&t->input); /* it may be silent for long */
     if (t->connection)
         wire_receive(&t->connection->wire);
-    look_at_clock(t);
+    update_timeout(t);
     if (!t->error && !t->over)
         return -EAGAIN;
     upgraded_end(&t->upgraded, !t->error);
@@ -178,7 +178,7 @@ static enum session_phase tunnel_phase(const struct session *session)
 }
 
 /* The client's end is the end: what it has said still goes to the server. Nobody else ends it. */
-static void take_signal(struct session *session, enum session_signal signal)
+static void tunnel_signal(struct session *session, enum session_signal signal)
 {
     struct tunnel *t = tunnel_of(session);
 
@@ -205,7 +205,7 @@ static const struct protocol protocol_tunnel = {
     .consume = tunnel_consume,
     .produce = tunnel_produce,
     .phase = tunnel_phase,
-    .signal = take_signal,
+    .signal = tunnel_signal,
     .close = close_tunnel,
 };
 

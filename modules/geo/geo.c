@@ -76,19 +76,19 @@ static struct str find_range(const struct geo *geo, const struct cidr *address)
     return geo->fallback;
 }
 
-static void take_bytes(struct cidr *out, sa_family_t family, const void *bytes, size_t length)
+static void parse_bytes(struct cidr *out, sa_family_t family, const void *bytes, size_t length)
 {
     *out = (struct cidr){.family = family};
     memcpy(out->bytes, bytes, length);
 }
 
 /* An IPv4 address within IPv6 counts as what it is. */
-static void take_ipv6(struct cidr *out, struct in6_addr address)
+static void parse_ipv6(struct cidr *out, struct in6_addr address)
 {
     if (IN6_IS_ADDR_V4MAPPED(&address))
-        take_bytes(out, AF_INET, address.s6_addr + 12, 4);
+        parse_bytes(out, AF_INET, address.s6_addr + 12, 4);
     else
-        take_bytes(out, AF_INET6, &address, 16);
+        parse_bytes(out, AF_INET6, &address, 16);
 }
 
 /* False: it is no address. */
@@ -100,7 +100,7 @@ static bool of_text(struct str text, struct cidr *out)
         return false;
     memcpy(&six, out->bytes, sizeof(six));
     if (out->family == AF_INET6)
-        take_ipv6(out, six);
+        parse_ipv6(out, six);
     return true;
 }
 

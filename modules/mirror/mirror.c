@@ -62,7 +62,7 @@ static const struct directive directives[] = {
 };
 
 /* As it was asked, but for the path, and the body where that is not sent along. */
-static int ask_again(struct exchange *x, const struct template *text, bool with_body)
+static int mirror_once_more(struct exchange *x, const struct template *text, bool with_body)
 {
     struct str uri = exchange_eval(x, text);
     struct str query = uri;
@@ -92,7 +92,7 @@ static void start_all(struct exchange *x, const struct mirror_conf *conf, bool w
     const struct mirror_uri *uris = conf->uris.items;
 
     for (size_t i = 0; i < conf->uris.count; i++) {
-        int error = uris[i].text ? ask_again(x, uris[i].text, with_body) : 0;
+        int error = uris[i].text ? mirror_once_more(x, uris[i].text, with_body) : 0;
 
         if (error < 0)
             exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again (%d: %s)", -error, strerror(-error));
@@ -122,7 +122,7 @@ static void body_read(void *owner, int error)
     exchange_resume(x, start_mirrors(x, exchange_conf(x, &module_mirror), error));
 }
 
-static bool asks_anybody(const struct mirror_conf *conf)
+static bool has_mirrors(const struct mirror_conf *conf)
 {
     const struct mirror_uri *uris = conf->uris.items;
     bool asks = false;
@@ -138,7 +138,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
     struct mirroring *mirroring = exchange_state(x, &module_mirror, sizeof(*mirroring));
     int error;
 
-    if (!mirroring || mirroring->done || exchange_is_child(x) || !asks_anybody(own))
+    if (!mirroring || mirroring->done || exchange_is_child(x) || !has_mirrors(own))
         return OUTCOME_PASS;
     mirroring->done = true; /* however often it is internally redirected */
     if (!own->bodies || x->request.content_length == 0) {

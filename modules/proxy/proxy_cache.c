@@ -13,7 +13,7 @@
 
 #define WAITS 3 /* for others who fetch the same: after that it is not worth waiting */
 
-static enum outcome look_up_key(struct cached *cached);
+static enum outcome find_by_key(struct cached *cached);
 
 static uint64_t cached_now_ms(const struct cached *cached)
 {
@@ -133,7 +133,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
 
     if (late)
         cached->stores = false;
-    gateway_resume(cached->p, late ? fetch_from_upstream(cached) : look_up_key(cached));
+    gateway_resume(cached->p, late ? fetch_from_upstream(cached) : find_by_key(cached));
 }
 
 /* Somebody fetches it already. */
@@ -225,7 +225,7 @@ static enum outcome choose_variant(struct cached *cached, struct cache_entry *en
         return exchange_error_response(cached->p->x, 500);
     text = vary_text(cached->names, &cached->p->x->request.headers, arena);
     cached->key = cached_key(cached, text);
-    return cached->key.data ? look_up_key(cached) : exchange_error_response(cached->p->x, 500);
+    return cached->key.data ? find_by_key(cached) : exchange_error_response(cached->p->x, 500);
 }
 
 /* It is known to be of what is answered with: it does not age. */
@@ -263,7 +263,7 @@ static void cached_lookup_done(struct cache_lookup *lookup, struct cache_entry *
     gateway_resume(cached->p, use_found(cached, entry));
 }
 
-static enum outcome look_up_key(struct cached *cached)
+static enum outcome find_by_key(struct cached *cached)
 {
     struct cache_entry *entry;
     bool pending;
@@ -292,7 +292,7 @@ void proxy_cache_unlock(struct proxy_update *update)
 }
 
 /* A child fetches by the right that its parent had. The key may have become another on the way here. */
-static void take_over_lock(struct cached *cached)
+static void inherit_lock(struct cached *cached)
 {
     struct proxy_update *update = &cached->p->update;
 
@@ -320,7 +320,7 @@ static struct cached *cached_create(struct gateway_request *p)
     cached->primary = cached->key = proxy_cache_key(p);
     if (!cached->primary.data)
         return NULL;
-    take_over_lock(cached);
+    inherit_lock(cached);
     if (conf->obey && !cached->background && !p->slice.of)
         cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->asked);
     else
@@ -331,7 +331,7 @@ static struct cached *cached_create(struct gateway_request *p)
 /* Facts were looked for: where there are none, there may be a whole. */
 static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
-    return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? look_up_key(cached) : outcome;
+    return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? find_by_key(cached) : outcome;
 }
 
 void proxy_slice_looked_up(struct gateway_request *p, enum outcome outcome)
@@ -351,7 +351,7 @@ static enum outcome begin_slice(struct cached *cached)
         return exchange_error_response(cached->p->x, 500);
     cache_store_hash(cached->key, &cached->origin.hash);
     cached->hashed = true;
-    return look_up_key(cached);
+    return find_by_key(cached);
 }
 
 /* RFC 9111 4.3.2: these two are evaluated by the origin alone. */
@@ -406,7 +406,7 @@ enum outcome proxy_cache_begin(struct gateway_request *p)
         cached->status = CACHED_BYPASS;
         return fetch_from_upstream(cached);
     }
-    return proxy_slices(p) ? after_slice_lookup(cached, proxy_slice_begin(p)) : look_up_key(cached);
+    return proxy_slices(p) ? after_slice_lookup(cached, proxy_slice_begin(p)) : find_by_key(cached);
 }
 
 void proxy_cache_end(struct gateway_request *p)

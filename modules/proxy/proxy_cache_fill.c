@@ -157,8 +157,8 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
 }
 
 /* One that must be validated before it is said again is worth keeping where the configuration validates. */
-static bool is_worth_it(const struct gateway_request *p, const struct arrival *arrival,
-                        struct stored_metadata *metadata)
+static bool is_worth_storing(const struct gateway_request *p, const struct arrival *arrival,
+                             struct stored_metadata *metadata)
 {
     bool validated =
         headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
@@ -171,7 +171,7 @@ static bool is_worth_it(const struct gateway_request *p, const struct arrival *a
 }
 
 /* Bytes of the largest answer that is stored. */
-static uint64_t most_kept(const struct gateway_request *p)
+static uint64_t max_stored_size(const struct gateway_request *p)
 {
     uint64_t all = p->conf->cache.cache->max_size;
 
@@ -188,10 +188,10 @@ int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arriva
         return 0;
     if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
         return 0;
-    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > most_kept(p))
+    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > max_stored_size(p))
         return 0;
     cached_set_times(p, arrival, metadata);
-    if (!is_worth_it(p, arrival, metadata))
+    if (!is_worth_storing(p, arrival, metadata))
         return 0;
     refused = proxy_cache_any(p->x, &conf->no_cache);
     return refused < 0 ? refused : !refused;
@@ -391,7 +391,7 @@ void proxy_cache_part(struct gateway_request *p, struct str part)
     if (!cached || !cached->fill)
         return;
     cached->kept += part.length;
-    if (cached->kept <= most_kept(p)) {
+    if (cached->kept <= max_stored_size(p)) {
         cache_fill_add(cached->fill, part);
         return;
     }

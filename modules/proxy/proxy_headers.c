@@ -32,7 +32,8 @@ static struct str forwarded_value(struct exchange *x, struct str address, struct
 }
 
 /* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
-static int add_told(struct gateway_request *p, struct headers *fields, struct str name, struct str own, bool is_list)
+static int add_forwarded_field(struct gateway_request *p, struct headers *fields, struct str name,
+                               struct str own, bool is_list)
 {
     struct arena *arena = &p->x->arena;
     struct str all = gateway_forwarded_field(p->x, name);
@@ -65,13 +66,13 @@ static int add_origin(struct gateway_request *p, struct headers *fields)
     struct str all = forwarded_value(x, address, host, scheme);
 
     if (!address.data || !scheme.data || !all.data || (x->request.port && !host.data) ||
-        add_told(p, fields, STR("X-Forwarded-For"), address, true) < 0 ||
-        add_told(p, fields, STR("X-Forwarded-Proto"), scheme, false) < 0 ||
-        add_told(p, fields, STR("X-Forwarded-Host"), host.data ? host : STR(""), false) < 0 ||
-        add_told(p, fields, STR("X-Forwarded-Port"), STR(""), false) < 0 ||
-        add_told(p, fields, STR("X-Forwarded-Server"), STR(""), false) < 0 ||
-        add_told(p, fields, STR("X-Real-IP"), STR(""), false) < 0 ||
-        add_told(p, fields, STR("Forwarded"), all, true) < 0)
+        add_forwarded_field(p, fields, STR("X-Forwarded-For"), address, true) < 0 ||
+        add_forwarded_field(p, fields, STR("X-Forwarded-Proto"), scheme, false) < 0 ||
+        add_forwarded_field(p, fields, STR("X-Forwarded-Host"), host.data ? host : STR(""), false) < 0 ||
+        add_forwarded_field(p, fields, STR("X-Forwarded-Port"), STR(""), false) < 0 ||
+        add_forwarded_field(p, fields, STR("X-Forwarded-Server"), STR(""), false) < 0 ||
+        add_forwarded_field(p, fields, STR("X-Real-IP"), STR(""), false) < 0 ||
+        add_forwarded_field(p, fields, STR("Forwarded"), all, true) < 0)
         return -ENOMEM;
     return headers_add(fields, &x->arena, STR("Via"), via_value(x));
 }

@@ -54,7 +54,7 @@ struct str proxy_slice_key(const struct gateway_request *child)
                         (unsigned long long)s->facts.metadata.salt, (unsigned long long)child->slice.index);
 }
 
-static void give_back(struct slicing *s)
+static void unlock_facts(struct slicing *s)
 {
     if (s->fill_lock)
         cache_store_fill_unlock(s->p->cached->store, &s->origin.hash, s->fill_lock);
@@ -256,10 +256,10 @@ static void find_first(struct slicing *s)
 }
 
 /* As without slices. Of what is not kept a part may be asked for. */
-static enum outcome go_plain(struct slicing *s)
+static enum outcome fetch_whole(struct slicing *s)
 {
     s->plain = true;
-    give_back(s);
+    unlock_facts(s);
     if (headers_find(&s->p->x->request.headers, STR("Range")))
         s->p->cached->stores = false;
     return proxy_cache_miss(s->p);
@@ -298,7 +298,7 @@ static int pass_on(struct slicing *s)
     return 0;
 }
 
-static enum outcome take_answer(struct slicing *s)
+static enum outcome use_child_response(struct slicing *s)
 {
     struct exchange *x = s->p->x;
     int status = s->child->response.status;
@@ -309,18 +309,18 @@ static enum outcome take_answer(struct slicing *s)
     }
     if (s->known || s->serve_stale) {
         s->known = true;
-        give_back(s);
+        unlock_facts(s);
         return respond_slices(s);
     }
     if (s->plain || (status == 416 && s->first == 0)) {
         release_child(s);
-        return go_plain(s);
+        return fetch_whole(s);
     }
     if (status == 416) { /* it has no such piece: what it has the first one tells */
         s->first = 0;
         return request_slice(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }
-    give_back(s);
+    unlock_facts(s);
     s->begun = true;
     s->p->stage = GATEWAY_DONE;
     if (!s->child->response.body || pass_on(s) < 0) {
@@ -342,7 +342,7 @@ static void child_answered(struct exchange *child, void *owner)
     s->answered = true;
     s->waiting = NULL;
     if (!s->begun)
-        gateway_resume(s->p, take_answer(s));
+        gateway_resume(s->p, use_child_response(s));
     else if (waiting)
         waiting->body.wake(waiting->body.owner);
 }
@@ -376,7 +376,7 @@ static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entr
     reuse = cached_reuse(cached, stored);
     if (reuse == REUSE_FRESH || reuse == REUSE_STALE) {
         cache_entry_unref(entry);
-        give_back(s);
+        unlock_facts(s);
         s->known = true;
         cached->status = reuse == REUSE_FRESH ? CACHED_HIT : CACHED_STALE;
         return respond_slices(s);
@@ -394,7 +394,7 @@ static void facts_lookup_done(struct cache_lookup *lookup, struct cache_entry *e
     proxy_slice_looked_up(s->p, use_stored_facts(s, entry));
 }
 
-static enum outcome look_up_facts(struct slicing *s)
+static enum outcome find_facts(struct slicing *s)
 {
     struct cache_entry *entry;
     bool pending;
@@ -417,7 +417,7 @@ enum outcome proxy_slice_begin(struct gateway_request *p)
         return exchange_error_response(p->x, 500);
     cache_store_hash(s->key, &s->origin.hash);
     find_first(s);
-    return look_up_facts(s);
+    return find_facts(s);
 }
 
 static void lock_wait_done(struct cache_waiter *waiter, bool late)
@@ -427,7 +427,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
     s->waited = true;
     if (late)
         s->p->cached->stores = false;
-    proxy_slice_looked_up(s->p, late ? go_plain(s) : look_up_facts(s));
+    proxy_slice_looked_up(s->p, late ? fetch_whole(s) : find_facts(s));
 }
 
 enum outcome proxy_slice_fetch(struct gateway_request *p)
@@ -460,5 +460,5 @@ void proxy_slice_end(struct gateway_request *p)
     cache_entry_unref(s->stale);
     s->stale = NULL;
     s->child = NULL; /* it has ended with us, or goes on for itself */
-    give_back(s);
+    unlock_facts(s);
 }

@@ -77,7 +77,7 @@ static bool same_version(const struct headers *a, const struct headers *b)
 }
 
 /* Stale facts hold still where the new ones are the same: then so do the pieces. */
-static bool still_hold(const struct slicing *s, const struct headers *headers, uint64_t total)
+static bool facts_still_match(const struct slicing *s, const struct headers *headers, uint64_t total)
 {
     return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
 }
@@ -115,8 +115,8 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
 }
 
 /* 1: the facts are known now; 0: it is not for slices, or not to be kept. */
-static int learn_facts(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
-                       uint64_t total)
+static int update_facts(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
+                        uint64_t total)
 {
     struct slicing *s = child->slice.of;
     uint64_t salt = s->facts.metadata.salt;
@@ -131,7 +131,7 @@ static int learn_facts(struct gateway_request *child, struct arrival *arrival, s
     if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||
         stored_date(&fields, &child->x->arena, metadata->came_s) < 0)
         return -ENOMEM;
-    renewed = still_hold(s, &fields, total);
+    renewed = facts_still_match(s, &fields, total);
     s->facts.total = total;
     s->facts.metadata = *metadata;
     if (slice_copy_fields(s, &fields) < 0)
@@ -179,7 +179,7 @@ int proxy_slice_check_response(struct gateway_request *child, struct arrival *ar
     }
     if (child->reply.status != 206) /* the whole may be kept as any other; of a range that is none nothing */
         return child->reply.status == 416 ? 0 : -ENOTSUP;
-    result = piece ? learn_facts(child, arrival, metadata, total) : 0;
+    result = piece ? update_facts(child, arrival, metadata, total) : 0;
     s->plain = result == 0;
     child->slice.fits = result > 0;
     return result;

@@ -350,7 +350,7 @@ static enum outcome open_path(struct search *search, struct str path)
     return OUTCOME_PENDING;
 }
 
-static enum outcome look_up_uri(struct search *search, struct str uri)
+static enum outcome find_uri(struct search *search, struct str uri)
 {
     int error = exchange_file(search->x, uri, &search->folder, &search->path);
 
@@ -394,7 +394,7 @@ static enum outcome seek_index(struct search *search)
 
     if (search->index == search->conf->index.count) {
         search->seek = SEEK_FOLDER;
-        return look_up_uri(search, x->request.path);
+        return find_uri(search, x->request.path);
     }
     name = exchange_eval(x, search->conf->index.items[search->index]);
     if (!name.data)
@@ -404,7 +404,7 @@ static enum outcome seek_index(struct search *search)
     path = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(x->request.path), STR_ARG(name));
     if (!path.data)
         return exchange_error_response(x, 500);
-    return look_up_uri(search, path);
+    return find_uri(search, path);
 }
 
 static enum outcome search_step(struct search *search)
@@ -418,7 +418,7 @@ static enum outcome search_step(struct search *search)
     case SEEK_FOLDER:
         break;
     }
-    return look_up_uri(search, search->x->request.path);
+    return find_uri(search, search->x->request.path);
 }
 
 static enum outcome static_answer(struct exchange *x, const void *conf, void *state)

@@ -53,7 +53,7 @@ static const char *format_fraction(uint64_t value, char memory[32])
     return memory;
 }
 
-static void print_number(struct status_page_text *page, const struct metric *metric, uint64_t value)
+static void print_metric_value(struct status_page_text *page, const struct metric *metric, uint64_t value)
 {
     char memory[32];
 
@@ -106,7 +106,7 @@ static void prometheus_sample(struct status_page_text *page, const struct metric
         status_print(page, "\"}");
     }
     status_print(page, " ");
-    print_number(page, metric, value);
+    print_metric_value(page, metric, value);
     status_print(page, "\n");
 }
 
@@ -161,7 +161,7 @@ static void json_values(struct status_page_text *page, const struct metric *metr
         status_print(page, "%s\"", comma);
         status_print_label(page, metric->label_of(i, memory));
         status_print(page, "\": ");
-        print_number(page, metric, numbers[i]);
+        print_metric_value(page, metric, numbers[i]);
         comma = ", ";
     }
     status_print(page, "}");
@@ -191,7 +191,7 @@ int status_json(const struct status_values *values, struct buffer *out)
         else if (metric->label)
             json_values(&page, metric, numbers);
         else
-            print_number(&page, metric, numbers[0]);
+            print_metric_value(&page, metric, numbers[0]);
     }
     status_upstreams_json(&page, values->upstreams);
     status_print(&page, "\n}\n");

@@ -43,7 +43,7 @@ static const struct upstream_shared *next_peer(struct upstream_zone *zone, int *
     return NULL;
 }
 
-static void print_number(struct status_page_text *page, const struct upstream_shared *peer, const struct row *row)
+static void print_metric_value(struct status_page_text *page, const struct upstream_shared *peer, const struct row *row)
 {
     unsigned long long number = shared_get((const uint64_t *)(const void *)((const char *)peer + row->offset));
 
@@ -86,7 +86,7 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
             status_print(page, "sluice_%s{", rows[i].name);
             print_labels(page, peer);
             status_print(page, "} ");
-            print_number(page, peer, &rows[i]);
+            print_metric_value(page, peer, &rows[i]);
             status_print(page, "\n");
         }
     }
@@ -114,7 +114,7 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
         status_print(page, "\", \"state\": \"%s\"", state_of(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             status_print(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
-            print_number(page, peer, &rows[i]);
+            print_metric_value(page, peer, &rows[i]);
         }
         status_print(page, "}");
     }

@@ -166,7 +166,7 @@ static bool make_uri(struct file_attempt *file_attempt)
 }
 
 /* The next candidate: its entry, at once or later; NULL with *out_pending false: there can be none. */
-static struct file_entry *look_up_candidate(struct file_attempt *file_attempt, bool *out_pending)
+static struct file_entry *find_candidate(struct file_attempt *file_attempt, bool *out_pending)
 {
     struct exchange *x = file_attempt->x;
     struct str folder, path;
@@ -185,7 +185,7 @@ static enum outcome try_next_file(struct file_attempt *file_attempt)
 {
     for (; file_attempt->index < file_attempt->tries->count; file_attempt->index++) {
         bool pending = false;
-        struct file_entry *entry = look_up_candidate(file_attempt, &pending);
+        struct file_entry *entry = find_candidate(file_attempt, &pending);
 
         if (entry)
             return check_entry(file_attempt, entry);

@@ -267,7 +267,7 @@ static bool is_below(struct str path, struct str root)
 
 /* A file below the location's folder is looked for as those that are served; any other by the worker's rights
  * alone. */
-static struct file_entry *look_up_file(struct evaluation *evaluation, struct str path, bool *out_pending)
+static struct file_entry *find_condition_file(struct evaluation *evaluation, struct str path, bool *out_pending)
 {
     struct exchange *x = evaluation->x;
     struct str root = exchange_root(x);
@@ -293,7 +293,7 @@ static int evaluate_file(struct evaluation *evaluation, const struct condition *
 
     if (!str_starts(path, STR("/")))
         return 0;
-    entry = look_up_file(evaluation, path, &pending);
+    entry = find_condition_file(evaluation, path, &pending);
     if (!entry)
         return pending ? -EAGAIN : -ENOMEM;
     result = entry_satisfies(condition, entry);

@@ -57,7 +57,7 @@ void arena_pool_finish(struct arena_pool *pool)
     pool->kept = 0;
 }
 
-static struct arena_block *block_take(struct arena *arena, size_t size)
+static struct arena_block *block_get(struct arena *arena, size_t size)
 {
     struct arena_pool *pool = arena->pool;
     struct arena_block *block;
@@ -80,7 +80,7 @@ static struct arena_block *block_take(struct arena *arena, size_t size)
 
 static void *alloc_large(struct arena *arena, size_t size)
 {
-    struct arena_block *block = block_take(arena, sizeof(*block) + size);
+    struct arena_block *block = block_get(arena, sizeof(*block) + size);
 
     if (!block)
         return NULL;
@@ -105,7 +105,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     if (size > (size_t)(arena->end - arena->next)) {
         if (size > ARENA_BLOCK_SIZE - sizeof(*block))
             return alloc_large(arena, size);
-        block = block_take(arena, ARENA_BLOCK_SIZE);
+        block = block_get(arena, ARENA_BLOCK_SIZE);
         if (!block)
             return NULL;
         block->next = arena->blocks;

@@ -16,7 +16,7 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
     return memcmp(a, b, whole) == 0 && (bits % 8 == 0 || ((a[whole] ^ b[whole]) & mask) == 0);
 }
 
-static bool has_bits_behind(const struct cidr *cidr, unsigned most)
+static bool has_host_bits(const struct cidr *cidr, unsigned most)
 {
     for (unsigned bit = cidr->bits; bit < most; bit++) {
         if (cidr->bytes[bit / 8] & (0x80u >> bit % 8))
@@ -61,7 +61,7 @@ int cidr_parse(struct str text, struct cidr *out_cidr)
     if (bits.data && (str_to_u64(bits, &count) < 0 || count > most))
         return -EINVAL;
     cidr.bits = (uint8_t)count;
-    if (has_bits_behind(&cidr, most))
+    if (has_host_bits(&cidr, most))
         return -EINVAL;
     unmap_ipv4(&cidr);
     *out_cidr = cidr;

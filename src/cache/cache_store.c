@@ -101,7 +101,7 @@ void cache_store_destroy(struct cache_store *store)
     free(store);
 }
 
-static void keep_entry(struct cache_store *store, struct cache_entry *entry)
+static void link_entry(struct cache_store *store, struct cache_entry *entry)
 {
     struct cache_entry *before = table_get(&store->entries, entry->key);
 
@@ -141,7 +141,7 @@ static struct cache_entry *entry_make(struct open_task *task)
     entry->fd = entry->opened.fd;
     entry->id = task->id;
     entry->view = task->view;
-    keep_entry(task->store, entry);
+    link_entry(task->store, entry);
     return entry;
 }
 

@@ -27,7 +27,7 @@ static void unlink_use(struct cache_zone *zone, struct node *node)
     *(node->older ? &cache_node(zone, node->older)->newer : &zone->oldest) = node->newer;
 }
 
-static void put_in_front(struct cache_zone *zone, uint32_t place)
+static void link_as_newest_node(struct cache_zone *zone, uint32_t place)
 {
     struct node *node = cache_node(zone, place);
 
@@ -38,7 +38,7 @@ static void put_in_front(struct cache_zone *zone, uint32_t place)
     zone->newest = place;
 }
 
-static void put_in_chain(struct cache_zone *zone, uint32_t place)
+static void link_in_hash_chain(struct cache_zone *zone, uint32_t place)
 {
     uint32_t *chain = hash_chain(zone, &cache_node(zone, place)->hash);
 
@@ -69,8 +69,8 @@ static void rebuild_zone(struct cache_zone *zone)
         }
         if (node->sequence == 0)
             node->size = 0;
-        put_in_chain(zone, place);
-        put_in_front(zone, place);
+        link_in_hash_chain(zone, place);
+        link_as_newest_node(zone, place);
         count_node(zone, node);
     }
 }
@@ -168,7 +168,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
 
     if ((used_s > node->placed_s && used_s >= inactive_s) || cache_node_fill_locked(node, now_ms)) {
         unlink_use(zone, node);
-        put_in_front(zone, place);
+        link_as_newest_node(zone, place);
         return false;
     }
     forget_node(zone, place, victims);
@@ -176,7 +176,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
 }
 
 /* A free node, where need be the oldest one's. NOBODY: all are being fetched. */
-static uint32_t take_free(struct cache_zone *zone, struct cache_victims *victims)
+static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *victims)
 {
     uint32_t place = zone->unused;
 
@@ -196,12 +196,12 @@ uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *has
 
     if (place)
         return place;
-    place = take_free(zone, victims);
+    place = allocate_node(zone, victims);
     if (!place)
         return NOBODY;
     *cache_node(zone, place) = (struct node){.hash = *hash, .used_s = now_s};
-    put_in_chain(zone, place);
-    put_in_front(zone, place);
+    link_in_hash_chain(zone, place);
+    link_as_newest_node(zone, place);
     zone->totals.entries++;
     __atomic_store_n(&cache_node(zone, place)->known, 1, __ATOMIC_RELEASE);
     return place;

@@ -99,7 +99,7 @@ static int write_result(const struct options *options, const struct buffer *text
 }
 
 /* The whole path: what is made of it may stand in another folder. */
-static struct str whole_path(struct arena *arena, const char *path)
+static struct str absolute_path(struct arena *arena, const char *path)
 {
     char folder[PATH_MAX];
 
@@ -132,8 +132,8 @@ static int report_losses(const struct import *import, const struct buffer *said,
 
 static int import_file(const struct options *options, struct arena *arena)
 {
-    struct import_source source = {.path = whole_path(arena, options->input),
-                                   .prefix = whole_path(arena, options->prefix),
+    struct import_source source = {.path = absolute_path(arena, options->input),
+                                   .prefix = absolute_path(arena, options->prefix),
                                    .files = &nginx_files_of_system,
                                    .schema = configuration_schema(),
                                    .media_type = core_type_built_in};

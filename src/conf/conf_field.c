@@ -14,7 +14,7 @@ static int read_text(struct conf_reader *reader, const struct directive *directi
     return conf_read_text(reader, node, field);
 }
 
-static int note_folder(struct conf_reader *reader, struct str path)
+static int register_folder(struct conf_reader *reader, struct str path)
 {
     struct conf_words *folders = reader->folders;
     struct str *grown;
@@ -40,7 +40,7 @@ static int read_path(struct conf_reader *reader, const struct directive *directi
     int error = conf_read_path(reader, node, field);
 
     if (error == 0 && directive->written && reader->folders && node->mark.line > 0)
-        error = note_folder(reader, *(struct str *)field);
+        error = register_folder(reader, *(struct str *)field);
     return error;
 }
 

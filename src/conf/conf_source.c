@@ -171,7 +171,7 @@ static const char *reading_problem(int error)
     return error == -EFBIG ? "it is larger than 16 MiB" : strerror(-error);
 }
 
-static int text_take(struct conf_loader *loader, struct conf_file *file, struct str text)
+static int text_append(struct conf_loader *loader, struct conf_file *file, struct str text)
 {
     struct buffer bytes = {0};
     int error = 0;
@@ -206,7 +206,7 @@ struct conf_file *source_open(struct conf_loader *loader, struct str path, struc
     file->order = loader->files++;
     file->included_at = included_at;
     file->folder = folder_of(loader->arena, path, text.data || str_equal(path, STR("-")));
-    error = file->path.data && file->folder.data ? text_take(loader, file, text) : -ENOMEM;
+    error = file->path.data && file->folder.data ? text_append(loader, file, text) : -ENOMEM;
     if (error < 0) {
         conf_error(loader->errors, included_at, STR(""), "cannot read " STR_FMT ": %s", STR_ARG(path),
                    reading_problem(error));

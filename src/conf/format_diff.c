@@ -91,7 +91,7 @@ static void find_equal_lines(const struct diff *diff, size_t *out_before, size_t
     *out_after = after > 0;
 }
 
-static bool is_kept(const struct diff *diff)
+static bool is_unchanged_line(const struct diff *diff)
 {
     const struct lines *before = &diff->before, *after = &diff->after;
 
@@ -106,7 +106,7 @@ static void compare_lines(struct diff *diff)
         bool both = diff->before_at < diff->before.count && diff->after_at < diff->after.count;
         size_t gone, come;
 
-        if (both && is_kept(diff)) {
+        if (both && is_unchanged_line(diff)) {
             add_edit(diff, ' ');
             continue;
         }

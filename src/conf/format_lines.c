@@ -32,7 +32,7 @@ void lines_put(struct format_lines *lines, struct str words)
     lines->content = lines->content || words.length;
 }
 
-static void blanks_put(struct format_lines *lines, unsigned count)
+static void append_blanks(struct format_lines *lines, unsigned count)
 {
     lines->failed = lines->failed || buffer_printf(lines->out, "%*s", (int)count, "") < 0;
 }
@@ -57,7 +57,7 @@ void lines_begin(struct format_lines *lines, unsigned indent, unsigned source_in
     lines->comment_source = 0;
     lines->indent = indent;
     lines->source_indent = source_indent;
-    blanks_put(lines, indent);
+    append_blanks(lines, indent);
     lines->content = true;
 }
 
@@ -68,7 +68,7 @@ void lines_trail(struct format_lines *lines, struct str comment, unsigned source
 
     lines->comment_source = source_column;
     lines->comment = moved > (long)least ? (unsigned)moved : least;
-    blanks_put(lines, lines->comment - least + 1);
+    append_blanks(lines, lines->comment - least + 1);
     lines_put(lines, comment);
     lines_end(lines);
 }

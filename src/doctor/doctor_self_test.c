@@ -57,7 +57,7 @@ static void set_fault(struct self_test *self_test, const char *what, int error)
         snprintf(self_test->fault, sizeof(self_test->fault), "%s", what);
 }
 
-static void keep_line(void *owner, enum log_level level, struct str line)
+static void record_log_line(void *owner, enum log_level level, struct str line)
 {
     struct self_test *self_test = owner;
     ssize_t at = str_search(line, STR("#0: "));
@@ -295,7 +295,7 @@ void doctor_self_test(const struct ktls_support *support, const struct suite *su
     if (!stage)
         return;
     stage->self_test = out_self_test;
-    stage->log = (struct log){.level = LOG_ERROR, .sink = keep_line, .owner = out_self_test};
+    stage->log = (struct log){.level = LOG_ERROR, .sink = record_log_line, .owner = out_self_test};
     stage->shared = (struct wire_shared){
         .log = &stage->log, .ktls = support, .counters = &stage->counters, .output_max = LIMIT_WORKER_OUTPUT};
     context = tls_context_create(&tls, 1, &stage->log, error, sizeof(error));

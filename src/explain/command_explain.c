@@ -49,7 +49,7 @@ static struct configuration *load_for_explain(const struct options *options, str
 }
 
 /* A listening socket on an address that nobody else knows, or -errno. */
-static int listen_alone(struct sockaddr_in *out_address)
+static int listen_on_loopback(struct sockaddr_in *out_address)
 {
     struct listen_address address;
     socklen_t length = sizeof(*out_address);
@@ -125,7 +125,7 @@ static int explain_with(struct explain *explain, struct configuration *configura
 {
     struct sockaddr_in address;
     pid_t parent = getpid(), worker;
-    int fd = listen_alone(&address);
+    int fd = listen_on_loopback(&address);
 
     if (fd < 0) {
         error_log_print(LOG_ERROR, "no socket for the question (%d: %s)", -fd, strerror(-fd));

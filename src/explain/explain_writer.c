@@ -6,23 +6,23 @@
 
 #include "conf/template.h"
 
-static void put_text(struct explain_writer *writer, struct str text)
+static void write_raw(struct explain_writer *writer, struct str text)
 {
     if (writer->error == 0)
         writer->error = buffer_append(writer->out, text);
 }
 
-static void put_quoted(struct explain_writer *writer, struct str text)
+static void write_quoted(struct explain_writer *writer, struct str text)
 {
-    put_text(writer, STR("\""));
+    write_raw(writer, STR("\""));
     if (writer->error == 0)
         writer->error = template_escape_json(writer->out, text);
-    put_text(writer, STR("\""));
+    write_raw(writer, STR("\""));
 }
 
 static void line_begin(struct explain_writer *writer)
 {
-    put_text(writer, STR("\n"));
+    write_raw(writer, STR("\n"));
     if (writer->error == 0)
         writer->error = buffer_printf(writer->out, "%*s", (int)(2 * writer->depth), "");
 }
@@ -31,12 +31,12 @@ static void line_begin(struct explain_writer *writer)
 static void json_member(struct explain_writer *writer, struct str name)
 {
     if (writer->begun)
-        put_text(writer, STR(","));
+        write_raw(writer, STR(","));
     writer->begun = true;
     line_begin(writer);
     if (name.data) {
-        put_quoted(writer, name);
-        put_text(writer, STR(": "));
+        write_quoted(writer, name);
+        write_raw(writer, STR(": "));
     }
 }
 
@@ -54,43 +54,43 @@ static const char *const titles[] = {"name", "address", "module", "location", NU
 static const char *const subtitles[] = {"does", "value", NULL};
 
 /* The name of a list waits for its first item. */
-static void heading_put(struct explain_writer *writer)
+static void write_heading(struct explain_writer *writer)
 {
     if (!writer->heading)
         return;
     writer->depth--;
     line_begin(writer);
-    put_text(writer, str_from(writer->heading));
-    put_text(writer, STR(":"));
+    write_raw(writer, str_from(writer->heading));
+    write_raw(writer, STR(":"));
     writer->depth++;
     writer->heading = NULL;
 }
 
 void writer_open(struct explain_writer *writer, struct str url)
 {
-    put_text(writer, writer->json ? STR("{") : url);
+    write_raw(writer, writer->json ? STR("{") : url);
     writer->depth = writer->json;
     if (writer->json)
         writer_text(writer, "url", url);
     else
-        put_text(writer, STR("\n"));
+        write_raw(writer, STR("\n"));
 }
 
 void writer_close(struct explain_writer *writer)
 {
-    put_text(writer, writer->json ? STR("\n}\n") : STR("\n"));
+    write_raw(writer, writer->json ? STR("\n}\n") : STR("\n"));
 }
 
 void writer_begin(struct explain_writer *writer, const char *name)
 {
     if (writer->json) {
         json_member(writer, name ? str_from(name) : (struct str){NULL, 0});
-        put_text(writer, STR("{"));
+        write_raw(writer, STR("{"));
     } else {
-        heading_put(writer);
+        write_heading(writer);
         line_begin(writer);
-        put_text(writer, name ? str_from(name) : STR("-"));
-        put_text(writer, name ? STR(":") : STR(""));
+        write_raw(writer, name ? str_from(name) : STR("-"));
+        write_raw(writer, name ? STR(":") : STR(""));
     }
     writer->depth++;
     writer->begun = false;
@@ -103,7 +103,7 @@ static void level_end(struct explain_writer *writer, struct str bracket)
     if (writer->json && writer->begun)
         line_begin(writer);
     if (writer->json)
-        put_text(writer, bracket);
+        write_raw(writer, bracket);
     writer->begun = true;
 }
 
@@ -116,7 +116,7 @@ void writer_list(struct explain_writer *writer, const char *name)
 {
     if (writer->json) {
         json_member(writer, str_from(name));
-        put_text(writer, STR("["));
+        write_raw(writer, STR("["));
     }
     writer->depth++;
     writer->heading = writer->json ? NULL : name;
@@ -132,19 +132,19 @@ void writer_list_end(struct explain_writer *writer)
 static void text_member(struct explain_writer *writer, const char *name)
 {
     if (!writer->begun && is_listed(name, titles)) {
-        put_text(writer, STR(" "));
+        write_raw(writer, STR(" "));
     } else if (writer->begun && is_listed(name, subtitles)) {
-        put_text(writer, STR(": "));
+        write_raw(writer, STR(": "));
     } else {
-        heading_put(writer);
+        write_heading(writer);
         line_begin(writer);
-        put_text(writer, str_from(name));
-        put_text(writer, STR(": "));
+        write_raw(writer, str_from(name));
+        write_raw(writer, STR(": "));
     }
     writer->begun = true;
 }
 
-static void put_member(struct explain_writer *writer, const char *name)
+static void write_member(struct explain_writer *writer, const char *name)
 {
     if (writer->json)
         json_member(writer, str_from(name));
@@ -153,30 +153,30 @@ static void put_member(struct explain_writer *writer, const char *name)
 }
 
 /* What the terminal would obey is not shown to it. */
-static void put_plain(struct explain_writer *writer, struct str text)
+static void write_plain(struct explain_writer *writer, struct str text)
 {
     for (size_t i = 0; i < text.length; i++)
-        put_text(writer,
-                 (unsigned char)text.data[i] < 32 || text.data[i] == 127 ? STR("?") : str_slice(text, i, i + 1));
+        write_raw(writer,
+                  (unsigned char)text.data[i] < 32 || text.data[i] == 127 ? STR("?") : str_slice(text, i, i + 1));
 }
 
-static void put_words(struct explain_writer *writer, struct str text)
+static void write_words(struct explain_writer *writer, struct str text)
 {
     if (writer->json)
-        put_quoted(writer, text);
+        write_quoted(writer, text);
     else
-        put_plain(writer, text);
+        write_plain(writer, text);
 }
 
 void writer_text(struct explain_writer *writer, const char *name, struct str value)
 {
-    put_member(writer, name);
-    put_words(writer, value);
+    write_member(writer, name);
+    write_words(writer, value);
 }
 
 void writer_number(struct explain_writer *writer, const char *name, uint64_t value)
 {
-    put_member(writer, name);
+    write_member(writer, name);
     if (writer->error == 0)
         writer->error = buffer_printf(writer->out, "%llu", (unsigned long long)value);
 }
@@ -187,10 +187,10 @@ void writer_field(struct explain_writer *writer, struct str name, struct str val
         json_member(writer, name);
     } else {
         line_begin(writer);
-        put_plain(writer, name);
-        put_text(writer, STR(": "));
+        write_plain(writer, name);
+        write_raw(writer, STR(": "));
     }
-    put_words(writer, value);
+    write_words(writer, value);
 }
 
 void writer_item(struct explain_writer *writer, struct str value)
@@ -198,36 +198,36 @@ void writer_item(struct explain_writer *writer, struct str value)
     if (writer->json) {
         json_member(writer, (struct str){NULL, 0});
     } else {
-        heading_put(writer);
+        write_heading(writer);
         line_begin(writer);
-        put_text(writer, STR("- "));
+        write_raw(writer, STR("- "));
     }
-    put_words(writer, value);
+    write_words(writer, value);
 }
 
-static void put_value(struct explain_writer *writer, const struct conf_node *node)
+static void write_value(struct explain_writer *writer, const struct conf_node *node)
 {
     bool map = node->kind == CONF_MAP;
 
     if (node->kind == CONF_SCALAR) {
-        put_words(writer, node->text);
+        write_words(writer, node->text);
         return;
     }
-    put_text(writer, map ? STR("{") : STR("["));
+    write_raw(writer, map ? STR("{") : STR("["));
     for (size_t i = 0; i < node->count; i++) {
-        put_text(writer, i ? STR(", ") : STR(""));
+        write_raw(writer, i ? STR(", ") : STR(""));
         if (map)
-            put_words(writer, node->pairs[i].key->text);
-        put_text(writer, map ? STR(": ") : STR(""));
-        put_value(writer, map ? node->pairs[i].value : node->items[i]);
+            write_words(writer, node->pairs[i].key->text);
+        write_raw(writer, map ? STR(": ") : STR(""));
+        write_value(writer, map ? node->pairs[i].value : node->items[i]);
     }
-    put_text(writer, map ? STR("}") : STR("]"));
+    write_raw(writer, map ? STR("}") : STR("]"));
 }
 
 void writer_value(struct explain_writer *writer, const char *name, const struct conf_node *node)
 {
-    put_member(writer, name);
-    put_value(writer, node);
+    write_member(writer, name);
+    write_value(writer, node);
 }
 
 void writer_mark(struct explain_writer *writer, struct conf_mark mark)

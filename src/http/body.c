@@ -138,7 +138,7 @@ static int file_next_span(struct file_body *file, struct chunk *out)
 }
 
 /* Lends bytes that were read, as far as there is room. A file that ends early breaks the body. */
-static int file_lend(struct file_body *file, size_t room, struct chunk *out)
+static int file_next_lent(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;
     int count = window->result;
@@ -177,7 +177,7 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
     if (window->reading)
         return -EAGAIN;
     if (window->result != -EAGAIN)
-        return file_lend(file, room, out);
+        return file_next_lent(file, room, out);
     if (room > sizeof(window->bytes))
         room = sizeof(window->bytes);
     if (room > file->body.length)
@@ -190,7 +190,7 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
         return -EAGAIN;
     window->reading = false;
     window->result = result;
-    return file_lend(file, room, out);
+    return file_next_lent(file, room, out);
 }
 
 static int file_next(struct body *body, unsigned accept, size_t room, struct chunk *out)

@@ -72,7 +72,7 @@ static void *field_at(struct cache_control *control, size_t offset)
 }
 
 /* Of two values the one that stores less counts; two different ages become 0 (4.2.1). */
-static void note_seconds(struct cache_control *control, const struct term *term, struct str value, bool has_value)
+static void parse_seconds(struct cache_control *control, const struct term *term, struct str value, bool has_value)
 {
     int64_t *seconds = field_at(control, term->seconds);
     int64_t found = term->bad;
@@ -100,7 +100,7 @@ void cache_control_note(struct cache_control *control, enum cache_side side, str
     }
     for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
         if ((terms[i].sides & bit) && str_equal_nocase(name, str_from(terms[i].name)))
-            note_seconds(control, &terms[i], has_value ? value : STR(""), has_value);
+            parse_seconds(control, &terms[i], has_value ? value : STR(""), has_value);
     }
 }
 

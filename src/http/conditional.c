@@ -17,7 +17,7 @@ static bool is_etag_byte(char c)
 }
 
 /* Cuts one entity-tag, with W/ and quotes, off the front of `rest`. */
-static bool take_etag(struct str *rest, struct str *out_etag)
+static bool parse_etag(struct str *rest, struct str *out_etag)
 {
     size_t at = str_starts(*rest, STR("W/")) ? 2 : 0;
 
@@ -65,7 +65,7 @@ static bool list_matches(struct str list, struct str etag, enum comparison compa
             rest = str_trim(str_skip(rest, 1));
             continue;
         }
-        if (!take_etag(&rest, &member))
+        if (!parse_etag(&rest, &member))
             return false;
         if (etags_match(member, etag, comparison))
             return true;
@@ -147,7 +147,7 @@ bool conditional_range_allowed(const struct request *request, const struct valid
         struct str rest = field->value;
         struct str etag;
 
-        return take_etag(&rest, &etag) && rest.length == 0 && etags_match(etag, validators->etag, STRONG);
+        return parse_etag(&rest, &etag) && rest.length == 0 && etags_match(etag, validators->etag, STRONG);
     }
     /* A date is a strong validator only once its second has passed (RFC 9110 8.8.2.2). */
     return validators->modified >= 0 && date_parse(field->value, now, &date) == 0 &&

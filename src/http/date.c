@@ -56,7 +56,7 @@ static struct calendar calendar_of(int64_t seconds)
     return out;
 }
 
-static char *put_digits(char *at, unsigned count, unsigned value)
+static char *write_digits(char *at, unsigned count, unsigned value)
 {
     for (unsigned i = count; i > 0; i--) {
         at[i - 1] = (char)('0' + value % 10);
@@ -65,35 +65,35 @@ static char *put_digits(char *at, unsigned count, unsigned value)
     return at + count;
 }
 
-static char *put_text(char *at, const char *text, size_t length)
+static char *copy_text(char *at, const char *text, size_t length)
 {
     memcpy(at, text, length);
     return at + length;
 }
 
-static char *put_clock(char *at, const struct calendar *when)
+static char *write_clock(char *at, const struct calendar *when)
 {
-    at = put_digits(at, 2, when->hour);
+    at = write_digits(at, 2, when->hour);
     *at++ = ':';
-    at = put_digits(at, 2, when->minute);
+    at = write_digits(at, 2, when->minute);
     *at++ = ':';
-    return put_digits(at, 2, when->second);
+    return write_digits(at, 2, when->second);
 }
 
 static void format_date(int64_t seconds, char *into)
 {
     struct calendar when = calendar_of(seconds);
-    char *at = put_text(into, day_names[when.weekday], 3);
+    char *at = copy_text(into, day_names[when.weekday], 3);
 
-    at = put_text(at, ", ", 2);
-    at = put_digits(at, 2, when.day);
+    at = copy_text(at, ", ", 2);
+    at = write_digits(at, 2, when.day);
     *at++ = ' ';
-    at = put_text(at, month_names[when.month], 3);
+    at = copy_text(at, month_names[when.month], 3);
     *at++ = ' ';
-    at = put_digits(at, 4, (unsigned)(when.year % 10000));
+    at = write_digits(at, 4, (unsigned)(when.year % 10000));
     *at++ = ' ';
-    at = put_clock(at, &when);
-    at = put_text(at, " GMT", 4);
+    at = write_clock(at, &when);
+    at = copy_text(at, " GMT", 4);
     *at = '\0';
 }
 
@@ -120,7 +120,7 @@ struct cursor {
     bool bad;
 };
 
-static unsigned take_digits(struct cursor *cursor, size_t count)
+static unsigned parse_digits(struct cursor *cursor, size_t count)
 {
     unsigned value = 0;
 
@@ -146,7 +146,7 @@ static void expect_text(struct cursor *cursor, struct str expected)
     cursor->text = str_skip(cursor->text, expected.length);
 }
 
-static unsigned take_name(struct cursor *cursor, const char (*names)[4], unsigned count)
+static unsigned parse_name(struct cursor *cursor, const char (*names)[4], unsigned count)
 {
     struct str name = str_slice(cursor->text, 0, 3);
 
@@ -159,26 +159,26 @@ static unsigned take_name(struct cursor *cursor, const char (*names)[4], unsigne
     return 0;
 }
 
-static void take_clock(struct cursor *cursor, struct calendar *when)
+static void parse_clock(struct cursor *cursor, struct calendar *when)
 {
-    when->hour = take_digits(cursor, 2);
+    when->hour = parse_digits(cursor, 2);
     expect_text(cursor, STR(":"));
-    when->minute = take_digits(cursor, 2);
+    when->minute = parse_digits(cursor, 2);
     expect_text(cursor, STR(":"));
-    when->second = take_digits(cursor, 2);
+    when->second = parse_digits(cursor, 2);
 }
 
 /* Sun, 06 Nov 1994 08:49:37 GMT, after the day name. */
 static void parse_fixdate(struct cursor *cursor, struct calendar *when)
 {
     expect_text(cursor, STR(", "));
-    when->day = take_digits(cursor, 2);
+    when->day = parse_digits(cursor, 2);
     expect_text(cursor, STR(" "));
-    when->month = take_name(cursor, month_names, 12);
+    when->month = parse_name(cursor, month_names, 12);
     expect_text(cursor, STR(" "));
-    when->year = take_digits(cursor, 4);
+    when->year = parse_digits(cursor, 4);
     expect_text(cursor, STR(" "));
-    take_clock(cursor, when);
+    parse_clock(cursor, when);
     expect_text(cursor, STR(" GMT"));
 }
 
@@ -190,15 +190,15 @@ static void parse_rfc850(struct cursor *cursor, struct calendar *when, int64_t n
     int64_t this_year = calendar_of(now).year;
 
     expect_text(cursor, str_from(tails[when->weekday]));
-    when->day = take_digits(cursor, 2);
+    when->day = parse_digits(cursor, 2);
     expect_text(cursor, STR("-"));
-    when->month = take_name(cursor, month_names, 12);
+    when->month = parse_name(cursor, month_names, 12);
     expect_text(cursor, STR("-"));
-    when->year = this_year - this_year % 100 + take_digits(cursor, 2);
+    when->year = this_year - this_year % 100 + parse_digits(cursor, 2);
     if (when->year > this_year + 50)
         when->year -= 100;
     expect_text(cursor, STR(" "));
-    take_clock(cursor, when);
+    parse_clock(cursor, when);
     expect_text(cursor, STR(" GMT"));
 }
 
@@ -206,18 +206,18 @@ static void parse_rfc850(struct cursor *cursor, struct calendar *when, int64_t n
 static void parse_asctime(struct cursor *cursor, struct calendar *when)
 {
     expect_text(cursor, STR(" "));
-    when->month = take_name(cursor, month_names, 12);
+    when->month = parse_name(cursor, month_names, 12);
     expect_text(cursor, STR(" "));
     if (str_starts(cursor->text, STR(" "))) {
         expect_text(cursor, STR(" "));
-        when->day = take_digits(cursor, 1);
+        when->day = parse_digits(cursor, 1);
     } else {
-        when->day = take_digits(cursor, 2);
+        when->day = parse_digits(cursor, 2);
     }
     expect_text(cursor, STR(" "));
-    take_clock(cursor, when);
+    parse_clock(cursor, when);
     expect_text(cursor, STR(" "));
-    when->year = take_digits(cursor, 4);
+    when->year = parse_digits(cursor, 4);
 }
 
 static unsigned month_days(int64_t year, unsigned month)
@@ -233,7 +233,7 @@ int date_parse(struct str text, int64_t now, int64_t *out_seconds)
     struct cursor cursor = {.text = text};
     struct calendar when = {0};
 
-    when.weekday = take_name(&cursor, day_names, 7);
+    when.weekday = parse_name(&cursor, day_names, 7);
     if (cursor.bad)
         return -EINVAL;
     if (str_starts(cursor.text, STR(",")))
@@ -263,31 +263,31 @@ static int local_time(int64_t seconds, struct calendar *out_when)
     return (int)(local.tm_gmtoff / 60);
 }
 
-static char *put_zone(char *at, int minutes, bool colon)
+static char *write_zone(char *at, int minutes, bool colon)
 {
     unsigned distance = (unsigned)(minutes < 0 ? -minutes : minutes);
 
     *at++ = minutes < 0 ? '-' : '+';
-    at = put_digits(at, 2, distance / 60);
+    at = write_digits(at, 2, distance / 60);
     if (colon)
         *at++ = ':';
-    return put_digits(at, 2, distance % 60);
+    return write_digits(at, 2, distance % 60);
 }
 
 struct str date_format_local(int64_t seconds, char *into)
 {
     struct calendar when;
     int zone = local_time(seconds, &when);
-    char *at = put_digits(into, 2, when.day);
+    char *at = write_digits(into, 2, when.day);
 
     *at++ = '/';
-    at = put_text(at, month_names[when.month], 3);
+    at = copy_text(at, month_names[when.month], 3);
     *at++ = '/';
-    at = put_digits(at, 4, (unsigned)(when.year % 10000));
+    at = write_digits(at, 4, (unsigned)(when.year % 10000));
     *at++ = ':';
-    at = put_clock(at, &when);
+    at = write_clock(at, &when);
     *at++ = ' ';
-    at = put_zone(at, zone, false);
+    at = write_zone(at, zone, false);
     *at = '\0';
     return str_of(into, (size_t)(at - into));
 }
@@ -296,15 +296,15 @@ struct str date_format_iso8601(int64_t seconds, char *into)
 {
     struct calendar when;
     int zone = local_time(seconds, &when);
-    char *at = put_digits(into, 4, (unsigned)(when.year % 10000));
+    char *at = write_digits(into, 4, (unsigned)(when.year % 10000));
 
     *at++ = '-';
-    at = put_digits(at, 2, when.month + 1);
+    at = write_digits(at, 2, when.month + 1);
     *at++ = '-';
-    at = put_digits(at, 2, when.day);
+    at = write_digits(at, 2, when.day);
     *at++ = 'T';
-    at = put_clock(at, &when);
-    at = put_zone(at, zone, true);
+    at = write_clock(at, &when);
+    at = write_zone(at, zone, true);
     *at = '\0';
     return str_of(into, (size_t)(at - into));
 }

@@ -78,7 +78,7 @@ int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
 }
 
 /* The first value counts (5.1); an invalid one is ignored. */
-static int64_t age_said(const struct headers *headers)
+static int64_t parse_age(const struct headers *headers)
 {
     struct header_list list;
     struct str member;
@@ -91,7 +91,7 @@ static int64_t age_said(const struct headers *headers)
 int64_t freshness_initial_age(const struct arrival *arrival)
 {
     int64_t apparent = clamp_delta(arrival->came_s - date_of(arrival));
-    int64_t corrected = clamp_delta(age_said(arrival->headers) + clamp_delta(arrival->came_s - arrival->asked_s));
+    int64_t corrected = clamp_delta(parse_age(arrival->headers) + clamp_delta(arrival->came_s - arrival->asked_s));
 
     return apparent > corrected ? apparent : corrected;
 }

@@ -108,7 +108,7 @@ static int produce_chunk(struct h1_exchange *h, struct chunk *out)
 }
 
 /* The memory is freed when the lent bytes are no longer used. */
-static int give_interims(struct h1_exchange *h, size_t room, struct chunk *out)
+static int produce_interims(struct h1_exchange *h, size_t room, struct chunk *out)
 {
     struct str rest = str_slice(str_skip(buffer_str(&h->interims), h->interims_at), 0, room);
 
@@ -122,7 +122,7 @@ static int give_interims(struct h1_exchange *h, size_t room, struct chunk *out)
     return produce_chunk(h, out);
 }
 
-static int give_pending(struct h1_exchange *h, size_t room, struct chunk *out)
+static int produce_pending(struct h1_exchange *h, size_t room, struct chunk *out)
 {
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(h->pending, 0, room)};
     h->pending = str_skip(h->pending, room);
@@ -218,9 +218,9 @@ static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
 int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
     if (h->interims.length)
-        return give_interims(h, room, out);
+        return produce_interims(h, room, out);
     if (h->pending.length)
-        return give_pending(h, room, out);
+        return produce_pending(h, room, out);
     switch (h->stage) {
     case STAGE_REQUEST:
     case STAGE_DRAINING:

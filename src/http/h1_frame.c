@@ -32,7 +32,7 @@ static struct str skip_blanks(struct str s)
 }
 
 /* Cuts a token or a quoted-string (RFC 9110 5.6.4) off the front. */
-static bool take_word(struct str *rest, bool may_be_quoted)
+static bool next_word(struct str *rest, bool may_be_quoted)
 {
     size_t at = 0;
 
@@ -60,13 +60,13 @@ static bool extensions_are_sound(struct str rest)
         if (rest.length == 0 || rest.data[0] != ';')
             return false;
         rest = skip_blanks(str_skip(rest, 1));
-        if (!take_word(&rest, false))
+        if (!next_word(&rest, false))
             return false;
         behind = skip_blanks(rest);
         if (behind.length == 0 || behind.data[0] != '=')
             continue;
         rest = skip_blanks(str_skip(behind, 1));
-        if (!take_word(&rest, true))
+        if (!next_word(&rest, true))
             return false;
     }
     return true;
@@ -95,7 +95,7 @@ int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extensi
  * Cuts a line with its CRLF (or LF if allowed) off *in. An incomplete line is collected in `pending` (from `from`
  * on). 1: *out_line is the line without its end, valid until pending changes; 0: incomplete; -EBADMSG, -ENOMEM.
  */
-static int take_line(struct h1_chunked *chunked, struct str *in, size_t from, size_t longest,
+static int next_line(struct h1_chunked *chunked, struct str *in, size_t from, size_t longest,
                      struct str *out_line)
 {
     ssize_t feed = str_find(*in, '\n');
@@ -124,7 +124,7 @@ static int next_size(struct h1_chunked *chunked, struct str *in)
 {
     struct str line;
     size_t extension;
-    int result = take_line(chunked, in, 0, LIMIT_CHUNK_LINE, &line);
+    int result = next_line(chunked, in, 0, LIMIT_CHUNK_LINE, &line);
 
     if (result <= 0)
         return result ? result : -EAGAIN;
@@ -204,7 +204,7 @@ static bool may_trail(struct str name)
 }
 
 /* The trailer section is complete: copies it to the arena and drops fields that are not allowed there. */
-static int trailers_whole(struct h1_chunked *chunked, size_t length)
+static int trailers_complete(struct h1_chunked *chunked, size_t length)
 {
     struct headers *trailers = chunked->trailers;
     struct str lines = h1_copy_lines(chunked->arena, str_of(chunked->pending.data, length));
@@ -231,12 +231,12 @@ static int next_trailers(struct h1_chunked *chunked, struct str *in)
     for (;;) {
         struct str line;
         size_t from = (size_t)chunked->left; /* start of the incomplete line */
-        int result = take_line(chunked, in, from, LIMIT_TRAILER_BYTES, &line);
+        int result = next_line(chunked, in, from, LIMIT_TRAILER_BYTES, &line);
 
         if (result <= 0)
             return result ? result : -EAGAIN;
         if (line.length == 0)
-            return trailers_whole(chunked, from);
+            return trailers_complete(chunked, from);
         if (++chunked->trailer_lines > chunked->max_trailers)
             return -EBADMSG;
         chunked->left = chunked->pending.length;

@@ -335,7 +335,8 @@ struct framing_fields {
     unsigned hosts, content_lengths, transfer_encodings, expects, connections;
 };
 
-static void note_framing_field(const struct header *field, const char *name, struct header *out_field, unsigned *count)
+static void record_framing_field(const struct header *field, const char *name, struct header *out_field,
+                                 unsigned *count)
 {
     if (str_equal_nocase(field->name, str_of(name, field->name.length))) {
         *out_field = *field;
@@ -353,19 +354,19 @@ static struct framing_fields find_framing_fields(const struct headers *headers)
 
         switch (field->name.length) {
         case 4:
-            note_framing_field(field, "Host", &found.host, &found.hosts);
+            record_framing_field(field, "Host", &found.host, &found.hosts);
             break;
         case 6:
-            note_framing_field(field, "Expect", &found.expect, &found.expects);
+            record_framing_field(field, "Expect", &found.expect, &found.expects);
             break;
         case 10:
-            note_framing_field(field, "Connection", &connection, &found.connections);
+            record_framing_field(field, "Connection", &connection, &found.connections);
             break;
         case 14:
-            note_framing_field(field, "Content-Length", &found.content_length, &found.content_lengths);
+            record_framing_field(field, "Content-Length", &found.content_length, &found.content_lengths);
             break;
         case 17:
-            note_framing_field(field, "Transfer-Encoding", &found.transfer_encoding, &found.transfer_encodings);
+            record_framing_field(field, "Transfer-Encoding", &found.transfer_encoding, &found.transfer_encodings);
             break;
         default:
             break;

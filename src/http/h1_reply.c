@@ -119,7 +119,7 @@ static const char *parse_framing(struct h1_reply *reply)
     return NULL;
 }
 
-static bool wants_keepalive(const struct h1_reply *reply, const struct connection_options *options)
+static bool is_keepalive(const struct h1_reply *reply, const struct connection_options *options)
 {
     if (reply->stage == READING_TO_END || options->close)
         return false;
@@ -140,7 +140,7 @@ static enum h1_reply_step final_head(struct h1_reply *reply, const struct connec
     fault = parse_framing(reply);
     if (fault)
         return reply_fail(reply, fault);
-    reply->keepalive = wants_keepalive(reply, options);
+    reply->keepalive = is_keepalive(reply, options);
     if (reply->stage == READING_CHUNKS)
         h1_chunked_init(&reply->chunked, reply->arena, reply->trailers, LIMIT_HEADERS, true);
     reply->chunked.line_feeds = true;

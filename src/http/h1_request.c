@@ -5,14 +5,14 @@
 
 #include <errno.h>
 
-static int give_pending(struct h1_request *request, size_t room, struct chunk *out)
+static int produce_pending_part(struct h1_request *request, size_t room, struct chunk *out)
 {
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(request->pending, 0, room)};
     request->pending = str_skip(request->pending, out->bytes.length);
     return 1;
 }
 
-static int give_part(struct h1_request *request, size_t room, struct chunk *out)
+static int produce_part(struct h1_request *request, size_t room, struct chunk *out)
 {
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(request->part, 0, room)};
     request->part = str_skip(request->part, out->bytes.length);
@@ -53,9 +53,9 @@ int h1_request_next(struct h1_request *request, size_t room, struct chunk *out)
         int error;
 
         if (request->pending.length)
-            return give_pending(request, room, out);
+            return produce_pending_part(request, room, out);
         if (request->part.length)
-            return give_part(request, room, out);
+            return produce_part(request, room, out);
         if (request->last || !request->body)
             return 0;
         if (request->held)

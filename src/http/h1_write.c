@@ -46,19 +46,19 @@ enum h1_framing h1_framing_of(const struct exchange *x)
     return x->request.version >= HTTP_1_1 ? FRAMING_CHUNKED : FRAMING_CLOSE;
 }
 
-static char *put_str(char *at, struct str s)
+static char *write_str(char *at, struct str s)
 {
     if (s.length)
         memcpy(at, s.data, s.length);
     return at + s.length;
 }
 
-static char *put_field(char *at, struct str name, struct str value)
+static char *write_field(char *at, struct str name, struct str value)
 {
-    at = put_str(at, name);
-    at = put_str(at, STR(": "));
-    at = put_str(at, value);
-    return put_str(at, STR("\r\n"));
+    at = write_str(at, name);
+    at = write_str(at, STR(": "));
+    at = write_str(at, value);
+    return write_str(at, STR("\r\n"));
 }
 
 static size_t field_length(struct str name, struct str value)
@@ -66,7 +66,7 @@ static size_t field_length(struct str name, struct str value)
     return name.length + value.length + 4;
 }
 
-static char *put_number(char *at, uint64_t number)
+static char *write_number(char *at, uint64_t number)
 {
     char digits[LONGEST_LENGTH];
     size_t count = 0;
@@ -87,13 +87,13 @@ static struct str reason_of(const struct response *response)
     return response->reason.text;
 }
 
-static char *put_status_line(char *at, int status, struct str reason)
+static char *write_status_line(char *at, int status, struct str reason)
 {
-    at = put_str(at, STR("HTTP/1.1 "));
-    at = put_number(at, (uint64_t)status);
-    at = put_str(at, STR(" "));
-    at = put_str(at, reason);
-    return put_str(at, STR("\r\n"));
+    at = write_str(at, STR("HTTP/1.1 "));
+    at = write_number(at, (uint64_t)status);
+    at = write_str(at, STR(" "));
+    at = write_str(at, reason);
+    return write_str(at, STR("\r\n"));
 }
 
 /* Upper bound of the formatted fields, and the session's own fields among them. */
@@ -130,10 +130,10 @@ static struct str harmless_value(struct arena *arena, const struct header *field
         struct str byte = str_slice(field->value, i, i + 1);
 
         if (h1_is_value(byte))
-            at = put_str(at, byte);
+            at = write_str(at, byte);
         else if (url)
-            at = put_str(at, str_of((char[]){'%', "0123456789ABCDEF"[(byte.data[0] >> 4) & 15],
-                                             "0123456789ABCDEF"[byte.data[0] & 15]}, 3));
+            at = write_str(at, str_of((char[]){'%', "0123456789ABCDEF"[(byte.data[0] >> 4) & 15],
+                                               "0123456789ABCDEF"[byte.data[0] & 15]}, 3));
         else
             *at++ = ' ';
     }
@@ -162,41 +162,41 @@ static int check_fields(struct headers *headers, struct arena *arena, struct mea
     return measure_fields(headers, out_measure, out_fault);
 }
 
-static char *put_fields(char *at, const struct headers *headers, const struct measure *measure)
+static char *write_fields(char *at, const struct headers *headers, const struct measure *measure)
 {
     for (unsigned i = 0; i < headers->count; i++) {
         const struct header *field = &headers->items[i];
 
         if (!measure->has[FIELD_FRAMING] || field_of(field->name) != FIELD_FRAMING)
-            at = put_field(at, field->name, field->value);
+            at = write_field(at, field->name, field->value);
     }
     return at;
 }
 
 /* Writes the framing fields. HEAD gets those of GET, if known (RFC 9110 9.3.2). */
-static char *put_framing(char *at, const struct exchange *x, enum h1_framing framing)
+static char *write_framing(char *at, const struct exchange *x, enum h1_framing framing)
 {
     const struct body *body = x->response.body;
     uint64_t length = body ? body->length : 0;
 
     if (framing == FRAMING_CHUNKED)
-        return put_str(at, STR("Transfer-Encoding: chunked\r\n"));
+        return write_str(at, STR("Transfer-Encoding: chunked\r\n"));
     if (framing == FRAMING_CLOSE || status_bodiless(x->response.status) || length == BODY_LENGTH_UNKNOWN ||
         (framing == FRAMING_NONE && !body))
         return at;
-    at = put_str(at, STR("Content-Length: "));
-    at = put_number(at, length);
-    return put_str(at, STR("\r\n"));
+    at = write_str(at, STR("Content-Length: "));
+    at = write_number(at, length);
+    return write_str(at, STR("\r\n"));
 }
 
 /* HTTP/1.1 persists by default, 1.0 closes by default (RFC 9112 9.3). */
-static char *put_connection(char *at, const struct exchange *x, bool keepalive)
+static char *write_connection(char *at, const struct exchange *x, bool keepalive)
 {
     if (x->response.status == 101)
-        return put_str(at, STR("Connection: upgrade\r\n"));
+        return write_str(at, STR("Connection: upgrade\r\n"));
     if (!keepalive)
-        return put_str(at, STR("Connection: close\r\n"));
-    return x->request.version >= HTTP_1_1 ? at : put_str(at, STR("Connection: keep-alive\r\n"));
+        return write_str(at, STR("Connection: close\r\n"));
+    return x->request.version >= HTTP_1_1 ? at : write_str(at, STR("Connection: keep-alive\r\n"));
 }
 
 int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now,
@@ -228,15 +228,15 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     at = head = arena_alloc(&x->arena, length);
     if (!head)
         return -ENOMEM;
-    at = put_status_line(at, response->status, reason);
+    at = write_status_line(at, response->status, reason);
     if (!measure.has[FIELD_SERVER] && settings->server_header.length)
-        at = put_field(at, STR("Server"), settings->server_header);
+        at = write_field(at, STR("Server"), settings->server_header);
     if (!measure.has[FIELD_DATE])
-        at = put_field(at, STR("Date"), date_format(now, date));
-    at = put_fields(at, &response->headers, &measure);
-    at = put_framing(at, x, framing);
-    at = put_connection(at, x, keepalive);
-    at = put_str(at, STR("\r\n"));
+        at = write_field(at, STR("Date"), date_format(now, date));
+    at = write_fields(at, &response->headers, &measure);
+    at = write_framing(at, x, framing);
+    at = write_connection(at, x, keepalive);
+    at = write_str(at, STR("\r\n"));
     *out_head = str_of(head, (size_t)(at - head));
     return 0;
 }
@@ -258,9 +258,9 @@ int h1_write_interim(struct buffer *into, int status, const struct headers *head
     error = buffer_reserve(into, measure.length + sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length);
     if (error < 0)
         return error;
-    at = put_status_line(into->data + into->length, status, reason);
-    at = put_fields(at, fields, &measure);
-    at = put_str(at, STR("\r\n"));
+    at = write_status_line(into->data + into->length, status, reason);
+    at = write_fields(at, fields, &measure);
+    at = write_str(at, STR("\r\n"));
     into->length = (size_t)(at - into->data);
     return 0;
 }
@@ -275,15 +275,15 @@ static bool is_target(struct str target)
     return target.length > 0;
 }
 
-static char *put_request_framing(char *at, const struct h1_request_head *head)
+static char *write_request_framing(char *at, const struct h1_request_head *head)
 {
     if (head->content_length == BODY_LENGTH_UNKNOWN)
-        return put_str(at, STR("Transfer-Encoding: chunked\r\n"));
+        return write_str(at, STR("Transfer-Encoding: chunked\r\n"));
     if (!head->measured)
         return at;
-    at = put_str(at, STR("Content-Length: "));
-    at = put_number(at, head->content_length);
-    return put_str(at, STR("\r\n"));
+    at = write_str(at, STR("Content-Length: "));
+    at = write_number(at, head->content_length);
+    return write_str(at, STR("\r\n"));
 }
 
 int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault,
@@ -308,15 +308,15 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
     at = bytes = arena_alloc(arena, length);
     if (!bytes)
         return -ENOMEM;
-    at = put_str(at, head->method);
-    at = put_str(at, STR(" "));
-    at = put_str(at, head->target);
-    at = put_str(at, STR(" HTTP/1.1\r\n"));
-    at = put_fields(at, head->headers, &measure);
-    at = put_request_framing(at, head);
+    at = write_str(at, head->method);
+    at = write_str(at, STR(" "));
+    at = write_str(at, head->target);
+    at = write_str(at, STR(" HTTP/1.1\r\n"));
+    at = write_fields(at, head->headers, &measure);
+    at = write_request_framing(at, head);
     if (head->connection.length)
-        at = put_field(at, STR("Connection"), head->connection);
-    at = put_str(at, STR("\r\n"));
+        at = write_field(at, STR("Connection"), head->connection);
+    at = write_str(at, STR("\r\n"));
     *out_head = str_of(bytes, (size_t)(at - bytes));
     return 0;
 }
@@ -341,9 +341,9 @@ int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct st
     at = bytes = arena_alloc(arena, measure.length + sizeof("0\r\n\r\n"));
     if (!bytes)
         return -ENOMEM;
-    at = put_str(at, STR("0\r\n"));
-    at = put_fields(at, trailers, &measure);
-    at = put_str(at, STR("\r\n"));
+    at = write_str(at, STR("0\r\n"));
+    at = write_fields(at, trailers, &measure);
+    at = write_str(at, STR("\r\n"));
     *out_bytes = str_of(bytes, (size_t)(at - bytes));
     return 0;
 }

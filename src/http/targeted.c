@@ -244,7 +244,7 @@ static bool parse_line(struct str rest, struct dictionary *dictionary)
 }
 
 /* A value of another type than Integer counts as invalid. */
-static void note_member(struct cache_control *out, const struct member *member)
+static void record_member(struct cache_control *out, const struct member *member)
 {
     if (member->kind == KIND_FALSE)
         return;
@@ -266,6 +266,6 @@ int cache_control_read_targeted(const struct headers *headers, struct str name, 
         return -ENOENT;
     cache_control_clear(out);
     for (size_t i = 0; i < dictionary.count; i++)
-        note_member(out, &dictionary.members[i]);
+        record_member(out, &dictionary.members[i]);
     return 0;
 }

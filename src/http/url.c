@@ -127,7 +127,7 @@ static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, 
 }
 
 /* Cuts off "http://" or "https://"; false for another form or scheme. */
-static bool take_scheme(struct str *rest)
+static bool parse_scheme(struct str *rest)
 {
     static const struct str schemes[] = {{"http://", 7}, {"https://", 8}};
 
@@ -164,7 +164,7 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
     if (target.length == 0 || str_find(target, '#') >= 0)
         return -EINVAL;
     if (target.data[0] != '/') {
-        if (!take_scheme(&target))
+        if (!parse_scheme(&target))
             return -EINVAL;
         parsed.authority = str_slice(target, 0, authority_length(target));
         if (parsed.authority.length == 0)

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdarg.h>
 
-static void note_text(struct import *import, enum import_verdict verdict,
-                      const struct nginx_directive *directive, struct str why)
+static void add_note(struct import *import, enum import_verdict verdict,
+                     const struct nginx_directive *directive, struct str why)
 {
     struct import_note *made = arena_zalloc(import->arena, 1, sizeof(*made));
     struct import_note **at = &import->notes;
@@ -39,18 +39,18 @@ void import_add_note(struct import *import, enum import_verdict verdict, const s
     va_start(args, why);
     text = arena_vprintf(import->arena, why, args);
     va_end(args);
-    note_text(import, verdict, directive, text);
+    add_note(import, verdict, directive, text);
 }
 
 /* Not carried over, with the mark where one is needed: the note says so first. */
-static void note_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
-                      struct str why)
+static void add_loss_note(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
+                          struct str why)
 {
     import->out_of_memory |= !why.data;
     if (mark_loss(import, map, directive) ||
         (str_equal(directive->name, STR("listen")) && mark_unbound(import, map, directive)))
         why = words_print(import, "503 IS ANSWERED UNTIL IT IS REPLACED: " STR_FMT, STR_ARG(why));
-    note_text(import, IMPORT_LEFT_OUT, directive, why);
+    add_note(import, IMPORT_LEFT_OUT, directive, why);
 }
 
 void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
@@ -73,7 +73,7 @@ void import_leave_out(struct import *import, struct yaml_builder *map, const str
     text = arena_vprintf(import->arena, why, args);
     va_end(args);
     import_comment_out(import, map, directive);
-    note_loss(import, map, directive, text);
+    add_loss_note(import, map, directive, text);
 }
 
 struct yaml_builder *import_put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
@@ -205,7 +205,7 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
 }
 
 /* Debian's and most packages' layout, that of nginx's own "make install", or simply where the file is. */
-static struct str guess_prefix(struct import *import, struct str folder)
+static struct str find_prefix(struct import *import, struct str folder)
 {
     if (str_ends(folder, STR("/conf")))
         return nginx_folder(folder);
@@ -221,7 +221,7 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
     if (!import)
         return -ENOMEM;
     *import = (struct import){.arena = arena, .source = source, .folder = nginx_folder(source->path)};
-    import->prefix = str_empty(source->prefix) ? guess_prefix(import, import->folder) : source->prefix;
+    import->prefix = str_empty(source->prefix) ? find_prefix(import, import->folder) : source->prefix;
     error = nginx_tree_read(arena, source->files, source->path, &import->root, out_fault);
     if (error < 0)
         return error;
@@ -310,7 +310,7 @@ static bool is_needed(const struct yaml_builder *builder)
 
 /* What is left out with a builder: with a line of a map or geo all of it, since its variable would be wrong;
  * with what a server of stream is for, the server. */
-static struct yaml_builder *whole_of(struct yaml_builder *builder)
+static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
 {
     const struct nginx_directive *table = builder->parent ? builder->parent->origin : NULL;
 
@@ -336,16 +336,16 @@ int import_refuse(struct import *import, unsigned line, struct str why)
     if (!names_file(builder->origin->name)) {
         const struct nginx_directive *lost = builder->origin;
 
-        builder = whole_of(builder);
+        builder = enclosing_unit(builder);
         builder->left_out = true;
         if (is_made_of_if(builder))
-            note_text(import, IMPORT_LEFT_OUT, lost, kept);
+            add_note(import, IMPORT_LEFT_OUT, lost, kept);
         else if (builder->scope == SCOPE_STREAM_SERVER)
-            note_text(import, IMPORT_LEFT_OUT, lost, kept); /* nothing listens there */
+            add_note(import, IMPORT_LEFT_OUT, lost, kept); /* nothing listens there */
         else
-            note_loss(import, builder->parent, lost, kept);
+            add_loss_note(import, builder->parent, lost, kept);
     } else if (!is_noted(import, builder->origin)) {
-        note_text(import, IMPORT_ABSENT, builder->origin, kept);
+        add_note(import, IMPORT_ABSENT, builder->origin, kept);
     }
     return import->out_of_memory ? -ENOMEM : builder->left_out;
 }
@@ -364,7 +364,7 @@ size_t import_count(const struct import *import, enum import_verdict verdict)
     return count;
 }
 
-static int note_print(const struct import_note *known, const char *margin, struct buffer *out)
+static int print_note(const struct import_note *known, const char *margin, struct buffer *out)
 {
     int error = buffer_printf(out, "%s  ", margin);
 
@@ -398,7 +398,7 @@ int import_list(const struct import *import, const char *margin, struct buffer *
             error = buffer_printf(out, "%s%s (%zu):\n", margin, heads[verdict], count);
         for (const struct import_note *known = import->notes; known && error == 0; known = known->next) {
             if (known->verdict == verdict)
-                error = note_print(known, margin, out);
+                error = print_note(known, margin, out);
         }
     }
     return error;

@@ -27,7 +27,7 @@ static struct str value_text(struct import *import, const struct directive *own,
 }
 
 /* Several lines of nginx's are one list of words here. */
-static void put_words(struct import *import, struct yaml_builder *map, const char *name, struct str text,
+static void add_words(struct import *import, struct yaml_builder *map, const char *name, struct str text,
                       const struct nginx_directive *directive)
 {
     struct yaml_builder *known = yaml_builder_find(map, str_from(name));
@@ -41,7 +41,7 @@ static void put_words(struct import *import, struct yaml_builder *map, const cha
 }
 
 /* The directive with this text as its value, as its own type is written. */
-static void put_value(struct import *import, const struct scope *scope,
+static void add_value(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, struct str text)
 {
     const struct directive *own = own_directive(import, directive->name, scope->kind);
@@ -60,7 +60,7 @@ static void put_value(struct import *import, const struct scope *scope,
     case DIRECTIVE_WORDS:
     case DIRECTIVE_FLAGS:
     case DIRECTIVE_TEMPLATES:
-        put_words(import, scope->map, own->name, text, directive);
+        add_words(import, scope->map, own->name, text, directive);
         break;
     default:
         import_put(import, scope->map, own->name, text, directive);
@@ -72,7 +72,7 @@ void carry_own(struct import *import, const struct scope *scope, const struct ng
 {
     const struct directive *own = own_directive(import, directive->name, scope->kind);
 
-    put_value(import, scope, directive, own ? value_text(import, own, directive) : STR(""));
+    add_value(import, scope, directive, own ? value_text(import, own, directive) : STR(""));
 }
 
 void carry_needless(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -120,7 +120,7 @@ void carry_path(struct import *import, const struct scope *scope, const struct n
                 const struct rule *rule)
 {
     if (has_word(import, scope, directive))
-        put_value(import, scope, directive,
+        add_value(import, scope, directive,
                   word_path(import, import->prefix, word_variables(import, directive->words[0])));
 }
 
@@ -133,14 +133,14 @@ void carry_conf_path(struct import *import, const struct scope *scope,
         str_starts(directive->words[0], STR("data:")) || str_starts(directive->words[0], STR("store:")))
         import_leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
     else
-        put_value(import, scope, directive, word_path(import, import->folder, directive->words[0]));
+        add_value(import, scope, directive, word_path(import, import->folder, directive->words[0]));
 }
 
 void carry_raw(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                const struct rule *rule)
 {
     if (has_word(import, scope, directive))
-        put_value(import, scope, directive, directive->words[0]);
+        add_value(import, scope, directive, directive->words[0]);
 }
 
 /* A text as a whole, blanks and all. */
@@ -148,7 +148,7 @@ void carry_text(struct import *import, const struct scope *scope, const struct n
                 const struct rule *rule)
 {
     if (has_word(import, scope, directive))
-        put_value(import, scope, directive, word_variables(import, directive->words[0]));
+        add_value(import, scope, directive, word_variables(import, directive->words[0]));
 }
 
 void carry_limit(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -170,7 +170,7 @@ void carry_first_time(struct import *import, const struct scope *scope,
 {
     if (!has_word(import, scope, directive))
         return;
-    put_value(import, scope, directive, word_time(import, directive->words[0]));
+    add_value(import, scope, directive, word_time(import, directive->words[0]));
     if (directive->count > 1)
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
@@ -185,7 +185,7 @@ void carry_last_time(struct import *import, const struct scope *scope,
         return;
     last = word_time(import, directive->words[directive->count - 1]);
     text = words_join(import, directive->words, directive->count - 1);
-    put_value(import, scope, directive,
+    add_value(import, scope, directive,
               str_empty(text) ? last
                               : words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(last)));
 }
@@ -209,10 +209,10 @@ void carry_rewrite(struct import *import, const struct scope *scope, const struc
     for (size_t i = 1; i < directive->count; i++)
         text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text),
                            STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
-    put_value(import, scope, directive, text);
+    add_value(import, scope, directive, text);
 }
 
-static bool scope_says(const struct scope *scope, struct str name)
+static bool scope_has(const struct scope *scope, struct str name)
 {
     for (; scope; scope = scope->outer) {
         if (nginx_tree_find(scope->block, name))
@@ -231,8 +231,8 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
         return;
     import->fastcgi |= fastcgi;
     import->proxies |= !fastcgi;
-    put_value(import, scope, directive, word_variables(import, directive->words[0]));
-    if (str_starts(directive->words[0], STR("https://")) && !scope_says(scope, STR("proxy_ssl_verify")) &&
+    add_value(import, scope, directive, word_variables(import, directive->words[0]));
+    if (str_starts(directive->words[0], STR("https://")) && !scope_has(scope, STR("proxy_ssl_verify")) &&
         own_directive(import, STR("proxy_ssl_verify"), scope->kind)) {
         struct yaml_builder *verify = import_put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
 
@@ -259,7 +259,7 @@ void carry_protocols(struct import *import, const struct scope *scope,
         import_leave_out(import, scope->map, directive, "%s", rule->text);
         return;
     }
-    put_value(import, scope, directive, text);
+    add_value(import, scope, directive, text);
     if (kept < directive->count)
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
@@ -282,7 +282,7 @@ void carry_names(struct import *import, const struct scope *scope, const struct 
             return;
         }
     }
-    put_value(import, scope, directive, words_join(import, directive->words, directive->count));
+    add_value(import, scope, directive, words_join(import, directive->words, directive->count));
 }
 
 /* A path, the format where one is named, and what sluice does anyway. */
@@ -311,9 +311,9 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
             format = word;
     }
     if (str_equal(path, STR("off")))
-        put_value(import, scope, directive, path);
+        add_value(import, scope, directive, path);
     else
-        put_value(
+        add_value(
             import, scope, directive,
             words_print(import, STR_FMT " " STR_FMT, STR_ARG(word_quote(import, path)), STR_ARG(format)));
 }

@@ -54,12 +54,12 @@ static const char *listen_word(struct str word)
     return NULL;
 }
 
-static bool is_whole(struct str word)
+static bool is_complete(struct str word)
 {
     return str_equal(word, STR("quic")) || str_equal(word, STR("udp"));
 }
 
-static bool says_ssl(const struct nginx_directive *server)
+static bool has_ssl(const struct nginx_directive *server)
 {
     const struct nginx_directive *ssl = nginx_tree_find(server, STR("ssl"));
 
@@ -74,8 +74,8 @@ static struct str shared_key(struct import *import, struct str address, const ch
 
 static const char *const shared_words[] = {"ssl", "proxy_protocol"};
 
-static void note_address(struct import *import, const struct nginx_directive *server,
-                         const struct nginx_directive *listen, bool ssl)
+static void add_address(struct import *import, const struct nginx_directive *server,
+                        const struct nginx_directive *listen, bool ssl)
 {
     struct str address = listen_address(import, listen->words[0]);
 
@@ -95,11 +95,11 @@ void note_addresses(struct import *import, const struct nginx_directive *http)
     import->addresses = yaml_builder_root(import->arena);
     import->out_of_memory |= !import->addresses;
     for (const struct nginx_directive *server = http->first; server; server = server->next) {
-        bool ssl = says_ssl(server);
+        bool ssl = has_ssl(server);
 
         for (const struct nginx_directive *child = server->first; child; child = child->next) {
             if (str_equal(child->name, STR("listen")) && child->count > 0)
-                note_address(import, server, child, ssl);
+                add_address(import, server, child, ssl);
         }
     }
 }
@@ -127,7 +127,7 @@ static struct str add_shared(struct import *import, const struct scope *scope, c
     for (size_t i = 0; scope->kind == SCOPE_SERVER && i < sizeof(shared_words) / sizeof(shared_words[0]); i++) {
         const struct yaml_builder *shared =
             yaml_builder_find(import->addresses, shared_key(import, address, shared_words[i]));
-        bool says = i == 0 && says_ssl(scope->block);
+        bool says = i == 0 && has_ssl(scope->block);
 
         for (size_t k = 1; k < listen->count; k++)
             says |= str_equal(listen->words[k], str_from(shared_words[i]));
@@ -143,7 +143,7 @@ static struct str add_shared(struct import *import, const struct scope *scope, c
 void carry_listen(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                   const struct rule *rule)
 {
-    bool ssl = says_ssl(scope->block);
+    bool ssl = has_ssl(scope->block);
     struct str text;
 
     if (directive->count == 0) {
@@ -155,7 +155,7 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
         struct str word = directive->words[i];
         const char *why = listen_word(word);
 
-        if (why && is_whole(word)) { /* whether another one is left is seen at the end of the server */
+        if (why && is_complete(word)) { /* whether another one is left is seen at the end of the server */
             import_comment_out(import, scope->map, directive);
             import_add_note(import, IMPORT_LEFT_OUT, directive, "%s", why);
             return;

@@ -94,7 +94,7 @@ static bool includes_parameters(const struct nginx_directive *directive)
     return false;
 }
 
-static bool says_off(const struct nginx_directive *directive)
+static bool is_off(const struct nginx_directive *directive)
 {
     return directive->count == 1 && str_equal(directive->words[0], STR("off"));
 }
@@ -121,7 +121,7 @@ static enum loss loss_of(const struct import *import, const struct nginx_directi
     }
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
         if (name_matches(losses[i].name, directive->name))
-            return says_off(directive) && !str_starts(directive->name, STR("auth_"))
+            return is_off(directive) && !str_starts(directive->name, STR("auth_"))
                        ? LOSS_HARMLESS
                        : losses[i].loss;
     }
@@ -138,7 +138,7 @@ static const char *mark_key(enum loss loss, enum conf_scope scope)
     return scope & (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER) ? "import_lost_access" : NULL;
 }
 
-static void put_mark(struct import *import, struct yaml_builder *map, const char *key,
+static void add_mark(struct import *import, struct yaml_builder *map, const char *key,
                      const struct nginx_directive *directive)
 {
     struct yaml_builder *mark;
@@ -170,7 +170,7 @@ bool mark_loss(struct import *import, struct yaml_builder *map, const struct ngi
     const char *key = scope ? mark_key(loss_of(import, directive), scope->scope) : NULL;
 
     if (key)
-        put_mark(import, scope, key, directive);
+        add_mark(import, scope, key, directive);
     return key != NULL;
 }
 
@@ -187,6 +187,6 @@ bool mark_unbound(struct import *import, struct yaml_builder *map, const struct 
         if (!item->left_out)
             return false;
     }
-    put_mark(import, scope, "import_lost_access", directive);
+    add_mark(import, scope, "import_lost_access", directive);
     return true;
 }

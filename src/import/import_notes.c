@@ -9,7 +9,7 @@ static const char *const growing[] = {"add_header",          "add_trailer",     
                                       "fastcgi_hide_header", "fastcgi_pass_header"};
 
 /* The scope says this of the name itself. */
-static bool says_again(const struct nginx_directive *block, struct str directive, struct str name)
+static bool is_repeated(const struct nginx_directive *block, struct str directive, struct str name)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
         if (str_equal(child->name, directive) && child->count && str_equal_nocase(child->words[0], name))
@@ -19,7 +19,7 @@ static bool says_again(const struct nginx_directive *block, struct str directive
 }
 
 /* What the nearest outer scope that says it has beyond this one; NULL: nothing. */
-static const struct nginx_directive *kept_from(const struct scope *scope, struct str directive)
+static const struct nginx_directive *inherited_from(const struct scope *scope, struct str directive)
 {
     const struct scope *outer = scope->outer;
 
@@ -28,7 +28,7 @@ static const struct nginx_directive *kept_from(const struct scope *scope, struct
     for (const struct nginx_directive *child = outer ? outer->block->first : NULL; child;
          child = child->next) {
         if (str_equal(child->name, directive) && child->count &&
-            !says_again(scope->block, directive, child->words[0]))
+            !is_repeated(scope->block, directive, child->words[0]))
             return child;
     }
     return NULL;
@@ -39,7 +39,7 @@ void check_inheritance(struct import *import, const struct scope *scope)
     for (size_t i = 0; i < sizeof(growing) / sizeof(growing[0]); i++) {
         struct str name = str_from(growing[i]);
         const struct nginx_directive *own = nginx_tree_find(scope->block, name);
-        const struct nginx_directive *kept = own ? kept_from(scope, name) : NULL;
+        const struct nginx_directive *kept = own ? inherited_from(scope, name) : NULL;
 
         if (kept)
             import_add_note(import, IMPORT_CHANGED, own,

@@ -60,7 +60,7 @@ static bool condition_keys(struct import *import, const struct str *words, size_
     return true;
 }
 
-static void put_line(struct import *import, struct yaml_builder *map, struct str key, struct str value)
+static void add_set_line(struct import *import, struct yaml_builder *map, struct str key, struct str value)
 {
     struct yaml_builder *line = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, NULL);
 
@@ -70,7 +70,7 @@ static void put_line(struct import *import, struct yaml_builder *map, struct str
 }
 
 /* A map for one `set`. Returns the name of its variable. */
-static struct str put_map(struct import *import, struct str source, const struct str keys[2], bool negated,
+static struct str add_map(struct import *import, struct str source, const struct str keys[2], bool negated,
                           const struct nginx_directive *set)
 {
     struct str name = words_print(import, "$import_if_%u", ++import->conditions);
@@ -89,10 +89,10 @@ static struct str put_map(struct import *import, struct str source, const struct
         map->before =
             words_print(import, "# " STR_FMT ":%u: what the if sets.", STR_ARG(set->place.file), set->place.line);
     }
-    put_line(import, map, STR("default"), negated ? after : before);
-    put_line(import, map, keys[0], negated ? before : after);
+    add_set_line(import, map, STR("default"), negated ? after : before);
+    add_set_line(import, map, keys[0], negated ? before : after);
     if (str_equal(keys[1], STR("0")))
-        put_line(import, map, keys[1], before);
+        add_set_line(import, map, keys[1], before);
     return name;
 }
 
@@ -119,7 +119,7 @@ void carry_set_if(struct import *import, const struct scope *scope, const struct
         !condition_keys(import, words, count, keys, &negated))
         return;
     for (const struct nginx_directive *set = directive->first; set; set = set->next) {
-        struct str name = put_map(import, words[0], keys, negated, set);
+        struct str name = add_map(import, words[0], keys, negated, set);
         struct yaml_builder *made = import_put_item(
             import, scope->map, "set",
             words_join(import, (struct str[]){word_variables(import, set->words[0]), name}, 2), directive);

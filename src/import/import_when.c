@@ -101,7 +101,7 @@ static bool set_is_late(const struct nginx_directive *block, const struct nginx_
     return script && set->count > 1 && word_has_capture(set->words[1]);
 }
 
-static bool says_who_may(const struct nginx_directive *block)
+static bool has_access_rules(const struct nginx_directive *block)
 {
     static const char *const names[] = {"deny", "auth_basic", "auth_request"};
 
@@ -115,7 +115,7 @@ static bool says_who_may(const struct nginx_directive *block)
 static bool has_rules_of_access(const struct scope *scope)
 {
     for (; scope; scope = scope->outer) {
-        if (says_who_may(scope->block))
+        if (has_access_rules(scope->block))
             return true;
     }
     return false;
@@ -133,7 +133,7 @@ static bool conditions_below(const struct nginx_directive *block)
 }
 
 /* The condition, or what it leads to, depends on where the request goes. */
-static bool asks_for_path(const struct nginx_directive *directive)
+static bool tests_path(const struct nginx_directive *directive)
 {
     static const char *const names[] = {"uri", "document_uri", "request_filename", "fastcgi_script_name"};
 
@@ -179,7 +179,7 @@ static void check_sets(struct import *import, const struct scope *scope)
     for (const struct nginx_directive *child = scope->block->first; child; child = child->next)
         conditions += directive_is(child, "if");
     for (struct nginx_directive *child = scope->block->first; child && conditions > 1; child = child->next) {
-        if (directive_is(child, "if") && !(rewrite_before(scope, child) && asks_for_path(child)))
+        if (directive_is(child, "if") && !(rewrite_before(scope, child) && tests_path(child)))
             child->sets = becomes_set(import, child);
     }
 }
@@ -239,7 +239,7 @@ static const char *why_unsafe(const struct scope *scope, const struct nginx_dire
     bool ends = body_ends(directive);
     bool breaks = find_live(directive, "break") && !find_live(directive, "return") && !find_live(directive, "rewrite");
 
-    if (rewrite_before(scope, directive) && asks_for_path(directive))
+    if (rewrite_before(scope, directive) && tests_path(directive))
         return "it asks for what a rewrite above it has made, and when comes before rewrite";
     for (const struct nginx_directive *later = directive->next; later; later = later->next) {
         if (later->dead || !is_script(later) || (later->sets && !find_live(directive, "set")))

@@ -35,7 +35,7 @@ static char peek_byte(const struct nginx_lexer *lexer)
 }
 
 /* The byte at hand is taken; lines are counted. */
-static char take_byte(struct nginx_lexer *lexer)
+static char next_byte(struct nginx_lexer *lexer)
 {
     char c = lexer->source.data[lexer->at++];
 
@@ -89,14 +89,14 @@ static bool ends_word(char c, char quote, bool dollar)
 
 static int word_read(struct nginx_lexer *lexer, struct str *out_word)
 {
-    char quote = peek_byte(lexer) == '"' || peek_byte(lexer) == '\'' ? take_byte(lexer) : '\0';
+    char quote = peek_byte(lexer) == '"' || peek_byte(lexer) == '\'' ? next_byte(lexer) : '\0';
     size_t start = lexer->at;
     bool dollar = false;
 
     while (!at_end(lexer) && !ends_word(peek_byte(lexer), quote, dollar)) {
-        char c = take_byte(lexer);
+        char c = next_byte(lexer);
 
-        if (c == '\0' || (c == '\\' && !at_end(lexer) && take_byte(lexer) == '\0'))
+        if (c == '\0' || (c == '\\' && !at_end(lexer) && next_byte(lexer) == '\0'))
             return lexer_fail(lexer, "a NUL byte cannot stand in a word");
         dollar = c == '$';
     }
@@ -105,7 +105,7 @@ static int word_read(struct nginx_lexer *lexer, struct str *out_word)
     if (word_finish(lexer, start, lexer->at, out_word) < 0)
         return -ENOMEM;
     if (quote) {
-        take_byte(lexer);
+        next_byte(lexer);
         lexer->glued = true;
     }
     return 0;
@@ -116,7 +116,7 @@ static struct str comment_read(struct nginx_lexer *lexer)
     size_t start = lexer->at;
 
     while (!at_end(lexer) && peek_byte(lexer) != '\n')
-        take_byte(lexer);
+        next_byte(lexer);
     return str_trim(str_slice(lexer->source, start,
                               lexer->at > start && lexer->source.data[lexer->at - 1] == '\r' ? lexer->at - 1
                                                                                              : lexer->at));
@@ -133,14 +133,14 @@ int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token)
         return lexer_fail(lexer, "something follows a closing quote without a blank");
     lexer->glued = false;
     while (!at_end(lexer) && is_nginx_blank(peek_byte(lexer)))
-        take_byte(lexer);
+        next_byte(lexer);
     *out_token = (struct nginx_token){.kind = NGINX_END_OF_FILE, .line = lexer->line};
     if (at_end(lexer))
         return 0;
     c = peek_byte(lexer);
     sign = c ? strchr(signs, c) : NULL;
     if (sign) {
-        take_byte(lexer);
+        next_byte(lexer);
         out_token->kind = kinds[sign - signs];
         return 0;
     }
@@ -168,12 +168,12 @@ static void long_text_skip(struct nginx_lexer *lexer)
     if (lexer->at + level >= lexer->source.length || lexer->source.data[lexer->at + level] != '[')
         return;
     while (!at_end(lexer)) {
-        if (take_byte(lexer) != ']')
+        if (next_byte(lexer) != ']')
             continue;
         for (found = 0; found < level && next_is(lexer, '='); found++)
-            take_byte(lexer);
+            next_byte(lexer);
         if (found == level && next_is(lexer, ']')) {
-            take_byte(lexer);
+            next_byte(lexer);
             return;
         }
     }
@@ -182,21 +182,21 @@ static void long_text_skip(struct nginx_lexer *lexer)
 static void quoted_skip(struct nginx_lexer *lexer, char quote)
 {
     while (!at_end(lexer) && peek_byte(lexer) != quote) {
-        if (take_byte(lexer) == '\\' && !at_end(lexer))
-            take_byte(lexer);
+        if (next_byte(lexer) == '\\' && !at_end(lexer))
+            next_byte(lexer);
     }
     if (!at_end(lexer))
-        take_byte(lexer);
+        next_byte(lexer);
 }
 
 static void lua_comment_skip(struct nginx_lexer *lexer)
 {
     size_t before;
 
-    take_byte(lexer);
+    next_byte(lexer);
     before = lexer->at;
     if (next_is(lexer, '[')) {
-        take_byte(lexer);
+        next_byte(lexer);
         long_text_skip(lexer);
     }
     if (lexer->at <= before + 1) /* no long text: it goes to the end of the line */
@@ -208,7 +208,7 @@ int nginx_lexer_skip_lua(struct nginx_lexer *lexer)
     unsigned depth = 1;
 
     while (!at_end(lexer)) {
-        char c = take_byte(lexer);
+        char c = next_byte(lexer);
 
         if (c == '"' || c == '\'')
             quoted_skip(lexer, c);

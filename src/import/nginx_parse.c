@@ -44,7 +44,7 @@ static int next_token(struct source *source, struct nginx_token *token)
 }
 
 /* The comments that were waiting, in the arena. */
-static int take_comments(struct parser *parser, struct str *out_text)
+static int attach_comments(struct parser *parser, struct str *out_text)
 {
     if (parser->comments.length == 0)
         return 0;
@@ -54,7 +54,7 @@ static int take_comments(struct parser *parser, struct str *out_text)
     return out_text->data ? 0 : -ENOMEM;
 }
 
-static int take_comment(struct source *source, const struct nginx_token *token)
+static int attach_comment(struct source *source, const struct nginx_token *token)
 {
     struct nginx_directive *latest = source->latest;
 
@@ -85,7 +85,7 @@ static int words_parse(struct source *source, struct nginx_directive *made)
         if (token.kind == NGINX_WORD)
             error = add_word(source, &words, &token);
         else if (token.kind == NGINX_COMMENT)
-            error = take_comment(source, &token);
+            error = attach_comment(source, &token);
         else
             break;
         if (error < 0)
@@ -175,7 +175,7 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
         return parse_fail(source, token->line, "there are too many directives");
     made->name = token->text;
     made->place = (struct nginx_place){source->path, token->line};
-    error = take_comments(parser, &made->before);
+    error = attach_comments(parser, &made->before);
     if (error == 0)
         error = words_parse(source, made);
     if (error == 0 && !made->block && made->count == 1 && str_equal(made->name, STR("include"))) {
@@ -206,7 +206,7 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
 
     while (error == 0 && (error = next_token(source, &token)) == 0) {
         if (token.kind == NGINX_COMMENT)
-            error = take_comment(source, &token);
+            error = attach_comment(source, &token);
         else if (token.kind == NGINX_WORD)
             error = directive_parse(source, &token, into);
         else
@@ -220,7 +220,7 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
     if (token.kind == NGINX_CLOSE && opened) {
         source->latest = into;
         source->latest_line = into->behind.data ? 0 : token.line;
-        return take_comments(source->parser, &into->after);
+        return attach_comments(source->parser, &into->after);
     }
     return parse_fail(source, token.line,
                       token.kind == NGINX_CLOSE  ? "\"}\" closes nothing"
@@ -272,7 +272,7 @@ int nginx_tree_read(struct arena *arena, const struct nginx_files *files, struct
         error = -EINVAL;
     }
     if (error == 0)
-        error = take_comments(&parser, &root->after);
+        error = attach_comments(&parser, &root->after);
     buffer_finish(&parser.comments);
     if (error == 0)
         *out_root = root;

@@ -175,7 +175,7 @@ static int comments_print(struct printer *printer, struct str comments, unsigned
     return error;
 }
 
-static int behind_print(struct printer *printer, struct str comment)
+static int trailing_comment_print(struct printer *printer, struct str comment)
 {
     int error = 0;
 
@@ -289,7 +289,7 @@ static int value_print(struct printer *printer, struct yaml_builder *builder, un
         builder = only;
     }
     if (builder->kind != YAML_BUILDER_TEXT && has_printed_child(builder)) {
-        error = behind_print(printer, builder->behind);
+        error = trailing_comment_print(printer, builder->behind);
         return error == 0 ? children_print(printer, builder, indent + 2, false) : error;
     }
     error = buffer_append(printer->out, STR(" "));
@@ -298,7 +298,7 @@ static int value_print(struct printer *printer, struct yaml_builder *builder, un
                     ? scalar_print(printer, builder->text)
                     : buffer_append(printer->out, builder->kind == YAML_BUILDER_MAP ? STR("{}") : STR("[]"));
     if (error == 0)
-        error = behind_print(printer, builder->behind);
+        error = trailing_comment_print(printer, builder->behind);
     /* Nothing but comments in it: they follow. */
     return error == 0 && builder->kind != YAML_BUILDER_TEXT ? children_print(printer, builder, indent + 2, false)
                                                    : error;

@@ -88,7 +88,7 @@ static void make_room(struct file_cache_lru *cached, struct file_entry *entry)
 }
 
 /* True for errors caused by the file and not by this process. */
-static bool worth_keeping(int error)
+static bool is_cacheable(int error)
 {
     switch (error) {
     case 0:
@@ -174,9 +174,9 @@ static void entry_count(struct file_cache_lru *cached, const struct file_entry *
         entry_free(counted);
 }
 
-static void entry_keep(struct file_cache_lru *cached, struct file_entry *entry)
+static void entry_store(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    if (!cached->limits.enabled || !worth_keeping(entry->error) || (entry->error && cached->limits.forget_errors))
+    if (!cached->limits.enabled || !is_cacheable(entry->error) || (entry->error && cached->limits.forget_errors))
         return;
     if (entry->fd >= 0 && entry->uses < cached->limits.min_uses)
         entry_count(cached, entry);
@@ -204,7 +204,7 @@ struct file_entry *file_cache_lru_insert(struct file_cache_lru *cached, struct s
     }
     entry->uses = uses + 1;
     file_entry_ref(entry);
-    entry_keep(cached, entry);
+    entry_store(cached, entry);
     return entry;
 }
 

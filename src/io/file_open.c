@@ -123,7 +123,7 @@ static int open_by_walk(int root, const char *path, enum symlinks symlinks, bool
     return 0;
 }
 
-static ssize_t read_whole(int fd, char *into, size_t length, bool wait)
+static ssize_t read_whole_content(int fd, char *into, size_t length, bool wait)
 {
     ssize_t count;
 
@@ -149,7 +149,7 @@ static int read_content(struct opened_file *file, bool wait)
     content = malloc(length);
     if (!content)
         return 0;
-    count = read_whole(file->fd, content, length, wait);
+    count = read_whole_content(file->fd, content, length, wait);
     if (count == (ssize_t)length)
         file->content = content;
     else

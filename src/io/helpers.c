@@ -47,7 +47,7 @@ int helpers_offload(struct op *op)
 }
 
 /* Only the first returned op since the loop's last read writes the eventfd. */
-static void give_back(struct helpers *helpers, struct op *op)
+static void return_op(struct helpers *helpers, struct op *op)
 {
     const uint64_t one = 1;
     struct list *before = atomic_load_explicit(&helpers->returned, memory_order_relaxed);
@@ -75,7 +75,7 @@ static void take_returned(struct helpers *helpers, struct list *out)
 }
 
 /* Lowers the thread's priority (Linux: nice is per thread): filling the page cache costs more CPU than a response. */
-static void give_way(void)
+static void lower_priority(void)
 {
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + HELPER_NICE);
 }
@@ -84,7 +84,7 @@ static void *thread_main(void *argument)
 {
     struct helpers *helpers = argument;
 
-    give_way();
+    lower_priority();
     pthread_mutex_lock(&helpers->mutex);
     while (!helpers->stopping) {
         struct list *link = list_pop(&helpers->waiting);
@@ -100,7 +100,7 @@ static void *thread_main(void *argument)
         op = container_of(link, struct op, link);
         pthread_mutex_unlock(&helpers->mutex);
         op->result = op->work(op);
-        give_back(helpers, op);
+        return_op(helpers, op);
         pthread_mutex_lock(&helpers->mutex);
     }
     pthread_mutex_unlock(&helpers->mutex);

@@ -144,7 +144,7 @@ static int set_options(int fd, int family)
 }
 
 /* True if the socket file was left by a process that ended without removing it: connect(2) is refused. */
-static bool unix_left_behind(const struct listen_address *address)
+static bool is_stale_unix_socket(const struct listen_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool refused;
@@ -164,7 +164,7 @@ static int bind_address(int fd, const struct listen_address *address)
     if (bind(fd, to, address->length) == 0)
         return 0;
     error = errno;
-    if (error != EADDRINUSE || to->sa_family != AF_UNIX || !unix_left_behind(address))
+    if (error != EADDRINUSE || to->sa_family != AF_UNIX || !is_stale_unix_socket(address))
         return -error;
     if (unlink(((const struct sockaddr_un *)&address->socket)->sun_path) < 0)
         return -error;

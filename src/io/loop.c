@@ -122,7 +122,7 @@ void loop_run_done(struct loop *loop, struct op *op, int result)
 }
 
 /* Moves all of `from`: ops added from now on wait for the next round. */
-static void take_all(struct list *from, struct list *into)
+static void move_all(struct list *from, struct list *into)
 {
     list_init(into);
     if (list_empty(from))
@@ -139,7 +139,7 @@ static int run_round(struct loop *loop)
     struct list *link;
     int count = 0;
 
-    take_all(&loop->finished, &round);
+    move_all(&loop->finished, &round);
     while ((link = list_pop(&round)) != NULL) {
         struct op *op = container_of(link, struct op, link);
 
@@ -163,7 +163,7 @@ static void resume_retries(struct loop *loop)
     struct list round;
     struct list *link;
 
-    take_all(&loop->retries, &round);
+    move_all(&loop->retries, &round);
     while ((link = list_pop(&round)) != NULL)
         submit_again(loop, container_of(link, struct op, link));
 }

@@ -132,7 +132,7 @@ static void uring_close(struct loop *loop)
 }
 
 /* NULL if the submission queue is full and the kernel accepts no more now. */
-static struct io_uring_sqe *take_entry(struct uring *uring)
+static struct io_uring_sqe *get_sqe(struct uring *uring)
 {
     struct io_uring_sqe *entry = io_uring_get_sqe(&uring->ring);
 
@@ -148,7 +148,7 @@ static struct io_uring_sqe *take_entry(struct uring *uring)
  */
 static void submit_receive(struct loop *loop, struct op *op)
 {
-    struct io_uring_sqe *entry = take_entry(loop->backend_state);
+    struct io_uring_sqe *entry = get_sqe(loop->backend_state);
 
     if (!entry) {
         loop_retry(loop, op);
@@ -168,7 +168,7 @@ static void submit_receive(struct loop *loop, struct op *op)
  */
 static void submit_send(struct loop *loop, struct op *op, bool full)
 {
-    struct io_uring_sqe *entry = take_entry(loop->backend_state);
+    struct io_uring_sqe *entry = get_sqe(loop->backend_state);
     const struct iovec *part = op->send.parts;
     size_t length = size_sub_sat(part->iov_len, op->send.progress);
 
@@ -196,7 +196,7 @@ static bool send_by_ring(const struct op *op)
 
 static void submit_poll(struct loop *loop, struct op *op, int fd, unsigned events)
 {
-    struct io_uring_sqe *entry = take_entry(loop->backend_state);
+    struct io_uring_sqe *entry = get_sqe(loop->backend_state);
 
     if (!entry) {
         loop_retry(loop, op);
@@ -247,9 +247,9 @@ static void uring_submit(struct loop *loop, struct op *op)
     }
 }
 
-static bool ask_cancel(struct uring *uring, struct op *op)
+static bool submit_cancel(struct uring *uring, struct op *op)
 {
-    struct io_uring_sqe *entry = take_entry(uring);
+    struct io_uring_sqe *entry = get_sqe(uring);
 
     if (!entry)
         return false;
@@ -266,18 +266,18 @@ static void uring_cancel(struct loop *loop, struct op *op)
     if (op->state == OP_STATE_READY)
         return;
     op->state = OP_STATE_CANCELLING;
-    if (ask_cancel(uring, op))
+    if (submit_cancel(uring, op))
         return;
     op->wait_fd = CANCEL_UNASKED;
     list_push(&uring->cancels, &op->link);
 }
 
-static void ask_cancels(struct uring *uring)
+static void submit_cancels(struct uring *uring)
 {
     while (!list_empty(&uring->cancels)) {
         struct op *op = container_of(uring->cancels.next, struct op, link);
 
-        if (!ask_cancel(uring, op))
+        if (!submit_cancel(uring, op))
             return;
         list_remove(&op->link);
         op->wait_fd = -1;
@@ -366,7 +366,7 @@ static int uring_wait(struct loop *loop, uint64_t until_ms)
     unsigned count = 0;
     int result;
 
-    ask_cancels(uring);
+    submit_cancels(uring);
     result = enter_kernel(loop, until_ms);
     clock_read(&loop->clock);
     if (result < 0 && result != -EINTR && result != -ETIME && result != -EAGAIN && result != -EBUSY)

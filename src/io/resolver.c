@@ -116,7 +116,7 @@ static int open_channel(struct resolver *resolver)
     return error;
 }
 
-static void query_settle(struct resolver_query *query)
+static void query_finish(struct resolver_query *query)
 {
     if (query->steps > 0)
         return;
@@ -124,7 +124,7 @@ static void query_settle(struct resolver_query *query)
     list_push(&query->resolver->finished, &query->link);
 }
 
-static void note_ttl(struct resolver_query *query, int ttl_s)
+static void lower_ttl(struct resolver_query *query, int ttl_s)
 {
     uint64_t ttl = ttl_s > 0 ? (uint64_t)ttl_s : 0;
 
@@ -134,7 +134,7 @@ static void note_ttl(struct resolver_query *query, int ttl_s)
         query->ttl_s = ttl;
 }
 
-static void take_node(struct step *step, const struct ares_addrinfo_node *node)
+static void add_node(struct step *step, const struct ares_addrinfo_node *node)
 {
     struct resolver_query *query = step->query;
     struct resolver_address *address = &query->addresses[query->count];
@@ -148,11 +148,11 @@ static void take_node(struct step *step, const struct ares_addrinfo_node *node)
         ((struct sockaddr_in *)&address->socket)->sin_port = htons(step->port);
     else
         ((struct sockaddr_in6 *)&address->socket)->sin6_port = htons(step->port);
-    note_ttl(query, node->ai_ttl);
+    lower_ttl(query, node->ai_ttl);
     query->count++;
 }
 
-static void addresses_came(void *owner, int status, int timeouts, struct ares_addrinfo *found)
+static void addresses_received(void *owner, int status, int timeouts, struct ares_addrinfo *found)
 {
     struct step *step = owner;
     struct resolver_query *query = step->query;
@@ -160,14 +160,14 @@ static void addresses_came(void *owner, int status, int timeouts, struct ares_ad
     if (status != ARES_SUCCESS)
         query->error = status;
     for (const struct ares_addrinfo_node *node = found ? found->nodes : NULL; node; node = node->ai_next)
-        take_node(step, node);
+        add_node(step, node);
     for (const struct ares_addrinfo_cname *name = found ? found->cnames : NULL; name; name = name->next)
-        note_ttl(query, name->ttl);
+        lower_ttl(query, name->ttl);
     if (found)
         ares_freeaddrinfo(found);
     free(step);
     query->steps--;
-    query_settle(query);
+    query_finish(query);
 }
 
 static void query_addresses(struct resolver_query *query, const char *host, uint16_t port, uint16_t priority,
@@ -187,10 +187,10 @@ static void query_addresses(struct resolver_query *query, const char *host, uint
     }
     *step = (struct step){.query = query, .port = port, .priority = priority, .weight = weight};
     query->steps++;
-    ares_getaddrinfo(query->resolver->channel, host, NULL, &hints, addresses_came, step);
+    ares_getaddrinfo(query->resolver->channel, host, NULL, &hints, addresses_received, step);
 }
 
-static void records_came(void *owner, int status, int timeouts, unsigned char *bytes, int length)
+static void records_received(void *owner, int status, int timeouts, unsigned char *bytes, int length)
 {
     struct srv_record records[LIMIT_UPSTREAM_ADDRESSES];
     struct resolver_query *query = owner;
@@ -200,11 +200,11 @@ static void records_came(void *owner, int status, int timeouts, unsigned char *b
         count = srv_read(bytes, (size_t)length, records, LIMIT_UPSTREAM_ADDRESSES);
     query->error = status != ARES_SUCCESS ? status : count < 0 ? ARES_EBADRESP : ARES_ENODATA;
     for (int i = 0; i < count; i++) {
-        note_ttl(query, (int)(records[i].ttl_s > INT32_MAX ? INT32_MAX : records[i].ttl_s));
+        lower_ttl(query, (int)(records[i].ttl_s > INT32_MAX ? INT32_MAX : records[i].ttl_s));
         query_addresses(query, records[i].target, records[i].port, records[i].priority, records[i].weight);
     }
     query->steps--;
-    query_settle(query);
+    query_finish(query);
 }
 
 static void query_records(struct resolver_query *query, struct str host, struct str service)
@@ -215,7 +215,7 @@ static void query_records(struct resolver_query *query, struct str host, struct 
     snprintf(name, sizeof(name), "%s" STR_FMT "%s." STR_FMT, short_form ? "_" : "", STR_ARG(service),
              short_form ? "._tcp" : "", STR_ARG(host));
     query->steps++;
-    ares_query(query->resolver->channel, name, SRV_CLASS_IN, SRV_TYPE, records_came, query);
+    ares_query(query->resolver->channel, name, SRV_CLASS_IN, SRV_TYPE, records_received, query);
 }
 
 struct resolver_query *resolver_query_start(struct resolver *resolver, struct str host, uint16_t port,
@@ -243,7 +243,7 @@ struct resolver_query *resolver_query_start(struct resolver *resolver, struct st
         query_records(query, host, service);
     query->asking = false;
     query->steps--;
-    query_settle(query);
+    query_finish(query);
     schedule_wakeup(resolver);
     return query;
 }

@@ -38,7 +38,7 @@ static uint32_t *key_chain(struct limit_zone *zone, uint64_t key)
     return &zone->chains[key % zone->count];
 }
 
-static void put_in_front(struct limit_zone *zone, uint32_t number)
+static void link_as_newest(struct limit_zone *zone, uint32_t number)
 {
     struct zone_entry *entry = entry_at(zone, number);
 
@@ -54,7 +54,7 @@ static void unlink_use(struct limit_zone *zone, const struct zone_entry *entry)
     *(entry->older ? &entry_at(zone, entry->older)->newer : &zone->oldest) = entry->newer;
 }
 
-static void put_in_chain(struct limit_zone *zone, uint32_t number)
+static void link_in_chain(struct limit_zone *zone, uint32_t number)
 {
     uint32_t *chain = key_chain(zone, entry_at(zone, number)->key);
 
@@ -70,8 +70,8 @@ static void rebuild_zone(struct limit_zone *zone)
     zone->newest = zone->oldest = zone->unused = NOBODY;
     for (uint32_t number = zone->count; number >= 1; number--) {
         if (entry_at(zone, number)->known) {
-            put_in_chain(zone, number);
-            put_in_front(zone, number);
+            link_in_chain(zone, number);
+            link_as_newest(zone, number);
         } else {
             entry_at(zone, number)->next = zone->unused;
             zone->unused = number;
@@ -79,13 +79,13 @@ static void rebuild_zone(struct limit_zone *zone)
     }
 }
 
-static void take_lock(struct limit_zone *zone)
+static void lock_zone(struct limit_zone *zone)
 {
     if (shared_zone_lock(&zone->shared))
         rebuild_zone(zone);
 }
 
-static void hand_over_lock(struct limit_zone *zone)
+static void unlock_zone(struct limit_zone *zone)
 {
     shared_zone_unlock(&zone->shared);
 }
@@ -155,8 +155,8 @@ static uint32_t add_entry(struct limit_zone *zone, struct zone_entry made)
         return NOBODY;
     zone->unused = entry_at(zone, number)->next;
     *entry_at(zone, number) = made;
-    put_in_chain(zone, number);
-    put_in_front(zone, number);
+    link_in_chain(zone, number);
+    link_as_newest(zone, number);
     __atomic_store_n(&entry_at(zone, number)->known, 1, __ATOMIC_RELEASE);
     return number;
 }
@@ -180,7 +180,7 @@ static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate,
 
     *out_level = level_with_one(entry, rate, now_ms);
     unlink_use(zone, entry);
-    put_in_front(zone, number);
+    link_as_newest(zone, number);
     if (*out_level > most)
         return false;
     entry->level = *out_level;
@@ -195,7 +195,7 @@ bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
     uint32_t number;
     bool good = true;
 
-    take_lock(zone);
+    lock_zone(zone);
     number = find_entry(zone, key, 0);
     if (number) {
         good = fill_bucket(zone, number, rate, most, now_ms, out_level);
@@ -205,7 +205,7 @@ bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
             forget_entry(zone, zone->oldest);
         (void)add_entry(zone, (struct zone_entry){.key = key, .last_ms = now_ms});
     }
-    hand_over_lock(zone);
+    unlock_zone(zone);
     return good;
 }
 
@@ -213,14 +213,14 @@ void limit_zone_undo(struct limit_zone *zone, uint64_t key)
 {
     uint32_t number;
 
-    take_lock(zone);
+    lock_zone(zone);
     number = find_entry(zone, key, 0);
     if (number) {
         struct zone_entry *entry = entry_at(zone, number);
 
         entry->level -= entry->level < LIMIT_DROPS ? entry->level : LIMIT_DROPS;
     }
-    hand_over_lock(zone);
+    unlock_zone(zone);
 }
 
 static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
@@ -238,7 +238,7 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
 {
     uint32_t number = NOBODY;
 
-    take_lock(zone);
+    lock_zone(zone);
     if (sum_of(zone, key) < most) {
         number = find_entry(zone, key, worker);
         if (!number)
@@ -246,7 +246,7 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
         if (number)
             entry_at(zone, number)->level++;
     }
-    hand_over_lock(zone);
+    unlock_zone(zone);
     return number != NOBODY;
 }
 
@@ -254,19 +254,19 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
 {
     uint32_t number;
 
-    take_lock(zone);
+    lock_zone(zone);
     number = find_entry(zone, key, worker);
     if (number && --entry_at(zone, number)->level == 0)
         forget_entry(zone, number);
-    hand_over_lock(zone);
+    unlock_zone(zone);
 }
 
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
 {
-    take_lock(zone);
+    lock_zone(zone);
     for (uint32_t number = 1; number <= zone->count; number++) {
         if (entry_at(zone, number)->known && entry_at(zone, number)->worker == worker)
             forget_entry(zone, number);
     }
-    hand_over_lock(zone);
+    unlock_zone(zone);
 }

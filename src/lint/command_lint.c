@@ -15,7 +15,7 @@ struct run {
     int status;
 };
 
-static void take_errors(struct lint *lint, const struct conf_errors *errors)
+static void collect_errors(struct lint *lint, const struct conf_errors *errors)
 {
     for (unsigned i = 0; i < errors->count; i++) {
         const struct conf_error *error = &errors->items[i];
@@ -36,7 +36,7 @@ static void lint_configuration(void *owner, const struct configuration *configur
     struct buffer text = {0};
 
     arena_init(&arena, NULL, 0);
-    take_errors(&lint, errors);
+    collect_errors(&lint, errors);
     lint_run(&lint);
     if (lint.failed || lint_print(&lint, run->options->format, &text) < 0 ||
         (text.length && fwrite(text.data, 1, text.length, stdout) != text.length) || fflush(stdout) != 0)

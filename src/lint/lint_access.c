@@ -4,7 +4,7 @@
 #include "lint/lint_config.h"
 
 /* The most exact range decides, and whom none holds may: a list of those who may says nothing about others. */
-static void allow_alone(struct lint *lint, const struct lint_place *place)
+static void has_only_allow(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer) {
         const struct conf_node *allow = config_find(values, "allow");
@@ -50,7 +50,7 @@ static void trust_check(struct lint *lint, const struct conf_node *scalar, void 
                     "anybody may say which address they come from: every peer is trusted");
 }
 
-static void trusts_all(struct lint *lint, const struct lint_place *place)
+static void trusts_every_address(struct lint *lint, const struct lint_place *place)
 {
     config_each_scalar(lint, config_find_inherited(place->location->values, "set_real_ip_from"), trust_check, NULL);
 }
@@ -66,10 +66,10 @@ static void cors_all(struct lint *lint, const struct lint_place *place)
 }
 
 const struct lint_rule lint_rules_access[] = {
-    {"allow-without-deny", LINT_LOCATION, allow_alone, "allow alone keeps nobody out."},
+    {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow alone keeps nobody out."},
     {"open-status", LINT_LOCATION, status_open, "The status page is open to everybody."},
     {"plain-password", LINT_LOCATION, password_plain, "auth_basic is asked for without TLS."},
-    {"tls_contexts-everybody", LINT_LOCATION, trusts_all, "Any peer may name another client address."},
+    {"tls_contexts-everybody", LINT_LOCATION, trusts_every_address, "Any peer may name another client address."},
     {"open-cors", LINT_LOCATION, cors_all,
      "A location that is kept from others may be read by scripts of every origin."},
     {0},

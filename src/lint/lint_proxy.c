@@ -167,7 +167,7 @@ static bool script_fixed(const struct conf_node *node)
 }
 
 /* A condition asks for the file: `!-f $document_root$uri`. */
-static bool asks_for_file(const struct conf_node *when)
+static bool tests_for_file(const struct conf_node *when)
 {
     for (size_t i = 0; when && when->kind == CONF_MAP && i < when->count; i++) {
         if (str_search(when->pairs[i].key->text, STR("-f ")) >= 0)
@@ -183,7 +183,7 @@ static void script_unchecked(struct lint *lint, const struct lint_place *place)
     const struct conf_node *pass = config_find(values, "fastcgi_pass");
     bool php = place->location->kind == LOCATION_REGEX && str_search(place->location->pattern, STR("php")) >= 0;
 
-    if (pass && php && !config_find(values, "try_files") && !asks_for_file(config_find_inherited(values, "when")) &&
+    if (pass && php && !config_find(values, "try_files") && !tests_for_file(config_find_inherited(values, "when")) &&
         !script_fixed(config_find_inherited(values, "fastcgi_param")))
         lint_report(lint, pass->mark, STR("write beside it: try_files: $uri =404"),
                     "nothing asks whether the script exists: for \"/avatar.jpg/x.php\" PHP may run "

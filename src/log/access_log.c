@@ -183,7 +183,7 @@ static void leaving_written(struct op *op, int result)
     }
 }
 
-static void batch_hand_over(struct batch *batch)
+static void batch_submit(struct batch *batch)
 {
     struct buffer lines = batch->lines;
 
@@ -212,7 +212,7 @@ void access_log_flush(struct access_log *log)
 
         if (batch_due(batch)) {
             if (batch->regular)
-                batch_hand_over(batch);
+                batch_submit(batch);
             else
                 batch_push(batch);
         }
@@ -367,7 +367,7 @@ void access_log_replace(struct access_log *log, unsigned index, int fd)
     }
     batch = &log->batches[index];
     if (batch->regular && batch->lines.length)
-        batch_hand_over(batch); /* lines of before belong to the file of before */
+        batch_submit(batch); /* lines of before belong to the file of before */
     if (!op_idle(&batch->op)) {
         if (batch->replaced_fd >= 0)
             close(batch->replaced_fd);

@@ -19,7 +19,7 @@ struct certificate_reload {
     bool keep_fault;
 };
 
-static void keep_fault(void *owner, const struct tls_fault *fault)
+static void record_fault_text(void *owner, const struct tls_fault *fault)
 {
     struct certificate_reload *certificate_reload = owner;
 
@@ -35,7 +35,7 @@ int certificate_reload_read(const struct virtual_server *server, struct tls_file
 {
     struct certificate_reload certificate_reload = {server, log, false};
 
-    return tls_files_read(&server->tls, out_files, keep_fault, &certificate_reload) ? 0 : -EINVAL;
+    return tls_files_read(&server->tls, out_files, record_fault_text, &certificate_reload) ? 0 : -EINVAL;
 }
 
 /* The same files are good or bad at each address. */
@@ -49,7 +49,7 @@ int certificate_reload_apply(const struct configuration *configuration, size_t n
 
         for (size_t k = 0; endpoint->tls && !endpoint->tls_borrowed && k < endpoint->server_count; k++) {
             if (endpoint->servers[k] == certificate_reload.server &&
-                !tls_context_renew(endpoint->tls, k, files, log, keep_fault, &certificate_reload))
+                !tls_context_renew(endpoint->tls, k, files, log, record_fault_text, &certificate_reload))
                 return -EINVAL;
         }
     }

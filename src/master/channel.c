@@ -70,7 +70,7 @@ int channel_send(int fd, const struct channel_message *message)
 
 /* Takes the descriptors out of a received message: the first into *out_fd, any other is closed. Their count.
  */
-static int take_descriptors(struct msghdr *head, int *out_fd)
+static int extract_descriptors(struct msghdr *head, int *out_fd)
 {
     int count = 0;
 
@@ -110,7 +110,7 @@ int channel_receive(int fd, struct channel_message *out_message)
     } while (received < 0 && errno == EINTR);
     if (received < 0)
         return -errno;
-    count = take_descriptors(&head, &got);
+    count = extract_descriptors(&head, &got);
     if (received == 0 && count == 0)
         return 0;
     if (received == sizeof(packet) && count == 0 && packet.has_fd && (head.msg_flags & MSG_CTRUNC))

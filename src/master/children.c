@@ -252,7 +252,7 @@ void child_write(struct master *master, struct child *child)
 }
 
 /* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
-static void lend_sockets(struct master *master, struct generation *generation, unsigned number)
+static void reassign_sockets(struct master *master, struct generation *generation, unsigned number)
 {
     const struct sockets *sockets = &generation->sockets;
     struct child *child = &generation->children[number];
@@ -275,7 +275,7 @@ static void lend_sockets(struct master *master, struct generation *generation, u
     }
 }
 
-static void take_sockets_back(struct master *master, struct generation *generation, struct child *child)
+static void return_sockets(struct master *master, struct generation *generation, struct child *child)
 {
     if (child->acceptor >= 0)
         send_message(master, &generation->children[child->acceptor], CHANNEL_UNLISTEN,
@@ -293,7 +293,7 @@ void children_start(struct master *master, struct generation *generation)
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
             start_child(master, generation, i);
         else if (child->pid == 0 && child->acceptor < 0)
-            lend_sockets(master, generation, i);
+            reassign_sockets(master, generation, i);
     }
 }
 
@@ -307,7 +307,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
             close(message.fd);
         if (message.kind == CHANNEL_READY) {
             child->ready = true;
-            take_sockets_back(master, generation, child);
+            return_sockets(master, generation, child);
         }
     }
     if (result == -EPROTO) {

@@ -154,7 +154,7 @@ static int find_identity(struct master *master, struct generation *generation)
 }
 
 /* Nobody asks the kernel where every server has said that it shall not be used. */
-static bool ktls_wanted(const struct configuration *configuration)
+static bool needs_ktls(const struct configuration *configuration)
 {
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         const struct endpoint *endpoint = &configuration->endpoints[i];
@@ -174,7 +174,7 @@ static int probe_ktls(struct master *master, struct generation *generation)
     char text[512];
     struct str line;
 
-    if (!ktls_wanted(generation->configuration)) {
+    if (!needs_ktls(generation->configuration)) {
         for (unsigned version = 0; !master->ktls_probed && version < 2; version++) {
             for (unsigned cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
                 support->reason[version][cipher] = KTLS_OFF;

@@ -191,7 +191,7 @@ static struct configuration *load_again(struct master *master)
     return configuration;
 }
 
-static void keep_current(struct master *master)
+static void retain_generation(struct master *master)
 {
     if (generation_use_error_log(master, master->current) < 0)
         log_write(&master->error_log.log, LOG_ALERT, "the error log stays where it is");
@@ -230,10 +230,10 @@ static void reload_configuration(struct master *master)
         master->coming = generation_open(master, configuration);
     }
     if (!master->coming)
-        keep_current(master);
+        retain_generation(master);
 }
 
-static void obey_signal(struct master *master, int number)
+static void dispatch_signal(struct master *master, int number)
 {
     struct log *log = &master->error_log.log;
 
@@ -269,7 +269,7 @@ static void read_signals(struct master *master)
     struct signalfd_siginfo arrived;
 
     while (read(master->signal_fd, &arrived, sizeof(arrived)) == sizeof(arrived))
-        obey_signal(master, (int)arrived.ssi_signo);
+        dispatch_signal(master, (int)arrived.ssi_signo);
 }
 
 /* The earlier of two waits, of which -1 has no end. */
@@ -367,7 +367,7 @@ static void first_generation_started(struct master *master)
 }
 
 /* HUP came while the last one was starting. */
-static void reload_if_asked(struct master *master)
+static void reload_if_requested(struct master *master)
 {
     bool asked = master->reload_again;
 
@@ -395,7 +395,7 @@ static void switch_generation(struct master *master)
     service_notify("READY=1");
     if (!before)
         first_generation_started(master);
-    reload_if_asked(master);
+    reload_if_requested(master);
 }
 
 static void close_generation(struct master *master, struct generation *generation)
@@ -406,8 +406,8 @@ static void close_generation(struct master *master, struct generation *generatio
         master->failed = true;
     generation_close(master, generation);
     if (came && master->current && !master->ending) {
-        keep_current(master);
-        reload_if_asked(master);
+        retain_generation(master);
+        reload_if_requested(master);
     }
 }
 

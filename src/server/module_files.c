@@ -34,8 +34,8 @@ static void split_name(struct str whole, struct str *out_root, struct str *out_p
 }
 
 /* An alias of a regular expression is the whole path: what stands in it before the first variable is not left. */
-static int whole_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
-                       struct str *out_path)
+static int full_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
+                      struct str *out_path)
 {
     struct str front = template_front(request_state_of(x)->location->site->alias.path);
     bool below = str_starts(uri, x->request.path);
@@ -66,7 +66,7 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         return -ENOENT;
     *out_root = root;
     *out_path = uri;
-    if (site->alias.whole && whole_alias(x, root, uri, out_root, out_path) < 0)
+    if (site->alias.whole && full_alias(x, root, uri, out_root, out_path) < 0)
         return -ENOMEM;
     if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
         *out_path = str_skip(uri, site->alias.prefix.length);

@@ -72,7 +72,7 @@ static int set_body(const struct answer *answer, uint64_t at, uint64_t length)
     return answer->x->response.body ? 0 : -ENOMEM;
 }
 
-static int answer_whole(const struct answer *answer)
+static int respond_whole(const struct answer *answer)
 {
     int error = set_type(answer, answer->whole->media_type);
 
@@ -90,7 +90,7 @@ static struct str content_range(const struct answer *answer, const struct range 
                         (unsigned long long)range->last, (unsigned long long)answer->whole->size);
 }
 
-static int answer_range(const struct answer *answer, const struct range *range)
+static int respond_range(const struct answer *answer, const struct range *range)
 {
     int error = set_type(answer, answer->whole->media_type);
 
@@ -139,7 +139,7 @@ static int make_parts(const struct answer *answer, const struct range *ranges, s
 }
 
 /* multipart/byteranges (RFC 9110 14.6). */
-static int answer_ranges(const struct answer *answer, const struct range *ranges, unsigned count)
+static int respond_ranges(const struct answer *answer, const struct range *ranges, unsigned count)
 {
     struct arena *arena = &answer->x->arena;
     struct body **parts = arena_zalloc(arena, 2 * count + 1, sizeof(struct body *));
@@ -158,7 +158,7 @@ static int answer_ranges(const struct answer *answer, const struct range *ranges
     return set_type(answer, arena_printf(arena, "multipart/byteranges; boundary=%s", boundary));
 }
 
-static int answer_unsatisfiable(const struct answer *answer)
+static int respond_unsatisfiable(const struct answer *answer)
 {
     exchange_error_response(answer->x, 416);
     return set_header(answer, STR("Content-Range"),
@@ -166,7 +166,7 @@ static int answer_unsatisfiable(const struct answer *answer)
 }
 
 /* Range is defined for GET alone (14.2), and an error page is whole. */
-static int answer_content(const struct answer *answer, int64_t now)
+static int respond_content(const struct answer *answer, int64_t now)
 {
     const struct request *request = &answer->x->request;
     const struct representation *whole = answer->whole;
@@ -180,10 +180,10 @@ static int answer_content(const struct answer *answer, int64_t now)
         conditional_range_allowed(request, &whole->validators, now))
         count = range_parse(value, whole->size, ranges, whole->max_ranges);
     if (count < 0)
-        return answer_unsatisfiable(answer);
+        return respond_unsatisfiable(answer);
     if (count == 0)
-        return answer_whole(answer);
-    return count == 1 ? answer_range(answer, &ranges[0]) : answer_ranges(answer, ranges, (unsigned)count);
+        return respond_whole(answer);
+    return count == 1 ? respond_range(answer, &ranges[0]) : respond_ranges(answer, ranges, (unsigned)count);
 }
 
 int representation_answer(struct exchange *x, const struct representation *whole)
@@ -203,5 +203,5 @@ int representation_answer(struct exchange *x, const struct representation *whole
         headers_remove(&x->response.headers, STR("Content-Type"));
         return 0;
     }
-    return answer_content(&answer, now);
+    return respond_content(&answer, now);
 }

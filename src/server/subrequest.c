@@ -70,7 +70,7 @@ static int drain_body(struct subrequest *sub)
     return result;
 }
 
-static void take_rest(struct subrequest *sub)
+static void read_remainder(struct subrequest *sub)
 {
     int result;
 
@@ -101,7 +101,7 @@ static void subrequest_answer(struct exchange *x)
     if (sub->stage == STAGE_ASKED)
         exchange_child_end(x);
     else if (sub->stage == STAGE_ENDING)
-        take_rest(sub);
+        read_remainder(sub);
 }
 
 static int ignore_interim(struct exchange *x, int status, const struct headers *headers)
@@ -124,7 +124,7 @@ void exchange_child_end(struct exchange *child)
 }
 
 /* A connection without its socket, for who goes on when that is closed. */
-static int make_apart(struct subrequest *sub, const struct connection *connection)
+static int create_detached(struct subrequest *sub, const struct connection *connection)
 {
     struct connection *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
 
@@ -153,7 +153,7 @@ void exchange_child_leave(struct exchange *child)
     struct subrequest *sub = subrequest_of(child);
     struct worker *worker = sub->request->worker;
 
-    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && make_apart(sub, sub->request->connection) == 0)
+    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && create_detached(sub, sub->request->connection) == 0)
         worker->apart++;
     sub->is_left = sub->apart != NULL;
     exchange_child_end(child);
@@ -259,12 +259,12 @@ static int subrequest_init(struct subrequest *sub, struct request_state *parent,
     if (error == 0)
         error = make_request_state(sub, parent, !uri.data);
     if (error == 0 && !sub->answered)
-        error = make_apart(sub, parent->connection);
+        error = create_detached(sub, parent->connection);
     return error;
 }
 
 /* Those that nobody waits for are bounded for all together: no client is held up by them. */
-static bool may_ask(struct request_state *request, bool apart)
+static bool may_start(struct request_state *request, bool apart)
 {
     unsigned depth = 1;
 
@@ -282,7 +282,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
     struct subrequest *sub;
     int error;
 
-    if (!may_ask(request, !answered))
+    if (!may_start(request, !answered))
         return -EMFILE;
     sub = container_of(exchange_create(&request->worker->arenas, sizeof(*sub)), struct subrequest, x);
     if (!sub)

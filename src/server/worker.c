@@ -80,7 +80,7 @@ static void drain_worker(struct worker *worker, bool retiring)
 }
 
 /* The master has judged them already, and said what there is to be said. */
-static void take_certificates(struct worker *worker, uint32_t number, int fd)
+static void apply_certificates(struct worker *worker, uint32_t number, int fd)
 {
     struct log quiet = *worker->log;
     struct tls_files files = {NULL, 0};
@@ -118,7 +118,7 @@ static void apply_message(struct worker *worker, const struct channel_message *m
             close(message->fd);
         break;
     case CHANNEL_CERTIFICATES:
-        take_certificates(worker, message->index, message->fd);
+        apply_certificates(worker, message->index, message->fd);
         break;
     case CHANNEL_LISTEN:
         worker_listen_for(worker, message->index, message->fd);

@@ -202,7 +202,7 @@ static int read_tree(struct load *load, const struct configuration_source *sourc
     return 0;
 }
 
-static void take_file_cache(struct load *load)
+static void set_file_cache(struct load *load)
 {
     const struct core_http *http = load->http;
 
@@ -251,7 +251,7 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
     if (!values)
         return -ENOMEM;
     load->sound_http = load->sound && !load->unreadable;
-    take_file_cache(load);
+    set_file_cache(load);
     error = load_upstreams(load, node, values);
     if (error == 0)
         error = load_servers(load, node, values, load_count(stream));

@@ -69,7 +69,7 @@ const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, s
 }
 
 /* nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". The one with a name counts. */
-static bool take_cache(struct str word, struct core_ssl_cache *out)
+static bool parse_cache(struct str word, struct core_ssl_cache *out)
 {
     struct str whole = word, kind = str_cut(&word, ':'), name;
     uint64_t number = BUILTIN_SESSIONS;
@@ -96,7 +96,7 @@ static int read_caches(struct conf_reader *reader, const struct conf_node *node,
                        struct core_ssl_cache *out)
 {
     for (size_t i = 0; i < words->count; i++) {
-        if (take_cache(words->items[i], out))
+        if (parse_cache(words->items[i], out))
             continue;
         conf_error(reader->errors, node->mark, CACHE_HINT,
                    "\"" STR_FMT "\" is no cache of sessions: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",

@@ -170,20 +170,20 @@ int core_types_read(struct conf_reader *reader, const struct conf_node *node, vo
 }
 
 /* The type as it is sent: with charset where it takes one. */
-static struct str whole_type(struct arena *arena, const struct core_site *site, struct str type)
+static struct str complete_type(struct arena *arena, const struct core_site *site, struct str type)
 {
     if (str_equal(site->charset, STR("off")) || str_empty(site->charset) || !mime_takes_charset(type))
         return type;
     return arena_printf(arena, STR_FMT "; charset=" STR_FMT, STR_ARG(type), STR_ARG(site->charset));
 }
 
-static const struct str *kept_type(struct arena *arena, const struct core_site *site, struct str type)
+static const struct str *retained_type(struct arena *arena, const struct core_site *site, struct str type)
 {
     struct str *kept = arena_alloc(arena, sizeof(*kept));
 
     if (!kept)
         return NULL;
-    *kept = whole_type(arena, site, type);
+    *kept = complete_type(arena, site, type);
     return kept->data ? kept : NULL;
 }
 
@@ -191,7 +191,7 @@ static int add_built_in(struct arena *arena, struct core_site *site)
 {
     for (size_t i = 0; i < BUILT_IN; i++) {
         struct str rest = str_from(built_in[i].extensions);
-        const struct str *type = kept_type(arena, site, str_from(built_in[i].type));
+        const struct str *type = retained_type(arena, site, str_from(built_in[i].type));
 
         while (type && rest.data) {
             int error = table_set(&site->mime.by_extension, str_cut(&rest, ' '), (void *)(uintptr_t)type);
@@ -225,14 +225,14 @@ int core_types_build(struct arena *arena, struct core_site *site)
     int error = 0;
 
     table_init(&site->mime.by_extension, true);
-    site->mime.fallback = whole_type(
+    site->mime.fallback = complete_type(
         arena, site, str_empty(site->default_type) ? STR("application/octet-stream") : site->default_type);
     if (!site->mime.fallback.data)
         error = -ENOMEM;
     if (error == 0 && !forget)
         error = add_built_in(arena, site);
     for (size_t i = 0; i < site->types.count && error == 0; i++) {
-        const struct str *type = kept_type(arena, site, rows[i].type);
+        const struct str *type = retained_type(arena, site, rows[i].type);
 
         error =
             type ? table_set(&site->mime.by_extension, rows[i].extension, (void *)(uintptr_t)type) : -ENOMEM;

@@ -6,7 +6,7 @@
 
 #include "site/when.h"
 
-static int keep_root(struct root_directories *roots, const struct location *location)
+static int open_location_root(struct root_directories *roots, const struct location *location)
 {
     const struct core_site *site = location->site;
     const struct template *root = site->alias.path ? site->alias.path : site->root;
@@ -20,16 +20,16 @@ static int keep_root(struct root_directories *roots, const struct location *loca
     return 0;
 }
 
-static int keep_all(struct root_directories *roots, const struct location *location)
+static int open_location_roots(struct root_directories *roots, const struct location *location)
 {
-    int result = keep_root(roots, location);
+    int result = open_location_root(roots, location);
 
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
-        result = keep_all(roots, location->inner[i]);
+        result = open_location_roots(roots, location->inner[i]);
     for (size_t i = 0; i < location->when_count && result == 0; i++)
-        result = keep_root(roots, location->whens[i].location);
+        result = open_location_root(roots, location->whens[i].location);
     for (size_t i = 0; i < location->pattern_count && result == 0; i++)
-        result = keep_all(roots, location->patterns[i]);
+        result = open_location_roots(roots, location->patterns[i]);
     return result;
 }
 
@@ -38,6 +38,6 @@ int document_roots_open(struct root_directories *roots, const struct configurati
     int result = 0;
 
     for (size_t i = 0; i < configuration->server_count && result == 0; i++)
-        result = configuration->servers[i]->root ? keep_all(roots, configuration->servers[i]->root) : 0;
+        result = configuration->servers[i]->root ? open_location_roots(roots, configuration->servers[i]->root) : 0;
     return result;
 }

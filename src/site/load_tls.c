@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-static int take_certificates(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+static int copy_certificates(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
 {
     const struct core_file *files = ssl->certificates.items;
     const struct core_file *keys = ssl->keys.items;
@@ -26,7 +26,7 @@ static int take_certificates(struct load *load, const struct core_ssl *ssl, stru
     return 0;
 }
 
-static int take_ticket_keys(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+static int set_ticket_keys(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
 {
     const struct core_file *files = ssl->ticket_keys.items;
     struct str *paths = arena_zalloc(load->reader.arena, ssl->ticket_keys.count + 1, sizeof(*paths));
@@ -40,7 +40,7 @@ static int take_ticket_keys(struct load *load, const struct core_ssl *ssl, struc
     return 0;
 }
 
-static int take_commands(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+static int copy_commands(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
 {
     size_t count = 0;
     struct tls_command *commands;
@@ -58,7 +58,7 @@ static int take_commands(struct load *load, const struct core_ssl *ssl, struct t
 }
 
 /* Servers that name the same cache have it together. */
-static int take_store(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
+static int set_session_store(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
 {
     struct session_stores *stores = &load->configuration->sessions;
     struct session_store **items, *made;
@@ -85,7 +85,7 @@ static int take_store(struct load *load, const struct core_ssl_cache *cache, str
     return 0;
 }
 
-static int take_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
+static int copy_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
 {
     const struct regex **patterns =
         arena_zalloc(load->reader.arena, server->pattern_count + 1, sizeof(*patterns));
@@ -99,7 +99,7 @@ static int take_patterns(struct load *load, const struct virtual_server *server,
     return 0;
 }
 
-static int take_tls(struct load *load, const struct loaded_server *loaded)
+static int set_tls(struct load *load, const struct loaded_server *loaded)
 {
     static const struct str no_name[] = {{NULL, 0}};
     const struct core_ssl *ssl = loaded->ssl;
@@ -133,11 +133,11 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         server->tls.alpn_count = ssl->alpn.count;
     }
     server->files_valid_ms = ssl->files.valid_ms;
-    if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0 ||
-        take_commands(load, ssl, &server->tls) < 0 ||
-        (ssl->session_cache.size && take_store(load, &ssl->session_cache, &server->tls) < 0))
+    if (copy_patterns(load, server, &server->tls) < 0 || set_ticket_keys(load, ssl, &server->tls) < 0 ||
+        copy_commands(load, ssl, &server->tls) < 0 ||
+        (ssl->session_cache.size && set_session_store(load, &ssl->session_cache, &server->tls) < 0))
         return -ENOMEM;
-    return take_certificates(load, ssl, &server->tls);
+    return copy_certificates(load, ssl, &server->tls);
 }
 
 static const struct listen_row *ssl_row(const struct loaded_server *loaded)
@@ -244,7 +244,8 @@ struct tls_check {
 };
 
 /* What may only follow from another mistake is not told. */
-static bool is_told(const struct tls_check *check, const struct loaded_server *loaded, const struct tls_fault *fault)
+static bool is_reported(const struct tls_check *check, const struct loaded_server *loaded,
+                        const struct tls_fault *fault)
 {
     if (loaded->tls_checked || (check->alone && !*fault->directive))
         return false;
@@ -256,7 +257,7 @@ static void report_tls_fault(void *owner, const struct tls_fault *fault)
     const struct tls_check *check = owner;
     const struct loaded_server *loaded = load_find_server(check->load, check->servers[fault->server]);
 
-    if (is_told(check, loaded, fault))
+    if (is_reported(check, loaded, fault))
         conf_error(check->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
 }
 
@@ -311,7 +312,7 @@ static void discard_log_line(void *owner, enum log_level level, struct str line)
 }
 
 /* The configuration has failed already: its servers are check one by one, to tell the rest too. */
-static int check_alone(struct load *load)
+static int check_each_server(struct load *load)
 {
     struct log quiet = {.sink = discard_log_line};
 
@@ -336,7 +337,7 @@ int load_tls(struct load *load)
     struct configuration *configuration = load->configuration;
 
     for (size_t i = 0; i < load->server_count; i++) {
-        int error = take_tls(load, &load->servers[i]);
+        int error = set_tls(load, &load->servers[i]);
 
         if (error < 0)
             return error;
@@ -348,7 +349,7 @@ int load_tls(struct load *load)
         if (error < 0)
             return error;
     }
-    return load->errors->failed ? check_alone(load) : 0;
+    return load->errors->failed ? check_each_server(load) : 0;
 }
 
 static bool is_available(const struct ktls_support *support)

@@ -154,7 +154,7 @@ static void choose_server(struct stream *stream, const struct virtual_server *vi
 }
 
 /* What was read of it lasts, for variables. */
-static void keep_preread(struct stream *stream, const struct client_hello *hello)
+static void buffer_preread(struct stream *stream, const struct client_hello *hello)
 {
     static const char *const versions[] = {"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"};
     struct arena *arena = &stream->arena;
@@ -185,7 +185,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
                 ? client_hello_read(buffer_str(&stream->hello), &hello)
                 : -EAGAIN;
     if (error == 0)
-        keep_preread(stream, &hello);
+        buffer_preread(stream, &hello);
     if (error != -EAGAIN) {
         choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
@@ -320,7 +320,7 @@ static uint64_t deadline_ms(const struct stream *stream)
 }
 
 /* Nobody tells when lingering begins: that is looked for. */
-static uint64_t next_look(const struct stream *stream, uint64_t due_ms)
+static uint64_t next_check_time(const struct stream *stream, uint64_t due_ms)
 {
     uint64_t look_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;
 
@@ -337,7 +337,7 @@ static void stream_timer_done(struct op *op, int result)
         return;
     }
     if (due_ms > stream_now_ms(stream)) {
-        loop_timer(&stream->worker->loop, op, next_look(stream, due_ms));
+        loop_timer(&stream->worker->loop, op, next_check_time(stream, due_ms));
         return;
     }
     if (!stream->ending)

@@ -17,7 +17,7 @@ static bool may_splice(struct stream_flow *flow)
 
 static void receive_more(struct stream_flow *flow);
 
-static void pause_over(struct op *op, int result)
+static void pause_done(struct op *op, int result)
 {
     struct stream_flow *flow = container_of(op, struct stream_flow, pause);
 
@@ -75,7 +75,7 @@ static void pass_end(struct stream_flow *flow)
     wire_finish(flow->to);
 }
 
-static void give_piped(struct stream_flow *flow)
+static void send_piped(struct stream_flow *flow)
 {
     struct chunk chunk = {.kind = CHUNK_PIPE};
 
@@ -94,7 +94,7 @@ void stream_flow_start(struct stream_flow *flow, struct wire *from, struct wire 
 {
     flow->from = from;
     flow->to = to;
-    flow->pause.done = pause_over;
+    flow->pause.done = pause_done;
     flow->began_ms = from->shared->loop->clock.monotonic_ms;
     receive_more(flow);
 }
@@ -133,7 +133,7 @@ void stream_flow_room(struct stream_flow *flow)
     if (!flow->to || wire_room(flow->to) == 0)
         return;
     if (flow->piped > 0)
-        give_piped(flow);
+        send_piped(flow);
     pass_end(flow);
     if (wire_room(flow->to) > 0)
         receive_more(flow);

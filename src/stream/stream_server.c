@@ -207,7 +207,7 @@ static struct str make_proxy_header(struct stream *stream)
                   proxy_header_write(stream_client(stream), &own.any, version, stream->proxy_header));
 }
 
-static int note_attempt(struct stream *stream)
+static int add_stream_attempt(struct stream *stream)
 {
     struct stream_attempt *attempt = arena_zalloc(&stream->arena, 1, sizeof(*attempt));
 
@@ -227,7 +227,7 @@ static int note_attempt(struct stream *stream)
 /* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
 static int connect_to_server(struct stream *stream)
 {
-    int error = note_attempt(stream);
+    int error = add_stream_attempt(stream);
 
     stream->tls.proxy_header = make_proxy_header(stream);
     if (stream->conf->bind.any.sa_family != AF_UNSPEC)

@@ -142,7 +142,7 @@ static void read_server_name(struct cursor *cursor, size_t left, struct client_h
     }
 }
 
-static void note_version(struct client_hello *hello, size_t version)
+static void record_version(struct client_hello *hello, size_t version)
 {
     if (version >= VERSION_OLDEST && version <= VERSION_NEWEST && version > hello->version)
         hello->version = (unsigned)version;
@@ -155,7 +155,7 @@ static void read_versions(struct cursor *cursor, size_t left, struct client_hell
     if (left > 0 || list == 0 || list % 2)
         cursor_fail(cursor, -EPROTO);
     while (list > 0 && !cursor->error)
-        note_version(hello, read_uint(cursor, 2, &list));
+        record_version(hello, read_uint(cursor, 2, &list));
 }
 
 static void add_alpn(struct client_hello *hello, char byte)
@@ -214,7 +214,7 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
 
     if (read_uint(cursor, 1, &left) != 3)
         cursor_fail(cursor, -EPROTO);
-    note_version(hello, 0x0300 + read_uint(cursor, 1, &left));
+    record_version(hello, 0x0300 + read_uint(cursor, 1, &left));
     if (left < RANDOM_BYTES) {
         cursor_fail(cursor, -EPROTO);
         return;

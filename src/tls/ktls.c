@@ -44,7 +44,7 @@ static int set_option(const struct ktls_calls *calls, int fd, int level, int nam
     return calls->setsockopt(fd, level, name, value, (socklen_t)length) < 0 ? -errno : 0;
 }
 
-static int give_key(const struct ktls_calls *calls, int fd, const struct record_key *key)
+static int set_crypto_key(const struct ktls_calls *calls, int fd, const struct record_key *key)
 {
     union ktls_key layout;
     size_t length = ktls_key_write(key, &layout);
@@ -80,14 +80,14 @@ enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const
     if (reason != KTLS_OK)
         return reason;
     /* The call that can fail comes last: nothing has to be undone. */
-    error = give_key(calls, fd, key);
+    error = set_crypto_key(calls, fd, key);
     *out_error = -error;
     return error == 0 ? KTLS_OK : KTLS_TX_REFUSED;
 }
 
 int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key)
 {
-    return give_key(calls, fd, key);
+    return set_crypto_key(calls, fd, key);
 }
 
 /* The kernel requires the exact length of the cipher's struct and returns the key in it, too. */

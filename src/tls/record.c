@@ -38,7 +38,7 @@ struct cipher_context_cache {
  * OpenSSL's default GCM accepts the nonce as a parameter and seals no further record until it gets a new one. Other
  * providers may behave differently: they get the nonce by an init call.
  */
-static bool takes_whole_nonce(const EVP_CIPHER *cipher)
+static bool accepts_whole_nonce(const EVP_CIPHER *cipher)
 {
     const OSSL_PROVIDER *provider = cipher ? EVP_CIPHER_get0_provider(cipher) : NULL;
     const char *name = provider ? OSSL_PROVIDER_get0_name(provider) : "";
@@ -59,7 +59,7 @@ struct cipher_context_cache *cipher_context_cache_create(unsigned max_live)
     cache->ciphers[RECORD_AES_256_GCM] = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
     cache->ciphers[RECORD_CHACHA20_POLY1305] = EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
     for (unsigned i = RECORD_AES_128_GCM; i <= RECORD_AES_256_GCM; i++)
-        cache->whole_nonce[i] = takes_whole_nonce(cache->ciphers[i]);
+        cache->whole_nonce[i] = accepts_whole_nonce(cache->ciphers[i]);
     ERR_clear_error();
     return cache;
 }
@@ -128,7 +128,7 @@ static struct cipher_context *cipher_context_create(struct cipher_context_cache 
 }
 
 /* Takes a context: a spare one, a new one, or the least recently used. */
-static struct cipher_context *cipher_context_take(struct cipher_context_cache *cache)
+static struct cipher_context *cipher_context_acquire(struct cipher_context_cache *cache)
 {
     struct list *node = list_pop(&cache->spare);
 
@@ -170,7 +170,7 @@ static struct cipher_context *cipher_context_for(struct cipher_context_cache *ca
     struct cipher_context *context = *hint;
 
     if (!context) {
-        context = cipher_context_take(cache);
+        context = cipher_context_acquire(cache);
         if (!context)
             return NULL;
         context->holder = hint;
@@ -203,13 +203,13 @@ size_t record_overhead(const struct record_key *key)
     return record_head(key) + TAG + (key->version == RECORD_TLS_1_3 ? 1 : 0);
 }
 
-static void put_be64(uint8_t *into, uint64_t value)
+static void write_be64(uint8_t *into, uint64_t value)
 {
     for (int i = 7; i >= 0; i--, value >>= 8)
         into[i] = (uint8_t)value;
 }
 
-static void put_header(uint8_t *into, uint8_t type, size_t length)
+static void write_header(uint8_t *into, uint8_t type, size_t length)
 {
     into[0] = type;
     into[1] = 3;
@@ -219,7 +219,7 @@ static void put_header(uint8_t *into, uint8_t type, size_t length)
 }
 
 /* RFC 8446 5.3 and RFC 7905 2: iv xor sequence; RFC 5288 3: salt and explicit nonce. */
-static void put_nonce(const struct record_key *key, uint8_t nonce[12])
+static void write_nonce(const struct record_key *key, uint8_t nonce[12])
 {
     memcpy(nonce, key->iv, 12);
     if (explicit_nonce(key)) {
@@ -288,7 +288,7 @@ static bool set_nonce(const struct cipher_context_cache *cache, const struct cip
 }
 
 /* Reads the tag by its parameter: EVP_CTRL_AEAD_GET_TAG does the same indirectly. */
-static bool put_tag(EVP_CIPHER_CTX *sealing, uint8_t *into)
+static bool write_tag(EVP_CIPHER_CTX *sealing, uint8_t *into)
 {
     OSSL_PARAM tag[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, into, TAG),
                         OSSL_PARAM_construct_end()};
@@ -321,19 +321,19 @@ static int seal_check(const struct cipher_context_cache *cache, const struct rec
 }
 
 /* Writes header and explicit nonce, and returns the additional data: RFC 8446 5.2 (the header), RFC 5246 6.2.3.3. */
-static size_t put_head(const struct record_key *key, uint8_t type, size_t length, uint8_t *into,
-                       uint8_t aad[AAD_MAX])
+static size_t write_head(const struct record_key *key, uint8_t type, size_t length, uint8_t *into,
+                         uint8_t aad[AAD_MAX])
 {
     if (key->version == RECORD_TLS_1_3) {
-        put_header(into, RECORD_APPLICATION_DATA, length + 1 + TAG);
+        write_header(into, RECORD_APPLICATION_DATA, length + 1 + TAG);
         memcpy(aad, into, HEADER);
         return HEADER;
     }
-    put_header(into, type, length + record_overhead(key) - HEADER);
+    write_header(into, type, length + record_overhead(key) - HEADER);
     if (explicit_nonce(key))
         memcpy(into + HEADER, key->explicit_nonce, EXPLICIT_NONCE);
-    put_be64(aad, key->sequence);
-    put_header(aad + 8, type, length);
+    write_be64(aad, key->sequence);
+    write_header(aad + 8, type, length);
     return AAD_MAX;
 }
 
@@ -359,13 +359,13 @@ ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, 
     struct cipher_context *context = cipher_context_for(cache, key, hint);
     if (!context)
         return -ENOMEM;
-    size_t aad_length = put_head(key, type, length, start, aad);
-    put_nonce(key, nonce);
+    size_t aad_length = write_head(key, type, length, start, aad);
+    write_nonce(key, nonce);
     end = start + record_head(key);
     if (!set_nonce(cache, context, nonce) ||
         EVP_EncryptUpdate(context->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
         !(end = encrypt_parts(context->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
-        EVP_EncryptFinal_ex(context->sealing, end, &written) != 1 || !put_tag(context->sealing, end)) {
+        EVP_EncryptFinal_ex(context->sealing, end, &written) != 1 || !write_tag(context->sealing, end)) {
         ERR_clear_error();
         record_release(cache, hint);
         return -ENOMEM;

@@ -72,7 +72,7 @@ static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
 }
 
 /* OpenSSL keeps receiving (direction 0, offered from 3.2 on). */
-static long take_key(struct tls_bio *bio, long direction, const void *offered)
+static long accept_key(struct tls_bio *bio, long direction, const void *offered)
 {
     struct record_key key;
 
@@ -93,7 +93,7 @@ static long bio_control(BIO *base, int command, long number, void *pointer)
     case BIO_CTRL_FLUSH:
         return 1;
     case SET_KTLS:
-        return take_key(bio, number, pointer);
+        return accept_key(bio, number, pointer);
     case GET_KTLS_SEND:
         return bio->cipher != RECORD_NONE;
     case SET_KTLS_TYPE:

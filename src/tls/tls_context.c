@@ -218,7 +218,7 @@ struct one_sentence {
     bool told;
 };
 
-static void keep_first(void *owner, const struct tls_fault *fault)
+static void set_first_server(void *owner, const struct tls_fault *fault)
 {
     struct one_sentence *sentence = owner;
 
@@ -232,7 +232,7 @@ struct tls_context *tls_context_create(const struct tls_settings *servers, size_
 {
     struct one_sentence sentence = {out_error, error_size, false};
 
-    return tls_context_load(servers, count, log, keep_first, &sentence);
+    return tls_context_load(servers, count, log, set_first_server, &sentence);
 }
 
 void tls_context_destroy(struct tls_context *context)

@@ -141,7 +141,7 @@ static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
  * Keys are taken from OpenSSL, which must not renegotiate then; versions before TLS 1.2 are not supported by the
  * record layer.
  */
-static bool keep_needed(struct tls_server *server, const struct tls_failure *failure)
+static bool keep_required_options(struct tls_server *server, const struct tls_failure *failure)
 {
     struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", 0);
 
@@ -169,5 +169,5 @@ bool tls_commands_set(struct tls_server *server, const struct tls_failure *failu
     if (good && SSL_CONF_CTX_finish(conf) != 1)
         good = tls_fail(failure, "ssl_conf_command: %s", tls_openssl_reason());
     SSL_CONF_CTX_free(conf);
-    return good && keep_needed(server, failure);
+    return good && keep_required_options(server, failure);
 }

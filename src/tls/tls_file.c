@@ -183,8 +183,8 @@ static bool find_file(const struct tls_server *server, struct str wanted, struct
     return false;
 }
 
-static bool take_read(struct tls_file *file, const struct tls_server *server,
-                      const struct tls_failure *failure)
+static bool store_read(struct tls_file *file, const struct tls_server *server,
+                       const struct tls_failure *failure)
 {
     struct str text;
 
@@ -208,7 +208,7 @@ bool tls_file_open(struct tls_file *file, const struct tls_server *server, struc
     memcpy(file->name, name.data, name.length);
     file->name[name.length] = '\0';
     if (server->files)
-        return take_read(file, server, failure);
+        return store_read(file, server, failure);
     FILE *stream = fopen(file->name, "rbe");
     if (!stream)
         return tls_fail(failure, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),

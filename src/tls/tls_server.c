@@ -197,7 +197,7 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
 }
 
 /* A reload keeps the generated certificate. */
-static bool keep_self_signed(struct tls_server *server, const struct tls_failure *failure)
+static bool store_self_signed(struct tls_server *server, const struct tls_failure *failure)
 {
     if (SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
                                  SSL_CTX_get0_privatekey(server->before), NULL, 1) == 1)
@@ -207,7 +207,7 @@ static bool keep_self_signed(struct tls_server *server, const struct tls_failure
 
 static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_failure *failure)
 {
-    return server->before ? keep_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
+    return server->before ? store_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
 }
 
 static bool load_passwords(struct tls_server *server, const struct tls_failure *failure)

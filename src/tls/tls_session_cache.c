@@ -61,7 +61,7 @@ static SSL_SESSION *read_session(const struct tls_server *server, const char *by
     return NULL;
 }
 
-static SSL_SESSION *session_wanted(SSL *ssl, const unsigned char *id, int id_length, int *out_keeps)
+static SSL_SESSION *session_requested(SSL *ssl, const unsigned char *id, int id_length, int *out_keeps)
 {
     const struct tls_session *session = tls_session_of(ssl);
     struct session_cache *cache = cache_of(session->server);
@@ -80,7 +80,7 @@ static SSL_SESSION *session_wanted(SSL *ssl, const unsigned char *id, int id_len
 }
 
 /* After an alert or on expiry. OpenSSL passes the context in which the connection began. */
-static void session_gone(SSL_CTX *openssl, SSL_SESSION *gone)
+static void session_removed(SSL_CTX *openssl, SSL_SESSION *gone)
 {
     const struct tls_context *context = SSL_CTX_get_app_data(openssl);
     unsigned length = 0;
@@ -98,8 +98,8 @@ void tls_session_cache_enable(struct tls_server *server)
 
     SSL_CTX_set_session_cache_mode(openssl, server->settings->store ? SESSION_CACHE_MODE : SSL_SESS_CACHE_OFF);
     SSL_CTX_sess_set_new_cb(openssl, session_made);
-    SSL_CTX_sess_set_get_cb(openssl, session_wanted);
-    SSL_CTX_sess_set_remove_cb(openssl, session_gone);
+    SSL_CTX_sess_set_get_cb(openssl, session_requested);
+    SSL_CTX_sess_set_remove_cb(openssl, session_removed);
 }
 
 void tls_session_cache_set_context(struct tls_context *context, struct tls_server *first)

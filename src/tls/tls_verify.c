@@ -26,7 +26,7 @@ static bool is_unknown_issuer(int error)
 }
 
 /* Examines all faults and keeps the first of the most severe. */
-static int fault_noted(int good, X509_STORE_CTX *store)
+static int record_fault(int good, X509_STORE_CTX *store)
 {
     int *worst = X509_STORE_CTX_get_app_data(store);
 
@@ -41,7 +41,7 @@ static int certificate_verified(X509_STORE_CTX *store, void *unused)
     int worst = X509_V_OK;
 
     X509_STORE_CTX_set_app_data(store, &worst);
-    X509_STORE_CTX_set_verify_cb(store, fault_noted);
+    X509_STORE_CTX_set_verify_cb(store, record_fault);
     if (X509_verify_cert(store) <= 0 && worst == X509_V_OK)
         worst = X509_STORE_CTX_get_error(store) ? X509_STORE_CTX_get_error(store) : X509_V_ERR_UNSPECIFIED;
     X509_STORE_CTX_set_error(store, worst);

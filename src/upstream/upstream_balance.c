@@ -23,7 +23,7 @@ static bool was_tried(const struct upstream_choice *choice, const struct upstrea
     return choice->tries == LIMIT_UPSTREAM_TRIES;
 }
 
-static bool may_be_asked(const struct upstream_peer *peer, const struct upstream_choice *choice, bool backup)
+static bool is_eligible(const struct upstream_peer *peer, const struct upstream_choice *choice, bool backup)
 {
     return peer->backup == backup && !was_tried(choice, peer) && upstream_peer_available(peer);
 }
@@ -64,7 +64,7 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
         int64_t weight;
 
-        if (!may_be_asked(peer, choice, backup) || load_of(peer) > most)
+        if (!is_eligible(peer, choice, backup) || load_of(peer) > most)
             continue;
         weight = (int64_t)upstream_peer_weight(peer);
         peer->share += weight;
@@ -91,7 +91,7 @@ static struct upstream_peer *least_busy(struct upstream_group *group, const stru
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
         double load = load_of(peer);
 
-        if (may_be_asked(peer, choice, backup) && (!best || load < least)) {
+        if (is_eligible(peer, choice, backup) && (!best || load < least)) {
             best = peer;
             least = load;
         }
@@ -111,7 +111,7 @@ static struct upstream_peer *draw_by_weight(struct upstream_group *group, const 
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
         uint64_t random_state = 0;
 
-        if (peer == other || !may_be_asked(peer, choice, backup))
+        if (peer == other || !is_eligible(peer, choice, backup))
             continue;
         total += peer->weight;
         if (getrandom(&random_state, sizeof(random_state), GRND_NONBLOCK) < 0)
@@ -170,7 +170,7 @@ static struct upstream_peer *by_key(struct upstream_group *group, const struct u
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
         double lot;
 
-        if (!may_be_asked(peer, choice, backup))
+        if (!is_eligible(peer, choice, backup))
             continue;
         lot = ((double)(upstream_hash(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
         lot = (double)peer->weight / -log(lot);
@@ -219,7 +219,7 @@ static struct upstream_peer *by_route(struct upstream_group *group, const struct
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
-        if (str_equal(choice->route, str_from(peer->route)) && may_be_asked(peer, choice, peer->backup))
+        if (str_equal(choice->route, str_from(peer->route)) && is_eligible(peer, choice, peer->backup))
             return peer;
     }
     return NULL;
@@ -255,7 +255,7 @@ bool upstream_has_another(const struct upstream_group *group, const struct upstr
     for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
 
-        if (may_be_asked(peer, choice, peer->backup))
+        if (is_eligible(peer, choice, peer->backup))
             return true;
     }
     return false;

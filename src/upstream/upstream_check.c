@@ -88,7 +88,7 @@ static unsigned status_of(const char line[STATUS_LINE])
     return status;
 }
 
-static bool is_wanted(const struct upstream_check *check, unsigned status)
+static bool needs_check(const struct upstream_check *check, unsigned status)
 {
     for (size_t i = 0; i < check->match_count; i++) {
         if (status >= check->match[i].low && status <= check->match[i].high)
@@ -111,7 +111,7 @@ static size_t probe_received(void *user, struct str bytes)
     probe->length += part.length;
     if (probe->length < STATUS_LINE)
         wire_receive(&probe->connection->wire);
-    else if (is_wanted(check, status_of(probe->line)))
+    else if (needs_check(check, status_of(probe->line)))
         probe_finish(probe, true, "was answered as it should be");
     else
         probe_finish(probe, false, "was answered with another status");

@@ -32,7 +32,7 @@ static void connection_free_when_idle(struct upstream_connection *connection)
 }
 
 /* What the server gave for the next handshake: it came with, or after, the first answer. */
-static void keep_session(struct upstream_connection *connection)
+static void store_session(struct upstream_connection *connection)
 {
     if (connection->tls && connection->opened)
         tls_session_store(connection->wire.tls, connection->tls, str_from(connection->name),
@@ -46,7 +46,7 @@ static void leave_peer(struct upstream_connection *connection)
 
     if (!peer)
         return;
-    keep_session(connection);
+    store_session(connection);
     connection->peer = NULL;
     if (connection->state == UPSTREAM_IDLE)
         peer->group->idle--;
@@ -263,7 +263,7 @@ static bool is_sealed_as(const struct upstream_connection *connection, const str
 }
 
 /* The one used last that fits: what is plain is not taken for what is sealed, nor one name for another. */
-static struct upstream_connection *take_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
+static struct upstream_connection *get_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
 {
     for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
@@ -279,7 +279,7 @@ static struct upstream_connection *take_idle(struct upstream_peer *peer, const s
 }
 
 /* Its port is chosen with the connection: as many may come from there as there are ports for each server. */
-static int come_from(int fd, const struct sockaddr *from, int family)
+static int bind_source(int fd, const struct sockaddr *from, int family)
 {
     const int on = 1;
     socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
@@ -301,7 +301,7 @@ static int open_socket(const struct listen_address *address, const struct sockad
         return -errno;
     if (family == AF_UNIX)
         return fd;
-    error = from ? come_from(fd, from, family) : 0;
+    error = from ? bind_source(fd, from, family) : 0;
     if (error < 0) {
         close(fd);
         return error;
@@ -353,7 +353,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
 
     if (!upstream_peer_enter(peer))
         return -EBUSY;
-    connection = fresh || !str_empty(tls->proxy_header) ? NULL : take_idle(peer, tls);
+    connection = fresh || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
     if (!connection)
         connection = connection_create(peer, tls, &error);
     if (!connection) {
@@ -400,7 +400,7 @@ void upstream_wake(struct upstream_connection *connection)
 }
 
 /* Room in the group's keepalive is made by the connection of this peer that was idle longest. */
-static bool may_be_kept(struct upstream_connection *connection)
+static bool is_reusable(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
     const struct upstream *upstream = peer->group->upstream;
@@ -429,7 +429,7 @@ void upstream_release(struct upstream_connection *connection, bool keep)
 {
     struct upstream_peer *peer = connection->peer;
 
-    if (!keep || !may_be_kept(connection)) {
+    if (!keep || !is_reusable(connection)) {
         close_connection(connection);
         return;
     }
@@ -437,7 +437,7 @@ void upstream_release(struct upstream_connection *connection, bool keep)
     connection->user = NULL;
     connection->state = UPSTREAM_IDLE;
     if (connection->requests == 1)
-        keep_session(connection);
+        store_session(connection);
     upstream_peer_leave(peer);
     peer->group->idle++;
     list_remove(&connection->awake);

@@ -51,7 +51,7 @@ static uint16_t lowest_priority(const struct resolver_answer *answer)
 }
 
 /* Of SRV records the lowest priority comes first and the others are its backups; each has its own weight. */
-static void take_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
+static void add_resolved_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
 {
     struct upstream_peer *peer = find_peer(name, found);
     struct listen_address address = {.socket = found->socket, .length = found->length};
@@ -74,7 +74,7 @@ static void apply_answer(struct upstream_name *name, const struct resolver_answe
     uint16_t lowest = lowest_priority(answer);
 
     for (size_t i = 0; i < answer->count; i++)
-        take_address(name, &answer->addresses[i], lowest);
+        add_resolved_address(name, &answer->addresses[i], lowest);
     while (link != peers) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 

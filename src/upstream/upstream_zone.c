@@ -55,7 +55,7 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
 }
 
 /* Whoever dies with the lock leaves at worst a place that is held once too often. */
-static void take_lock(struct upstream_zone *zone)
+static void lock_zone_states(struct upstream_zone *zone)
 {
     (void)shared_zone_lock(&zone->shared);
 }
@@ -87,7 +87,7 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
     struct upstream_shared *state;
     int index;
 
-    take_lock(zone);
+    lock_zone_states(zone);
     index = find_place(zone, key, name);
     if (index >= 0) {
         state = &zone->states[index];
@@ -114,14 +114,14 @@ static void release_hold(struct upstream_zone *zone, unsigned worker, int index)
 
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index)
 {
-    take_lock(zone);
+    lock_zone_states(zone);
     release_hold(zone, worker, index);
     shared_zone_unlock(&zone->shared);
 }
 
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
 {
-    take_lock(zone);
+    lock_zone_states(zone);
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
         if (hold_of(zone, worker, i)->held)
             release_hold(zone, worker, i);

@@ -25,7 +25,7 @@ static void pipe_destroy(struct pipe *pipe)
     free(pipe);
 }
 
-static struct pipe *take_kept(struct pipe_pool *pool)
+static struct pipe *take_free_pipe(struct pipe_pool *pool)
 {
     struct list *link = list_pop(&pool->idle);
 
@@ -39,12 +39,12 @@ void pipe_pool_finish(struct pipe_pool *pool)
 {
     struct pipe *pipe;
 
-    while (pool->loop && (pipe = take_kept(pool)) != NULL)
+    while (pool->loop && (pipe = take_free_pipe(pool)) != NULL)
         pipe_destroy(pipe);
 }
 
 /* A user with many pipes gets small ones (pipe-user-pages-soft), which cost more system calls than copying. */
-static bool is_worth_it(int fd)
+static bool is_worth_pooling(int fd)
 {
     return fcntl(fd, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) >= LIMIT_PIPE_LEAST ||
            fcntl(fd, F_GETPIPE_SZ) >= LIMIT_PIPE_LEAST;
@@ -62,7 +62,7 @@ static struct pipe *pipe_create(struct pipe_pool *pool)
     *made = (struct pipe){.pool = pool, .from = ends[0], .to = ends[1]};
     list_init(&made->link);
     pool->open++;
-    if (is_worth_it(made->to))
+    if (is_worth_pooling(made->to))
         return made;
     pipe_destroy(made);
     return NULL;
@@ -70,7 +70,7 @@ static struct pipe *pipe_create(struct pipe_pool *pool)
 
 struct pipe *pipe_pool_get(struct pipe_pool *pool)
 {
-    struct pipe *pipe = take_kept(pool);
+    struct pipe *pipe = take_free_pipe(pool);
 
     if (!pipe)
         pipe = pipe_create(pool);

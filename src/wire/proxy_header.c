@@ -100,7 +100,7 @@ static bool are_tlvs(struct str rest)
     return true;
 }
 
-static void take_ip4(const char *at, struct proxy_header *header)
+static void parse_ip4(const char *at, struct proxy_header *header)
 {
     header->source.ip4.sin_family = header->destination.ip4.sin_family = AF_INET;
     memcpy(&header->source.ip4.sin_addr, at, 4);
@@ -109,7 +109,7 @@ static void take_ip4(const char *at, struct proxy_header *header)
     memcpy(&header->destination.ip4.sin_port, at + 10, 2);
 }
 
-static void take_ip6(const char *at, struct proxy_header *header)
+static void parse_ip6(const char *at, struct proxy_header *header)
 {
     header->source.ip6.sin6_family = header->destination.ip6.sin6_family = AF_INET6;
     memcpy(&header->source.ip6.sin6_addr, at, 16);
@@ -134,9 +134,9 @@ static int parse_addresses(struct str rest, uint8_t family, bool local, struct p
     if ((family & 15) != 1) /* STREAM */
         return -EPROTO;
     if (family >> 4 == 1)
-        take_ip4(rest.data, header);
+        parse_ip4(rest.data, header);
     else
-        take_ip6(rest.data, header);
+        parse_ip6(rest.data, header);
     return 0;
 }
 

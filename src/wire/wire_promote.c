@@ -15,7 +15,7 @@
 enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 
 /* Total bytes of the transfer that the span belongs to. */
-static uint64_t whole_span(const struct wire *wire)
+static uint64_t span_is_whole(const struct wire *wire)
 {
     uint64_t length = chunk_length(&wire->span);
 
@@ -68,11 +68,11 @@ static enum wire_path path_of_span(const struct wire *wire)
 
 void wire_choose_sealing(struct wire *wire)
 {
-    unsigned reason = why_not(wire, whole_span(wire));
+    unsigned reason = why_not(wire, span_is_whole(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
     if (!wire->promoting)
-        wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), whole_span(wire));
+        wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), span_is_whole(wire));
 }
 
 static int option_of(int fd, int level, int name)
@@ -114,7 +114,7 @@ static void become_kernel(struct wire *wire)
 }
 
 /* The owner saw no room and flushed. A span that is read at once leaves no record open, and `room` follows. */
-static void go_on_in_user_space(struct wire *wire)
+static void continue_in_user_space(struct wire *wire)
 {
     wire_span_fill(wire);
     if (chunk_length(&wire->span) == 0 && wire->state != WIRE_DEAD && wire_record_close(wire) < 0)
@@ -135,9 +135,9 @@ void wire_promote(struct wire *wire)
         log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), user space goes on, fd %d",
                   ktls_reason_name(reason), wire->fd);
     }
-    wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), whole_span(wire));
+    wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), span_is_whole(wire));
     if (reason != KTLS_OK)
-        go_on_in_user_space(wire);
+        continue_in_user_space(wire);
     else
         wire_push(wire);
 }

@@ -61,7 +61,7 @@ static size_t record_size(const struct wire *wire)
 }
 
 /* Not while a record is open: its size is promised. */
-static void look_for_rest(struct wire *wire)
+static void detect_idle(struct wire *wire)
 {
     if (wire->reading || (wire->last && wire->last->open))
         return;
@@ -279,7 +279,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
 {
     if (wire->state != WIRE_OPEN)
         return -EPIPE;
-    look_for_rest(wire);
+    detect_idle(wire);
     switch (chunk->kind) {
     case CHUNK_BYTES:
         wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length, chunk->bytes.length);

@@ -35,7 +35,7 @@ static size_t span_piece_length(const struct wire *wire, size_t room)
 }
 
 /* Counted only when sent: the rest of an aborted span was not. */
-static void span_moved(struct wire *wire, enum wire_path path, uint64_t bytes)
+static void span_sent(struct wire *wire, enum wire_path path, uint64_t bytes)
 {
     chunk_advance(&wire->span, bytes);
     wire_count(wire, path, bytes);
@@ -56,7 +56,7 @@ static void read_done(struct op *op, int result)
         span_broken(wire, result);
         return;
     }
-    span_moved(wire, wire_path_of_bytes(wire), (uint64_t)result);
+    span_sent(wire, wire_path_of_bytes(wire), (uint64_t)result);
     if (wire_record_grow(wire, block, (size_t)result) < 0)
         wire_fail(wire, WIRE_END_ABORT);
     else
@@ -146,7 +146,7 @@ void wire_span_fill(struct wire *wire)
             span_broken(wire, (int)count);
             return;
         }
-        span_moved(wire, wire_path_of_bytes(wire), (uint64_t)count);
+        span_sent(wire, wire_path_of_bytes(wire), (uint64_t)count);
         if (commit_records(wire, block, places, (size_t)count) < 0)
             wire_fail(wire, WIRE_END_ABORT);
         else if (wire_record_room(wire, block) == 0 && !ends_in_another(wire))
@@ -159,7 +159,7 @@ static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
 {
     wire->sent += sent;
     wire->transfer.zero_copy += sent;
-    span_moved(wire, wire_path_of_span(wire), sent);
+    span_sent(wire, wire_path_of_span(wire), sent);
     if (wire->state == WIRE_DEAD) {
         wire_finish_close(wire);
         return;
