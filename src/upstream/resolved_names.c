@@ -1,5 +1,5 @@
 /*
- * A table in shared memory, searched from its beginning: names are resolved once in a while, and there are few.
+ * A table in shared memory with linear search: resolutions are rare and names are few.
  */
 #include "upstream/resolved_names.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 
 struct resolved_name {
-    char key[LIMIT_RESOLVED_KEY];   /* empty: the place is free */
-    uint64_t stored;                /* grows with each store */
+    char key[LIMIT_RESOLVED_KEY];   /* empty: unused */
+    uint64_t stored;                /* sequence number of the last store */
     size_t count;
     struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
 };
@@ -31,7 +31,7 @@ void resolved_names_destroy(struct resolved_names *names)
         shared_zone_destroy(&names->shared);
 }
 
-/* A process that died with the lock may have left a name half written. */
+/* A process that died holding the lock may have left a partly written name. */
 static void lock_names(struct resolved_names *names)
 {
     if (shared_zone_lock(&names->shared))
@@ -47,7 +47,7 @@ static struct resolved_name *find_name(struct resolved_names *names, struct str 
     return NULL;
 }
 
-/* Another process wrote it: nothing beyond the addresses may be read. */
+/* Validates an entry written by another process: the address count must fit. */
 static bool is_sound(const struct resolved_name *name)
 {
     if (name->count > LIMIT_UPSTREAM_ADDRESSES)

@@ -1,6 +1,6 @@
 /*
- * The last addresses that each name of a server was resolved to, in memory that all workers of all generations share: a worker that starts
- * while DNS fails has the addresses that the workers before it used.
+ * The last resolved addresses of each upstream name, in memory shared by all workers of all generations: a worker
+ * that starts while DNS fails uses the addresses of its predecessors.
  */
 #ifndef UPSTREAM_RESOLVED_NAMES_H
 #define UPSTREAM_RESOLVED_NAMES_H
@@ -10,17 +10,20 @@
 
 struct resolved_names;
 
-/* In shared memory, for LIMIT_RESOLVED_NAMES names; made before workers are forked. NULL when out of memory. */
+/*
+ * Creates the table in shared memory, with LIMIT_RESOLVED_NAMES entries, before workers are forked. NULL when out of
+ * memory.
+ */
 struct resolved_names *resolved_names_create(void);
 /* Accepts NULL. */
 void resolved_names_destroy(struct resolved_names *names);
 
 /*
- * Stores the addresses of a good answer under `key`, in the place of what was stored there; the name that was stored longest ago makes room. A
- * key of LIMIT_RESOLVED_KEY bytes or more is not stored.
+ * Stores the addresses of a successful answer under `key`, replacing earlier ones; the oldest name is evicted. Keys
+ * of LIMIT_RESOLVED_KEY bytes or more are not stored.
  */
 void resolved_names_store(struct resolved_names *names, struct str key, const struct resolver_answer *answer);
-/* Copies what is stored under `key` into `out`. How many addresses; 0: none. */
+/* Copies the addresses under `key` to `out`. Returns their number; 0: none. */
 size_t resolved_names_load(struct resolved_names *names, struct str key,
                            struct resolver_address out[LIMIT_UPSTREAM_ADDRESSES]);
 

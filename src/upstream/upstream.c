@@ -1,6 +1,5 @@
 /*
- * Groups found and made: blocks by name, and addresses of a proxy_pass as groups of
- * one.
+ * Finds and creates groups: blocks by name, and addresses of a proxy_pass as groups of one server.
  */
 #include "upstream/upstream.h"
 
@@ -27,7 +26,7 @@ static int split_port(struct str text, uint16_t default_port, struct str *out_ho
     return 0;
 }
 
-/* Letters, digits, dots, hyphens and underscores, as names in hosts files have them. */
+/* Letters, digits, dots, hyphens and underscores, as in hosts files. */
 static bool is_host_name(struct str host)
 {
     for (size_t i = 0; i < host.length; i++) {
@@ -114,7 +113,7 @@ const struct resolver_settings *upstreams_resolver(const struct upstreams *upstr
     return upstreams->resolver[user] ? upstreams->resolver[user] : &upstream_resolver_default;
 }
 
-/* Takes a group that is already in the arena. */
+/* Adds a group that is already in the arena. */
 void upstreams_take(struct upstreams *upstreams, struct upstream *upstream)
 {
     if (!upstreams->last)
@@ -125,7 +124,7 @@ void upstreams_take(struct upstreams *upstreams, struct upstream *upstream)
     upstreams->last = &upstream->next;
 }
 
-/* A block of that name, or one address with the same port, written or lent. */
+/* A block of that name, or a single address with the same port, explicit or default. */
 static const struct upstream *find_target(const struct upstreams *upstreams, struct str authority,
                                           uint16_t default_port)
 {
@@ -140,7 +139,7 @@ static const struct upstream *find_target(const struct upstreams *upstreams, str
     return NULL;
 }
 
-/* "host" and "host:80" are two targets: what one proxy_pass says is one group. */
+/* "host" and "host:80" are different targets; each spelling in a proxy_pass is one group. */
 const struct upstream *upstreams_target(struct upstreams *upstreams, struct str authority,
                                         uint16_t default_port, int *out_error)
 {

@@ -1,7 +1,6 @@
 /*
- * Which peer is asked next: smooth weighted round robin, fewest connections, two
- * draws, or by a key. Peers that have failed are left alone for a while, backups
- * come only where nobody else can.
+ * Selects the next peer: smooth weighted round robin, least connections, random of two, or by a key. Failed peers
+ * are skipped for a while; backups are used only if no other peer is available.
  */
 #include "upstream/upstream_group.h"
 
@@ -28,7 +27,7 @@ static bool is_eligible(const struct upstream_peer *peer, const struct upstream_
     return peer->backup == backup && !was_tried(choice, peer) && upstream_peer_available(peer);
 }
 
-/* How busy it is for its weight; by least_time, how long its answers keep those who wait. */
+/* The load relative to the weight; for least_time multiplied by the response time. */
 static double load_of(const struct upstream_peer *peer)
 {
     const struct upstream_shared *state = peer->state;
@@ -51,8 +50,8 @@ static double load_of(const struct upstream_peer *peer)
 }
 
 /*
- * Each grows by its weight, and who is chosen falls back by the sum: so turns are spread out evenly. Those
- * busier than `most` are passed over.
+ * Smooth weighted round robin: each peer grows by its weight, and the selected one loses the sum of weights. Peers
+ * with more load than `most` are skipped.
  */
 static struct upstream_peer *next_in_turn(struct upstream_group *group, const struct upstream_choice *choice,
                                           bool backup, double most)
@@ -79,7 +78,9 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
     return best;
 }
 
-/* Those that are equally idle take turns. Other workers count meanwhile: one that was the idlest may be it no more. */
+/*
+ * Equally loaded peers take turns. Other workers change the counters meanwhile, so that the minimum may have moved.
+ */
 static struct upstream_peer *least_busy(struct upstream_group *group, const struct upstream_choice *choice,
                                         bool backup)
 {
@@ -100,7 +101,7 @@ static struct upstream_peer *least_busy(struct upstream_group *group, const stru
     return next ? next : best;
 }
 
-/* A random one by weight; `other` is not drawn again. */
+/* A random peer by weight, except `other`. */
 static struct upstream_peer *draw_by_weight(struct upstream_group *group, const struct upstream_choice *choice,
                                             bool backup, const struct upstream_peer *other)
 {
@@ -131,7 +132,7 @@ static struct upstream_peer *better_of_two(struct upstream_group *group, const s
     return two && load_of(two) < load_of(one) ? two : one;
 }
 
-/* FNV-1a, stirred. The same in every worker and after every start. */
+/* FNV-1a with final mixing. Identical in every worker and after every start. */
 uint64_t upstream_hash(struct str key, struct str server)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -146,7 +147,7 @@ uint64_t upstream_hash(struct str key, struct str server)
     return hash ^ hash >> 31;
 }
 
-/* The first three numbers of an IPv4 address; anything else as it is. */
+/* The first three octets of an IPv4 address; other addresses are unchanged. */
 static struct str network_of(struct str address)
 {
     ssize_t dot = str_rfind(address, '.');
@@ -155,8 +156,8 @@ static struct str network_of(struct str address)
 }
 
 /*
- * Every peer draws a lot for the key, and the highest wins (rendezvous hashing, by weight): a peer that comes
- * or goes moves its own keys alone.
+ * Weighted rendezvous hashing: each peer gets a score for the key, and the highest wins. A peer that is added or
+ * removed moves only its own keys.
  */
 static struct upstream_peer *by_key(struct upstream_group *group, const struct upstream_choice *choice,
                                     bool backup)
@@ -196,14 +197,14 @@ static struct upstream_peer *choose_peer(struct upstream_group *group, const str
         return better_of_two(group, choice, backup);
     case BALANCE_IP_HASH:
     case BALANCE_HASH:
-        if (str_empty(choice->key)) /* a cookie that the client does not have; nginx takes turns, too */
+        if (str_empty(choice->key)) /* an absent cookie, for example; nginx uses round robin, too */
             break;
         return by_key(group, choice, backup);
     }
     return next_in_turn(group, choice, backup, HUGE_VAL);
 }
 
-/* Names that nobody has an answer for yet. */
+/* True if a name has no answer yet. */
 static bool is_resolving(const struct upstream_group *group)
 {
     for (const struct upstream_name *name = group->names; name; name = name->next) {
@@ -213,7 +214,7 @@ static bool is_resolving(const struct upstream_group *group)
     return false;
 }
 
-/* The peer that the client was sent to before, if it can be asked. */
+/* The peer of the client's session, if it is available. */
 static struct upstream_peer *by_route(struct upstream_group *group, const struct upstream_choice *choice)
 {
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
@@ -241,7 +242,7 @@ struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstr
 
     while ((peer = choose_any(group, choice)) != NULL) {
         choice->tried[choice->tries++] = peer->number;
-        if (!upstream_peer_try(peer)) /* another worker does */
+        if (!upstream_peer_try(peer)) /* another worker tries it */
             continue;
         shared_add(&peer->state->requests, 1);
         return peer;

@@ -1,6 +1,6 @@
 /*
- * Active checks: servers are asked from time to time whether they are well, by one worker for all. A check is a
- * connection, or a request of which the status is looked at; its result is the peer's in shared memory.
+ * Active health checks, made by one worker for all: a connection, or a request whose status is examined. The result
+ * is stored in the peer's shared state.
  */
 #include "upstream/upstream_group.h"
 
@@ -12,10 +12,10 @@
 
 #define STATUS_LINE 12 /* "HTTP/1.1 200" */
 
-/* One check under way. */
+/* One check in progress. */
 struct upstream_probe {
     struct list link;               /* in group->probes */
-    struct upstream_peer *peer;     /* it has an active connection, which keeps it */
+    struct upstream_peer *peer;     /* its active connection keeps the peer alive */
     struct upstream_connection *connection;
     char line[STATUS_LINE];
     size_t length;
@@ -73,7 +73,7 @@ static void probe_opened(void *user)
         wire_flush(&probe->connection->wire);
 }
 
-/* 0: no status line. */
+/* 0: not a status line. */
 static unsigned status_of(const char line[STATUS_LINE])
 {
     unsigned status = 0;
@@ -144,13 +144,13 @@ static bool is_under_way(const struct upstream_peer *peer)
     return false;
 }
 
-/* A worker that is busy for a moment is not a dead one. */
+/* Long enough that a briefly busy worker does not lose the leadership. */
 static uint64_t leadership_ms(uint64_t interval_ms)
 {
     return 3 * interval_ms > LIMIT_CHECK_LEAD_MS ? 3 * interval_ms : LIMIT_CHECK_LEAD_MS;
 }
 
-/* Whether it answers is asked, not who it is: the certificate is not looked at. */
+/* Availability is checked, not identity: the certificate is not verified. */
 static int set_probe_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
 {
     static const struct tls_client_settings any = {.verify = false};
@@ -184,7 +184,7 @@ static void start_probe(struct upstream_peer *peer)
         return;
     }
     free(probe);
-    /* Others say nothing of the server. */
+    /* Local failures say nothing about the server. */
     if (error != -EBUSY && error != -ENOMEM && error != -EMFILE && error != -ENFILE)
         set_checked(peer, false, "could not connect");
 }

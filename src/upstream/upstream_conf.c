@@ -1,6 +1,5 @@
 /*
- * The directives of an `upstream` block: its servers, how one of them is chosen, and how
- * many idle connections are kept.
+ * The directives of an `upstream` block: servers, load balancing, idle connections.
  */
 #include "upstream/upstream_conf.h"
 
@@ -10,7 +9,7 @@
 #include <stddef.h>
 
 struct hash_value {
-    const struct template *key; /* NULL: not asked for */
+    const struct template *key; /* NULL: not set */
 };
 
 struct upstream_settings {
@@ -18,10 +17,10 @@ struct upstream_settings {
     bool least_conn;
     bool ip_hash;
     bool random;
-    int least_time;                 /* 0: no */
+    int least_time;                 /* 0: off */
     struct upstream_sticky sticky;
     struct upstream_check *check;   /* NULL: none */
-    struct conf_words zone;         /* no effect */
+    struct conf_words zone;         /* ignored */
     struct hash_value hash;
     struct resolver_settings resolver;
     uint64_t resolver_timeout_ms;
@@ -51,7 +50,7 @@ static int read_hash(struct conf_reader *reader, const struct conf_node *node, v
     return conf_read_template_word(reader, node, words.items[0], &hash->key);
 }
 
-/* "on", "two", "two least_conn": two are drawn, and the one with less to do is asked. */
+/* "on", "two", "two least_conn": two peers are drawn, and the less loaded one is used. */
 static int read_random(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     bool *random = out;
@@ -205,7 +204,7 @@ static const struct directive directives[] = {
 const struct conf_group upstream_group = {
     .name = "upstream", .directives = directives, .size = sizeof(struct upstream_settings)};
 
-/* Only one way to choose, and servers that are not all backups. */
+/* At most one balancing method, and at least one server that is not a backup. */
 static int check_settings(struct conf_reader *reader, const struct conf_node *at, struct str name,
                           const struct upstream_settings *settings)
 {
@@ -247,7 +246,10 @@ static bool same_resolver(const struct resolver_settings *a, const struct resolv
            a->no_ipv4 == b->no_ipv4 && a->no_ipv6 == b->no_ipv6;
 }
 
-/* Those of the http scope where nothing else was said: a worker has one resolver for each. NULL when out of memory. */
+/*
+ * The settings of the http scope if unchanged, so that a worker has one resolver per distinct settings. NULL when
+ * out of memory.
+ */
 static const struct resolver_settings *find_resolver(const struct upstreams *upstreams,
                                                      const struct upstream_settings *settings)
 {

@@ -18,7 +18,7 @@ struct check_words {
     int proxy_protocol;
 };
 
-static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* by version */
+static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* indexed by version */
 
 #define IN(field) offsetof(struct check_words, field)
 
@@ -74,7 +74,7 @@ static const struct directive keys[] = {
     {0},
 };
 
-/* No blank and no control byte: the request is made of it. */
+/* No blank and no control byte: the text becomes part of the request. */
 static bool is_request_text(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
@@ -156,7 +156,7 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
     return read_match(reader, node, &words.match, check);
 }
 
-/* Nobody's connection: UNKNOWN, or LOCAL. */
+/* A connection without client: UNKNOWN, or LOCAL. */
 static int make_check_header(struct upstreams *upstreams, struct upstream_check *check)
 {
     const union proxy_address nobody = {.any.sa_family = AF_UNSPEC};

@@ -27,7 +27,7 @@ static const struct directive keys[] = {
     {0},
 };
 
-/* Words with a value are settings, the others addresses. */
+/* Words with a value are settings, others are addresses. */
 static int read_resolver_words(struct conf_reader *reader, const struct conf_node *node, struct resolver_words *out)
 {
     struct conf_words words, settings = {0}, addresses = {0};
@@ -52,7 +52,7 @@ static int read_resolver_words(struct conf_reader *reader, const struct conf_nod
     return error;
 }
 
-/* One after the other, with their ports, as c-ares reads them. */
+/* Joins the addresses with ports in the syntax of c-ares. */
 static int join_addresses(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *addresses,
                           struct str *out)
 {

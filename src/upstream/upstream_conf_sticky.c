@@ -38,7 +38,7 @@ static const struct directive keys[] = {
     {0},
 };
 
-/* Bytes that would end a value, or the line. */
+/* False for bytes that would end the value or the line. */
 static bool is_cookie_text(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
@@ -50,7 +50,7 @@ static bool is_cookie_text(struct str text)
     return true;
 }
 
-/* A name of which a variable can be made. */
+/* True for a name that can be a variable name. */
 static bool is_variable_name(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {

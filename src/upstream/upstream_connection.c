@@ -1,6 +1,6 @@
 /*
- * Connections: made, used by one exchange after the other, kept idle between
- * them. A wire below, a user above, one timer; freed when nothing is in flight.
+ * Connections: opened, used by successive exchanges, idle in between. A wire below, a user above, one timer; freed
+ * when nothing is in flight.
  */
 #include "upstream/upstream_group.h"
 
@@ -22,7 +22,7 @@ static struct loop *loop_of(const struct upstream_connection *connection)
     return connection->pool->loop;
 }
 
-/* Freed once the wire is closed, and no op is in flight. */
+/* Frees it once the wire is closed and no op is in flight. */
 static void connection_free_when_idle(struct upstream_connection *connection)
 {
     if (connection->opened || !op_idle(&connection->connect) || !op_idle(&connection->timer))
@@ -31,7 +31,7 @@ static void connection_free_when_idle(struct upstream_connection *connection)
     free(connection);
 }
 
-/* What the server gave for the next handshake: it came with, or after, the first answer. */
+/* Stores the server's TLS session, which arrived with or after the first response. */
 static void store_session(struct upstream_connection *connection)
 {
     if (connection->tls && connection->opened)
@@ -39,7 +39,7 @@ static void store_session(struct upstream_connection *connection)
                           &connection->peer->resumption);
 }
 
-/* It is nobody's any more. */
+/* Detaches the connection from its peer. */
 static void leave_peer(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
@@ -55,7 +55,7 @@ static void leave_peer(struct upstream_connection *connection)
     upstream_peer_record(peer);
 }
 
-/* From here on it only ends. */
+/* From here on the connection only closes. */
 static void start_closing(struct upstream_connection *connection)
 {
     list_remove(&connection->link);
@@ -112,7 +112,7 @@ void upstream_connections_stop(struct upstream_pool *pool)
     }
 }
 
-/* The last that its user hears; its peer is still there to be blamed. */
+/* Calls `failed`, the last event; the peer is still valid inside it. */
 static void connection_fail(struct upstream_connection *connection, int error)
 {
     const struct upstream_events *events = connection->events;
@@ -133,7 +133,7 @@ static void wire_opened(struct wire *wire)
     connection->events->opened(connection->user);
 }
 
-/* An idle connection that says something, or ends, is of no more use. */
+/* An idle connection that receives bytes or ends is closed. */
 static size_t wire_received(struct wire *wire, struct str bytes)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
@@ -187,7 +187,7 @@ static const struct wire_events wire_events = {
     .closed = wire_closed,
 };
 
-/* A socket that was connected just now has room for it. */
+/* A newly connected socket has room for it. */
 static int send_proxy_header(int fd, struct str proxy_header)
 {
     ssize_t sent = str_empty(proxy_header) ? 0 : send(fd, proxy_header.data, proxy_header.length, MSG_NOSIGNAL);
@@ -232,16 +232,16 @@ static void connection_timer_done(struct op *op, int result)
         connection->deadline_ms > now)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
     else if (connection->state == UPSTREAM_CLOSING && connection->opened)
-        wire_close(&connection->wire, WIRE_END_ABORT); /* it takes too long to part */
+        wire_close(&connection->wire, WIRE_END_ABORT); /* closing takes too long */
     else if (connection->state == UPSTREAM_CLOSING)
         connection_free_when_idle(connection);
     else if (connection->deadline_ms <= now)
-        connection_fail(connection, -ETIMEDOUT); /* an idle one has no user: it just ends */
+        connection_fail(connection, -ETIMEDOUT); /* an idle connection has no user and just closes */
     else if (connection->deadline_ms != UINT64_MAX)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
 }
 
-/* The deadline moves with every byte, the timer only when it is due. */
+/* The deadline moves with every byte, the timer only when it expires. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms)
 {
     struct loop *loop = loop_of(connection);
@@ -262,7 +262,7 @@ static bool is_sealed_as(const struct upstream_connection *connection, const str
            (!tls->context || str_equal(str_from(connection->name), tls->name));
 }
 
-/* The one used last that fits: what is plain is not taken for what is sealed, nor one name for another. */
+/* The most recently used idle connection with the same TLS settings and name. */
 static struct upstream_connection *get_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
 {
     for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
@@ -278,7 +278,7 @@ static struct upstream_connection *get_idle(struct upstream_peer *peer, const st
     return NULL;
 }
 
-/* Its port is chosen with the connection: as many may come from there as there are ports for each server. */
+/* The port is chosen on connect: each server may have as many connections from this address as there are ports. */
 static int bind_source(int fd, const struct sockaddr *from, int family)
 {
     const int on = 1;
@@ -306,7 +306,7 @@ static int open_socket(const struct listen_address *address, const struct sockad
         close(fd);
         return error;
     }
-    /* A peer that vanished without a word is noticed, however long a quiet connection may last. */
+    /* Detects a vanished peer on quiet connections. */
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return fd;
@@ -331,7 +331,7 @@ static struct upstream_connection *connection_create(struct upstream_peer *peer,
     connection->pool = pool;
     connection->proxy_header = tls->proxy_header;
     connection->tls = tls->context;
-    if (named) /* longer ones are no names */
+    if (named) /* longer ones are not names */
         memcpy(connection->name, tls->name.data, named);
     connection->state = UPSTREAM_CONNECTING;
     connection->deadline_ms = UINT64_MAX;
@@ -377,7 +377,7 @@ static void wake_connections(struct op *op, int result)
     struct list now;
 
     list_init(&now);
-    while ((link = list_pop(&pool->awake)) != NULL) /* who is woken meanwhile has the next turn */
+    while ((link = list_pop(&pool->awake)) != NULL) /* connections woken meanwhile wait for the next iteration */
         list_push(&now, link);
     while ((link = list_pop(&now)) != NULL) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, awake);
@@ -399,7 +399,7 @@ void upstream_wake(struct upstream_connection *connection)
         loop_timer(pool->loop, &pool->tick, pool->loop->clock.monotonic_ms);
 }
 
-/* Room in the group's keepalive is made by the connection of this peer that was idle longest. */
+/* If the group's keepalive is exhausted, this peer's longest idle connection is closed. */
 static bool is_reusable(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
@@ -444,5 +444,5 @@ void upstream_release(struct upstream_connection *connection, bool keep)
     list_remove(&connection->link);
     list_insert_before(peer->idle.next, &connection->link);
     upstream_set_timeout(connection, peer->group->upstream->keepalive_timeout_ms);
-    wire_receive(&connection->wire); /* whatever comes now is its end */
+    wire_receive(&connection->wire); /* any event from here on closes it */
 }

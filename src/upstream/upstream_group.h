@@ -1,5 +1,5 @@
 /*
- * What the files of upstream ask of each other. Private to upstream.
+ * Functions and structs shared by the files of upstream/. Private to upstream/.
  */
 #ifndef UPSTREAM_UPSTREAM_GROUP_H
 #define UPSTREAM_UPSTREAM_GROUP_H
@@ -14,47 +14,47 @@ struct upstream_group {
     struct upstream_pool *pool;
     struct list peers;
     unsigned next_number;
-    unsigned count;                 /* peers that are not gone */
-    unsigned idle;                  /* connections kept */
-    struct upstream_name *names;    /* owned: those of its servers that are to be resolved */
+    unsigned count;                 /* peers in use */
+    unsigned idle;                  /* idle connections */
+    struct upstream_name *names;    /* owned: the names to resolve */
     struct list waiting;            /* struct upstream_waiter */
-    struct op check;                /* when its servers are checked next */
-    struct list probes;             /* checks under way */
+    struct op check;                /* timer of the next check of its servers */
+    struct list probes;             /* checks in progress */
 };
 
 /* A name among the servers of a group. */
 struct upstream_name {
-    struct upstream_name *next;     /* of the group */
-    struct list due;                /* in pool->names_due, while it is not asked for */
+    struct upstream_name *next;     /* next name of the group */
+    struct list due;                /* in pool->names_due unless a query is open */
     struct upstream_group *group;
     const struct upstream_server *server;
-    uint64_t again_ms;              /* when it is asked for again */
-    struct resolver_query *query;   /* under way; NULL: none */
-    bool asked;                     /* an answer, good or bad, has come */
-    unsigned failures;              /* bad answers in a row; the first of them was logged */
+    uint64_t again_ms;              /* time of the next query */
+    struct resolver_query *query;   /* open query; NULL: none */
+    bool asked;                     /* an answer or an error has arrived */
+    unsigned failures;              /* consecutive errors; the first of them was logged */
 };
 
-/* Names as one kind of settings wants them asked for. */
+/* A resolver per distinct settings. */
 struct upstream_resolver {
-    const struct resolver_settings *settings; /* the configuration's */
+    const struct resolver_settings *settings; /* part of the configuration */
     struct resolver *resolver;      /* owned */
     struct upstream_resolver *next;
 };
 
-/* Groups made of variables: each owns what it points to. `text` is its authority, and as its key the default port behind it. */
+/* A group created from variables, with its memory. `text` holds its authority and, for the key, the default port. */
 struct upstream_target {
     struct upstream upstream;
     struct upstream_server server;
     struct upstream_group group;
     struct upstream_target *next;
-    uint64_t used_ms;               /* asked for last */
-    struct str key;                 /* in the table; of `text` */
+    uint64_t used_ms;               /* time of the last use */
+    struct str key;                 /* in the table; part of `text` */
     char text[];
 };
 
-/* TLS as one kind of settings wants it. */
+/* A TLS context per distinct settings. */
 struct upstream_tls_context {
-    struct tls_client_settings settings; /* its text is the configuration's */
+    struct tls_client_settings settings; /* its texts are part of the configuration */
     struct tls_context *context;    /* owned */
     struct upstream_tls_context *next;
 };
@@ -62,87 +62,77 @@ struct upstream_tls_context {
 struct upstream_pool {
     struct loop *loop;
     struct log *log;
-    const struct upstreams *upstreams; /* the configuration's */
-    struct upstream_zone *zone;     /* NULL: each peer's state is its own */
-    unsigned worker;                /* in the zone */
-    struct wire_shared wires;       /* apart from the clients': their figures and caps are not mixed */
+    const struct upstreams *upstreams; /* part of the configuration */
+    struct upstream_zone *zone;     /* NULL: peers have only per-worker state */
+    unsigned worker;                /* index in the zone */
+    struct wire_shared wires;       /* separate from the clients' wires: own counters and caps */
     struct wire_counters counters;
     struct wire_settings settings;
-    struct upstream_group *groups;  /* by upstream->index */
+    struct upstream_group *groups;  /* indexed by upstream->index */
     unsigned group_count;
     struct upstream_target *targets;
     struct upstream_tls_context *tls_contexts;
     struct table targets_by_name;
-    struct list connections;        /* all but the idle ones */
+    struct list connections;        /* all but idle connections */
     struct list awake;
-    struct op tick;                 /* runs what is on `awake` */
+    struct op tick;                 /* processes `awake` */
     struct upstream_resolver *resolvers;
-    struct list names_due;          /* those that are not being asked for */
-    struct op next_name;            /* when the next name is due */
+    struct list names_due;          /* names without an open query */
+    struct op next_name;            /* timer of the next due name */
     bool stopping;
-    bool retired;                   /* by upstream_pool_retire */
+    bool retired;                   /* set by upstream_pool_retire */
 };
 
-/* upstream_pool.c */
-
-/* A peer of the group at that address. NULL when out of memory. */
+/* upstream_pool.c: finds or creates the peer of the group with that address. NULL when out of memory. */
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
                                         const struct listen_address *address);
-/* Its name has other addresses now. It may be freed by this. */
+/* The address is no longer current. May free the peer. */
 void upstream_peer_retire(struct upstream_peer *peer);
-/* Frees a retired peer that nobody uses any more. */
+/* Frees a retired peer without users. */
 void upstream_peer_record(struct upstream_peer *peer);
 
-/* upstream_connection.c */
-
-/* Closes an idle connection. */
+/* upstream_connection.c: closes an idle connection. */
 void upstream_connection_discard(struct upstream_connection *connection);
-/* Closes the connections that were released and have not ended yet: what they still have to send is lost. */
+/* Aborts released connections that have not closed yet; their unsent output is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
 
 /* upstream_tls.c */
 
 void upstream_tls_contexts_finish(struct upstream_tls_context **tls_contexts);
 
-/* upstream_balance.c */
-
-/* A key and the name of a server, stirred: the same in every worker and after every start. */
+/* upstream_balance.c: a hash of a key and a server's name, identical in every worker and after every start. */
 uint64_t upstream_hash(struct str key, struct str server);
 
 /* upstream_health.c */
 
 #define UPSTREAM_WEIGHT_UNIT 256
 
-/* Not gone, down, full, found bad by a check, or paused after failures. */
+/* True unless it is retired, down, full, failed its check, or pauses after failures. */
 bool upstream_peer_available(const struct upstream_peer *peer);
-/* Before it is asked: false where it has failed, and somebody else tries whether it is back. */
+/* Before a request: false if it has failed, and another request already tries it. */
 bool upstream_peer_try(struct upstream_peer *peer);
-/* Its weight as of now, in UPSTREAM_WEIGHT_UNIT: less after failures, and during slow_start. */
+/* The current weight in UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);
-/* It can be asked again: failures are forgotten, and slow_start begins. */
+/* It is available again: resets failures and begins slow_start. */
 void upstream_peer_returned(struct upstream_peer *peer);
-/* A connection to it begins: false where it has max_conns. It ends. */
+/* Counts a new connection: false if max_conns is reached. And counts its end. */
 bool upstream_peer_enter(struct upstream_peer *peer);
 void upstream_peer_leave(struct upstream_peer *peer);
 
-/* upstream_check.c */
-
-/* Checks its servers, now and again, where that is wanted. */
+/* upstream_check.c: starts periodic checks of the group's servers, if configured. */
 void upstream_checks_start(struct upstream_group *group);
 void upstream_checks_stop(struct upstream_group *group);
 
-/* upstream_resolve.c */
-
-/* Has every name of the group resolved, now and again. 0 or -ENOMEM. */
+/* upstream_resolve.c: starts periodic resolution of the group's names. 0 or -ENOMEM. */
 MUST_CHECK int upstream_names_start(struct upstream_group *group);
 /*
- * Until a name is asked for again after so many failures in a row (at least 1): LIMIT_RESOLVE_RETRY_MS, doubled up to
- * LIMIT_RESOLVE_RETRY_MOST_MS, and at most valid_ms, if that is not 0.
+ * The delay before the next query after `failures` consecutive errors (at least 1): LIMIT_RESOLVE_RETRY_MS, doubled
+ * up to LIMIT_RESOLVE_RETRY_MOST_MS, and at most valid_ms unless that is 0.
  */
 uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms);
 void upstream_names_stop(struct upstream_pool *pool);
 void upstream_names_finish(struct upstream_group *group);
-/* After the last group. */
+/* Call it after the last group is finished. */
 void upstream_resolvers_finish(struct upstream_pool *pool);
 
 #endif

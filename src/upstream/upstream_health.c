@@ -1,6 +1,6 @@
 /*
- * Whether a peer is asked: who has failed is left alone for a while, each time longer, until one request finds it
- * back; who is back is asked little at first (slow_start). All workers know it together.
+ * Passive health checks: a failed peer is skipped for a pause, each time longer, until a retrying request succeeds; a
+ * recovered peer begins with a low weight (slow_start). The state is shared by all workers.
  */
 #include "upstream/upstream_group.h"
 
@@ -11,7 +11,7 @@ static uint64_t peer_now_ms(const struct upstream_peer *peer)
     return peer->group->pool->loop->clock.monotonic_ms;
 }
 
-/* It has failed as often as it may. One alone is always asked: there is nobody else. */
+/* True if it has reached max_fails. The only peer of a group is always used. */
 static bool is_open(const struct upstream_peer *peer)
 {
     return peer->group->count > 1 && peer->server->max_fails &&
@@ -32,7 +32,7 @@ bool upstream_peer_available(const struct upstream_peer *peer)
            (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
-/* Of all workers one request a pause tries. */
+/* One request per pause and peer, over all workers, is a retrying. */
 bool upstream_peer_try(struct upstream_peer *peer)
 {
     uint64_t failed_ms = shared_get(&peer->state->failed_ms);
@@ -107,7 +107,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
 
         peer->effective_weight = loss < peer->effective_weight ? peer->effective_weight - loss : 0;
     }
-    if (fails <= server->max_fails || retrying) /* what was under way when it began to rest says nothing new */
+    if (fails <= server->max_fails || retrying) /* results of requests begun before the pause are ignored */
         shared_set(&state->failed_ms, now);
     if (fails == server->max_fails)
         pause_peer(peer, server->fail_timeout_ms);
@@ -130,7 +130,7 @@ void upstream_peer_succeeded(struct upstream_peer *peer)
         log_write(peer->group->pool->log, LOG_NOTICE, "upstream server %s is back", peer->name);
 }
 
-/* The newest answer counts an eighth. */
+/* A moving average: the newest response counts an eighth. */
 static void update_average(uint64_t *average_us, uint64_t us)
 {
     uint64_t before = shared_get(average_us);

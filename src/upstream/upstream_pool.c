@@ -1,5 +1,5 @@
 /*
- * The pool: groups with their peers, made with the worker and ended with it.
+ * The pool: groups and peers of a worker, created and destroyed with it.
  */
 #include "upstream/upstream_group.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The same line of the same group is the same peer, in whichever worker. */
+/* The same server line of the same group is the same peer in every worker. */
 static void claim_state(struct upstream_peer *peer)
 {
     const struct upstream *upstream = peer->group->upstream;
@@ -66,7 +66,7 @@ void upstream_peer_record(struct upstream_peer *peer)
     free_peer(peer);
 }
 
-/* How many were closed. */
+/* Returns the number of closed connections. */
 static unsigned drop_idle(struct upstream_peer *peer)
 {
     struct list *link = peer->idle.next;
@@ -74,7 +74,7 @@ static unsigned drop_idle(struct upstream_peer *peer)
 
     while (link != &peer->idle) {
         struct list *next = link->next;
-        bool last = next == &peer->idle; /* a peer that is gone may be freed with its last one */
+        bool last = next == &peer->idle; /* closing its last connection may free a retired peer */
 
         upstream_connection_discard(container_of(link, struct upstream_connection, link));
         count++;
@@ -93,7 +93,7 @@ static unsigned drop_idle_of_group(struct upstream_group *group)
     while (group->pool && link != &group->peers) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
-        link = link->next; /* a peer that is gone may be freed with its last connection */
+        link = link->next; /* closing its last connection may free a retired peer */
         count += drop_idle(peer);
     }
     return count;
@@ -122,7 +122,7 @@ void upstream_peer_retire(struct upstream_peer *peer)
         upstream_peer_record(peer);
 }
 
-/* Peers for the addresses; names follow when they are resolved. */
+/* Creates peers for addresses; names follow when they are resolved. */
 static int group_init(struct upstream_group *group, struct upstream_pool *pool,
                       const struct upstream *upstream)
 {
@@ -257,7 +257,7 @@ const struct upstream *upstream_group_upstream(const struct upstream_group *grou
     return group->upstream;
 }
 
-/* `key` is the authority and more: the same name is two servers where http:// and https:// lend it their ports. */
+/* `key` is the authority and the default port: http://name and https://name are different servers. */
 static struct upstream_target *make_target(struct str key, struct str authority, uint16_t default_port,
                                            const struct resolver_settings *resolver, int *out_error)
 {
@@ -288,7 +288,7 @@ static struct upstream_group *find_block(struct upstream_pool *pool, enum upstre
     return NULL;
 }
 
-/* Nobody has a connection in use there, or waits for its name. */
+/* True if there is no connection in use and no request waiting for its name. */
 static bool is_unused(const struct upstream_target *target)
 {
     const struct upstream_group *group = &target->group;
@@ -300,7 +300,7 @@ static bool is_unused(const struct upstream_target *target)
     return list_empty(&group->waiting);
 }
 
-/* Makes room for another: of those that nobody uses, the one asked for longest ago goes. */
+/* Evicts the least recently used target among the unused ones. */
 static bool evict_target(struct upstream_pool *pool)
 {
     struct upstream_target **oldest = NULL;

@@ -1,6 +1,6 @@
 /*
- * Names: asked for when the worker starts, and again whenever what was answered holds no more. A name that does
- * not resolve is tried again; it never stops anything.
+ * Resolves names when the worker starts, and again when their time to live has passed. A failed resolution is
+ * retried and never fatal.
  */
 #include "upstream/upstream_group.h"
 
@@ -50,7 +50,7 @@ static uint16_t lowest_priority(const struct resolver_answer *answer)
     return lowest;
 }
 
-/* Of SRV records the lowest priority comes first and the others are its backups; each has its own weight. */
+/* The lowest SRV priority is primary, the others are backups; each record has its own weight. */
 static void add_resolved_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
 {
     struct upstream_peer *peer = find_peer(name, found);
@@ -59,14 +59,14 @@ static void add_resolved_address(struct upstream_name *name, const struct resolv
     if (!peer)
         peer = upstream_peer_add(name->group, name->server, &address);
     if (!peer || str_empty(name->server->service))
-        return; /* out of memory: tried again with the next answer */
+        return; /* out of memory: retried with the next answer */
     peer->weight = found->weight ? found->weight : 1;
     if (peer->effective_weight > peer->weight)
         peer->effective_weight = peer->weight;
     peer->backup = name->server->backup || found->priority > lowest;
 }
 
-/* New addresses become peers, and peers whose address is no more are retired. */
+/* Creates peers for new addresses and retires those whose address is gone. */
 static void apply_answer(struct upstream_name *name, const struct resolver_answer *answer)
 {
     struct list *peers = &name->group->peers;
@@ -117,7 +117,7 @@ static const struct resolver_settings *settings_of(const struct upstream_name *n
     return settings ? settings : &upstream_resolver_default;
 }
 
-/* Names are the same where everything that decides their addresses is. Empty: too long to be stored. */
+/* The key has everything that determines a name's addresses. Empty: too long to be stored. */
 static struct str shared_key(const struct upstream_name *name, char text[LIMIT_RESOLVED_KEY])
 {
     const struct upstream_server *server = name->server;
@@ -138,7 +138,7 @@ static void store_shared(const struct upstream_name *name, const struct resolver
         resolved_names_store(names, shared_key(name, text), answer);
 }
 
-/* What the workers before this one used: requests need not wait for the first answer, which may not come. */
+/* Uses the addresses of previous workers: requests need not wait for the first answer. */
 static void load_shared(struct upstream_name *name)
 {
     struct resolved_names *names = upstream_zone_names(name->group->pool->zone);
@@ -165,7 +165,7 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
     return valid_ms && valid_ms < delay_ms ? valid_ms : delay_ms;
 }
 
-/* What is known of a name stays in use where the answer is bad. */
+/* After an error the known addresses stay in use. */
 static void resolver_answered(void *owner, const struct resolver_answer *answer)
 {
     struct upstream_name *name = owner;
@@ -192,7 +192,7 @@ static void names_due(struct op *op, int result)
     resolve_due(container_of(op, struct upstream_pool, next_name));
 }
 
-/* One for each kind of settings, made when first asked for. NULL when out of memory. */
+/* One resolver per distinct settings, created on first use. NULL when out of memory. */
 static struct resolver *find_resolver(struct upstream_pool *pool, const struct resolver_settings *settings)
 {
     struct upstream_resolver *one;
@@ -231,7 +231,7 @@ static void resolve_name(struct upstream_name *name)
     list_push(&pool->names_due, &name->due);
 }
 
-/* Asks for all that are due, and wakes up for the next one. */
+/* Starts queries for all due names, and sets the timer for the next one. */
 static void resolve_due(struct upstream_pool *pool)
 {
     uint64_t now = pool->loop->clock.monotonic_ms;

@@ -1,6 +1,6 @@
 /*
- * TLS to servers: a context for each kind of settings. Those of the configuration are made with it, while keys
- * can still be read; a worker makes what nobody foresaw.
+ * TLS contexts for upstreams, one per distinct settings. Those of the configuration are created with it, while key
+ * files are readable; a worker creates others on demand.
  */
 #include "upstream/upstream_group.h"
 
@@ -18,7 +18,7 @@ static struct tls_context *find_tls_context(const struct upstream_tls_context *t
     return NULL;
 }
 
-/* NULL with a sentence. */
+/* NULL with an error text. */
 static struct tls_context *add_tls_context(struct upstream_tls_context **tls_contexts,
                                            const struct tls_client_settings *settings, char *out_error,
                                            size_t error_size)

@@ -1,6 +1,6 @@
 /*
- * The places of peers in shared memory, and for each worker what it holds of them, so that what a worker that died
- * had counted can be taken back. Claiming is rare and done under a lock; counting is not.
+ * The shared state of peers, and each worker's share of the counters, so that the counts of a worker that died can
+ * be removed. Claiming is rare and takes a lock; counting is lock-free.
  */
 #include "upstream/upstream_zone.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One worker's part in one place. Written by that worker; by the master once it is dead. */
+/* One worker's share in one entry. Written by that worker; by the master after its death. */
 struct hold {
     uint32_t held;
     uint32_t active;
@@ -21,7 +21,7 @@ struct upstream_zone {
     struct shared_zone shared;
     unsigned workers;
     struct resolved_names *names;   /* owned; at the same address in all processes */
-    uint64_t leader;                /* of upstream_zone_lead: the end of the leadership, and who it is below */
+    uint64_t leader;                /* of upstream_zone_lead: end of the leadership, and the worker in the low bits */
     struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
     struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
 };
@@ -54,7 +54,7 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
     return zone ? zone->names : NULL;
 }
 
-/* Whoever dies with the lock leaves at worst a place that is held once too often. */
+/* A process that died holding the lock leaves at worst one surplus holder. */
 static void lock_zone_states(struct upstream_zone *zone)
 {
     (void)shared_zone_lock(&zone->shared);
@@ -65,7 +65,7 @@ static struct hold *hold_of(struct upstream_zone *zone, unsigned worker, int ind
     return &zone->holds[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
 }
 
-/* The peer's place, else a free one, else -ENOSPC. */
+/* The peer's entry, else a free one, else -ENOSPC. */
 static int find_place(struct upstream_zone *zone, uint64_t key, struct str name)
 {
     int unused = -ENOSPC;
@@ -140,7 +140,7 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
     hold_of(zone, worker, index)->active += (uint32_t)change;
 }
 
-/* The end of the leadership and the worker are one number, so that both change at once. */
+/* End of leadership and worker are one number, so that both change atomically. */
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen = shared_get(&zone->leader);

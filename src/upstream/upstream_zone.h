@@ -1,6 +1,6 @@
 /*
- * What the workers know together of their peers: memory that the master makes before it forks. A worker claims a
- * place for each peer, and all who know the peer have the same one.
+ * The state of peers shared by all workers, in memory created by the master before it forks. Workers claim an entry
+ * for each peer and share it.
  */
 #ifndef UPSTREAM_UPSTREAM_ZONE_H
 #define UPSTREAM_UPSTREAM_ZONE_H
@@ -13,24 +13,24 @@
 
 enum upstream_checked { CHECKED_NEVER, CHECKED_GOOD, CHECKED_BAD };
 
-/* One peer. Every number is read and written by all workers, atomically; the texts stand while somebody holds the place. */
+/* One peer. Numbers are accessed atomically by all workers; texts are constant while the entry is held. */
 struct upstream_shared {
     uint64_t key;                   /* of the group and the line of the configuration */
-    char group[64];                 /* cut where longer; for the status page */
+    char group[64];                 /* for the status page; truncated */
     char name[128];
-    uint64_t holders;               /* workers; 0: the place is free */
-    uint64_t active;                /* connections in use, and being made */
+    uint64_t holders;               /* workers; 0: the entry is free */
+    uint64_t active;                /* connections in use or being opened */
     uint64_t requests;
     uint64_t failures;
-    uint64_t fails;                 /* in a row */
-    uint64_t failed_ms;             /* the last one; the last retrying */
-    uint64_t pause_ms;              /* how long it is left alone; grows */
-    uint64_t paused;               /* it is left alone, or tried */
-    uint64_t retrying;                 /* one request tries whether it is back */
-    uint64_t returned_ms;           /* since then it is asked again; 0: it always was */
-    uint64_t header_us, whole_us;   /* averages of its answers; 0: none yet */
+    uint64_t fails;                 /* consecutive */
+    uint64_t failed_ms;             /* time of the last failure or retrying */
+    uint64_t pause_ms;              /* current pause; grows */
+    uint64_t paused;               /* it pauses or is being tried */
+    uint64_t retrying;                 /* a retrying request is in progress */
+    uint64_t returned_ms;           /* time of recovery; 0: never failed */
+    uint64_t header_us, whole_us;   /* average response times; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */
-    uint64_t consecutive_failures;                /* of checks that speak against what `checked` says */
+    uint64_t consecutive_failures;                /* consecutive checks that contradict `checked` */
 };
 
 struct upstream_zone;
@@ -39,27 +39,30 @@ struct upstream_zone;
 struct upstream_zone *upstream_zone_create(unsigned workers);
 /* Accepts NULL. */
 void upstream_zone_destroy(struct upstream_zone *zone);
-/* The addresses of names, which the zone owns. NULL where there is no zone. */
+/* The addresses of names, owned by the zone. NULL if `zone` is NULL. */
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
-/* The worker has died: what it held and counted as active is taken back. */
+/* Removes the claims and counts of a worker that died. */
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
 
 /*
- * The worker's place for a peer, which it may claim once. Its index, or -ENOSPC where LIMIT_UPSTREAM_PEERS are known. A place that nobody
- * holds any more is forgotten.
+ * Claims the worker's entry for a peer, once. Returns its index, or -ENOSPC if LIMIT_UPSTREAM_PEERS are in use. An
+ * entry without holders is reset.
  */
 MUST_CHECK int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t key, struct str group, struct str name);
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index);
 struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index);
-/* Of the connections that the worker has open to the peer: its part of `active`. */
+/* Changes the worker's number of open connections to the peer, a part of `active`. */
 void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change);
 
-/* The worker that does for all what need be done but once: true until `now_ms` + `leadership_ms` for whoever has it, or nobody had it. */
+/*
+ * Elects the worker that acts for all (health checks): true for the leader, or if there is none, until `now_ms` +
+ * `leadership_ms`.
+ */
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
-/* If it is this worker, it is nobody from now on. */
+/* Gives up the leadership if this worker has it. */
 void upstream_zone_follow(struct upstream_zone *zone, unsigned worker);
 
-/* Numbers of a state. */
+/* Atomic access to numbers of the shared state. */
 static inline uint64_t shared_get(const uint64_t *number)
 {
     return __atomic_load_n(number, __ATOMIC_RELAXED);
@@ -70,7 +73,7 @@ static inline void shared_set(uint64_t *number, uint64_t value)
     __atomic_store_n(number, value, __ATOMIC_RELAXED);
 }
 
-/* The value before. */
+/* Returns the previous value. */
 static inline uint64_t shared_add(uint64_t *number, uint64_t value)
 {
     return __atomic_fetch_add(number, value, __ATOMIC_RELAXED);
@@ -81,7 +84,7 @@ static inline uint64_t shared_swap(uint64_t *number, uint64_t value)
     return __atomic_exchange_n(number, value, __ATOMIC_RELAXED);
 }
 
-/* True where it was `from`, and is `to` now. */
+/* Compare-and-swap from `from` to `to`; true on success. */
 static inline bool shared_change(uint64_t *number, uint64_t from, uint64_t to)
 {
     return __atomic_compare_exchange_n(number, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
