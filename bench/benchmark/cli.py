@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 
-from . import compare, guest, machine, model, progress, recipes, report, rounds, scenarios, servers
+from . import compare, guest, machine, model, progress, ratio_figure, recipes, report, rounds, scenarios, servers
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FORMAT = 1
@@ -33,6 +33,7 @@ def parse(words):
     parser.add_argument('--report', metavar='JSON', help='measure nothing: make the report of a result file again')
     parser.add_argument('--page', action='store_true', help='put the short form of the results into bench/README.md; where no scenario is '
                         'named, measure those that it shows')
+    parser.add_argument('--figure', action='store_true', help='measure nothing: draw the figure of README.md from bench/README.md')
     parser.add_argument('--compare', nargs=2, metavar='JSON', help='measure nothing: show two result files side by side')
     parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure inside the emulated machine, whose kernel has TLS')
     parser.add_argument('--vm-minutes', type=int, default=40, help='how long it may take (40)')
@@ -54,7 +55,7 @@ def parse(words):
     if 'all' in options.peers:
         options.peers = [name for name, program in recipes.PROGRAMS.items() if machine.servers.find(program)]
     for program in (options.sluice, options.blast):
-        if not (options.report or options.compare) and not os.access(program, os.X_OK):
+        if not (options.report or options.compare or options.figure) and not os.access(program, os.X_OK):
             parser.error(f'{program} is not there: build it (meson setup build && ninja -C build)')
     return options
 
@@ -102,6 +103,13 @@ def page_write(path, results):
         stream.write(page)
 
 
+def figure_write(folder):
+    with open(os.path.join(folder, 'README.md'), encoding='utf-8') as stream:
+        drawn = ratio_figure.draw(stream.read())
+    with open(os.path.join(folder, ratio_figure.NAME), 'w', encoding='utf-8') as stream:
+        stream.write(drawn)
+
+
 def main(words):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # so that no server is left behind
     try:
@@ -113,6 +121,9 @@ def main(words):
 def run(options, words):
     if options.compare:
         print(report.markdown_table(compare.table(*map(load_results, options.compare))))
+        return 0
+    if options.figure:
+        figure_write(HERE)
         return 0
     os.makedirs(options.out, exist_ok=True)
     if options.report:

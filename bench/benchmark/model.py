@@ -5,7 +5,7 @@ RESTING = ('idle', 'websockets')      # kinds of connections that rest: what is 
 
 PATHS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets',
-         'cold': 'beside cold files'}
+         'cold': 'while files are read from disk'}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,16 +9,16 @@ STYLE = '''body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em aut
 table{border-collapse:collapse;margin:.5em 0 1.5em;display:block;overflow-x:auto}td,th{border:1px solid #ccc;padding:.25em .6em;
 text-align:right}td:first-child,th:first-child{text-align:left}th{background:#f2f2f2;font-weight:600}caption{text-align:left;
 font-weight:600;padding:.3em 0}svg{max-width:100%;height:auto}code{background:#f2f2f2}'''
-READING = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest (from five rounds on, '
-           'of the middle half). `(!)` says that the rounds lie too far apart for the figure to carry an argument: measure again on a '
-           'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbours, so that a machine that '
-           'becomes slower meanwhile does not decide. CPU is that of the server\'s processes alone, from the scheduler\'s clock. '
-           'Where the client has a CPU of its own it never sleeps, so that waking it is not in the server\'s time; its CPU is what it used for '
-           'answers alone. '
-           'At a fixed rate latency counts from when a request was due, so that a server that stalls cannot hide it.')
-EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware help. What was '
-            'compared is the time that emulated instructions took: it says which way is shorter, not how fast a machine is, and '
-            'instructions for AES cost something else here than on silicon.')
+READING = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest round (from five rounds on, '
+           'of the middle half). `(!)` marks a figure whose rounds differ too much to support a conclusion: measure again on a '
+           'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbouring rounds, so that a machine that '
+           'becomes slower during a run does not change them. CPU is the CPU time of the server\'s processes, from the scheduler\'s clock. '
+           'A client with a CPU of its own never sleeps, so that the server\'s time does not include waking it; its CPU is the time it used for '
+           'responses. '
+           'At a fixed rate, latency counts from the time when a request was due, so that it includes stalls of the server.')
+EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware virtualization. The '
+            'figures are the time of emulated instructions: they compare two ways of sending, but are no speeds, and the relative cost of AES '
+            'instructions differs from hardware.')
 
 
 QUIET = 0.1                         # CPUs in the hands of others
@@ -34,7 +34,7 @@ def facts_table(results):
             ['CPUs', f'{machine["cpus"]}; server on {machine["server_cpu"]}, client on {machine["client_cpu"]}'],
             ['memory', f'{machine["memory_mib"]} MiB'], ['kernel', machine['kernel']],
             ['kernel TLS', 'works' if machine['ktls'] else 'not in this kernel'],
-            ['CPUs that others used', f'{machine.get("others", 0.0):.2f}, and {machine.get("stolen", 0.0):.2f} taken by a hypervisor'],
+            ['CPUs used by other processes', f'{machine.get("others", 0.0):.2f}, and {machine.get("stolen", 0.0):.2f} taken by a hypervisor'],
             ['certificate', machine['certificate']], ['suite', machine['suite']],
             *[[name, version] for name, version in machine['versions'].items()],
             ['rounds', f'{results["options"]["rounds"]} of {results["options"]["seconds"]:g} s, '
@@ -47,16 +47,16 @@ def warnings(results):
     """What a reader must know before the first figure."""
     found = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
     if results['machine']['server_cpu'] == results['machine']['client_cpu']:
-        found.append(blocks.Text('**Server and client shared one CPU**: rates say little; CPU per request holds.'))
+        found.append(blocks.Text('**Server and client shared one CPU**: rates mean little; CPU per request is valid.'))
     if results['machine'].get('one_core'):
-        found.append(blocks.Text('**Server and client ran on two threads of one core**, which slow each other down: all figures suffer.'))
+        found.append(blocks.Text('**Server and client ran on two threads of one core**, which slow each other down: all figures are affected.'))
     if not results['machine']['ktls']:
-        found.append(blocks.Text('This kernel has no TLS (`sluice doctor` says why): kTLS was not measured here. '
-                                 '`bench/run --vm` measures it on an emulated machine.'))
+        found.append(blocks.Text('This kernel has no TLS (`sluice doctor` reports the reason): kTLS was not measured. '
+                                 '`bench/run --vm` measures it in an emulated machine.'))
     others, stolen = (results['machine'].get(name, 0.0) for name in ('others', 'stolen'))
     if others + stolen > QUIET and not results['machine']['emulated']:
-        found.append(blocks.Text(f'**The machine was not quiet**: meanwhile others used {others:.2f} of its {results["machine"]["cpus"]} '
-                                 f'CPUs, and the hypervisor took {stolen:.2f}. Rates and latencies suffer from that, CPU per request less.'))
+        found.append(blocks.Text(f'**The machine was not quiet**: during the run other processes used {others:.2f} of its {results["machine"]["cpus"]} '
+                                 f'CPUs, and the hypervisor took {stolen:.2f}. This affects rates and latencies, and CPU per request less.'))
     return found
 
 

@@ -11,8 +11,8 @@ import unittest.mock
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, clients, cold, compare, figures, guest, load as loads, machine, model, profile, recipes, report, rounds  # noqa: E402
-from benchmark import scenarios, sizes  # noqa: E402
+from benchmark import blocks, clients, cold, compare, figures, guest, load as loads, machine, model, profile, ratio_figure, recipes, report  # noqa: E402
+from benchmark import rounds, scenarios, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -297,6 +297,14 @@ class Page(unittest.TestCase):
             page = stream.read()
         for emulated in (False, True):
             self.assertIn('\nnew\n', report.replaced(page, 'new', emulated))
+
+    def test_the_figure_is_drawn_from_the_page(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench')
+        with open(os.path.join(folder, 'README.md'), encoding='utf-8') as stream:
+            page = stream.read()
+        with open(os.path.join(folder, ratio_figure.NAME), encoding='utf-8') as stream:
+            self.assertEqual(stream.read(), ratio_figure.draw(page), 'run bench/run --figure')
+        self.assertNotEqual(ratio_figure.draw(page), ratio_figure.draw(page.replace('| 0.56 |', '| 0.57 |')))
 
     def test_the_short_form_holds_the_answer(self):
         text = report.digest(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.3), processor='P', emulated=True,

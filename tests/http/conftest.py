@@ -29,7 +29,10 @@ def base():
     folder = pathlib.Path(tempfile.mkdtemp(prefix='sluice-test-'))
     folder.chmod(0o755)
     yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    if os.environ.get('SLUICE_KEEP') == '1':
+        print(f'\nkept: {folder}')
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope='session')

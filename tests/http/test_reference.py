@@ -2,6 +2,7 @@
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 
 import jsonschema
@@ -87,3 +88,33 @@ def test_each_help_stands_alone():
     leaning = [(name, text) for name, text in entries if re.match(r'The same (by|,|for)|The same, |Its |How long (that|such) |Where they ', text)
                or re.search(r'such a connection|encoded so', text)]
     assert len(entries) > 250 and leaning == []
+
+
+def readme_block(language):
+    text = (REFERENCE.parents[1] / 'README.md').read_text()
+    return re.search(rf'```{language}\n(.*?)```', text, re.S).group(1)
+
+
+def covered(wanted, tree):
+    """Whether `tree` has all of `wanted`, and perhaps more keys; a list of one item is that item."""
+    if isinstance(wanted, dict):
+        return isinstance(tree, dict) and all(key in tree and covered(value, tree[key]) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        tree = tree if isinstance(tree, list) else [tree]
+        return len(wanted) == len(tree) and all(map(covered, wanted, tree))
+    return wanted == tree
+
+
+def test_configurations_of_the_readme(folder):
+    """The YAML of README.md passes `sluice -t`, and `sluice import` makes it of the nginx configuration beside it."""
+    ours, theirs = readme_block('yaml'), readme_block('nginx')
+    certificate, key = site_kit.make_certificate(str(folder))
+    whole = folder / 'whole.pem'
+    whole.write_text(pathlib.Path(certificate).read_text() + pathlib.Path(key).read_text())
+    (folder / 'sluice.yaml').write_text(ours.replace('/etc/ssl/example.pem', str(whole)))
+    (folder / 'nginx.conf').write_text('events {}\n' + theirs.replace('/etc/ssl/example.pem', str(whole)))
+    subprocess.run([server_kit.SLUICE, '-t', '-c', folder / 'sluice.yaml'], check=True, stdin=subprocess.DEVNULL)
+    made = subprocess.run([server_kit.SLUICE, 'import', folder / 'nginx.conf'], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    assert covered(yaml.safe_load((folder / 'sluice.yaml').read_text()), yaml.safe_load(made.stdout)), made.stdout
+    if shutil.which('nginx'):
+        subprocess.run(['nginx', '-t', '-q', '-p', folder, '-c', folder / 'nginx.conf'], check=True, stdin=subprocess.DEVNULL)

@@ -33,9 +33,9 @@ def present(found, _results):
         rows.append([name, *(figures.shown(figures.summary(outcome.readings, figure)) for figure in SHOWN), figures.number(outcome.calls),
                      figures.shown(without_handshakes(outcome, shake['median'])) if shake else '-'])
     return [blocks.Table(f'{SIZE}, {CONNECTIONS} connections, TLS in user space', ['', *COLUMNS], rows),
-            blocks.Text('`blast --verify` does here what wrk and h2load do: it opens every record, sleeps while there is none, and its '
-                        'connecting is counted; its server CPU per request must be theirs. The first row is blast as it measures everywhere '
-                        f'else. Where it costs the server less, two things are seen here: {CONNECTIONS} handshakes are shared out among the '
-                        'requests of all others (the slower the client, the more of them each bears; the last column takes them away, at '
-                        f'{figures.number(shake["median"]) if shake else "-"} us each), and before a client that asks faster the server finds more '
-                        'requests at each turn: it sleeps less (context switches) and calls the kernel less often for each.')]
+            blocks.Text('`blast --verify` works like wrk and h2load: it decrypts every record, sleeps while there is none, and its '
+                        'handshakes are counted. Its server CPU per request must equal theirs. The first row is blast with its usual settings. '
+                        f'It costs the server less for two reasons. The {CONNECTIONS} handshakes are divided among all requests: the slower the '
+                        f'client, the higher the share per request; the last column subtracts them, at '
+                        f'{figures.number(shake["median"]) if shake else "-"} us each. And with a faster client the server finds more requests '
+                        'per loop iteration: it sleeps less (context switches) and makes fewer system calls per request.')]

@@ -2,7 +2,7 @@
 from .. import blocks
 from ..model import Group, Load, Setup
 
-TITLE = 'Small answers beside files that are not in memory'
+TITLE = 'Small responses while large files are read from disk'
 PROBE = Load('1k', 1, 'cold', rate=1000)
 PATHS = ('plain', 'user', 'ktls')
 PEERS = ('nginx', 'h2o')
@@ -19,8 +19,8 @@ def plan(options):
 def present(found, _results):
     if not found:
         return []
-    return [blocks.Text('One request at a time, at a fixed rate, alone and then beside four readers, each of whom asks for a 64 MiB file of its '
-                        'own again and again, while the kernel is told all the time to drop these files from its memory. Latency needs a '
-                        'quiet machine, so a run during which a hypervisor took a CPU away is run again, up to twelve times '
-                        '(what was taken in the last is told); the time that the loop waits for a disk, seen by looking every millisecond, does not.'),
+    return [blocks.Text('One request at a time, at a fixed rate, first alone and then with four readers. Each reader requests a 64 MiB file of its '
+                        'own repeatedly, while the benchmark makes the kernel drop these files from memory. Latency needs a '
+                        'quiet machine: a run in which a hypervisor took CPU time is repeated, up to twelve times '
+                        '(the table has the time taken in the last run). The time that the loop waits for a disk is sampled every millisecond and does not need one.'),
             blocks.table_of(PROBE, found, SHOWN)]

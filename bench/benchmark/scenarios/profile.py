@@ -16,8 +16,8 @@ def plan(options):
 
 
 def present(found, _results):
-    made = [blocks.Text('Samples of `perf`, which costs something itself: the shares carry an argument, and their sum is dearer than it '
-                        'is alone. `own` is the program with all libraries that are not named.')]
+    made = [blocks.Text('Samples of `perf`, which has a cost of its own: the shares are meaningful, and their sum is higher than without perf. '
+                        '`own` is the program with all libraries that are not named.')]
     for load, outcomes in blocks.by_load(found).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
         made.append(blocks.table_of(load, outcomes, NAMES, base))

@@ -2,7 +2,7 @@
 from .. import blocks
 from ..model import Group, Load, Setup
 
-TITLE = 'Passing requests on'
+TITLE = 'Reverse proxy'
 SMALL, LARGE, WEBSOCKETS = Load('1k'), Load('10m', 8), Load('1k', 1000, 'websockets')
 EMULATED = {SMALL: Load('1k', 8), LARGE: Load('1m', 2), WEBSOCKETS: Load('1k', 100, 'websockets')}
 FIGURES = {'websockets': ('memory', 'memory_connection')}
@@ -21,8 +21,8 @@ def plan(options):
 
 
 def present(found, _results):
-    made = [blocks.Text('HTTPS in front, plain HTTP behind, connections kept on both sides; what is counted is the proxy alone, while a '
-                        'sluice behind all of them serves the files. nginx writes nothing to temporary files.')] if found else []
+    made = [blocks.Text('HTTPS to the client, plain HTTP to the upstream server, keep-alive on both sides. Only the proxy is measured; a '
+                        'sluice serves the files to all proxies. nginx writes no temporary files.')] if found else []
     for load, outcomes in blocks.by_load(found).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
         made.append(blocks.table_of(load, outcomes, FIGURES.get(load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99', 'memory')), base,

@@ -2,7 +2,7 @@
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
-TITLE = 'Passing large answers on: splice into kernel TLS against copying'
+TITLE = 'Large proxied responses: splice into kernel TLS against copying'
 WANTED = 0.6
 SHOWN = ('cpu_gb', 'cpu_request', 'throughput')
 

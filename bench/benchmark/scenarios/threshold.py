@@ -2,7 +2,7 @@
 from .. import blocks, figures, sizes
 from ..model import Group, Load, Setup
 
-TITLE = 'From which size on the kernel encrypts cheaper'
+TITLE = 'The size above which kernel TLS costs less'
 SIZES = ('1k', '4k', '16k', '32k', '64k', '128k', '256k', '1m', '4m', '16m')
 FIRST_SIZES = ('1k', '16k', '64k', '256k', '1m')
 BUDGET = 16 << 20                   # bytes under way at once, so that a slow machine ends a run in time
@@ -42,14 +42,14 @@ def break_even(rows):
 
 def present(found, _results):
     kept, first = ratios(found, 'requests'), ratios(found, 'resumed')
-    made = [blocks.Table('Server CPU per answer, us', ['', 'kept: user space', 'kept: kernel', 'kernel / user',
+    made = [blocks.Table('Server CPU per response, us', ['', 'kept: user space', 'kept: kernel', 'kernel / user',
                                                        'first: user space', 'first: kernel', 'kernel / user'],
                          [[size, *row_of(kept.get(size)), *row_of(first.get(size))] for size in kept])]
     if any(ratio is not None for _, _, ratio in kept.values()):
-        made.append(blocks.Text(f'`kept`: on connections that were promoted before; from {break_even(kept) or "no size"} on the kernel '
-                                f'is never dearer. `first`: the only answer of a connection that resumed a session, handshake and '
-                                f'promotion included; from {break_even(first) or "no size"} on. `ssl_ktls_threshold` decides on the first '
-                                f'large answer of a connection.'))
+        made.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(kept) or "no size"} on the kernel '
+                                f'never costs more. `first`: the only response of a connection that resumed a session, including the handshake '
+                                f'and enabling kTLS; from {break_even(first) or "no size"} on. `ssl_ktls_threshold` decides on the first '
+                                f'large response of a connection.'))
     return made
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
-TITLE = 'Zero copy: published experiments, here'
+TITLE = 'Zero copy: published experiments repeated'
 BUFFERS_8K, BUFFERS_32K, BUFFERS_64K = ((('sendfile', 'off'), ('output_buffers', f'1 {size}')) for size in ('8k', '32k', '64k'))
 
 
@@ -63,7 +63,7 @@ def table_of(experiment, outcomes):
         rows.append([f'{title}, {unit}: here', *(figures.shown(figures.summary(outcome.readings, figure)) for outcome in outcomes)])
         if figure in experiment.published:
             rows.append([f'{title}, {unit}: published', *published_of(experiment, figure)])
-    rows.append(['bytes that nobody copied in user space',
+    rows.append(['bytes not copied in user space',
                  *(f'{outcome.witness["zero_copy"]:.0%}' if outcome.witness else '-' for outcome in outcomes)])
     return blocks.Table(f'{experiment.title} (here: {outcomes[0].load.label})', columns, rows)
 
@@ -75,14 +75,14 @@ def gain(outcomes):
     tls = figures.paired_ratio(by_name.get('HTTPS, kTLS and sendfile', []), by_name.get('HTTPS, sealed in user space', []), 'cpu_gb')
     text = f'CPU per GB of sendfile / of copying: {figures.number(plain)} over HTTP'
     return blocks.Text(f'{text}; {figures.number(tls)} over HTTPS (kTLS / user space).' if tls else
-                       f'{text}; over HTTPS there is no kernel TLS here to compare.')
+                       f'{text}; not measured over HTTPS, since this kernel has no TLS.')
 
 
 def present(found, results):
     groups = blocks.by_load(found)
-    made = [blocks.Text('The published figures come from other machines with other servers: what can be compared is the shape, the ratio '
-                        'between the columns. Here one worker has one CPU, so 100 % is the most that a server can take. The columns on '
-                        'HTTPS were published by nobody: copying was said to be unavoidable there.')]
+    made = [blocks.Text('The published figures come from other machines with other servers. Only the ratios between the columns can be compared. '
+                        'Here one worker has one CPU, so that 100 % is the maximum. No published figures exist for the HTTPS columns: '
+                        'their authors considered copying unavoidable there.')]
     for experiment in EXPERIMENTS:
         outcomes = groups.get(load_of(experiment, results['machine']['emulated']))
         if outcomes:
