@@ -112,11 +112,9 @@ static const struct directive directives[] = {
      .row = read_rule,
      .syntax = "address | address/bits | unix: | all",
      .example = "allow: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
-     .help = "Addresses that may. Of all ranges here and in deny the most exact one decides, in whatever "
-             "order they "
-             "stand; whom none holds may, so that a list of those who may needs deny: all. An inner scope "
-             "that says "
-             "allow or deny forgets what the outer one said of both."},
+     .help = "Addresses with access. Of all ranges in allow and deny the most specific one decides, in any order. "
+             "An address in no range has access, so a list of permitted addresses needs deny: all. An inner scope "
+             "with allow or deny replaces both lists of the outer one."},
     {.name = "deny",
      .scopes = SCOPES,
      .type = DIRECTIVE_REPEAT,
@@ -125,7 +123,7 @@ static const struct directive directives[] = {
      .row = read_rule,
      .syntax = "address | address/bits | unix: | all",
      .example = "deny: [10.0.0.1, all]",
-     .help = "Addresses that may not: they are answered 403, and connections of stream are closed."},
+     .help = "Addresses without access: requests are answered with 403, and connections of stream are closed."},
     {0},
 };
 

@@ -180,10 +180,9 @@ static const struct directive directives[] = {
      .row = read_row,
      .syntax = "name value [always] | {name: value | {value: ..., always: on}, ...}",
      .example = "add_header: [X-Frame-Options DENY always, {Cache-Control: 'public, max-age=60'}]",
-     .help = "Header fields for answers that are no errors (always: for these too). Inner scopes add to "
-             "outer ones, and "
-             "replace a field of the same name. A line break or control byte that a variable brings into any "
-             "header value becomes a space (%0A in Location), and the error log says so.",
+     .help = "Header fields for responses without an error status (always: for all responses). Inner scopes add to "
+             "outer ones, and replace a field of the same name. A line break or control byte of a variable in any "
+             "header value becomes a space (%0A in Location), and is logged.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
     {0},
 };

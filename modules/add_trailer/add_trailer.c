@@ -92,9 +92,8 @@ static const struct directive directives[] = {
      .row = read_trailer,
      .syntax = "name value | {name: value, ...}",
      .example = "add_trailer: [X-Sent $body_bytes_sent]",
-     .help = "Fields behind the body of answers that are no errors, made when it has left; the body goes in "
-             "chunks then. "
-             "Not in HTTP/1.0.",
+     .help = "Trailer fields of responses without an error status, computed after the body; the body is then "
+             "chunked. Not in HTTP/1.0.",
      .schema = "{\"type\": \"string\"}"},
     {0},
 };

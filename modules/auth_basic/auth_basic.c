@@ -94,18 +94,18 @@ static const struct directive directives[] = {
      .syntax = "text | off",
      .example = "auth_basic: Members only",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text when "
-             "they ask for them. off: none is required. A worker computes two password hashes at a time, 256 "
-             "requests wait, and further ones are answered 503: limit_req beside it refuses floods before."},
+     .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text when they ask "
+             "for them. off: not required. A worker computes two password hashes at a time, 256 requests wait, and "
+             "further ones are answered with 503: limit_req in the same location refuses floods earlier."},
     {.name = "auth_basic_user_file",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
      .offset = AT(file),
      .example = "auth_basic_user_file: users.htpasswd",
-     .help = "Users, a line each, as htpasswd -B writes them: name:hash, by bcrypt, SHA-crypt ($5$, "
-             "$6$), yescrypt or scrypt. $apr1$, the default of htpasswd, is accepted but weak: a copy of the file "
-             "yields its passwords quickly, bcrypt (htpasswd -B) is better. $1$, SHA-1 and DES are refused. Read "
-             "anew within a second when it has changed."},
+     .help = "A file with one user per line, as htpasswd -B writes them: name:hash, by bcrypt, SHA-crypt ($5$, "
+             "$6$), yescrypt or scrypt. $apr1$, the default of htpasswd, is accepted but weak: an attacker with a "
+             "copy of the file finds passwords quickly. bcrypt (htpasswd -B) is better. $1$, SHA-1 and DES are "
+             "refused. A changed file is read again within a second."},
     {0},
 };
 

@@ -98,9 +98,9 @@ static const struct directive directives[] = {
      .syntax = "URI | off",
      .example = "auth_request: /auth",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Who may is asked of this URI, with the fields of the request and without its body: 2xx lets "
-             "in, 401 and "
-             "403 are answered as they are, anything else is 500. off: nobody is asked."},
+     .help = "Access is decided by a subrequest to this URI, with the header fields of the request and without its "
+             "body: 2xx grants access, 401 and 403 are passed on to the client, anything else is 500. off: no "
+             "subrequest."},
     {.name = "auth_request_set",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,
@@ -110,8 +110,8 @@ static const struct directive directives[] = {
      .syntax = "$variable value | {$variable: value, ...}",
      .example = "auth_request_set: {$user: $upstream_http_x_user}",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "Variables that get a value of what auth_request was answered, as $upstream_http_..., whatever "
-             "it was."},
+     .help = "Variables that are set from the response to auth_request, such as $upstream_http_..., whatever its "
+             "status was."},
     {0},
 };
 

@@ -25,9 +25,8 @@ static const struct directive directives[] = {
      .offset = AT(on),
      .fallback = "off",
      .example = "autoindex: on",
-     .help = "List a folder that has no index file; names that begin with a dot are left out. ?sort=name, "
-             "size or date "
-             "and order=asc or desc say how."},
+     .help = "List a folder that has no index file; names that begin with a dot are omitted. ?sort=name, size or "
+             "date and order=asc or desc set the order."},
     {.name = "autoindex_format",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -35,21 +34,21 @@ static const struct directive directives[] = {
      .offset = AT(format),
      .fallback = "auto",
      .example = "autoindex_format: json",
-     .help = "The list as a page or as JSON; auto: as Accept wants it, a page where it says nothing."},
+     .help = "The format of the listing: HTML or JSON; auto: by Accept, HTML without it."},
     {.name = "autoindex_exact_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(exact_size),
      .fallback = "off",
      .example = "autoindex_exact_size: on",
-     .help = "Sizes in bytes on the page (off here, unlike nginx: 1.4 MB); JSON has bytes always."},
+     .help = "Exact sizes in bytes in HTML (off in sluice, unlike nginx: 1.4 MB). JSON always has bytes."},
     {.name = "autoindex_localtime",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(localtime),
      .fallback = "off",
      .example = "autoindex_localtime: on",
-     .help = "Times of the page in the machine's time zone; else in UTC."},
+     .help = "Times in HTML are in the local time zone; otherwise in UTC."},
     {0},
 };
 

@@ -23,9 +23,8 @@ const struct directive compress_directives[] = {
      .offset = OF(CODING_GZIP, on),
      .fallback = "off",
      .example = "gzip: on",
-     .help = "Encode answers with gzip while they leave, for who takes it. Do not where a page holds a "
-             "secret beside what "
-             "its visitor typed in (BREACH)."},
+     .help = "Encode responses with gzip while they are sent, for clients that accept it. Do not use it for pages "
+             "that contain both a secret and input of the client (BREACH)."},
     {.name = "gzip_types",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
@@ -48,16 +47,15 @@ const struct directive compress_directives[] = {
      .offset = OF(CODING_GZIP, level),
      .fallback = "1",
      .example = "gzip_comp_level: 6",
-     .help = "How hard zlib tries: 1 is the fastest."},
+     .help = "The compression level of zlib; 1 is the fastest."},
     {.name = "gzip_vary",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(vary),
      .fallback = "on",
      .example = "gzip_vary: off",
-     .help = "What could have been encoded always says Vary: Accept-Encoding, so that no cache mixes answers "
-             "up: off is "
-             "warned of, and changes nothing."},
+     .help = "Responses that could be encoded always have Vary: Accept-Encoding, so that caches keep them apart. "
+             "off causes a warning and has no effect."},
     {.name = "gzip_http_version",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -65,7 +63,7 @@ const struct directive compress_directives[] = {
      .offset = AT(least_version),
      .fallback = "1.1",
      .example = "gzip_http_version: \"1.0\"",
-     .help = "The least version of a request whose answer is encoded, by any of the three."},
+     .help = "The lowest HTTP version of a request whose response is encoded, with gzip, br or zstd."},
     {.name = "gzip_proxied",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
@@ -73,30 +71,30 @@ const struct directive compress_directives[] = {
      .offset = AT(proxied),
      .fallback = "off",
      .example = "gzip_proxied: [expired, no-cache, no-store, private, auth]",
-     .help = "Which answers are encoded, by any of the three, for requests that came through another proxy "
-             "(Via): those that "
-             "a cache does not keep, or any."},
+     .help = "The responses that are encoded, with gzip, br or zstd, for requests that came through another proxy "
+             "(Via): those that caches do not store, or any."},
     {.name = "gzip_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
      .offset = AT(buffers),
      .example = "gzip_buffers: 16 8k",
-     .help = "Taken, without effect: one small buffer holds what leaves next."},
+     .help = "Accepted, without effect: one small buffer holds the next encoded bytes."},
     {.name = "gunzip",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(gunzip),
      .fallback = "off",
      .example = "gunzip: on",
-     .help = "Decode what is encoded with gzip already, by a server behind this one or beside a file (gzip_static: "
-             "always), for who does not take it so. Such an answer has no ranges, and its ETag is weak."},
+     .help = "Decode responses that are already encoded with gzip, from an upstream server or a file (gzip_static: "
+             "always), for clients that do not accept it. A decoded response has no ranges and a weak ETag."},
     {.name = "brotli",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = OF(CODING_BR, on),
      .fallback = "off",
      .example = "brotli: on",
-     .help = "The same as gzip with br, which is preferred where a request takes several alike."},
+     .help = "As gzip, with br, which is preferred to gzip and zstd if a request accepts several with the same "
+             "weight."},
     {.name = "brotli_types",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
@@ -119,15 +117,15 @@ const struct directive compress_directives[] = {
      .offset = OF(CODING_BR, level),
      .fallback = "4",
      .example = "brotli_comp_level: 5",
-     .help = "How hard libbrotlienc tries: 0 is the fastest. 10 and 11 are for files that are encoded once: "
-             "precompressed."},
+     .help = "The compression level of libbrotlienc; 0 is the fastest. 10 and 11 are for files that are encoded in "
+             "advance: precompressed."},
     {.name = "zstd",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = OF(CODING_ZSTD, on),
      .fallback = "off",
      .example = "zstd: on",
-     .help = "The same as gzip with zstd, which is preferred to that where a request takes both alike."},
+     .help = "As gzip, with zstd, which is preferred to gzip if a request accepts both with the same weight."},
     {.name = "zstd_types",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
@@ -150,8 +148,8 @@ const struct directive compress_directives[] = {
      .offset = OF(CODING_ZSTD, level),
      .fallback = "3",
      .example = "zstd_comp_level: 5",
-     .help = "How hard libzstd tries: 1 is the fastest. Higher levels than 9 are for files that are encoded "
-             "once: precompressed."},
+     .help = "The compression level of libzstd; 1 is the fastest. Levels above 9 are for files that are encoded in "
+             "advance: precompressed."},
     {0},
 };
 

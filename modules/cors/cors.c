@@ -31,25 +31,25 @@ static const struct directive children[] = {
      .type = DIRECTIVE_WORDS,
      .offset = AT(methods),
      .fallback = "GET HEAD POST",
-     .help = "Methods that may be used."},
+     .help = "Permitted methods."},
     {.name = "headers",
      .type = DIRECTIVE_WORDS,
      .offset = AT(headers),
-     .help = "Request header fields that may be sent; those that are asked for where it is not given."},
+     .help = "Permitted request header fields; without it, those that a preflight requests."},
     {.name = "expose",
      .type = DIRECTIVE_WORDS,
      .offset = AT(expose),
-     .help = "Response header fields that may be read."},
+     .help = "Response header fields that scripts may read."},
     {.name = "credentials",
      .type = DIRECTIVE_SWITCH,
      .offset = AT(credentials),
      .fallback = "off",
-     .help = "Whether cookies may be sent along."},
+     .help = "Whether requests may include cookies."},
     {.name = "max_age",
      .type = DIRECTIVE_DURATION,
      .offset = AT(max_age_ms),
      .fallback = "1h",
-     .help = "How long a browser may remember the answer to a preflight."},
+     .help = "How long a browser may cache the answer to a preflight."},
     {0},
 };
 
@@ -62,9 +62,8 @@ static const struct directive directives[] = {
      .children = children,
      .example =
          "cors: {origins: [https://app.example, 'https://*.app.example'], methods: GET PUT, credentials: on}",
-     .help = "Which other origins' scripts may read the answers here: preflights (OPTIONS) are answered, and "
-             "every answer "
-             "says it. origins: https://a.example, https://*.a.example, or *."},
+     .help = "Origins whose scripts may read the responses (CORS). Preflights (OPTIONS) are answered, and the "
+             "fields are added to every response. origins: https://a.example, https://*.a.example, or *."},
     {0},
 };
 

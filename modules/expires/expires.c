@@ -130,11 +130,9 @@ static const struct directive directives[] = {
      .row = read_expires,
      .syntax = "[modified] time | @time of day | epoch | max | off",
      .example = "expires: 30d",
-     .help = "How long answers that are no errors stay fresh (Expires and Cache-Control): a time from now "
-             "(30d, 1h30m; "
-             "below zero: never fresh), modified and a time from the file's last change, @15h30m the next "
-             "such time of "
-             "the day, epoch, max, off; or a variable with one of these.",
+     .help = "The lifetime of responses without an error status (Expires and Cache-Control): a time from now (30d, "
+             "1h30m; negative: already expired), modified and a time from the last change of the file, @15h30m the "
+             "next such time of the day, epoch, max, off; or a variable with one of these.",
      .schema = "{\"type\": [\"string\", \"boolean\", \"integer\"]}"},
     {0},
 };

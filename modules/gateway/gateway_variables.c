@@ -138,23 +138,23 @@ static struct str get_cache_status(const void *subject, struct str parameter, st
 
 static const struct variable variables[] = {
     {"upstream_addr", false, get_server, .type = "address",
-     .help = "Servers that were asked, separated by commas."},
+     .help = "Servers that were tried, separated by commas."},
     {"upstream_bytes_received", false, get_bytes_received, .late = true, .type = "bytes",
-     .help = "Bytes received from each server that was asked."},
+     .help = "Bytes received from each server that was tried."},
     {"upstream_bytes_sent", false, get_bytes_sent, .late = true, .type = "bytes",
-     .help = "Bytes sent to each server that was asked."},
+     .help = "Bytes sent to each server that was tried."},
     {"upstream_cache_status", false, get_cache_status, .type = "text",
      .help = "MISS, BYPASS, EXPIRED, STALE, UPDATING, REVALIDATED or HIT."},
     {"upstream_connect_time", false, get_connect_time, .type = "seconds",
-     .help = "Time to connect to each server that was asked, with TLS."},
+     .help = "Time to connect to each server that was tried, including TLS."},
     {"upstream_header_time", false, get_header_time, .type = "seconds",
-     .help = "Time until the head of the answer of each server that was asked."},
+     .help = "Time until the response head of each server that was tried."},
     {"upstream_http_", true, get_header, .type = "text",
-     .help = "Field of the answer of the server with that name, as in $http_."},
+     .help = "Header field of the server's response with that name, as in $http_."},
     {"upstream_response_time", false, get_response_time, .late = true, .type = "seconds",
-     .help = "Time until the last byte of the answer of each server that was asked."},
+     .help = "Time until the last byte of the response of each server that was tried."},
     {"upstream_status", false, get_status, .type = "number",
-     .help = "Status of each server that was asked."},
+     .help = "Status of each server that was tried."},
 };
 
 const struct variable_table gateway_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};

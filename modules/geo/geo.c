@@ -223,8 +223,8 @@ static const struct directive directives[] = {
      .row = read_geos,
      .syntax = "{[$address] $variable: {[default: value,] address/bits: value, ...}}",
      .example = "geo: {$place: {default: outside, 10.0.0.0/8: inside}}",
-     .help = "Makes a variable of the client's address (or of another, named in front: $arg_ip $place): the value of "
-             "the longest range that holds it, else default, else nothing.",
+     .help = "Defines a variable by the client's address (or by another variable before it: $arg_ip $place): the "
+             "value of the longest range that contains the address, else default, else empty.",
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"object\"}}"},
     {0},
 };

@@ -50,8 +50,8 @@ static const struct directive directives[] = {
      .row = read_mark,
      .syntax = "directive",
      .example = "import_lost_handler: uwsgi_pass",
-     .help = "A mark of sluice import: the directive of nginx that answers here could not be carried over. "
-             "503 is answered until the mark is deleted. Locations inside do not inherit it."},
+     .help = "A mark of sluice import: the nginx directive that handles these requests could not be carried over. "
+             "Requests are answered with 503 until the mark is deleted. Inner locations do not inherit it."},
     {.name = "import_lost_access",
      .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -61,9 +61,9 @@ static const struct directive directives[] = {
      .row = read_mark,
      .syntax = "directive",
      .example = "import_lost_access: [auth_jwt, access_by_lua_file]",
-     .help = "A mark of sluice import: directives of nginx that protect what is answered here could not be "
-             "carried over. 503 is answered, and connections of stream are closed, until the mark is "
-             "deleted. Inner scopes inherit it."},
+     .help = "A mark of sluice import: nginx directives that restrict access here could not be carried over. "
+             "Requests are answered with 503, and connections of stream are closed, until the mark is deleted. "
+             "Inner scopes inherit it."},
     {0},
 };
 

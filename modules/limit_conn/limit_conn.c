@@ -92,8 +92,8 @@ static const struct directive directives[] = {
      .syntax = "key zone=name:size",
      .example = "limit_conn_zone: \"$binary_remote_addr zone=addr:10m\"",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "A zone for limit_conn: the key that open requests, or in stream connections, are counted by (an "
-             "empty one is not limited), a name, and the memory that all workers share."},
+     .help = "A zone for limit_conn: the key by which concurrent requests, or in stream connections, are counted "
+             "(an empty key is not limited), a name, and the size of the memory that all workers share."},
     {.name = "limit_conn",
      .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -103,9 +103,9 @@ static const struct directive directives[] = {
      .syntax = "zone number",
      .example = "limit_conn: addr 10",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "How many requests of one key may be open at a time, or in stream how many connections; where the "
-             "zone is full, who comes is refused, in stream by the end of the connection. Connections that wait for "
-             "a request do not count: see worker_connections_per_address."},
+     .help = "The maximum number of concurrent requests, or in stream connections, of one key. If the zone is "
+             "full, requests with new keys are refused; in stream, the connection is closed. Idle connections do "
+             "not count: see worker_connections_per_address."},
     {.name = "limit_conn_status",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
@@ -114,7 +114,7 @@ static const struct directive directives[] = {
      .high = 599,
      .fallback = "429",
      .example = "limit_conn_status: 503",
-     .help = "What refused requests are answered (429 here, 503 in nginx)."},
+     .help = "The status of refused requests (default 429; 503 in nginx)."},
     {.name = "limit_conn_log_level",
      .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CHOICE,
@@ -122,14 +122,14 @@ static const struct directive directives[] = {
      .choices = limit_levels,
      .fallback = "error",
      .example = "limit_conn_log_level: notice",
-     .help = "Where refusals stand in the error log."},
+     .help = "The level of the log lines about refused requests."},
     {.name = "limit_conn_dry_run",
      .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(dry_run),
      .fallback = "off",
      .example = "limit_conn_dry_run: on",
-     .help = "Count, log and tell ($limit_conn_status), but let everything pass."},
+     .help = "Count, log and set $limit_conn_status, but refuse nothing."},
     {0},
 };
 
@@ -256,7 +256,7 @@ static struct str get_limit_conn_status(const void *subject, struct str paramete
 }
 
 static const struct variable variables[] = {{"limit_conn_status", false, get_limit_conn_status, .type = "text",
-     .help = "What limit_conn has decided: PASSED, REJECTED or REJECTED_DRY_RUN."}};
+     .help = "Result of limit_conn: PASSED, REJECTED or REJECTED_DRY_RUN."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 
 const struct module module_limit_conn = {

@@ -55,8 +55,9 @@ static const struct directive directives[] = {
      .syntax = "size | variable",
      .example = "limit_rate: 500k",
      .schema = "{\"type\": [\"string\", \"integer\"]}",
-     .help = "Bytes a second at which the body of each answer leaves; variables may say it. 0, or "
-             "nothing: no limit. Two requests of one client have twice as much: limit_conn bounds that."},
+     .help = "The rate in bytes per second at which the body of each response is sent; variables are possible. 0 "
+             "or empty: no limit. Two requests of one client together get twice the rate: limit_conn limits their "
+             "number."},
     {.name = "limit_rate_after",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -66,7 +67,7 @@ static const struct directive directives[] = {
      .syntax = "size | variable",
      .example = "limit_rate_after: 10m",
      .schema = "{\"type\": [\"string\", \"integer\"]}",
-     .help = "Bytes of each answer that leave before limit_rate holds."},
+     .help = "The bytes of each response that are sent before limit_rate applies."},
     {0},
 };
 
@@ -249,7 +250,7 @@ static struct str get_rate(const void *subject, struct str parameter, struct are
 }
 
 static const struct variable variables[] = {{"limit_rate", false, get_rate, .type = "bytes a second",
-     .help = "Limit of the answer."}};
+     .help = "Limit of the response."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 
 const struct module module_limit_rate = {

@@ -108,9 +108,9 @@ static const struct directive directives[] = {
      .syntax = "key zone=name:size rate=rate",
      .example = "limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\"",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "A zone for limit_req: the key that requests are counted by (an empty one is not limited), "
-             "a name and the memory that all workers share (1m knows some 19,000 keys; past that the one "
-             "asked for least recently goes), and how many a second (r/s) or a minute (r/m)."},
+     .help = "A zone for limit_req: the key by which requests are counted (an empty key is not limited), a name "
+             "and the size of the memory that all workers share (1m holds about 19,000 keys; beyond that the least "
+             "recently used key is removed), and the rate per second (r/s) or minute (r/m)."},
     {.name = "limit_req",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,
@@ -120,9 +120,9 @@ static const struct directive directives[] = {
      .syntax = "zone=name [burst=number] [nodelay | delay=number]",
      .example = "limit_req: zone=one burst=20 nodelay",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "Requests beyond the zone's rate wait until it is kept, and beyond burst more of them are "
-             "refused. delay=N: N of the burst do not wait; nodelay: none does. With several limits the "
-             "strictest holds."},
+     .help = "Requests beyond the rate of the zone are delayed until they conform to it, and requests beyond burst "
+             "delayed ones are refused. delay=N: N requests of the burst are not delayed; nodelay: none is. Of "
+             "several limits the strictest applies."},
     {.name = "limit_req_status",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
@@ -131,7 +131,7 @@ static const struct directive directives[] = {
      .high = 599,
      .fallback = "429",
      .example = "limit_req_status: 503",
-     .help = "What refused requests are answered (429 here, 503 in nginx), with Retry-After."},
+     .help = "The status of refused requests (default 429; 503 in nginx), with Retry-After."},
     {.name = "limit_req_log_level",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -139,14 +139,14 @@ static const struct directive directives[] = {
      .choices = limit_levels,
      .fallback = "error",
      .example = "limit_req_log_level: notice",
-     .help = "Where refusals stand in the error log; delays stand one level below."},
+     .help = "The level of the log lines about refused requests; delays are logged one level lower."},
     {.name = "limit_req_dry_run",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(dry_run),
      .fallback = "off",
      .example = "limit_req_dry_run: on",
-     .help = "Count, log and tell ($limit_req_status), but let everything pass at once."},
+     .help = "Count, log and set $limit_req_status, but neither delay nor refuse."},
     {0},
 };
 
@@ -304,7 +304,7 @@ static struct str get_limit_req_status(const void *subject, struct str parameter
 }
 
 static const struct variable variables[] = {{"limit_req_status", false, get_limit_req_status, .type = "text",
-     .help = "What limit_req has decided: PASSED, DELAYED, REJECTED, or these with _DRY_RUN."}};
+     .help = "Result of limit_req: PASSED, DELAYED, REJECTED, or these with _DRY_RUN."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 
 const struct module module_limit_req = {

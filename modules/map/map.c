@@ -251,10 +251,10 @@ static const struct directive directives[] = {
      .syntax = "{source $variable: {[default: value,] [hostnames: on,] [volatile: on,] value | ~regex | "
                "~*regex: value, ...}}",
      .example = "map: {$remote_addr $origin_kind: {default: visitor, 127.0.0.1: own, '~^10[.]': office}}",
-     .help = "Makes a variable of another: the value of the line whose key is the same (letters of either case), with "
-             "hostnames: on also *.example.com and www.*, then the first regular expression (~, ~*) that fits, else "
-             "default, else nothing. It is made once for a request, or a connection of stream, when it is asked for; "
-             "volatile: on makes it anew each time.",
+     .help = "Defines a variable by another one: the value of the line whose key is equal (ignoring case), with "
+             "hostnames: on also *.example.com and www.*, then of the first regular expression (~, ~*) that "
+             "matches, else default, else empty. It is computed once per request, or per connection of stream, at "
+             "its first use; volatile: on computes it each time.",
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"object\"}}"},
     {0},
 };

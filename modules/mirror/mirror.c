@@ -48,16 +48,16 @@ static const struct directive directives[] = {
      .syntax = "URI | off",
      .example = "mirror: [/mirror, /other-mirror]",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Each request is asked again of these URIs, by its method, with its fields and its body, and what they "
-             "answer is thrown away; nobody waits for it. off: of none."},
+     .help = "Send a copy of each request to each of these URIs, with its method, header fields and body. The "
+             "responses are discarded, and the client does not wait for them. off: no copies."},
     {.name = "mirror_request_body",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = offsetof(struct mirror_conf, bodies),
      .fallback = "on",
      .example = "mirror_request_body: off",
-     .help = "Whether the body is sent along: it is read whole before anybody is asked then, into memory up to "
-             "client_body_buffer_size, then into a file, whatever proxy_request_buffering says."},
+     .help = "Whether the copies have the body. It is then read completely before the request is processed, into "
+             "memory up to client_body_buffer_size, then into a file, regardless of proxy_request_buffering."},
     {0},
 };
 

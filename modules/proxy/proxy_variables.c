@@ -47,11 +47,11 @@ static struct str get_add_forwarded(const void *subject, struct str parameter, s
 
 static const struct variable variables[] = {
     {"proxy_add_x_forwarded_for", false, get_add_forwarded, .type = "text",
-     .help = "X-Forwarded-For of the request with the address of the client behind it."},
+     .help = "X-Forwarded-For of the request with the address of the client appended."},
     {"proxy_host", false, get_proxy_host, .type = "text",
-     .help = "Host and port that proxy_pass names."},
+     .help = "Host and port in proxy_pass."},
     {"proxy_port", false, get_proxy_port, .type = "number",
-     .help = "Port that proxy_pass names."},
+     .help = "Port in proxy_pass."},
 };
 
 const struct variable_table proxy_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};

@@ -41,18 +41,16 @@ static const struct directive directives[] = {
      .row = read_from,
      .syntax = "address | address/bits | unix:",
      .example = "set_real_ip_from: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
-     .help = "Proxies that are believed when they say who their client is, by real_ip_header; what they say "
-             "of X-Forwarded-For "
-             "and its kin is then passed on by proxy_pass, with their own address behind it. In stream they "
-             "say it by "
-             "the PROXY protocol."},
+     .help = "Proxies whose information about the client is trusted (real_ip_header). Their X-Forwarded-For and "
+             "related fields are passed on by proxy_pass, with their own address appended. In stream the "
+             "information is in the PROXY protocol header."},
     {.name = "real_ip_header",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEXT,
      .offset = offsetof(struct realip_conf, header),
      .fallback = "X-Real-IP",
      .example = "real_ip_header: X-Forwarded-For",
-     .help = "Where proxies that are trusted say who their client is: a field (X-Real-IP, X-Forwarded-For, "
+     .help = "The source of the client's address from trusted proxies: a header field (X-Real-IP, X-Forwarded-For, "
              "Forwarded or another), or proxy_protocol."},
     {.name = "real_ip_recursive",
      .scopes = SCOPE_SITE,
@@ -60,7 +58,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct realip_conf, recursive),
      .fallback = "off",
      .example = "real_ip_recursive: on",
-     .help = "Of a list of addresses, take the last one that is not trusted, and not simply the last."},
+     .help = "Of a list of addresses, use the last one that is not trusted, instead of the last one."},
     {0},
 };
 

@@ -99,8 +99,8 @@ static const struct directive directives[] = {
      .row = read_return,
      .syntax = "status [text | URL] | URL",
      .example = "return: 308 https://$host$request_uri",
-     .help = "Answer with a status and perhaps a text, or redirect; 444 closes the connection without an answer. "
-             "That of a server answers before a location is looked for.",
+     .help = "Answer with a status and optionally a text, or redirect; 444 closes the connection without a "
+             "response. In a server it applies before a location is selected.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}]}"},
     {0},
 };

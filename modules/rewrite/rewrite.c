@@ -118,10 +118,10 @@ static const struct directive directives[] = {
      .row = read_rule,
      .syntax = "regex replacement [last | break | redirect | permanent]",
      .example = "rewrite: ['^/old/(.*)$ /new/$1 permanent', '^/(\\d+)$ /item?id=$1 last']",
-     .help = "Where the regular expression fits the path, that becomes the replacement, and its location "
-             "answers: last at once, break never (this location goes on), otherwise after the rules that follow and "
-             "a return behind them, which last and break skip; redirect (302) and permanent (301) tell the client. The "
-             "query is added, unless the replacement ends with ?.",
+     .help = "If the regular expression matches the path, the replacement becomes the path, and its location "
+             "handles the request. last: at once; break: never (this location continues); without a flag: after "
+             "the rules that follow and a return after them, which last and break skip; redirect (302) and "
+             "permanent (301): the client is redirected. The query is appended, unless the replacement ends with ?.",
      .schema = "{\"type\": \"string\"}"},
     {0},
 };

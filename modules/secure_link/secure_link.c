@@ -62,31 +62,31 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_TEMPLATE,
      .offset = AT(link),
      .example = "secure_link: \"$arg_sum,$arg_expires\"",
-     .help = "What a signed URL says: its sum in base64url, and perhaps behind a comma until when it "
-             "holds, in seconds since 1970. $secure_link is then 1 where it is good, 0 where its time is "
-             "over, and empty otherwise; $secure_link_expires is that time."},
+     .help = "The contents of a signed URL: its hash in base64url, optionally followed by a comma and the expiry "
+             "time, in seconds since 1970. $secure_link is then 1 if the URL is valid, 0 if it has expired, and "
+             "empty otherwise; $secure_link_expires is that time."},
     {.name = "secure_link_sha256",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATE,
      .offset = AT(sha256),
      .example = "secure_link_sha256: \"$secure_link_expires$uri$remote_addr secret\"",
-     .help = "The text whose SHA-256 is the sum. Let it end with a secret, and hold all that the URL "
-             "grants: $uri, $secure_link_expires, perhaps $remote_addr. printf '%s' TEXT | openssl "
-             "sha256 -binary | basenc --base64url"},
+     .help = "The text whose SHA-256 is the hash. It should end with a secret, and contain everything that the URL "
+             "grants: $uri, $secure_link_expires, perhaps $remote_addr. printf '%s' TEXT | openssl sha256 -binary "
+             "| basenc --base64url"},
     {.name = "secure_link_md5",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATE,
      .offset = AT(md5),
      .example = "secure_link_md5: \"$secure_link_expires$uri$remote_addr secret\"",
-     .help = "As secure_link_sha256, which is the better one for new URLs, but by MD5: for URLs made for nginx."},
+     .help = "As secure_link_sha256, but with MD5, for URLs made for nginx. Use secure_link_sha256 for new URLs."},
     {.name = "secure_link_required",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(required),
      .fallback = "off",
      .example = "secure_link_required: on",
-     .help = "Answer 403 to URLs that are not signed, and 410 to those whose time is over; a part of "
-             "what satisfy counts."},
+     .help = "Answer URLs without a valid signature with 403, and expired ones with 410. It is one of the checks "
+             "of satisfy."},
     {0},
 };
 
@@ -217,9 +217,9 @@ static struct str get_expires(const void *subject, struct str parameter, struct 
 
 static const struct variable variables[] = {
     {"secure_link", false, get_link, .type = "text",
-     .help = "\"1\" for a valid link, \"0\" for one that has expired, else empty."},
+     .help = "\"1\" for a valid link, \"0\" for an expired one, else empty."},
     {"secure_link_expires", false, get_expires, .type = "seconds",
-     .help = "Time at which the link expires, as it stands in secure_link."},
+     .help = "Expiry time of the link, as in secure_link."},
 };
 static const struct variable_table variable_table = {variables, 2, NULL};
 

@@ -78,10 +78,10 @@ static const struct directive directives[] = {
      .offset = offsetof(struct security_conf, preset),
      .fallback = "off",
      .example = "security_headers: strict",
-     .help = "A set of header fields for all answers, errors too: on says nosniff, frames of the same origin "
-             "alone, and no path in Referer to others; strict adds a policy that takes scripts, styles and "
-             "images from the site itself alone (Content-Security-Policy) and keeps it apart from other "
-             "origins. What an answer or add_header says already stays."},
+     .help = "A set of header fields for all responses, including errors: on sends nosniff, permits frames of the "
+             "same origin only, and no path in Referer to other origins; strict adds a Content-Security-Policy "
+             "that permits scripts, styles and images from the site itself only, and isolates the site from other "
+             "origins. Fields that the response or add_header already has are not changed."},
     {.name = "hsts",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -90,9 +90,8 @@ static const struct directive directives[] = {
      .row = read_hsts,
      .syntax = "off | on | time [include_subdomains] [preload]",
      .example = "hsts: 365d include_subdomains",
-     .help = "Browsers shall come by HTTPS alone for so long (on: a year; 0 takes it back); said over HTTPS "
-             "only. Hard "
-             "to take back: try a short time first.",
+     .help = "Browsers must use HTTPS only for this time (on: a year; 0 revokes it); sent over HTTPS only. It is "
+             "hard to revoke: try a short time first.",
      .schema = "{\"type\": [\"string\", \"boolean\", \"integer\"]}"},
     {0},
 };

@@ -83,8 +83,8 @@ const struct directive static_directives[] = {
      .offset = AT(index),
      .fallback = "index.html",
      .example = "index: [index.html, index.htm]",
-     .help = "Files that answer for a folder: the first one there is; the last may be a path beginning with "
-             "a slash."},
+     .help = "Files that answer for a folder: the first one that exists; the last may be a path that begins with a "
+             "slash."},
     {.name = "etag",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -92,11 +92,9 @@ const struct directive static_directives[] = {
      .offset = AT(etag),
      .fallback = "on",
      .example = "etag: hash",
-     .help = "Send a strong ETag: made of the file's time and size (on and mtime are the same), or of what "
-             "it contains "
-             "(hash), so that machines and builds agree; a file is read once for it, and one of more than 64 "
-             "MB has "
-             "the other kind."},
+     .help = "Send a strong ETag: computed from the file's time and size (on and mtime are the same), or from its "
+             "contents (hash), which is equal on different machines and builds. For hash a file is read once, and "
+             "a file of more than 64 MB gets the other kind."},
     {.name = "if_modified_since",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -104,8 +102,8 @@ const struct directive static_directives[] = {
      .offset = AT(if_modified_since),
      .fallback = "exact",
      .example = "if_modified_since: before",
-     .help = "When If-Modified-Since gives 304: on the very same time, on any time not before the file's, or "
-             "never."},
+     .help = "When If-Modified-Since leads to 304: if the time is equal to the file's, if it is not before the "
+             "file's, or never."},
     {.name = "max_ranges",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
@@ -113,7 +111,7 @@ const struct directive static_directives[] = {
      .offset = AT(max_ranges),
      .fallback = "100",
      .example = "max_ranges: 10",
-     .help = "The most ranges of one request; more are ignored, and 0 ignores all."},
+     .help = "The maximum number of ranges in a request; if there are more, Range is ignored; 0: always."},
     {.name = "precompressed",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -123,8 +121,9 @@ const struct directive static_directives[] = {
      .syntax = "off | br | zst | gzip ...",
      .example = "precompressed: [br, zst, gzip]",
      .help =
-         "Files that are encoded already, beside a file and named like it with .br, .zst or .gz behind: sent "
-         "to whoever takes them (Accept-Encoding), of equals the first one named here; off: none.",
+         "Precompressed files beside a file, with .br, .zst or .gz appended to its name: sent to "
+                      "clients that accept the coding (Accept-Encoding). Of equal weights the first one in this "
+                      "list is used; off: none.",
      .schema =
          "{\"oneOf\": [{\"type\": [\"string\", \"boolean\"]}, {\"type\": \"array\", \"items\": {\"enum\": "
          "[\"br\", \"zst\", \"zstd\", \"gz\", \"gzip\"]}}]}"},
@@ -135,6 +134,7 @@ const struct directive static_directives[] = {
      .offset = AT(gzip_static),
      .fallback = "off",
      .example = "gzip_static: on",
-     .help = "As precompressed for .gz alone, behind what that names; always: even to who does not take it."},
+     .help = "As precompressed for .gz only, after the codings in precompressed; always: also for clients that do "
+             "not accept it."},
     {0},
 };

@@ -39,9 +39,8 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "status: on",
      .help =
-         "Answer with the server's counters, of all workers together: as Prometheus text, as JSON, or (on) "
-         "as "
-         "?format= or Accept asks. Anybody who can ask is answered: give it a listen address of its own."},
+         "Answer with the counters of all workers: as Prometheus text, as JSON, or (on) by ?format= "
+                      "or Accept. All clients that can reach the location get it: use a separate listen address."},
     {.name = "stub_status",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_SWITCH,
@@ -49,7 +48,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct status_conf, nginx),
      .fallback = "off",
      .example = "stub_status: on",
-     .help = "Answer with nginx's numbers of connections and requests, in nginx's words."},
+     .help = "Answer with nginx's counters of connections and requests, in the format of nginx's stub_status."},
     {0},
 };
 

@@ -88,9 +88,8 @@ static const struct directive directives[] = {
      .row = read_tries,
      .syntax = "file ... URI | @name | =status",
      .example = "try_files: [$uri, $uri/, /index.html]",
-     .help = "The first file (with / at its end: folder) that is there answers; where none is, the last word "
-             "does: a URI, "
-             "@name, or =status. Of a server it holds where no location fits.",
+     .help = "The first existing file (with / at its end: folder) answers the request. If none exists, the last "
+             "item is used: a URI, @name, or =status. In a server it applies where no location matches.",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"array\", \"items\": {\"type\": \"string\"}}]}"},
     {0},

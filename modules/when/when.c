@@ -135,8 +135,8 @@ static const struct directive directives[] = {
      .row = read_set,
      .syntax = "$variable value | {$variable: value, ...}",
      .example = "set: [$backend blue, {$greeting: 'hello, $remote_addr'}]",
-     .help = "Gives variables of your own their values, before everything else in the location, those of the "
-             "server before a location is looked for; $args sets the query.",
+     .help = "Sets variables, before everything else in the location; those of the server before a location is "
+             "selected. $args sets the query.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
     {.name = "when",
      .scopes = SCOPE_SERVER | SCOPE_LOCATION,
@@ -148,11 +148,10 @@ static const struct directive directives[] = {
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/location\"}}",
      .syntax = "{condition [and condition ...]: {directives}, ...}",
      .example = "when: {$request_method = POST: {return: 405}, -f $document_root/closed.html: {return: 503}}",
-     .help = "Directives that are laid over the location where a condition holds: the first in the order of "
-             "the file, those "
-             "of the server before those of the location. A condition is $name (not empty, not 0), $name = "
-             "text, != text, "
-             "~ regex, ~* regex, !~ regex, -f file, -d folder, -e either, !-f; and joins several."},
+     .help = "Directives that are merged into the location if a condition is true: the first one in the order of "
+             "the file, those of the server before those of the location. A condition is $name (not empty, not 0), "
+             "$name = text, != text, ~ regex, ~* regex, !~ regex, -f file, -d folder, -e either, !-f; and combines "
+             "several."},
     {.name = "limit_except",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_CUSTOM,
@@ -163,9 +162,9 @@ static const struct directive directives[] = {
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/location\"}}",
      .syntax = "{method ...: {directives}}",
      .example = "limit_except: {GET POST: {allow: 192.0.2.0/24, deny: all}}",
-     .help = "Directives that are laid over the location for requests by other methods than these; HEAD goes with GET. "
-             "It is asked before every `when` of the location, none of which holds for such a request. Locations "
-             "inside keep it, or say it anew."},
+     .help = "Directives that are merged into the location for requests with methods other than these; HEAD is "
+             "included in GET. It is evaluated before all `when` of the location, which are then not evaluated. "
+             "Inner locations inherit it, or replace it."},
     {0},
 };
 

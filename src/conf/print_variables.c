@@ -59,13 +59,14 @@ int conf_print_variables(const struct variable_table *http, const struct variabl
     static const char introduction[] =
         "# The variables of sluice\n"
         "\n"
-        "This page is made from the tables in the sources (`sluice help '$NAME'` prints the same); a test keeps it "
-        "true.\n"
+        "This page is generated from the tables in the sources (`sluice help '$NAME'` prints the same); a test "
+        "compares it.\n"
         "`$NAME` and `${NAME}` stand for a value in texts with variables; `$$` is a dollar sign. A variable without a "
         "value is empty.\n"
-        "`$arg_NAME` and its like stand for a family: what follows the underscore is a name of the request. `set`, "
+        "`$arg_NAME` and similar names are families: the part after the underscore is a name in the request. `set`, "
         "`map`, `geo`,\n"
-        "`auth_request_set` and the groups of regular expressions (`$1` to `$9`, `(?<name>...)`) make further ones.\n";
+        "`auth_request_set` and the groups of regular expressions (`$1` to `$9`, `(?<name>...)`) define further "
+        "ones.\n";
     int error = buffer_append(out, str_of(introduction, sizeof(introduction) - 1));
 
     if (error == 0)

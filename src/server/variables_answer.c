@@ -121,24 +121,24 @@ static const struct variable variables[] = {
     {"bytes_sent", false, get_bytes_sent, .late = true, .type = "bytes",
      .help = "Bytes that were sent to the client."},
     {"bytes_zero_copy", false, get_bytes_zero_copy, .late = true, .type = "bytes",
-     .help = "Bytes that went from a file or a pipe to the socket without a copy in user space."},
+     .help = "Bytes sent from a file or a pipe to the socket without a copy in user space."},
     {"request_completion", false, get_request_completion, .late = true, .type = "text",
-     .help = "\"OK\" where the answer left as a whole, else empty."},
+     .help = "\"OK\" if the response was sent completely, else empty."},
     {"request_time", false, get_request_time, .late = true, .type = "seconds",
-     .help = "Time from the first byte of the request on, with milliseconds."},
+     .help = "Time since the first byte of the request, with milliseconds."},
     {"sent_http_", true, get_sent_http, .type = "text",
-     .help = "Field of the answer with that name, as in $http_."},
+     .help = "Header field of the response with that name, as in $http_."},
     {"sent_http_content_length", false, get_sent_http_content_length, .type = "number",
-     .help = "Content-Length of the answer."},
+     .help = "Content-Length of the response."},
     {"sent_http_content_type", false, get_sent_http_content_type, .type = "text",
-     .help = "Content-Type of the answer; before the head is written (expires, add_header) without the charset "
+     .help = "Content-Type of the response; before the head is written (expires, add_header) without the charset "
              "parameter that this server adds."},
     {"status", false, get_response_status, .type = "number",
-     .help = "Status of the answer."},
+     .help = "Status of the response."},
     {"tls_path", false, get_tls_path, .late = true, .type = "text",
      .help = "How the bytes were sent: plain, user, openssl, ktls-send, ktls-sendfile and others."},
     {"tls_path_reason", false, get_tls_path_reason, .late = true, .type = "text",
-     .help = "Why they were sent so."},
+     .help = "The reason for $tls_path."},
 };
 
 const struct variable_table variables_answer = {

@@ -98,7 +98,7 @@ static const struct directive directives[] = {
      .offset = AT(open_file_cache_valid_ms),
      .fallback = "1s",
      .example = "open_file_cache_valid: 10s",
-     .help = "After how long a cached file is looked at again."},
+     .help = "The time after which a cached file is checked again."},
     {.name = "open_file_cache_min_uses",
      .scopes = SCOPE_HTTP,
      .type = DIRECTIVE_NUMBER,
@@ -107,14 +107,15 @@ static const struct directive directives[] = {
      .high = 1000000,
      .fallback = "1",
      .example = "open_file_cache_min_uses: 2",
-     .help = "How often a file must be asked for, while it is not inactive, to be kept: until then each use opens it."},
+     .help = "How often a file must be requested, while it is not inactive, to be cached: until then each request "
+             "opens it."},
     {.name = "open_file_cache_errors",
      .scopes = SCOPE_HTTP,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(open_file_cache_errors),
      .fallback = "on",
      .example = "open_file_cache_errors: off",
-     .help = "Remember absent and refused files too (on by default, unlike nginx)."},
+     .help = "Cache absent and refused files too (on by default, unlike nginx)."},
     {0},
 };
 

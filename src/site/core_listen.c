@@ -191,7 +191,8 @@ static const struct directive directives[] = {
      .syntax = "[address:]port | unix:path [ssl] [proxy_protocol] [default_server] [backlog=number]",
      .example = "listen: [8443 ssl default_server, \"[::]:8443 ssl\"]",
      .help =
-         "An address, and perhaps: ssl, proxy_protocol, default_server, backlog=N. reuseport always holds.",
+         "An address, and optionally: ssl, proxy_protocol, default_server, backlog=N. reuseport is "
+                      "always on.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}, {\"type\": \"object\"}]}"},
     {.name = "server_name",
      .scopes = SCOPE_SERVER | SCOPE_STREAM_SERVER,
@@ -200,8 +201,8 @@ static const struct directive directives[] = {
      .offset = AT(names),
      .example = "server_name: [example.com, '*.example.com', '~^(?<user>[a-z]+)\\.example\\.net$']",
      .help =
-         "Names that this server answers to; a star stands for the first or the last labels, and what begins "
-         "with ~ is a regular expression, asked after all other names in the order of the file."},
+         "Names of this server; a star stands for the first or the last labels, and a name that "
+                      "begins with ~ is a regular expression, tried after all other names in the order of the file."},
     {0},
 };
 

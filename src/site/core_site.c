@@ -122,7 +122,7 @@ static const struct directive directives[] = {
      .row = read_root,
      .syntax = "path",
      .example = "root: www",
-     .help = "The folder that files are served from: the path of the request is added to it."},
+     .help = "The folder from which files are served: the path of the request is appended to it."},
     {.name = "alias",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_CUSTOM,
@@ -131,11 +131,9 @@ static const struct directive directives[] = {
      .row = read_root,
      .syntax = "path",
      .example = "alias: /srv/pictures/",
-     .help = "The folder (or, for one path, the file) that the location's prefix stands for: what follows "
-             "the prefix "
-             "is looked for in it, and never outside. In a location that is a regular expression it is the "
-             "whole path, "
-             "made of what was captured."},
+     .help = "The folder (or, for one path, the file) that the prefix of the location stands for: the rest of the "
+             "path is looked up in it, and never outside. In a location with a regular expression it is the whole "
+             "path, and may contain captures."},
     {.name = "types",
      .scopes = SCOPE_SITE,
      .line = true,
@@ -146,14 +144,14 @@ static const struct directive directives[] = {
      .schema = "{\"type\": \"object\"}",
      .syntax = "{type: extension ..., ...} | {}",
      .example = "types: {text/x-log: [log, out]}",
-     .help = "Media types by extension, laid over the built-in ones; an empty map forgets those."},
+     .help = "Media types by extension, merged with the built-in ones; an empty map removes those."},
     {.name = "default_type",
      .scopes = SCOPE_SITE,
      .line = true,
      .type = DIRECTIVE_TEXT,
      .offset = AT(default_type),
      .example = "default_type: text/plain",
-     .help = "The media type of other extensions; application/octet-stream where it is not given."},
+     .help = "The media type for other extensions; default application/octet-stream."},
     {.name = "charset",
      .scopes = SCOPE_SITE,
      .line = true,
@@ -161,7 +159,7 @@ static const struct directive directives[] = {
      .offset = AT(charset),
      .fallback = "utf-8",
      .example = "charset: off",
-     .help = "Said with text types; off says none."},
+     .help = "The charset of text types; off: none."},
     {.name = "disable_symlinks",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -173,10 +171,9 @@ static const struct directive directives[] = {
      .example = "disable_symlinks: if_not_owner from=$document_root",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help =
-         "Which symbolic links are refused: on all, if_not_owner those whose owner does not own the target "
-         "(both on the whole way from /, or behind from=), off none; beneath, the default, below the root "
-         "those "
-         "that leave it."},
+         "Which symbolic links are refused: on: all; if_not_owner: those whose owner is not the owner "
+                      "of the target (both on the whole path from /, or after from=); off: none; beneath "
+                      "(default): links below the root that lead out of it."},
     {.name = "error_page",
      .scopes = SCOPE_SITE,
      .line = true,
@@ -186,16 +183,15 @@ static const struct directive directives[] = {
      .row = core_error_page_read,
      .syntax = "status ... [=[status]] path | @name | URL",
      .example = "error_page: [404 /404.html, 500 502 503 =200 /busy.html]",
-     .help = "What answers instead of an error: statuses, perhaps =status, and a path, @name or URL."},
+     .help = "The replacement for an error: statuses, optionally =status, and a path, @name or URL."},
     {.name = "recursive_error_pages",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(recursive_error_pages),
      .fallback = "off",
      .example = "recursive_error_pages: on",
-     .help = "An error page that fails may have an error page in turn, by its own status. Where off, the "
-             "client gets "
-             "the built-in page of the first error."},
+     .help = "If an error page fails, an error page for its status is used. off: the client gets the built-in page "
+             "of the first error."},
     {.name = "error_page_format",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -203,8 +199,8 @@ static const struct directive directives[] = {
      .choices = error_formats,
      .fallback = "auto",
      .example = "error_page_format: json",
-     .help = "What the built-in page of an error is: html, json or text, or (auto) what the client likes "
-             "best by Accept. It tells the $request_id, which is in the logs, too."},
+     .help = "The format of built-in error pages: html, json or text, or (auto) the best one by Accept. The page "
+             "contains the $request_id, which can also be logged."},
     {.name = "access_log",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,
@@ -213,8 +209,8 @@ static const struct directive directives[] = {
      .row = core_access_log_read,
      .syntax = "off | file | stdout | stderr [format] [flush=time] | {path: ..., format: ..., flush: time}",
      .example = "access_log: {path: stdout, format: main}",
-     .help = "Where a line for each request goes (a file, stdout, stderr), and in which format; or off. "
-             "Lines for a file wait for others, at most as long as `flush` says (1s).",
+     .help = "The destination of a log line per request (a file, stdout, stderr), and its format; or off. Lines "
+             "for a file are collected, at most for the time in `flush` (1s).",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
          "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
@@ -225,7 +221,7 @@ static const struct directive directives[] = {
      .offset = AT(keepalive_timeout_ms),
      .fallback = "75s",
      .example = "keepalive_timeout: 30s",
-     .help = "How long an idle connection is kept open; 0 closes after each answer."},
+     .help = "How long an idle connection is kept open; 0 closes it after each response."},
     {.name = "keepalive_requests",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
@@ -249,7 +245,7 @@ static const struct directive directives[] = {
      .low = 1,
      .fallback = "60s",
      .example = "send_timeout: 20s",
-     .help = "How long the client may take none of the answer before the connection is cut."},
+     .help = "The timeout between two successful writes to the client; then the connection is closed."},
     {.name = "client_header_timeout",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_DURATION,
@@ -257,8 +253,8 @@ static const struct directive directives[] = {
      .low = 1,
      .fallback = "60s",
      .example = "client_header_timeout: 10s",
-     .help = "How long a TLS handshake may take, and then a request head: the first is awaited from the "
-             "connection's beginning, later ones are counted from their first byte."},
+     .help = "The timeout of the TLS handshake and of a request head: for the first head counted from the start of "
+             "the connection, for later ones from their first byte."},
     {.name = "client_body_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
@@ -266,7 +262,7 @@ static const struct directive directives[] = {
      .low = 1,
      .fallback = "60s",
      .example = "client_body_timeout: 20s",
-     .help = "How long may pass between two reads of a request body."},
+     .help = "The timeout between two reads of a request body."},
     {.name = "client_min_rate",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
@@ -274,11 +270,10 @@ static const struct directive directives[] = {
      .high = 1024 * 1024,
      .fallback = "240",
      .example = "client_min_rate: 1k",
-     .help = "Bytes a second that a client must send of a request's body, or take of an answer, while it "
-             "is waited for, on average over 30 seconds (of an answer it is sure after one and a half "
-             "minutes at most: the kernel takes much at once). Who is slower holds a connection for "
-             "nothing, and is closed; a body is answered 408. 0: nobody is. Request heads have "
-             "client_header_timeout in all."},
+     .help = "The minimum average rate over 30 seconds, in bytes per second, at which a client must send a request "
+             "body or read a response while the server waits for it (for a response it is detected after at most "
+             "one and a half minutes, because the kernel buffers data). Slower clients are disconnected; a body is "
+             "answered with 408. 0: no minimum. Request heads are limited by client_header_timeout."},
     {.name = "client_header_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SIZE,
@@ -287,7 +282,7 @@ static const struct directive directives[] = {
      .high = LIMIT_REQUEST_HEAD,
      .fallback = "1k",
      .example = "client_header_buffer_size: 2k",
-     .help = "The buffer that a request head is read into at first."},
+     .help = "The size of the first buffer for a request head."},
     {.name = "large_client_header_buffers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -297,7 +292,7 @@ static const struct directive directives[] = {
      .fallback = "4 8k",
      .syntax = "number size",
      .example = "large_client_header_buffers: 4 16k",
-     .help = "Number and size of the buffers for long heads: one line fits one buffer (414, 431)."},
+     .help = "Number and size of the buffers for long heads; one line must fit into one buffer (414, 431)."},
     {.name = "client_max_body_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
@@ -305,8 +300,9 @@ static const struct directive directives[] = {
      .fallback = "1m",
      .example = "client_max_body_size: 64m",
      .help =
-         "The longest request body; more is answered 413. 0: no limit. An internal redirect checks it again, "
-         "error_page does not; the page of 413 gets no body."},
+         "The maximum length of a request body; a longer one is answered with 413. 0: no limit. It is "
+                      "checked again after an internal redirect, except for error_page; the page for 413 gets no "
+                      "body."},
     {.name = "client_body_buffer_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
@@ -315,7 +311,7 @@ static const struct directive directives[] = {
      .high = 16ull * 1024 * 1024,
      .fallback = "16k",
      .example = "client_body_buffer_size: 128k",
-     .help = "How much of a request body is held in memory before the client is made to wait."},
+     .help = "How much of a request body is kept in memory before reading pauses."},
     {.name = "max_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_NUMBER,
@@ -324,7 +320,7 @@ static const struct directive directives[] = {
      .high = LIMIT_HEADERS,
      .fallback = "1000",
      .example = "max_headers: 100",
-     .help = "The most header lines of a request; more is answered 431."},
+     .help = "The maximum number of header lines in a request; more are answered with 431."},
     {.name = "lingering_close",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -333,22 +329,22 @@ static const struct directive directives[] = {
      .fallback = "on",
      .example = "lingering_close: always",
      .help =
-         "Read on for a while before closing, so that the client sees the whole answer. on does what always "
-         "does: nobody can tell whether the client is still sending."},
+         "Read and discard input for a while before closing, so that the client receives the whole "
+                      "response. on behaves as always: the server cannot know whether the client is still sending."},
     {.name = "lingering_time",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
      .offset = AT(lingering_time_ms),
      .fallback = "30s",
      .example = "lingering_time: 10s",
-     .help = "How long lingering may last in all."},
+     .help = "The maximum duration of lingering close."},
     {.name = "lingering_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
      .offset = AT(lingering_timeout_ms),
      .fallback = "5s",
      .example = "lingering_timeout: 2s",
-     .help = "How long lingering waits for more bytes of the client, each time."},
+     .help = "The maximum wait for further input during lingering close."},
     {.name = "reset_timedout_connection",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
@@ -356,8 +352,8 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "reset_timedout_connection: on",
      .help =
-         "Reset connections that time out and those of `return: 444`, so that the kernel keeps nothing for "
-         "them; idle ones end in order."},
+         "Reset connections that time out and those of `return: 444`, so that the kernel keeps no "
+                      "state for them; idle ones are closed normally."},
     {.name = "output_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -367,46 +363,44 @@ static const struct directive directives[] = {
      .fallback = "1 64k",
      .syntax = "number size",
      .example = "output_buffers: 1 128k",
-     .help = "Number and size of the buffers in which answers are sealed or copied; the size counts."},
+     .help = "Number and size of the buffers for encrypted or copied output; only the size has an effect."},
     {.name = "merge_slashes",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(merge_slashes),
      .fallback = "on",
      .example = "merge_slashes: off",
-     .help = "Take repeated slashes of a path as one."},
+     .help = "Treat repeated slashes in a path as one."},
     {.name = "underscores_in_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(underscores_in_headers),
      .fallback = "off",
      .example = "underscores_in_headers: on",
-     .help = "Take request headers whose name has an underscore; where off, they are left out, as in nginx. "
-             "Names that "
-             "imitate a field of the server itself, as X_Forwarded_For does, are left out in any case."},
+     .help = "Accept request header fields whose name has an underscore; off: they are dropped, as in nginx. Names "
+             "that imitate a field of the server, such as X_Forwarded_For, are always dropped."},
     {.name = "ignore_invalid_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(ignore_invalid_headers),
      .fallback = "on",
      .example = "ignore_invalid_headers: on",
-     .help = "Taken as nginx has it, and without effect: a request with a line that is no field line is "
-             "refused (400), "
-             "and nobody behind has to guess what it meant. off is warned of."},
+     .help = "Accepted for compatibility with nginx, without effect: a request with an invalid header line is "
+             "refused (400), since an upstream server could interpret it differently. off causes a warning."},
     {.name = "server_tokens",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(server_tokens),
      .fallback = "off",
      .example = "server_tokens: on",
-     .help = "Tell the version in the Server header (off here, unlike nginx); error pages never tell it."},
+     .help = "Show the version in the Server header (off by default, unlike nginx); error pages never show it."},
     {.name = "sendfile",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(sendfile),
      .fallback = "on",
      .example = "sendfile: off",
-     .help = "Send files by sendfile where the connection is plain or encrypted by the kernel."},
+     .help = "Send files with sendfile where the connection is plain or encrypted by the kernel."},
     {.name = "tcp_nodelay",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
@@ -414,17 +408,16 @@ static const struct directive directives[] = {
      .fallback = "on",
      .example = "tcp_nodelay: off",
      .help =
-         "Send the small end of an answer at once. Where off, the kernel holds it back until the client has "
-         "confirmed the rest."},
+         "Send the last small segment of a response at once. off: the kernel delays it until the "
+                      "client has acknowledged the rest."},
     {.name = "internal",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(internal),
      .fallback = "off",
      .example = "internal: on",
-     .help = "Answer only requests that were internally redirected (error_page, index); others get 404. It "
-             "holds in the locations "
-             "inside this one, too."},
+     .help = "Only for internal redirects (error_page, index) and subrequests; other requests get 404. It applies "
+             "to inner locations, too."},
     {.name = "satisfy",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -432,14 +425,15 @@ static const struct directive directives[] = {
      .choices = satisfying,
      .fallback = "all",
      .example = "satisfy: any",
-     .help = "Who may: whom all of allow, deny and auth_request let in, or whom any of them does."},
+     .help = "Access is granted if all of allow, deny, auth_basic, auth_request and secure_link grant it, or if "
+             "any of them does."},
     {.name = "absolute_redirect",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(absolute_redirect),
      .fallback = "off",
      .example = "absolute_redirect: on",
-     .help = "Begin redirects with scheme and name; off here, unlike nginx: a relative Location is right "
+     .help = "Begin redirects with scheme and host; off by default, unlike nginx: a relative Location is correct "
              "behind every proxy and port."},
     {.name = "port_in_redirect",
      .scopes = SCOPE_SITE,
@@ -447,14 +441,14 @@ static const struct directive directives[] = {
      .offset = AT(port_in_redirect),
      .fallback = "on",
      .example = "port_in_redirect: off",
-     .help = "Name the port in absolute redirects where it is not the scheme's own."},
+     .help = "Include the port in absolute redirects if it is not the default port of the scheme."},
     {.name = "server_name_in_redirect",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(server_name_in_redirect),
      .fallback = "off",
      .example = "server_name_in_redirect: on",
-     .help = "Name the first server_name in absolute redirects instead of the client's Host."},
+     .help = "Use the first server_name in absolute redirects instead of the client's Host."},
     {0},
 };
 

@@ -98,7 +98,8 @@ static const struct directive directives[] = {
      .syntax = "file | self-signed",
      .example = "ssl_certificate: [ecdsa.pem, rsa.pem]",
      .help =
-         "PEM files, each a chain with the server's own certificate first; or self-signed: made at start."},
+         "PEM files, each with the server's certificate followed by its chain; or self-signed: "
+                      "generated at start."},
     {.name = "ssl_certificate_key",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -107,7 +108,7 @@ static const struct directive directives[] = {
      .row = read_core_file,
      .syntax = "file",
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
-     .help = "The private keys, in the order of ssl_certificate, as PEM; without it they are in those files."},
+     .help = "The private keys as PEM, in the order of ssl_certificate; default: in the certificate files."},
     {.name = "ssl_password_file",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -116,16 +117,16 @@ static const struct directive directives[] = {
      .row = read_core_file,
      .syntax = "file",
      .example = "ssl_password_file: keys.pass",
-     .help = "A file with the pass phrases of encrypted keys, one a line: each is tried. It is read at start, and "
-             "again when a key is renewed, and wiped from memory after that."},
+     .help = "A file with the pass phrases of encrypted keys, one per line: each is tried. It is read at start and "
+             "when a key is reloaded, and then wiped from memory."},
     {.name = "ssl_reject_handshake",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(reject),
      .fallback = "off",
      .example = "ssl_reject_handshake: on",
-     .help = "Refuse TLS to this server by the alert unrecognized_name, so that nobody learns a certificate by asking "
-             "for no name, or for one that is not served. The server needs no certificate."},
+     .help = "Refuse TLS handshakes for this server with the alert unrecognized_name, so that a client cannot see "
+             "a certificate without a name, or with a name that is not served. The server needs no certificate."},
     {.name = "ssl_certificate_cache",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -139,11 +140,9 @@ static const struct directive directives[] = {
          "{\"type\": \"integer\"}, \"inactive\": {\"type\": \"string\"}}}]}",
      .syntax = "off | valid=time",
      .example = "ssl_certificate_cache: valid=1m",
-     .help = "After how long the files of certificates, keys, ticket keys, authorities and revoked "
-             "certificates are looked at "
-             "again (the shortest of all servers counts): what has changed, and is good, is used for new "
-             "connections. off: "
-             "not before a reload. Options max and inactive of nginx have no effect."},
+     .help = "The interval at which the files of certificates, keys, ticket keys, authorities and revocation lists "
+             "are checked (the shortest of all servers applies): changed and valid files are used for new "
+             "connections. off: only at a reload. nginx's options max and inactive have no effect."},
     {.name = "ssl_protocols",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_FLAGS,
@@ -151,31 +150,31 @@ static const struct directive directives[] = {
      .choices = protocols,
      .fallback = "TLSv1.2 TLSv1.3",
      .example = "ssl_protocols: TLSv1.3",
-     .help = "Which versions are spoken."},
+     .help = "The permitted TLS versions."},
     {.name = "ssl_ciphers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_TEXT,
      .offset = AT(ciphers),
      .fallback = TLS_CIPHERS_DEFAULT,
      .example = "ssl_ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
-     .help = "Suites of TLS 1.2, in OpenSSL's words; AES-128-GCM first, which the kernel encrypts fastest."},
+     .help = "Cipher suites of TLS 1.2, by OpenSSL's names; by default AES-128-GCM is first, which the kernel "
+             "encrypts fastest."},
     {.name = "ssl_ciphersuites",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_TEXT,
      .offset = AT(ciphersuites),
      .fallback = TLS_CIPHERSUITES_DEFAULT,
      .example = "ssl_ciphersuites: TLS_AES_128_GCM_SHA256",
-     .help = "Suites of TLS 1.3."},
+     .help = "Cipher suites of TLS 1.3."},
     {.name = "ssl_ecdh_curve",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_TEXT,
      .offset = AT(curves),
      .fallback = "auto",
      .example = "ssl_ecdh_curve: X25519:prime256v1",
-     .help = "Groups of the key exchange, by preference: ?X25519MLKEM768:X25519:prime256v1, where ? means: "
-             "if this OpenSSL "
-             "has it (X25519MLKEM768 from 3.5 on). auto leaves it to OpenSSL, which prefers that one where "
-             "it has it."},
+     .help = "Groups of the key exchange, in order of preference: ?X25519MLKEM768:X25519:prime256v1, where ? "
+             "means: if this OpenSSL has it (X25519MLKEM768 from 3.5 on). auto: OpenSSL's default, which prefers "
+             "that group where available."},
     {.name = "ssl_dhparam",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -184,9 +183,9 @@ static const struct directive directives[] = {
      .row = core_ssl_read_dh,
      .syntax = "file | auto",
      .example = "ssl_dhparam: auto",
-     .help = "Parameters for suites of TLS 1.2 whose names begin with DHE, where `ssl_ciphers` has any: a PEM file of "
-             "at least 2048 bits, or auto: groups that OpenSSL knows, as strong as the certificate. Without it such "
-             "suites are not spoken; none is in the default list."},
+     .help = "Parameters for suites of TLS 1.2 whose names begin with DHE, if `ssl_ciphers` has any: a PEM file of "
+             "at least 2048 bits, or auto: groups of OpenSSL, as strong as the certificate. Without it these "
+             "suites are not used; the default list has none."},
     {.name = "ssl_conf_command",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -197,22 +196,22 @@ static const struct directive directives[] = {
                "{\"type\": \"string\"}}]}",
      .syntax = "name value",
      .example = "ssl_conf_command: [Options PrioritizeChaCha, {SignatureAlgorithms: 'ECDSA+SHA256:RSA-PSS+SHA256'}]",
-     .help = "Settings of OpenSSL by its own names (SSL_CONF_cmd), done after all others, in their order. Those that "
-             "name files, or are undone by sluice's own, are refused."},
+     .help = "Settings of OpenSSL by its own names (SSL_CONF_cmd), applied after all others, in their order. "
+             "Settings that name files, or that sluice overrides, are refused."},
     {.name = "ssl_prefer_server_ciphers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(prefer_server_ciphers),
      .fallback = "on",
      .example = "ssl_prefer_server_ciphers: off",
-     .help = "The server's order of suites decides, not the client's (on here, unlike nginx)."},
+     .help = "The server's order of cipher suites decides, not the client's (on by default, unlike nginx)."},
     {.name = "ssl_session_tickets",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(session_tickets),
      .fallback = "on",
      .example = "ssl_session_tickets: off",
-     .help = "Let clients resume by tickets: one a handshake."},
+     .help = "Let clients resume sessions by tickets; one ticket per handshake."},
     {.name = "ssl_session_cache",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -222,28 +221,26 @@ static const struct directive directives[] = {
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .syntax = "off | none | builtin[:number] | shared:name:size",
      .example = "ssl_session_cache: shared:SSL:10m",
-     .help = "Keep sessions of clients that have no ticket of theirs: those of TLS 1.2 that know none, and all where "
+     .help = "Cache the sessions of clients without tickets: those of TLS 1.2 that do not support them, and all if "
              "`ssl_session_tickets: off`. shared:NAME:SIZE is memory that all workers and all servers with that "
-             "name see (1m: about 3000 sessions); builtin or builtin:NUMBER one for so many sessions without "
-             "a name; off and none: nothing is kept, which is so without it, too."},
+             "name share (1m: about 3000 sessions); builtin or builtin:NUMBER is an unnamed one for so many "
+             "sessions; off and none (default): no cache."},
     {.name = "ssl_alpn",
      .scopes = SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_WORDS,
      .offset = AT(alpn),
      .example = "ssl_alpn: postgresql",
-     .help = "Protocols that are agreed on with clients who offer some, the best liked first; one who offers others "
-             "alone is refused. Without it none is agreed on."},
+     .help = "Protocols for ALPN, in order of preference; a client that offers only others is refused. Without it "
+             "ALPN is not used."},
     {.name = "ssl_early_data",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(early_data),
      .fallback = "off",
      .example = "ssl_early_data: on",
-     .help = "Take requests that come with the first bytes of a resumed connection (0-RTT). Somebody may "
-             "repeat them: each is "
-             "taken once by this machine, only GET, HEAD and OPTIONS without a body are answered, others get "
-             "425, and servers "
-             "behind are told `Early-Data: 1` (RFC 8470)."},
+     .help = "Accept requests in the first bytes of a resumed connection (0-RTT). An attacker can replay them: "
+             "this machine accepts each only once, only GET, HEAD and OPTIONS without a body are answered, others "
+             "get 425, and upstream servers receive `Early-Data: 1` (RFC 8470)."},
     {.name = "ssl_session_ticket_key",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -252,11 +249,9 @@ static const struct directive directives[] = {
      .row = read_core_file,
      .syntax = "file",
      .example = "ssl_session_ticket_key: [new.key, old.key]",
-     .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals "
-             "tickets, all of them "
-             "open them. Without it keys are drawn at start and anew whenever the longest "
-             "`ssl_session_timeout` is over; "
-             "workers, and a new configuration, go on with them."},
+     .help = "Files of 80 bytes (or 48), for several machines with the same tickets: the first one encrypts "
+             "tickets, all of them decrypt. Without it keys are generated at start and again whenever the longest "
+             "`ssl_session_timeout` has passed; workers share them, and a reload keeps them."},
     {.name = "ssl_session_timeout",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_DURATION,
@@ -273,11 +268,9 @@ static const struct directive directives[] = {
      .choices = verify,
      .fallback = "off",
      .example = "ssl_verify_client: optional",
-     .help = "Ask clients for certificates. on: who shows none, or one that is not trusted, gets 400 (for "
-             "error_page: 496, 495); "
-             "optional: none is right, too; optional_no_ca: so is one whose issuer is unknown. A request by "
-             "the name of "
-             "another server than the connection was made for gets 421."},
+     .help = "Request client certificates. on: a client without a certificate, or with one that is not trusted, "
+             "gets 400 (for error_page: 496, 495); optional: no certificate is accepted as well; optional_no_ca: "
+             "so is one whose issuer is unknown. A request for a server other than that of the connection gets 421."},
     {.name = "ssl_client_certificate",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -286,8 +279,8 @@ static const struct directive directives[] = {
      .row = read_core_file,
      .syntax = "file",
      .example = "ssl_client_certificate: clients-ca.pem",
-     .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to "
-             "clients."},
+     .help = "A PEM file of certificate authorities that are trusted for client certificates; their names are sent "
+             "to clients."},
     {.name = "ssl_trusted_certificate",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -296,8 +289,8 @@ static const struct directive directives[] = {
      .row = read_core_file,
      .syntax = "file",
      .example = "ssl_trusted_certificate: clients-ca.pem",
-     .help = "PEM file of authorities whose certificates are trusted of clients, without telling clients "
-             "their names."},
+     .help = "A PEM file of certificate authorities that are trusted for client certificates; their names are not "
+             "sent to clients."},
     {.name = "ssl_verify_depth",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_NUMBER,
@@ -306,7 +299,7 @@ static const struct directive directives[] = {
      .high = 100,
      .fallback = "1",
      .example = "ssl_verify_depth: 2",
-     .help = "How many certificates may stand between the client's and a trusted one."},
+     .help = "The maximum number of certificates between the client's and a trusted one."},
     {.name = "ssl_crl",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -316,7 +309,7 @@ static const struct directive directives[] = {
      .syntax = "file",
      .example = "ssl_crl: revoked.pem",
      .help =
-         "PEM file of lists of revoked certificates: one is needed from each authority of a client's chain."},
+         "A PEM file of certificate revocation lists: each authority of a client's chain needs one."},
     {.name = "ssl_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SIZE,
@@ -325,7 +318,7 @@ static const struct directive directives[] = {
      .high = LIMIT_RECORD_PLAINTEXT,
      .fallback = "16k",
      .example = "ssl_buffer_size: 4k",
-     .help = "The longest record that is sealed in user space; the kernel always fills its records."},
+     .help = "The maximum length of a record that is encrypted in user space; the kernel always sends full records."},
     {.name = "ssl_dyn_rec_enable",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
@@ -333,8 +326,9 @@ static const struct directive directives[] = {
      .fallback = "on",
      .example = "ssl_dyn_rec_enable: off",
      .help =
-         "Seal the first 64 KiB in records of one TCP segment, and again after a second's rest, so that a "
-         "browser can read what the first segment brings; off: all are of `ssl_buffer_size`."},
+         "Encrypt the first 64 KiB in records of one TCP segment, and again after a pause of a "
+                      "second, so that a browser can decrypt the first segment when it arrives; off: all records "
+                      "have `ssl_buffer_size`."},
     {.name = "ssl_ktls",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CHOICE,
@@ -342,8 +336,7 @@ static const struct directive directives[] = {
      .choices = ktls,
      .fallback = "auto",
      .example = "ssl_ktls: off",
-     .help = "Hand session keys to the kernel, which encrypts what sendfile sends; on refuses to start "
-             "without it."},
+     .help = "Pass session keys to the kernel, which encrypts what sendfile sends; on: refuse to start without it."},
     {.name = "ssl_ktls_threshold",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SIZE,
@@ -351,7 +344,8 @@ static const struct directive directives[] = {
      .fallback = "64k",
      .example = "ssl_ktls_threshold: 32k",
      .help =
-         "Bodies from this size on move a connection to the kernel; smaller ones are sealed in user space."},
+         "Bodies of at least this size enable kernel TLS on their connection; smaller ones are "
+                      "encrypted in user space."},
     {0},
 };
 

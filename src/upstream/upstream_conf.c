@@ -85,7 +85,7 @@ static const struct directive directives[] = {
      .offset = AT(least_conn),
      .fallback = "off",
      .example = "least_conn: on",
-     .help = "Ask the server with the fewest connections for its weight."},
+     .help = "Select the server with the fewest connections relative to its weight."},
     {.name = "least_time",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_CHOICE,
@@ -93,8 +93,8 @@ static const struct directive directives[] = {
      .choices = least_times,
      .fallback = "off",
      .example = "least_time: header",
-     .help = "Ask the server whose answers came fastest of late, up to their head or their last byte, for those who "
-             "wait and its weight."},
+     .help = "Select the server with the lowest recent response time, to the head or the last byte, taking active "
+             "requests and weight into account."},
     {.name = "sticky",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,
@@ -104,8 +104,8 @@ static const struct directive directives[] = {
      .syntax = "cookie name [expires=time] [domain=name] [path=path] [httponly] [secure] [samesite=strict "
                "| lax | none]",
      .example = "sticky: cookie srv_id expires=1h path=/ httponly",
-     .help = "A client stays with the server that answered it first, by a cookie, as long as that can be asked; with "
-             "expires, domain, path, httponly, secure and samesite as in nginx.",
+     .help = "A cookie assigns a client to the server that answered it first, as long as that server is available; "
+             "with expires, domain, path, httponly, secure and samesite as in nginx.",
      .schema = "{\"type\": [\"string\", \"object\"]}"},
     {.name = "health_check",
      .scopes = SCOPE_UPSTREAM,
@@ -116,16 +116,16 @@ static const struct directive directives[] = {
      .syntax = "on | {uri: path, interval: time, timeout: time, fails: number, passes: number, match: "
                "[statuses], host: name, https: on}",
      .example = "health_check: {uri: /healthz, interval: 5s, fails: 1, passes: 1, match: [200-299, 304]}",
-     .help = "Ask each server from time to time whether it is well, and pass no requests to one that is not: with uri, "
-             "interval, timeout, fails, passes, match (good statuses), host and https. Without a uri a connection is "
-             "enough.",
+     .help = "Check each server periodically, and send no requests to a server that fails: with uri, interval, "
+             "timeout, fails, passes, match (successful statuses), host and https. Without a uri a connection is "
+             "sufficient.",
      .schema = "{\"type\": [\"string\", \"boolean\", \"object\"]}"},
     {.name = "zone",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_WORDS,
      .offset = AT(zone),
      .example = "zone: backend 64k",
-     .help = "No effect: what is known of servers is always shared by all workers."},
+     .help = "No effect: workers always share the state of servers."},
     {.name = "ip_hash",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_SWITCH,
@@ -133,7 +133,7 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "ip_hash: on",
      .help =
-         "Ask the same server for all clients of a network (the first three numbers of an IPv4 address)."},
+         "Select the server by the client's network (the first three numbers of an IPv4 address)."},
     {.name = "hash",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,
@@ -142,9 +142,8 @@ static const struct directive directives[] = {
      .row = read_hash,
      .syntax = "key [consistent]",
      .example = "hash: $request_uri consistent",
-     .help = "Ask the same server for the same key. Always consistent: where a server comes or goes, only "
-             "its own "
-             "keys move. Requests with an empty key take turns."},
+     .help = "Select the server by a key. Always consistent: if a server joins or leaves, only its own keys move. "
+             "Requests with an empty key are distributed in turn."},
     {.name = "random",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,
@@ -153,7 +152,7 @@ static const struct directive directives[] = {
      .row = read_random,
      .syntax = "on | two [least_conn]",
      .example = "random: two least_conn",
-     .help = "Draw two servers, and ask the one with fewer connections."},
+     .help = "Draw two servers at random, and select the one with fewer connections."},
     {.name = "resolver",
      .scopes = SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,
@@ -162,9 +161,9 @@ static const struct directive directives[] = {
      .row = upstream_read_resolver,
      .syntax = "address ... [valid=time] [ipv4=on | off] [ipv6=on | off]",
      .example = "resolver: 127.0.0.1:53 [::1]:5353 valid=30s ipv6=off",
-     .help = "Name servers, by address, for the names of servers, with valid (how long an answer holds, in the "
-             "place of its time to live), ipv4 and ipv6. Without it, those of resolv.conf. Names are looked up "
-             "while the server runs; one that does not resolve does not stop its start.",
+     .help = "Name servers, by address, for names of servers, with valid (replaces the time to live of answers), "
+             "ipv4 and ipv6. Default: those of resolv.conf. Names are resolved while the server runs; a name that "
+             "does not resolve does not prevent the start.",
      .schema = "{\"type\": [\"string\", \"array\", \"object\"]}"},
     {.name = "resolver_timeout",
      .scopes = SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM,
@@ -174,7 +173,7 @@ static const struct directive directives[] = {
      .low = 1,
      .high = 3600000,
      .example = "resolver_timeout: 5s",
-     .help = "How long the answer to a name may take, with all tries."},
+     .help = "The timeout for resolving a name, including retries."},
     {.name = "keepalive",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_NUMBER,
@@ -182,7 +181,7 @@ static const struct directive directives[] = {
      .fallback = "32",
      .high = 65535,
      .example = "keepalive: 64",
-     .help = "Idle connections to the group that each worker keeps for the next request; 0 keeps none."},
+     .help = "The maximum number of idle connections to the group that each worker keeps; 0: none."},
     {.name = "keepalive_timeout",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_DURATION,
@@ -197,7 +196,7 @@ static const struct directive directives[] = {
      .fallback = "1000",
      .low = 1,
      .example = "keepalive_requests: 10000",
-     .help = "Requests after which a connection to a server is closed."},
+     .help = "The number of requests after which a connection to a server is closed."},
     {0},
 };
 

@@ -21,9 +21,9 @@ static const struct directive keys[] = {
     {.name = "valid",
      .type = DIRECTIVE_DURATION,
      .offset = IN(valid_ms),
-     .help = "How long an answer holds, in the place of its time to live."},
-    {.name = "ipv4", .type = DIRECTIVE_SWITCH, .offset = IN(ipv4), .fallback = "on", .help = "Ask for A."},
-    {.name = "ipv6", .type = DIRECTIVE_SWITCH, .offset = IN(ipv6), .fallback = "on", .help = "Ask for AAAA."},
+     .help = "Replaces the time to live of answers."},
+    {.name = "ipv4", .type = DIRECTIVE_SWITCH, .offset = IN(ipv4), .fallback = "on", .help = "Query A records."},
+    {.name = "ipv6", .type = DIRECTIVE_SWITCH, .offset = IN(ipv6), .fallback = "on", .help = "Query AAAA records."},
     {0},
 };
 

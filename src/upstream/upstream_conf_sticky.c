@@ -21,20 +21,22 @@ static const char *const sites[] = {"", "strict", "lax", "none", NULL};
 static const char *const written[] = {"", "; SameSite=Strict", "; SameSite=Lax", "; SameSite=None"};
 
 static const struct directive keys[] = {
-    {.name = "cookie", .type = DIRECTIVE_TEXT, .offset = IN(cookie), .help = "Its name."},
+    {.name = "cookie", .type = DIRECTIVE_TEXT, .offset = IN(cookie), .help = "The name of the cookie."},
     {.name = "expires",
      .type = DIRECTIVE_DURATION,
      .offset = IN(expires_ms),
-     .help = "How long a browser keeps it; without it, until it is closed."},
-    {.name = "domain", .type = DIRECTIVE_TEXT, .offset = IN(domain), .help = "Its Domain."},
-    {.name = "path", .type = DIRECTIVE_TEXT, .offset = IN(path), .help = "Its Path."},
+     .help = "How long a browser keeps the cookie; default: until it is closed."},
+    {.name = "domain", .type = DIRECTIVE_TEXT, .offset = IN(domain), .help = "The Domain attribute."},
+    {.name = "path", .type = DIRECTIVE_TEXT, .offset = IN(path), .help = "The Path attribute."},
     {.name = "httponly",
      .type = DIRECTIVE_SWITCH,
      .offset = IN(httponly),
      .fallback = "off",
-     .help = "Scripts do not see it."},
-    {.name = "secure", .type = DIRECTIVE_SWITCH, .offset = IN(secure), .fallback = "off", .help = "HTTPS only."},
-    {.name = "samesite", .type = DIRECTIVE_CHOICE, .offset = IN(samesite), .choices = sites, .help = "Its SameSite."},
+     .help = "Adds HttpOnly: scripts cannot read the cookie."},
+    {.name = "secure", .type = DIRECTIVE_SWITCH, .offset = IN(secure), .fallback = "off", .help = "Adds Secure: "
+                                                                                                  "HTTPS only."},
+    {.name = "samesite", .type = DIRECTIVE_CHOICE, .offset = IN(samesite), .choices = sites, .help = "The SameSite "
+                                                                                                     "attribute."},
     {0},
 };
 
