@@ -62,13 +62,6 @@ static bool is_encoding_fixed(const struct response *response)
     return control.no_transform;
 }
 
-bool compress_is_whole(const struct exchange *x)
-{
-    const struct response *response = &x->response;
-
-    return response->status >= 200 && !status_bodiless(response->status) && response->body;
-}
-
 static bool is_expired(struct exchange *x)
 {
     struct str expires = headers_value(&x->response.headers, STR("Expires"));
@@ -126,19 +119,9 @@ static int vary_part(struct exchange *x, const struct compress_conf *conf)
     return may ? compress_add_vary(x) : 0;
 }
 
-bool compress_wrap(struct exchange *x, const struct coder_kind *kind, unsigned level)
+static struct compress_worker *shared_of(struct exchange *x)
 {
-    struct compress_worker *shared = worker_state(exchange_worker(x), &module_compress);
-    struct body *body;
-
-    if (x->request.method == METHOD_HEAD) {
-        x->response.body->length = BODY_LENGTH_UNKNOWN;
-        return true;
-    }
-    body = compress_body(shared, kind, level, x->response.body);
-    if (body)
-        x->response.body = body;
-    return body;
+    return worker_state(exchange_worker(x), &module_compress);
 }
 
 static int wrap_in_coder(struct exchange *x, const struct compress_conf *conf, enum coding coding)
@@ -146,7 +129,7 @@ static int wrap_in_coder(struct exchange *x, const struct compress_conf *conf, e
     struct headers *said = &x->response.headers;
     int error;
 
-    if (!compress_wrap(x, coder_kinds[coding], (unsigned)conf->codings[coding].level))
+    if (!compress_wrap(x, shared_of(x), coder_kinds[coding], (unsigned)conf->codings[coding].level))
         return 0;
     headers_remove(said, STR("Accept-Ranges"));
     error = headers_add(said, &x->arena, STR("Content-Encoding"), coding_name(coding));
@@ -162,7 +145,7 @@ static int compress_filter(struct exchange *x, const void *own)
 
     if (x->response.status == 304)
         return compress_confirm(x);
-    if (conf->gunzip && (error = compress_decode(x, conf)) < 0)
+    if (conf->gunzip && (error = compress_decode(x, conf, shared_of(x))) < 0)
         return error;
     if (x->response.status == 206)
         return vary_part(x, conf);

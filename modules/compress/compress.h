@@ -54,7 +54,7 @@ struct body *compress_body(struct compress_worker *shared, const struct coder_ki
 /* It has content, and all of it that there is. */
 bool compress_is_whole(const struct exchange *x);
 /* The answer's body becomes the one that such a coder makes of it; a HEAD has none, and says what a GET would. False: it stays as it is. */
-bool compress_wrap(struct exchange *x, const struct coder_kind *kind, unsigned level);
+bool compress_wrap(struct exchange *x, struct compress_worker *shared, const struct coder_kind *kind, unsigned level);
 /* Vary: Accept-Encoding, unless it is said already. 0 or -ENOMEM. */
 MUST_CHECK int compress_add_vary(struct exchange *x);
 /* The same content, but no longer the same bytes (RFC 9110 8.8.1). 0 or -ENOMEM. */
@@ -63,7 +63,7 @@ MUST_CHECK int compress_weaken_etag(struct exchange *x);
 MUST_CHECK int compress_confirm(struct exchange *x);
 
 /* `gunzip`: an answer that is encoded with gzip is decoded for who does not take it. 0 or -ENOMEM. */
-MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf);
+MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared);
 /* For struct module: it will be decoded. */
 bool compress_needs_whole_body(const struct exchange *x, const void *conf);
 

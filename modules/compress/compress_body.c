@@ -267,3 +267,17 @@ void compress_worker_stop(void *state)
     else
         worker_cancel(shared->worker, &shared->turn);
 }
+
+bool compress_wrap(struct exchange *x, struct compress_worker *shared, const struct coder_kind *kind, unsigned level)
+{
+    struct body *body;
+
+    if (x->request.method == METHOD_HEAD) {
+        x->response.body->length = BODY_LENGTH_UNKNOWN;
+        return true;
+    }
+    body = compress_body(shared, kind, level, x->response.body);
+    if (body)
+        x->response.body = body;
+    return body;
+}

@@ -50,3 +50,10 @@ int compress_confirm(struct exchange *x)
         error = headers_set(&x->response.headers, &x->arena, STR("ETag"), etag);
     return error;
 }
+
+bool compress_is_whole(const struct exchange *x)
+{
+    const struct response *response = &x->response;
+
+    return response->status >= 200 && !status_bodiless(response->status) && response->body;
+}

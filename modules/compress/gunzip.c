@@ -48,7 +48,7 @@ static void remove_encoded_fields(struct headers *said)
         headers_remove(said, str_from(names[i]));
 }
 
-int compress_decode(struct exchange *x, const struct compress_conf *conf)
+int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared)
 {
     struct response *response = &x->response;
     int error;
@@ -57,7 +57,7 @@ int compress_decode(struct exchange *x, const struct compress_conf *conf)
         return 0;
     error = compress_add_vary(x);
     if (error < 0 || response->status == 206 || !compress_is_whole(x) || !compress_needs_whole_body(x, conf) ||
-        !compress_wrap(x, &coder_gunzip, 0))
+        !compress_wrap(x, shared, &coder_gunzip, 0))
         return error;
     remove_encoded_fields(&response->headers);
     return compress_weaken_etag(x);

@@ -24,7 +24,7 @@ static int fastcgi_begin(struct gateway_request *p)
     fastcgi_reply_init(p->own_state, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
                        p->method == METHOD_HEAD);
     p->reply.keepalive = fastcgi_conf_of(p)->keep;
-    p->copied = true; /* its bytes are in records: no pipe takes them as they are */
+    p->transfer = TRANSFER_COPIED; /* its bytes are in records: no pipe takes them as they are */
     return 0;
 }
 

@@ -69,15 +69,15 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
  */
 static bool was_stale(const struct gateway_request *p)
 {
-    return p->reused && !p->heard && p->stage == GATEWAY_SENDING && !gateway_body_is_spent(p) &&
-           is_idempotent(p->method);
+    return p->reuse == REUSE_DONE && !gateway_has_response(p) && p->stage == GATEWAY_SENDING &&
+           !gateway_body_is_spent(p) && is_idempotent(p->method);
 }
 
 static void retry_fresh(struct gateway_request *p)
 {
     gateway_discard(p);
     p->choice.tries = 0;
-    p->fresh = true;
+    p->reuse = REUSE_REFUSED;
     p->tries--;
     retry_request(p);
 }
@@ -146,8 +146,7 @@ static void send_request(struct gateway_request *p)
         gateway_request_failed(p, result);
         return;
     }
-    p->asked = result == 0;
-    p->blocked = result == 1;
+    p->sending = result == 0 ? SENDING_DONE : result == 1 ? SENDING_BLOCKED : SENDING_WAITS;
     wire_flush(wire);
     gateway_set_timeout(p);
 }
@@ -156,7 +155,7 @@ void gateway_has_room(void *user)
 {
     struct gateway_request *p = user;
 
-    if (!p->asked)
+    if (p->sending != SENDING_DONE)
         send_request(p);
     else
         gateway_set_timeout(p);
@@ -209,11 +208,12 @@ static int connect_to_peer(struct gateway_request *p)
     int error;
 
     p->stage = GATEWAY_CONNECTING;
-    p->asked = p->blocked = p->heard = false;
+    p->sending = SENDING_WAITS;
     p->tries++;
     if (!add_attempt(p, str_from(p->peer->name)))
         return 500;
-    error = upstream_connect(p->peer, &p->tls, p->events, p, p->conf->connect_timeout_ms, p->fresh,
+    error = upstream_connect(p->peer, &p->tls, p->events, p, p->conf->connect_timeout_ms,
+                             p->reuse == REUSE_REFUSED,
                              &p->connection);
     if (error < 0) {
         p->connection = NULL;
@@ -226,7 +226,8 @@ static int connect_to_peer(struct gateway_request *p)
         upstream_peer_failed(p->peer);
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;
     }
-    p->reused = upstream_reused(p->connection);
+    if (p->reuse != REUSE_REFUSED)
+        p->reuse = upstream_reused(p->connection) ? REUSE_DONE : REUSE_POSSIBLE;
     if (p->connection->state == UPSTREAM_OPEN) {
         p->attempt->connect_us = 0;
         start_request(p);

@@ -21,7 +21,8 @@ void gateway_log(const struct gateway_request *p, enum log_level level, const ch
         [GATEWAY_RESPONDING] = "reading upstream",
         [GATEWAY_DONE] = "ending",
     };
-    const char *now = p->stage == GATEWAY_SENDING && !p->asked ? "sending request to upstream" : doing[p->stage];
+    bool sends = p->stage == GATEWAY_SENDING && p->sending != SENDING_DONE;
+    const char *now = sends ? "sending request to upstream" : doing[p->stage];
     struct str server = p->attempt ? p->attempt->server : p->target.authority;
 
     if (error)
@@ -38,7 +39,8 @@ void gateway_release(struct gateway_request *p, bool keep)
     struct upstream_connection *connection = p->connection;
 
     p->connection = NULL;
-    gateway_rate_limit_end(p);
+    if (p->rate_limit)
+        gateway_rate_limit_end(p);
     upstream_wait_end(&p->waiter);
     p->conf->gateway->finish(p);
     if (!connection)
@@ -58,7 +60,7 @@ static bool awaits_server(const struct gateway_request *p)
 {
     const struct wire *wire = &p->connection->wire;
 
-    return wire->state != WIRE_OPEN || (wire->receiving && (p->asked || p->heard));
+    return wire->state != WIRE_OPEN || (wire->receiving && (p->sending == SENDING_DONE || gateway_has_response(p)));
 }
 
 /* A slow client stops the clock of the server, and a slow server that of the client. */
@@ -68,11 +70,12 @@ void gateway_set_timeout(struct gateway_request *p)
 
     if (!p->connection || p->stage == GATEWAY_CONNECTING)
         return;
-    if (p->blocked)
+    if (p->sending == SENDING_BLOCKED)
         timeout_ms = p->conf->send_timeout_ms;
     else if (awaits_server(p))
         timeout_ms = p->conf->read_timeout_ms;
-    if (p->long_timeout && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
+    if (p->kind != RESPONSE_PLAIN && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS &&
+        p->sending != SENDING_BLOCKED)
         timeout_ms = LIMIT_PROXY_QUIET_MS;
     upstream_set_timeout(p->connection, timeout_ms);
 }
@@ -97,4 +100,3 @@ void gateway_fail(struct gateway_request *p, int status)
     if (!p->starting)
         exchange_resume(p->x, OUTCOME_ANSWERED);
 }
-

@@ -149,7 +149,7 @@ static int start_upstream_request(struct gateway_request *p)
 
     if (status)
         return status;
-    error = gateway_buffer_request(p, body_buffered);
+    error = p->x->request.content_length > 0 ? gateway_buffer_request(p, body_buffered) : 0;
     if (error == 0)
         return gateway_begin(p);
     if (error != -EAGAIN)
@@ -186,6 +186,12 @@ static enum outcome gateway_start(struct gateway_request *p)
     return status || p->stage == GATEWAY_DONE ? OUTCOME_ANSWERED : OUTCOME_PENDING;
 }
 
+/* A server that was asked before an internal redirect has had some of the body. */
+static bool is_body_spent(const struct gateway_request *p)
+{
+    return p->spent || gateway_body_is_spent(p) || (p->kept && !p->kept->whole);
+}
+
 enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
 {
     static const struct upstream_events events = {.opened = gateway_opened,
@@ -207,13 +213,13 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
                                   .update = p->update,
                                   .slice = p->slice,
                                   .attempts = p->attempts,
-                                  .spent = p->spent || gateway_body_is_spent(p) || (p->kept && !p->kept->whole),
+                                  .spent = p->x && is_body_spent(p),
                                   .made = p->made,
                                   .kept = buffered_body_of(&x->request),
                                   .begun_ms = exchange_clock(x)->monotonic_ms};
     gateway_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
-    if (gateway_is_last_hop(x))
+    if (gateway_counts_hops(x) && gateway_is_last_hop(x))
         return gateway_answer_last_hop(x);
     p->starting = true;
     outcome = gateway_start(p);

@@ -51,6 +51,34 @@ enum gateway_stage {
     GATEWAY_DONE,
 };
 
+/* The request on its way to the server. */
+enum gateway_sending {
+    SENDING_WAITS,                  /* for more of the client's body */
+    SENDING_BLOCKED,                /* the wire had no room for more of it */
+    SENDING_DONE,                   /* all of it was given to the wire */
+};
+
+/* Whether the connection is one that has carried requests before. */
+enum gateway_reuse {
+    REUSE_POSSIBLE,                 /* it is new: none was idle */
+    REUSE_DONE,                     /* it has carried requests before */
+    REUSE_REFUSED,                  /* it is new, and so is every further one: one of them was stale */
+};
+
+/* What kind of response it is: all but the first may be quiet for long. */
+enum gateway_response_kind {
+    RESPONSE_PLAIN,
+    RESPONSE_EVENTS,                /* text/event-stream */
+    RESPONSE_UPGRADED,              /* 101: a tunnel takes over once that has left */
+};
+
+/* How the body of the response passes. */
+enum gateway_transfer {
+    TRANSFER_ANY,                   /* through a pipe where it is large; else copied */
+    TRANSFER_COPIED,                /* there was no pipe for it, or the client's side takes none */
+    TRANSFER_SPOOLED,               /* it is buffered in `spool`, however much comes */
+};
+
 /* One exchange that is passed on. In its arena; zeroed at first. */
 struct gateway_request {
     struct exchange *x;             /* NULL: never passed on */
@@ -87,29 +115,23 @@ struct gateway_request {
     struct h1_reply reply;
     void *own_state;                /* of the gateway; zeroed at first */
     bool spent;                     /* a server that was asked before has had some of the client's body */
-    bool asked;                     /* the whole request has been given to the wire */
-    bool blocked;                   /* the wire had no room for more of it */
+    enum gateway_sending sending;
     bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */
-    bool fresh;                     /* no idle connection is taken again: one was stale */
-    bool reused;                    /* the connection has carried requests before */
-    bool heard;                     /* a byte of the response has come */
+    enum gateway_reuse reuse;
     struct str upgrade;             /* the protocol that the client asks for; empty: none */
-    bool upgraded;                  /* it was changed: a tunnel takes over once 101 has left */
+    enum gateway_response_kind kind;
     uint64_t interims_ms;           /* LIMIT_INTERIM_MS for each 1xx that was forwarded, on the loop's clock: how far it is ahead tells how many came at once */
-    bool long_timeout;                   /* upgraded, or a stream of events: it may be quiet for long */
 
     struct body body;               /* of the response */
     struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
     size_t input_at;
-    bool buffers;                   /* the body is kept in `spool`, however much comes */
+    enum gateway_transfer transfer;
     struct spool *spool;            /* owned; NULL: none of it has come */
     struct pipe *pipe;              /* held: through which the body passes; NULL: it is copied */
     struct chunk spliced;           /* what is in it and was not pulled */
-    bool copied;                    /* there was no pipe for it, or the client's side takes none */
     struct gateway_rate_limit *rate_limit; /* NULL: it is read as fast as it comes */
-    bool body_whole;
+    int body_result;                /* once all that came was pulled: -EAGAIN: more follows; 0: it is whole; else why it broke off */
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
-    int body_error;
 };
 
 /* The key of an exchange's state. It is in no table of modules: after 101 the end of the exchange is not held back for the state. */
@@ -130,6 +152,12 @@ static inline struct gateway_request *gateway_request_make(struct exchange *x)
 static inline struct gateway_request *gateway_request_of(const struct exchange *x)
 {
     return exchange_state_found(x, &gateway_key);
+}
+
+/* True where a byte of the response to the newest attempt has come. */
+static inline bool gateway_has_response(const struct gateway_request *p)
+{
+    return p->attempt->bytes_received > 0;
 }
 
 /* Fields of x->response into the client's view. 0 or -ENOMEM. */
@@ -157,7 +185,12 @@ const char *gateway_scheme(const struct gateway_request *p);
 
 /* max_forwards.c */
 
-/* True for OPTIONS and TRACE with Max-Forwards: 0, which are answered here (RFC 9110 7.6.2). */
+/* Max-Forwards counts for these methods alone. */
+static inline bool gateway_counts_hops(const struct exchange *x)
+{
+    return x->request.method == METHOD_OPTIONS || x->request.method == METHOD_TRACE;
+}
+/* True for these with Max-Forwards: 0, which are answered here (RFC 9110 7.6.2). */
 bool gateway_is_last_hop(const struct exchange *x);
 /* Answers them: 204 for OPTIONS, 405 for TRACE. */
 enum outcome gateway_answer_last_hop(struct exchange *x);

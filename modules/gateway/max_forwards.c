@@ -11,7 +11,7 @@ static bool hops_left(const struct exchange *x, uint64_t *out_hops)
     const struct request *request = &x->request;
     struct str value;
 
-    if (request->method != METHOD_OPTIONS && request->method != METHOD_TRACE)
+    if (!gateway_counts_hops(x))
         return false;
     value = headers_value(&request->headers, STR("Max-Forwards"));
     return value.data && str_to_u64(value, out_hops) == 0;

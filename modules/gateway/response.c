@@ -98,9 +98,11 @@ static int detect_event_stream(struct gateway_request *p)
     struct headers *fields = &p->x->response.headers;
     struct str type = headers_value(fields, STR("Content-Type"));
 
-    p->upgraded = p->reply.status == 101;
-    p->long_timeout = p->upgraded || str_equal_nocase(str_trim(str_cut(&type, ';')), STR("text/event-stream"));
-    if (!p->upgraded)
+    if (p->reply.status == 101)
+        p->kind = RESPONSE_UPGRADED;
+    else if (str_equal_nocase(str_trim(str_cut(&type, ';')), STR("text/event-stream")))
+        p->kind = RESPONSE_EVENTS;
+    if (p->kind != RESPONSE_UPGRADED)
         return 0;
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
 }
@@ -152,7 +154,7 @@ static bool head_received(struct gateway_request *p)
     upstream_peer_succeeded(p->peer);
     upstream_peer_count_time(p->peer, p->attempt->header_us, UINT64_MAX);
     if ((p->cache && p->cache->serve_stale(p, GATEWAY_FAILED_STATUS)) ||
-        gateway_intercept(p, p->reply.status, &p->reply.headers)) {
+        (p->conf->intercept_errors && gateway_intercept(p, p->reply.status, &p->reply.headers))) {
         answered_otherwise(p);
         return false;
     }
@@ -174,7 +176,8 @@ static bool head_received(struct gateway_request *p)
         gateway_rewrite_head(p) < 0 ||
         set_sticky_cookie(p) < 0)
         return no_memory(p);
-    p->buffers = gateway_wants_spool(p);
+    if (gateway_wants_spool(p))
+        p->transfer = TRANSFER_SPOOLED;
     response->status = p->reply.status;
     response->reason.status = p->reply.status;
     response->reason.text = p->reply.reason;
@@ -183,13 +186,14 @@ static bool head_received(struct gateway_request *p)
     if (p->method == METHOD_HEAD &&
         p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
         p->body.length = 0;
-    if (gateway_rate_limit_begin(p, gateway_read) < 0 || gateway_apply_range(p) < 0)
+    if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) ||
+        ((p->conf->force_ranges || p->cached) && gateway_apply_range(p) < 0))
         return no_memory(p);
     if (p->stage != GATEWAY_DONE) /* the range that was asked for is none */
         p->stage = GATEWAY_RESPONDING;
     if (!p->cached || !p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_ANSWERED);
-    return p->stage == GATEWAY_RESPONDING && !p->upgraded;
+    return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
 }
 
 /* A body that nobody keeps is nobody's: of a short one the rest is read, so that its connection may serve again. */
@@ -207,7 +211,7 @@ static bool part_received(struct gateway_request *p, struct str part)
         p->cache->fill->put(p, part);
     if (p->cached && p->cached->background)
         return update_goes_on(p);
-    if (p->buffers) {
+    if (p->transfer == TRANSFER_SPOOLED) {
         if (gateway_spool_append(p, part) < 0)
             return no_memory(p);
     } else {
@@ -245,7 +249,7 @@ static bool read_response_step(struct gateway_request *p, struct str *in, struct
 
 static void upstream_stream_ended(struct gateway_request *p)
 {
-    if (!p->heard) {
+    if (!gateway_has_response(p)) {
         gateway_connection_failed(p, -ECONNRESET);
         return;
     }
@@ -266,19 +270,18 @@ size_t gateway_received(void *user, struct str bytes)
         upstream_stream_ended(p);
         return 0;
     }
-    p->heard = true;
-    if (!p->buffers && p->input.capacity == 0 && buffer_reserve(&p->input, LIMIT_PROXY_INPUT) < 0) {
+    if (p->transfer != TRANSFER_SPOOLED && p->input.capacity == 0 && buffer_reserve(&p->input, LIMIT_PROXY_INPUT) < 0) {
         (void)no_memory(p);
         return bytes.length;
     }
-    room = p->buffers ? bytes.length : size_sub_sat(p->input.capacity, p->input.length);
+    room = p->transfer == TRANSFER_SPOOLED ? bytes.length : size_sub_sat(p->input.capacity, p->input.length);
     in = str_slice(bytes, 0, room);
     p->attempt->bytes_received += in.length;
     while (read_response_step(p, &in, str_skip(bytes, room)))
         ;
     if (p->connection != connection) /* another exchange's, or nobody's, by now */
         return bytes.length;
-    if (p->upgraded) { /* what follows is the tunnel's */
+    if (p->kind == RESPONSE_UPGRADED) { /* what follows is the tunnel's */
         p->attempt->bytes_received -= in.length;
         return (size_t)(in.data - bytes.data);
     }

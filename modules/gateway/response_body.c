@@ -24,7 +24,7 @@ void gateway_wake_body(struct gateway_request *p)
 
 static bool input_has_room(const struct gateway_request *p)
 {
-    if (p->buffers)
+    if (p->transfer == TRANSFER_SPOOLED)
         return !p->spool || !spool_full(p->spool);
     return size_sub_sat(p->input.capacity, p->input.length) >= LIMIT_LENT_BYTES || p->input.length == 0;
 }
@@ -76,17 +76,17 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
     struct gateway_request *p = container_of(body, struct gateway_request, body);
     int result;
 
-    if (p->upgraded && p->connection && gateway_tunnel(p) < 0)
+    if (p->kind == RESPONSE_UPGRADED && p->connection && gateway_tunnel(p) < 0)
         return -ENOMEM;
-    if (gateway_spliced(p, out))
+    if (p->pipe && gateway_spliced(p, out))
         return 1;
     if (p->cached && p->cache->fill->delays_body(p)) {
         p->awaited = true;
         return -EAGAIN;
     }
-    result = p->buffers ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
-    if (result == 0 && !p->body_whole)
-        result = p->body_error ? p->body_error : -EAGAIN;
+    result = p->transfer == TRANSFER_SPOOLED ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
+    if (result == 0)
+        result = p->body_result;
     p->awaited = result == -EAGAIN;
     return result;
 }
@@ -100,7 +100,8 @@ static void body_closed(struct body *body)
     buffer_finish(&p->input);
     pipe_discard(p->pipe);
     p->pipe = NULL;
-    spool_close(p->spool);
+    if (p->spool)
+        spool_close(p->spool);
     p->spool = NULL;
     p->stage = GATEWAY_DONE;
 }
@@ -111,8 +112,8 @@ void gateway_body_init(struct gateway_request *p)
 
     p->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
     p->input_at = 0;
-    p->body_whole = p->awaited = false;
-    p->body_error = 0;
+    p->body_result = -EAGAIN;
+    p->awaited = false;
 }
 
 /* An update behind an answer has nobody who pulls: this is its end. */
@@ -131,7 +132,7 @@ static void body_end(struct gateway_request *p)
 {
     if (ends_update(p))
         return;
-    p->body_whole = true;
+    p->body_result = 0;
     gateway_wake_body(p);
 }
 
@@ -142,13 +143,14 @@ void gateway_body_fail(struct gateway_request *p, int error)
         p->cache->fill->end(p, false);
     if (ends_update(p))
         return;
-    p->body_error = error;
+    if (p->body_result == -EAGAIN)
+        p->body_result = error;
     gateway_wake_body(p);
 }
 
 void gateway_response_end(struct gateway_request *p, bool surplus)
 {
-    bool keep = p->reply.keepalive && p->asked && !surplus;
+    bool keep = p->reply.keepalive && p->sending == SENDING_DONE && !surplus;
 
     upstream_peer_count_time(p->peer, UINT64_MAX,
                              u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));

@@ -23,8 +23,8 @@ static bool is_large(const struct gateway_request *p)
 
 bool gateway_splices(const struct gateway_request *p)
 {
-    if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->copied || p->long_timeout ||
-        p->buffers || p->rate_limit || (p->cached && (p->cached->fill || p->cached->background)))
+    if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->transfer != TRANSFER_ANY ||
+        p->kind != RESPONSE_PLAIN || p->rate_limit || (p->cached && (p->cached->fill || p->cached->background)))
         return false;
     return p->pipe ? unframed_bytes(p) > 0 : is_large(p);
 }
@@ -39,7 +39,7 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
     if (!p->pipe && (accept & CHUNK_PIPE))
         p->pipe = pipe_pool_get(&wire->shared->pipes);
     if (!p->pipe) {
-        p->copied = true;
+        p->transfer = TRANSFER_COPIED;
         return false;
     }
     if (!wire_pipes(wire)) /* what has come already is taken first */

@@ -185,7 +185,7 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
     remove_second_names(conf, &fields);
     if (set_fields(p, &fields) < 0 || (p->cached && p->cache->request_fields(p, &fields) < 0))
         return -ENOMEM;
-    if (gateway_forward_hops(p, &fields) < 0)
+    if (gateway_counts_hops(p->x) && gateway_forward_hops(p, &fields) < 0)
         return -ENOMEM;
     if (passes_trailers(p)) {
         head.connection = str_empty(head.connection) ? STR("TE") : STR("close, TE");
@@ -202,4 +202,3 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
     }
     return h1_write_request(arena, &head, out_fault, &p->head);
 }
-

@@ -36,7 +36,8 @@ static enum h1_reply_step http_ended(struct gateway_request *p, bool cut)
 
 static void http_finish(struct gateway_request *p)
 {
-    proxy_expect_end(p);
+    if (p->own_state)
+        proxy_expect_end(p);
     h1_reply_finish(&p->reply);
 }
 

@@ -5,38 +5,11 @@
 #include "status.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-void status_print(struct status_page_text *page, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    int length;
-
-    va_start(args, format);
-    length = vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    if (page->error == 0)
-        page->error = length < 0 || (size_t)length >= sizeof(text)
-                          ? -ENOBUFS
-                          : buffer_append(page->out, str_of(text, (size_t)length));
-}
 
 static const uint64_t *values_of(const struct metric *metric, const struct status_values *values)
 {
     return (const uint64_t *)(const void *)((const char *)values + metric->offset);
-}
-
-/* All that either format asks to be escaped of printable text. */
-void status_print_label(struct status_page_text *page, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '\n')
-            status_print(page, "\\n");
-        else
-            status_print(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-    }
 }
 
 /* Millionths as a decimal fraction, with no more digits than it needs. */

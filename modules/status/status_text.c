@@ -1,0 +1,34 @@
+/*
+ * The text of the status page, appended to a buffer.
+ */
+#include "status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void status_print(struct status_page_text *page, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (page->error == 0)
+        page->error = length < 0 || (size_t)length >= sizeof(text)
+                          ? -ENOBUFS
+                          : buffer_append(page->out, str_of(text, (size_t)length));
+}
+
+/* All that either format asks to be escaped of printable text. */
+void status_print_label(struct status_page_text *page, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\n')
+            status_print(page, "\\n");
+        else
+            status_print(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    }
+}
