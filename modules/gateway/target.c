@@ -16,10 +16,20 @@ const char *gateway_scheme(const struct gateway_request *p)
     return p->target.https ? p->conf->gateway->tls_scheme : p->conf->gateway->scheme;
 }
 
-/* The path as it is now, encoded again, with the query. */
+/* The path of the client's request line has no "%": its bytes may stand in another one. */
+static bool came_plain(const struct exchange *x)
+{
+    struct str target = x->request.target;
+
+    return !exchange_uri_changed(x) && str_find(str_cut(&target, '?'), '%') < 0;
+}
+
+/* The current path with the query. It is encoded again, unless it came without escapes (as in nginx). */
 static struct str made_of(struct exchange *x, struct str front, struct str path)
 {
-    struct str encoded = str_empty(path) ? STR("") : url_path_encode(&x->arena, path);
+    struct str encoded = str_empty(path)  ? STR("")
+                         : came_plain(x) ? path
+                                         : url_path_encode(&x->arena, path);
     struct str query = x->request.query;
 
     if (!encoded.data)
@@ -28,6 +38,40 @@ static struct str made_of(struct exchange *x, struct str front, struct str path)
         return arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(front), STR_ARG(encoded));
     return arena_printf(&x->arena, STR_FMT STR_FMT "?" STR_FMT, STR_ARG(front), STR_ARG(encoded),
                         STR_ARG(query));
+}
+
+static bool breaks_line(char c)
+{
+    return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+/* A URI that variables have made: blanks and control characters would break the request line (RFC 9112 3.2). */
+static struct str encode_blanks(struct arena *arena, struct str uri)
+{
+    size_t count = 0, length;
+    char *made, *at;
+
+    for (size_t i = 0; i < uri.length; i++)
+        count += breaks_line(uri.data[i]);
+    if (count == 0)
+        return uri;
+    if (__builtin_mul_overflow(count, (size_t)2, &length) || __builtin_add_overflow(length, uri.length, &length))
+        return (struct str){NULL, 0};
+    made = at = arena_alloc(arena, length);
+    if (!made)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < uri.length; i++) {
+        unsigned char c = (unsigned char)uri.data[i];
+
+        if (!breaks_line(uri.data[i])) {
+            *at++ = uri.data[i];
+            continue;
+        }
+        *at++ = '%';
+        *at++ = "0123456789ABCDEF"[c >> 4];
+        *at++ = "0123456789ABCDEF"[c & 15];
+    }
+    return str_of(made, length);
 }
 
 /* What is left behind the location's prefix ("../x" of "/api../x") leads out of the path that it is added to. */
@@ -56,7 +100,7 @@ int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
     if (!front.data)
         *out_uri = exchange_uri_changed(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
     else if (!p->conf->pass.upstream)
-        *out_uri = front;
+        *out_uri = encode_blanks(&x->arena, front);
     else {
         if (location.data && str_starts(x->request.path, location))
             rest = str_skip(x->request.path, location.length);

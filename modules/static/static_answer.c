@@ -130,7 +130,8 @@ static int answer_file(struct exchange *x, const struct static_conf *conf, struc
                                    .held = entry};
     int error;
 
-    whole.validators.modified = conf->if_modified_since == MODIFIED_OFF ? -1 : entry->stat.st_mtim.tv_sec;
+    whole.validators.modified = entry->stat.st_mtim.tv_sec;
+    whole.validators.since_off = conf->if_modified_since == MODIFIED_OFF;
     if (conf->etag != ETAG_OFF) {
         whole.validators.etag = conf->etag == ETAG_HASH && entry->digested
                                     ? make_hash_etag(&x->arena, entry)

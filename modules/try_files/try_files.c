@@ -100,8 +100,10 @@ static enum outcome answer_last(struct file_attempt *file_attempt)
     struct exchange *x = file_attempt->x;
     struct str query, path;
 
-    if (!file_attempt->tries->last)
+    if (!file_attempt->tries->last) {
+        exchange_keep_status(x); /* as in nginx, of the page of an error, too */
         return exchange_error_response(x, file_attempt->tries->status);
+    }
     query = exchange_eval(x, file_attempt->tries->last);
     if (!query.data)
         return exchange_error_response(x, 500);

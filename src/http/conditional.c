@@ -119,7 +119,8 @@ int conditional_check(const struct request *request, const struct validators *va
     if (field) {
         if (field_matches(headers, field, validators->etag, WEAK))
             return reads ? 304 : 412;
-    } else if (reads && since >= 0 && single_date(headers, STR("If-Modified-Since"), now, &date)) {
+    } else if (reads && since >= 0 && !validators->since_off &&
+               single_date(headers, STR("If-Modified-Since"), now, &date)) {
         if (exact ? since == date : since <= date)
             return 304;
     }

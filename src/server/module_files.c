@@ -50,6 +50,15 @@ static int full_alias(struct exchange *x, struct str whole, struct str uri, stru
     return 0;
 }
 
+/*
+ * "/ax" of location /a with `alias: /www/b` is no file below /www/b (in nginx it is /www/bx, beside it): what is left
+ * of the URI begins with a slash where neither of the two ends with one.
+ */
+static bool is_beside(const struct core_site *site, struct str root, struct str rest)
+{
+    return rest.length && rest.data[0] != '/' && !str_ends(site->alias.prefix, STR("/")) && !str_ends(root, STR("/"));
+}
+
 /* A name below `root` begins with a dot, and not because the configuration says so of a whole path. */
 static bool alias_hides(const struct core_site *site, struct str root, struct str path)
 {
@@ -70,6 +79,8 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         return -ENOMEM;
     if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
         *out_path = str_skip(uri, site->alias.prefix.length);
+    if (site->alias.path && !site->alias.whole && is_beside(site, root, *out_path))
+        return -ENOENT;
     /* The URI hides nothing; what is left of it behind a prefix ("/i.git/x" of "/i") or a capture may. */
     if (site->alias.path && alias_hides(site, *out_root, *out_path))
         return -ENOENT;

@@ -140,7 +140,7 @@ START_TEST(once)
     ck_assert_text(server.body, "open");
     ck_assert(str_starts(loopback_field(&server, "WWW-Authenticate"), STR("Basic realm=")));
     ck_assert_uint_eq(count("password mismatch"), 2);
-    ck_assert_int_eq(ask("/twice-other", BAD), 401); /* of another file: asked */
+    ck_assert_int_eq(ask("/twice-other", BAD), 403); /* of another file: asked, and that page is refused */
     ck_assert(loopback_logged(&server, "absent\" cannot be read"));
     loopback_close(&server);
 }

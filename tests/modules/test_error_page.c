@@ -52,7 +52,7 @@ static const struct {
     {"GET /away-for-good HTTP/1.1", 301, NULL, "Location", "https://example.com/"},
     {"GET /said?a=b HTTP/1.1", 500, "said  at /page", NULL, NULL},
     {"GET /asked?a=b HTTP/1.1", 500, "said c=d at /page", NULL, NULL},
-    {"GET /missing HTTP/1.1", 503, NULL, NULL, NULL},
+    {"GET /missing HTTP/1.1", 404, NULL, NULL, NULL}, /* of the page that is not there, as in nginx */
     {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
     {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
     /* as nginx has it: an error or a redirect of the page's own counts, and what is no error is the first one's */

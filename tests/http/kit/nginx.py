@@ -1,6 +1,6 @@
 """nginx beside sluice: the same configuration served by both, asked the same, and what their answers must agree on.
 
-A request is one line: "METHOD TARGET | Field: value | =body | ~what is not compared".
+A request is one line: "METHOD TARGET | Field: value | =body | %HTTP/1.0 | ~what is not compared".
 """
 import gzip
 import http.server
@@ -97,12 +97,13 @@ def ask(port, request, transport='plain', timeout=20):
     """(response or None for a cut, what is not compared)"""
     line, *rest = [part.strip() for part in request.split(' | ')]
     method, target = line.split(' ', 1)
-    headers = [tuple(part.split(': ', 1)) for part in rest if part[0] not in '=~']
+    headers = [tuple(part.split(': ', 1)) for part in rest if part[0] not in '=~%']
     body = ''.join(part[1:] for part in rest if part[0] == '=').encode()
     apart = {part[1:] for part in rest if part[0] == '~'}
+    version = next((part[1:] for part in rest if part[0] == '%'), 'HTTP/1.1')
     client = http1.connect(port, transport, timeout=timeout * server_kit.PATIENCE)
     try:
-        response = client.ask(method, target, headers, body)
+        response = client.ask(method, target, headers, body, version)
     except EOFError:
         response = None
     finally:
@@ -123,9 +124,11 @@ def facts(response, apart, port):
         found['location'] = urllib.parse.urljoin('http://localhost:PORT/', found['location'])
     found.update({name: value for name, value in headers.items() if name.startswith('x-')})
     found.update({name: True for name in THERE if name in headers})
-    built_in = response.status >= 300 and b'nginx' in response.body
-    if headers.get('content-encoding') == 'gzip': # packed as each server likes
-        found['body'] = gzip.decompress(response.body) if response.body else b''
+    packed = headers.get('content-encoding') == 'gzip'
+    body = gzip.decompress(response.body) if packed and response.body else response.body
+    built_in = response.status >= 300 and b'nginx' in body
+    if packed and not built_in: # packed as each server likes
+        found['body'] = body
     elif 'body' not in apart and not built_in:
         found['body'] = response.body
         found['length'] = headers.get('content-length')

@@ -28,7 +28,7 @@ class Maker:
     """What the strategies of one server draw from, and what they have made so far."""
 
     def __init__(self, draw):
-        self.draw, self.named, self.paths = draw, [], ['/', '/one.txt', '/folder', '/none', '/folder/inner.txt']
+        self.draw, self.named, self.caches, self.paths = draw, [], False, ['/', '/one.txt', '/folder', '/none', '/folder/inner.txt']
 
     def pick(self, options):
         return self.draw(st.sampled_from(options))
@@ -87,7 +87,7 @@ def an_alias(make, path, kind):
 
 def a_try(make, path, kind):
     tried = [make.pick(('$uri', '$uri/', '/one.txt', '/folder/', '/none', '$uri.txt', '/folder$uri', '$uri/index.html', '/$arg_x',
-                        '/folder/$1', '/bare/')) for _ in range(make.draw(st.integers(1, 3)))]
+                        '/folder/$1', '/bare/', '""', '/link-folder/inner.txt')) for _ in range(make.draw(st.integers(1, 3)))]
     last = make.pick(('=404', '=403', '=204', '@NAMED', '/one.txt', '/none', '/folder/', '/a/x?y=$arg_x', '/c/y?$args', '$uri/'))    # nginx never answers =200
     if last == '@NAMED':
         last = make.location_of('@first')
@@ -112,7 +112,18 @@ def a_pass(make, path, kind):
     if kind in ('regex', 'named'):
         uris = ('', '', '$request_uri', '$uri$is_args$args')
     made = [Directive(f'proxy_pass http://{make.pick(("127.0.0.1:@UPSTREAM@", "127.0.0.1:@UPSTREAM@", "up@N@"))}{make.pick(uris)}')]
-    return made + list({one.text.split()[0]: one for one in make.some(PROXY_SHAPES, 2)}.values())
+    made += {one.text.split()[0]: one for one in make.some(PROXY_SHAPES, 2)}.values()
+    return made + (a_cache(make) if make.chance(25) else [])
+
+
+def a_cache(make):
+    make.caches = True
+    said = {one.text.split()[0] + one.text.split()[-1]: one for one in make.some(CACHE_SHAPES, 3)}
+    once = {}
+    for one in said.values():
+        once.setdefault(one.text if one.text.startswith('proxy_cache_valid') else one.text.split()[0], one)
+    return [Directive('proxy_cache kept'), Directive(f'proxy_cache_key "@N@ {make.pick(CACHE_KEYS)}"'),
+            Directive('add_header X-Cache $upstream_cache_status always'), *once.values()]
 
 
 def a_file(make, path, kind):
@@ -129,7 +140,17 @@ PROXY_SHAPES = (
     Directive('proxy_intercept_errors on'), Directive('proxy_redirect off'), Directive('proxy_redirect http://elsewhere.test/ /here/'),
     Directive('proxy_cookie_path /a/ /z/'), Directive('proxy_cookie_domain one.test two.test'),
     Directive('proxy_buffering off'), Directive('proxy_request_buffering off'), Directive('proxy_ignore_headers X-Accel-Redirect'),
-    Directive('proxy_ignore_headers X-Accel-Expires Expires'), Directive('proxy_pass_header Server'), Directive('proxy_http_version 1.1'),
+    Directive('proxy_ignore_headers X-Accel-Expires Expires'), Directive('proxy_pass_header Server'), Directive('proxy_http_version 1.1'), Directive('proxy_http_version 1.0'),
+)
+
+CACHE_KEYS = ('$uri$is_args$args', '$request_uri', '$uri', '$host$request_uri', '$request_method$uri', '$uri $http_x_answer')
+CACHE_SHAPES = (
+    Directive('proxy_cache_valid 200 301 302 10m'), Directive('proxy_cache_valid any 10m'), Directive('proxy_cache_valid 10m'),
+    Directive('proxy_cache_valid 404 1m'), Directive('proxy_cache_methods GET HEAD POST'), Directive('proxy_cache_bypass $arg_x'),
+    Directive('proxy_no_cache $arg_y $http_x_kind'), Directive('proxy_cache_min_uses 2'), Directive('proxy_cache_convert_head off'),
+    Directive('proxy_cache_revalidate on'), Directive('proxy_cache_use_stale error timeout http_500 http_404'), Directive('proxy_cache_lock on'),
+    Directive('proxy_cache_background_update on'), Directive('proxy_ignore_headers Cache-Control Expires'),
+    Directive('proxy_ignore_headers Set-Cookie Vary'), Directive('proxy_buffering on'),
 )
 
 # Directives that change an answer or restrict access.
@@ -148,6 +169,10 @@ SHAPES = (
     Directive('add_header Vary X-Kind'), Directive('set $s@N@ "$uri.$arg_x"'), Directive('chunked_transfer_encoding off'),
     Directive('sendfile on'), Directive('tcp_nodelay off'), Directive('limit_rate 100m'),
     Directive('add_header Last-Modified ""'), Directive('autoindex on'),
+    Directive('gzip on'), Directive('gzip on'), Directive('gzip_types text/plain text/css text/x-said'), Directive('gzip_types *'),
+    Directive('gzip_min_length 1'), Directive('gzip_min_length 5'), Directive('gzip_proxied any'), Directive('gzip_proxied no-cache expired auth'),
+    Directive('gzip_vary on'), Directive('gzip_http_version 1.0'), Directive('gzip_comp_level 9'), Directive('gunzip on'),
+    Directive('disable_symlinks on'), Directive('disable_symlinks if_not_owner'), Directive('disable_symlinks off'),
     Directive('gzip_static on'), Directive('proxy_set_header X-Mine outer'), Directive('proxy_intercept_errors on'),
 )
 CONDITIONS = ('$arg_x', '$arg_x = 1', '$request_method = POST', '$http_x_kind ~ ^a', '$http_x_kind !~* A', '$uri ~ ^/(a|b)/(.*)', '-f $request_filename',
@@ -294,18 +319,20 @@ def sites(draw):
     http = tables(make)
     count = make.pick((1, 1, 1, 1, 2, 3))
     servers = tuple(a_server(make, number, number == count - 1 and count > 1) for number in range(count))
-    return Site(http, servers, tuple(draw(requests(tuple(dict.fromkeys(make.paths))))))
+    return Site(http, servers, tuple(draw(requests(tuple(dict.fromkeys(make.paths)), make.caches))))
 
 
 # What stands in http around all sites that are served together.
 TYPES = Directive('types', tuple(Directive(line) for line in ('text/html html', 'text/plain txt', 'text/css css', 'image/png png',
                                                               'application/octet-stream bin')))
+CACHE = Directive('proxy_cache_path cache keys_zone=kept:1m levels=1:2 inactive=1h')
 PRELUDES = (
-    (TYPES,),
-    (TYPES, Directive('charset utf-8'), Directive('default_type application/octet-stream'), Directive('expires 5m')),
-    (TYPES, Directive('error_page 404 /one.txt'), Directive('index inner.txt index.html'), Directive('server_tokens off')),
-    (TYPES, Directive('absolute_redirect off'), Directive('etag off'), Directive('proxy_set_header Host $host')),
-    (TYPES, Directive('underscores_in_headers on'), Directive('default_type ""'), Directive('proxy_intercept_errors on'),
+    (TYPES, CACHE),
+    (TYPES, CACHE, Directive('charset utf-8'), Directive('default_type application/octet-stream'), Directive('expires 5m')),
+    (TYPES, CACHE, Directive('error_page 404 /one.txt'), Directive('index inner.txt index.html'), Directive('server_tokens off')),
+    (TYPES, CACHE, Directive('absolute_redirect off'), Directive('etag off'), Directive('proxy_set_header Host $host'),
+     Directive('gzip on'), Directive('gzip_min_length 1')),
+    (TYPES, CACHE, Directive('underscores_in_headers on'), Directive('default_type ""'), Directive('proxy_intercept_errors on'),
      Directive('error_page 502 503 504 = /ten.txt')),
 )
 

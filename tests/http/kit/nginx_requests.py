@@ -22,7 +22,8 @@ FIELDS = (
     f'If-Modified-Since: {MTIME}', 'If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT', 'If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT',
     'If-Modified-Since: nonsense', 'If-None-Match: *', 'If-None-Match: "none"', 'If-None-Match: W/"none"', 'If-Match: *', 'If-Match: "none"',
     f'If-Unmodified-Since: {MTIME}', 'If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT', f'If-Range: {MTIME}', 'If-Range: "none"',
-    'X-Kind: a', 'X-Kind: A', 'X-Kind: AAA', 'X-Kind: b', 'Cookie: c=1; d=2', 'Cookie: c=2', 'Accept-Encoding: gzip',
+    'X-Kind: a', 'X-Kind: A', 'X-Kind: AAA', 'X-Kind: b', 'Cookie: c=1; d=2', 'Cookie: c=2', 'Accept-Encoding: gzip', 'Accept-Encoding: gzip',
+    'Accept-Encoding: br, gzip;q=0.5', 'Accept-Encoding: gzip;q=0', 'Accept-Encoding: *', 'Accept-Encoding: identity', 'Via: 1.1 other',
     'Authorization: Basic Ym9iOnNlY3JldA==', 'Authorization: Basic Ym9iOndyb25n', 'Authorization: Basic', 'Authorization: Bearer x',
     'Content-Type: text/mine', 'X_Under: 1', 'Referer: http://a@N@.test/x', 'User-Agent: test/1', 'Accept: text/html', 'X-Mine: client',
 )
@@ -36,6 +37,9 @@ ANSWERS = (
     'X-Answer: 206 Content-Range=bytes+0-1/9', 'X-Answer: 401 WWW-Authenticate=Basic+realm="up"', 'X-Answer: 418', 'X-Answer: 200 ETag="up"',
     f'X-Answer: 200 Last-Modified={MTIME.replace(" ", "+")}', 'X-Answer: 200 Accept-Ranges=bytes', 'X-Answer: 503 Retry-After=5',
     'X-Answer: 200 X-Accel-Charset=koi8-r', 'X-Answer: 200 Content-Encoding=x-mine', 'X-Answer: 200 Vary=X-Kind', 'X-Answer: 413',
+    'X-Answer: 200 Cache-Control=no-store', 'X-Answer: 200 Cache-Control=private', 'X-Answer: 200 Cache-Control=s-maxage=60,+max-age=0',
+    'X-Answer: 404 Cache-Control=max-age=60', 'X-Answer: 200 X-Accel-Expires=60', 'X-Answer: 200 X-Accel-Expires=0', 'X-Answer: 200 Vary=*',
+    'X-Answer: 200 Set-Cookie=c=1', 'X-Answer: 200 Cache-Control=max-age=60,+no-cache', 'X-Answer: 200 Vary=Accept-Encoding',
 )
 
 
@@ -59,8 +63,18 @@ def one_request(draw, known):
         fields.append(f'Host: {draw(st.sampled_from(HOSTS))}')
     if method in ('POST', 'PUT', 'PATCH') and draw(st.booleans()):
         fields.append(draw(st.sampled_from(('=a body', '=x', '=0123456789'))))
+    if draw(st.integers(0, 9)) == 0:
+        fields.append('%HTTP/1.0')
     return ' | '.join([f'{method} {path}', *fields])
 
 
-def requests(known):
-    return st.lists(one_request(known), min_size=12, max_size=12, unique=True)
+@st.composite
+def requests(draw, known, again=False):
+    """`again`: some are asked twice in a row, or later once more: an answer may come from a cache."""
+    made = draw(st.lists(one_request(known), min_size=12, max_size=12, unique=True))
+    if not again:
+        return made
+    asked = []
+    for one in made[:9]:
+        asked += [one] * draw(st.integers(1, 3))
+    return asked + draw(st.lists(st.sampled_from(made[:9]), min_size=3, max_size=6))
