@@ -29,6 +29,7 @@ enum outcome exchange_internal_redirect(struct exchange *x, struct str path, str
         x->request.query = query;
     request->internal = true;
     request->rules_asked = false;
+    request->rewritten = true;
     return OUTCOME_INTERNAL_REDIRECT;
 }
 

@@ -322,7 +322,7 @@ bool exchange_is_child(const struct exchange *x)
 
 bool exchange_uri_changed(const struct exchange *x)
 {
-    return request_state_of(x)->internal_redirects > 0 || request_state_of(x)->rewritten;
+    return request_state_of(x)->rewritten;
 }
 
 bool exchange_is_internally_redirected(const struct exchange *x)

@@ -234,7 +234,7 @@ static int make_request_state(struct subrequest *sub, struct request_state *pare
     request->server = parent->server;
     request->location = parent->location;
     request->internal_redirects = parent->internal_redirects + !same;
-    request->rewritten = same && parent->rewritten;
+    request->rewritten = !same || parent->rewritten;
     if (same) /* they point into the parent, which it holds */
         request->user_values.groups = parent->user_values.groups;
     request->internal = true;

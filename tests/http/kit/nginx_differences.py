@@ -35,6 +35,11 @@ def members(value):
     return [name for name in (value or '').split(', ') if name]
 
 
+def named_codes(text):
+    """Statuses that error_page of the site speaks of, or answers with."""
+    return {int(code) for line in re.findall(r'error_page ([^;]*);', text) for code in re.findall(r'\b[2-5]\d\d\b', line)}
+
+
 def refuses_range(there):
     """By 416, or by what error_page says of it."""
     return there.get('status') == 416 or there.get('content-range', '').startswith('bytes */')
@@ -74,7 +79,7 @@ DELIBERATE = (
     ('no condition is asked of a text of the configuration', 'RFC 9110 13.2.1: they are of a resource with validators', ALL,
      lambda text, request, there, here: 'If-' in request and there.get('status') in (304, 412) and 'return 20' in text),
     ('a list of a folder looks otherwise', 'each server has its own', ('body', 'content-type', 'length'),
-     lambda text, request, there, here: b'<title>Index of' in there.get('body', b'')),
+     lambda text, request, there, here: b'<title>Index of' in there.get('body', b'') or ('autoindex on' in text and method(request) == 'HEAD' and not there.get('length'))),
     ('fields of an error that is redirected are passed on', 'a client may heed Retry-After there', ('retry-after',),
      lambda text, request, there, here: 'error_page' in text and 300 <= here.get('status', 0) < 400),
     ('what was captured is encoded in a redirect', 'nginx: a query out of a path', ('location',),
@@ -117,7 +122,7 @@ DELIBERATE = (
     ('server_name_in_redirect without a name leaves the redirect relative', 'nginx: http://:80/', ('location',),
      lambda text, request, there, here: re.match('http://(:PORT)?/', there.get('location', ''))),
     ('a path that climbs behind the prefix of an alias is refused', 'it leads out of the folder', ALL,
-     lambda text, request, there, here: 'alias' in text and re.search(r'\.\.', target(request)) and here.get('status') == 404),
+     lambda text, request, there, here: re.search('alias|proxy_pass', text) and re.search(r'\.\.', target(request)) and here.get('status') == 404),
     ('a location with gzip_static says Vary', 'a cache may hold both forms', ('vary',),
      lambda text, request, there, here: 'gzip_static' in text and here.get('vary', '').startswith('Accept-Encoding')),
     ('what could be encoded says Vary: Accept-Encoding', 'RFC 9110 12.5.5; nginx: with gzip_vary alone', ('vary',),
@@ -138,6 +143,15 @@ DELIBERATE = (
      lambda text, request, there, here: re.search('disable_symlinks (on|if)', text) and 'link-folder' in target(request)),
     ('parts of multipart/byteranges have the type of their file', 'it is there with default_type "", too', ('body',),
      lambda text, request, there, here: 'default_type ""' in text and here.get('content-type') == 'multipart/byteranges'),
+    ('the page of an error that the rules of a server answer is given', 'nginx asks these rules for it again, and has its built-in page', ALL,
+     lambda text, request, there, here: there.get('status', 0) >= 400 and 'body' not in there and 'error_page' in text and
+        re.search('^    (return|if|rewrite) ', text, re.M) and (here.get('status') in named_codes(text) | {200, 206, 304})),
+    ('the answer to a request with Authorization is not stored', 'RFC 9111 3.5; nginx stores it', ALL,
+     lambda text, request, there, here: there.get('x-cache') == 'HIT' and here.get('x-cache') == 'MISS' and field(request, 'Authorization')),
+    ('a field that proxy_set_header names twice has the last value', 'nginx sends both', ('body', 'length'),
+     lambda text, request, there, here: text.count('proxy_set_header X-Mine') > 1 and
+        [line for line in there.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')] ==
+        [line for line in here.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')]),
     ('a status that nginx has no page for has one', 'each error has a page', ('body', 'length', 'content-type', 'content-encoding', 'vary'),
      lambda text, request, there, here: there.get('body') == b'' and f'return {there["status"]};' in text),
     ('a request that is refused before its head is read is of no server in particular', 'its Host is not known',
