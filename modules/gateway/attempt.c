@@ -283,7 +283,7 @@ static uint64_t content_length(const struct gateway_request *p)
 
     if (p->replacement_body.data)
         return p->replacement_body.length;
-    return p->kept && p->kept->whole && !chunks ? spool_length(p->kept->spool) : request->content_length;
+    return p->buffered && p->buffered->whole && !chunks ? spool_length(p->buffered->spool) : request->content_length;
 }
 
 int gateway_begin(struct gateway_request *p)

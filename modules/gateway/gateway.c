@@ -189,7 +189,7 @@ static enum outcome gateway_start(struct gateway_request *p)
 /* A server that was asked before an internal redirect has had some of the body. */
 static bool is_body_spent(const struct gateway_request *p)
 {
-    return p->spent || gateway_body_is_spent(p) || (p->kept && !p->kept->whole);
+    return p->spent || gateway_body_is_spent(p) || (p->buffered && !p->buffered->whole);
 }
 
 enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
@@ -215,7 +215,7 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
                                   .attempts = p->attempts,
                                   .spent = p->x && is_body_spent(p),
                                   .made = p->made,
-                                  .kept = buffered_body_of(&x->request),
+                                  .buffered = buffered_body_of(&x->request),
                                   .begun_ms = exchange_clock(x)->monotonic_ms};
     gateway_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
@@ -235,7 +235,7 @@ void gateway_cancel(struct exchange *x, void *state)
     if (p->cached)
         p->cache->end(p);
     buffer_finish(&p->input);
-    if (p->kept)
-        buffered_body_cancel(p->kept);
+    if (p->buffered)
+        buffered_body_cancel(p->buffered);
     p->stage = GATEWAY_DONE;
 }

@@ -3,7 +3,7 @@
  * functions, `struct gateway`. Modules that pass requests on include this file.
  *
  *      gateway_answer -> gateway_connect -> opened -> send_request
- *                                           gateway_received -> head_came -> body_next -> body_closed
+ *                                           gateway_received -> head_received -> body_next -> body_closed
  */
 #ifndef MODULES_GATEWAY_GATEWAY_H
 #define MODULES_GATEWAY_GATEWAY_H
@@ -110,7 +110,7 @@ struct gateway_request {
     uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* the same */
     struct buffered_body *made;     /* closed at the exchange's end: what was buffered of the client's body; NULL: nothing */
-    struct buffered_body *kept;     /* the same, where that is still the request's body; NULL: it is passed on as it comes */
+    struct buffered_body *buffered;     /* the same, where that is still the request's body; NULL: it is passed on as it comes */
     struct h1_request request;
     struct h1_reply reply;
     void *own_state;                /* of the gateway; zeroed at first */

@@ -8,7 +8,7 @@
 
 bool gateway_body_is_spent(const struct gateway_request *p)
 {
-    return p->request.pulled > 0 && !(p->kept && p->kept->whole) && !p->replacement_body.data;
+    return p->request.pulled > 0 && !(p->buffered && p->buffered->whole) && !p->replacement_body.data;
 }
 
 bool gateway_body_is_lost(const struct exchange *x)
@@ -44,11 +44,11 @@ int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, 
                   (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->gateway->measured);
     int error;
 
-    if (!wanted || p->replacement_body.data || p->kept || request->content_length == 0)
+    if (!wanted || p->replacement_body.data || p->buffered || request->content_length == 0)
         return 0;
     p->stage = GATEWAY_READING_BODY;
     error = gateway_buffer_body(p->x, done, p);
-    p->kept = buffered_body_of(request);
+    p->buffered = buffered_body_of(request);
     return error;
 }
 
@@ -87,8 +87,8 @@ struct body *gateway_request_body(struct gateway_request *p)
 
     if (p->replacement_body.data)
         return replacement_body(p);
-    if (p->kept)
-        buffered_body_rewind(p->kept);
+    if (p->buffered)
+        buffered_body_rewind(p->buffered);
     body->wake = request_woken;
     body->owner = p;
     return body;

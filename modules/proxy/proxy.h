@@ -64,7 +64,7 @@ struct proxy_expect;
 /* True where the server is sent `Expect: 100-continue`: the client is waiting, and its body is passed on as it comes. */
 static inline bool proxy_forwards_expect(const struct gateway_request *p)
 {
-    return p->x->request.expects_continue && p->content_length > 0 && !p->replacement_body.data && !p->kept;
+    return p->x->request.expects_continue && p->content_length > 0 && !p->replacement_body.data && !p->buffered;
 }
 /* Holds p->request's body back until proxy_expect_met, or LIMIT_CONTINUE_MS have passed. 0 or -ENOMEM. */
 MUST_CHECK int proxy_expect_begin(struct gateway_request *p);

@@ -172,7 +172,7 @@ static enum outcome cache_miss(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
-    if (cached->asked.only_if_cached)
+    if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
     cached->status = CACHED_MISS;
     if (cached->lookup.uses < conf->min_uses && cached->waits == 0)
@@ -192,7 +192,7 @@ enum reuse cached_reuse(const struct cached *cached, const struct stored_respons
     struct freshness now = stored->freshness;
 
     now.age_s = cached_age(cached, &stored->metadata);
-    return freshness_evaluate(&now, &cached->asked);
+    return freshness_evaluate(&now, &cached->request_control);
 }
 
 /* An answer is stored. Takes the reference over. */
@@ -322,9 +322,9 @@ static struct cached *cached_create(struct gateway_request *p)
         return NULL;
     inherit_lock(cached);
     if (conf->obey && !cached->background && !p->slice.of)
-        cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->asked);
+        cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->request_control);
     else
-        cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &cached->asked);
+        cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &cached->request_control);
     return cached;
 }
 
@@ -366,7 +366,7 @@ static bool is_for_origin(const struct gateway_request *p)
 /* The request goes on as it is, and its answer is not stored. */
 static enum outcome pass_by(struct cached *cached)
 {
-    if (cached->asked.only_if_cached)
+    if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
     cached->status = CACHED_BYPASS;
     return fetch_from_upstream(cached);

@@ -51,7 +51,7 @@ struct cached {
     struct cache_waiter waiter;     /* store NULL: it waits for nothing */
     unsigned waits;                 /* how often it has waited */
     uint64_t began_wait_ms;
-    struct cache_control asked;     /* by the client */
+    struct cache_control request_control;     /* by the client */
     struct str primary;             /* the key, whatever the request's fields */
     struct str key;                 /* the same, or of the one among several that fits them */
     struct str names;               /* by which there are several; data NULL: none are known */
@@ -67,7 +67,7 @@ struct cached {
     struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
     struct cache_fill *publishing[2]; /* whole, and not yet found by others: the answer, and what it is found by */
     bool holds_head;                /* the answer is held back until then, since it has no body */
-    uint64_t kept;                  /* bytes of the body that were given to it */
+    uint64_t stored_bytes;                  /* bytes of the body that were given to it */
     struct str head;                /* what will be stored of it */
 };
 

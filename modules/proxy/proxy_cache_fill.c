@@ -126,7 +126,7 @@ static void set_rules(const struct arrival *arrival, struct stored_metadata *met
 {
     struct freshness freshness;
 
-    freshness_init(&freshness, arrival->said);
+    freshness_init(&freshness, arrival->response_control);
     freshness_arrived(&freshness, metadata->lifetime_s, metadata->initial_age_s);
     metadata->no_cache = freshness.no_cache;
     metadata->never_stale = freshness.never_stale;
@@ -165,7 +165,7 @@ static bool is_worth_storing(const struct gateway_request *p, const struct arriv
 
     if (!metadata->no_cache && metadata->lifetime_s >= 0)
         return true;
-    if (metadata->lifetime_s == DELTA_NONE && arrival->said->no_cache)
+    if (metadata->lifetime_s == DELTA_NONE && arrival->response_control->no_cache)
         metadata->lifetime_s = 0;
     return metadata->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }
@@ -236,7 +236,7 @@ bool proxy_cache_holds(const struct gateway_request *p)
 
     if (!cached || cached->background)
         return false;
-    return cached->fill ? cached->kept == p->reply.content_length : is_publishing(cached);
+    return cached->fill ? cached->stored_bytes == p->reply.content_length : is_publishing(cached);
 }
 
 bool proxy_cache_holds_head(struct gateway_request *p)
@@ -358,7 +358,7 @@ int proxy_cache_head(struct gateway_request *p)
     struct cache_control said;
     struct stored_metadata metadata = {.status = p->reply.status};
     struct arrival arrival = {.authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
-                              .said = &said,
+                              .response_control = &said,
                               .headers = &counting,
                               .status = p->reply.status,
                               .came_s = clock_wall_s(exchange_clock(p->x))};
@@ -370,7 +370,7 @@ int proxy_cache_head(struct gateway_request *p)
         return 0;
     if (!is_safe(p->method)) /* what it forgets is what was before it: its own answer may be kept */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
-    arrival.asked = &cached->asked;
+    arrival.request_control = &cached->request_control;
     arrival.asked_s = cached->asked_s;
     if (cached->revalidates && p->reply.status == 304)
         return cached_revalidated(p, &arrival);
@@ -390,8 +390,8 @@ void proxy_cache_part(struct gateway_request *p, struct str part)
 
     if (!cached || !cached->fill)
         return;
-    cached->kept += part.length;
-    if (cached->kept <= max_stored_size(p)) {
+    cached->stored_bytes += part.length;
+    if (cached->stored_bytes <= max_stored_size(p)) {
         cache_fill_add(cached->fill, part);
         return;
     }
@@ -413,7 +413,7 @@ void proxy_cache_whole(struct gateway_request *p)
         return;
     cached_publish(cached, fill);
     cached->fill = NULL;
-    if (p->slice.of && p->reply.status == 206 && cached->kept != proxy_slice_length(&p->slice))
+    if (p->slice.of && p->reply.status == 206 && cached->stored_bytes != proxy_slice_length(&p->slice))
         cache_fill_discard(fill);
     else
         cache_fill_end(fill, cached->head);

@@ -37,8 +37,8 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
     bool updating;
 
     now.age_s = cached_age(cached, &stored->metadata);
-    updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->asked.max_age == DELTA_NONE &&
-                           now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->asked, true));
+    updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->request_control.max_age == DELTA_NONE &&
+                           now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->request_control, true));
     if (updating && conf->background_update && !cached->background) {
         start_background_update(cached);
         return cached_answer_with(cached, entry, CACHED_STALE);
@@ -48,7 +48,7 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
         if (cached->fill_lock == 0)
             return cached_answer_with(cached, entry, CACHED_UPDATING);
     }
-    if (cached->asked.only_if_cached) {
+    if (cached->request_control.only_if_cached) {
         cache_entry_unref(entry);
         return exchange_error_response(cached->p->x, 504);
     }
@@ -68,7 +68,7 @@ static bool may_serve_stale(const struct cached *cached, struct cache_entry *ent
         return false;
     now = stored->freshness;
     now.age_s = cached_age(cached, &stored->metadata);
-    return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
+    return freshness_in_error(&now, &cached->request_control, (use & reason) && !(use & STALE_OFF));
 }
 
 bool proxy_cache_serve_stale(struct gateway_request *p, unsigned reason)

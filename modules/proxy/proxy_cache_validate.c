@@ -83,7 +83,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     if (error < 0)
         return error;
     arrival->headers = &counting;
-    arrival->said = &said;
+    arrival->response_control = &said;
     arrival->status = metadata.status;
     cached_set_times(p, arrival, &metadata);
     head = stored_write(&metadata, &merged, &p->x->arena);

@@ -384,7 +384,7 @@ static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entr
     cache_entry_unref(s->stale);
     s->stale = entry;
     cached->status = CACHED_EXPIRED;
-    return cached->asked.only_if_cached ? exchange_error_response(s->p->x, 504) : proxy_slice_fetch(s->p);
+    return cached->request_control.only_if_cached ? exchange_error_response(s->p->x, 504) : proxy_slice_fetch(s->p);
 }
 
 static void facts_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)

@@ -167,7 +167,7 @@ int proxy_slice_check_response(struct gateway_request *child, struct arrival *ar
     bool piece = is_piece(child, &total);
     int result;
 
-    arrival->asked = &s->p->cached->asked;
+    arrival->request_control = &s->p->cached->request_control;
     if (s->known) {
         if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
             metadata->came_s = arrival->came_s;

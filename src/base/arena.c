@@ -24,13 +24,13 @@ void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size)
 
 static void block_release(struct arena_pool *pool, struct arena_block *block)
 {
-    if (!pool || block->size != ARENA_BLOCK_SIZE || pool->kept >= pool->max_kept) {
+    if (!pool || block->size != ARENA_BLOCK_SIZE || pool->free_count >= pool->max_free) {
         free(block);
         return;
     }
     block->next = pool->free_blocks;
     pool->free_blocks = block;
-    pool->kept++;
+    pool->free_count++;
 }
 
 void arena_reset(struct arena *arena)
@@ -54,7 +54,7 @@ void arena_pool_finish(struct arena_pool *pool)
         pool->free_blocks = block->next;
         free(block);
     }
-    pool->kept = 0;
+    pool->free_count = 0;
 }
 
 static struct arena_block *block_get(struct arena *arena, size_t size)
@@ -67,7 +67,7 @@ static struct arena_block *block_get(struct arena *arena, size_t size)
     if (size == ARENA_BLOCK_SIZE && pool && pool->free_blocks) {
         block = pool->free_blocks;
         pool->free_blocks = block->next;
-        pool->kept--;
+        pool->free_count--;
     } else {
         block = malloc(size);
         if (!block)

@@ -11,11 +11,11 @@
 
 struct arena_block;
 
-/* Free blocks kept for reuse. A zeroed pool is valid: blocks of ARENA_BLOCK_SIZE, at most `max_kept` of them. */
+/* Free blocks kept for reuse. A zeroed pool is valid: blocks of ARENA_BLOCK_SIZE, at most `max_free` of them. */
 struct arena_pool {
     struct arena_block *free_blocks;
-    unsigned kept;
-    unsigned max_kept;
+    unsigned free_count;
+    unsigned max_free;
 };
 
 struct arena {

@@ -59,9 +59,9 @@ static void entry_free(struct cache_entry *entry)
 /* Out of the table: it lives on as long as somebody refers to it. */
 static void entry_leave(struct cache_entry *entry)
 {
-    if (!entry->kept)
+    if (!entry->linked)
         return;
-    entry->kept = false;
+    entry->linked = false;
     entry->store->entry_count--;
     table_remove(&entry->store->entries, entry->key);
     list_remove(&entry->link);
@@ -77,7 +77,7 @@ struct cache_entry *cache_entry_ref(struct cache_entry *entry)
 
 void cache_entry_unref(struct cache_entry *entry)
 {
-    if (entry && --entry->references == 0 && !entry->kept)
+    if (entry && --entry->references == 0 && !entry->linked)
         entry_free(entry);
 }
 
@@ -112,7 +112,7 @@ static void link_entry(struct cache_store *store, struct cache_entry *entry)
     if (table_set(&store->entries, entry->key, entry) < 0)
         return;
     list_push(&store->used, &entry->link);
-    entry->kept = true;
+    entry->linked = true;
     store->entry_count++;
 }
 

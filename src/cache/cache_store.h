@@ -23,7 +23,7 @@ struct cache_entry {
     struct cache_store *store;
     struct list link;               /* least recently used first; in none once it is not the newest of its key */
     unsigned references;            /* the store's own not counted */
-    bool kept;                      /* found by its key */
+    bool linked;                      /* found by its key */
     struct str key, head;
     int fd;                         /* the body from byte 0 on; never polled. -1 where `content` has it whole */
     uint64_t body_length;

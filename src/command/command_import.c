@@ -58,7 +58,7 @@ static int print_until_it_loads(struct import *import, bool report, struct buffe
     struct loader_round loader_round = {.import = import, .changed = true};
 
     for (unsigned round = 0; loader_round.changed && round < LIMIT_IMPORT_ROUNDS && loader_round.error == 0; round++) {
-        struct configuration_source source = {.test_only = true, .told = collect_faults, .owner = &loader_round};
+        struct configuration_source source = {.test_only = true, .report = collect_faults, .owner = &loader_round};
 
         buffer_consume(out, out->length);
         buffer_consume(said, said->length);

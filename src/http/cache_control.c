@@ -217,17 +217,17 @@ int vary_read(const struct headers *headers, struct arena *arena, struct str *ou
 
 struct vary {
     struct str names;
-    const struct headers *asked;
+    const struct headers *request_headers;
 };
 
 /* The members of a field in one line; an empty field differs from an absent one. */
-static void write_field_line(struct text_writer *writer, const struct headers *asked, struct str name)
+static void write_field_line(struct text_writer *writer, const struct headers *request_headers, struct str name)
 {
     struct header_list list;
     struct str member;
     bool first = true;
 
-    header_list_start(&list, asked, name);
+    header_list_start(&list, request_headers, name);
     text_append(writer, name);
     text_append(writer, list.current ? STR("=") : STR("-"));
     while (header_list_next(&list, &member))
@@ -241,10 +241,10 @@ static void write_vary(struct text_writer *writer, const void *subject)
     struct str rest = vary->names;
 
     while (!str_empty(rest))
-        write_field_line(writer, vary->asked, str_cut(&rest, ','));
+        write_field_line(writer, vary->request_headers, str_cut(&rest, ','));
 }
 
-struct str vary_text(struct str names, const struct headers *asked, struct arena *arena)
+struct str vary_text(struct str names, const struct headers *request_headers, struct arena *arena)
 {
-    return arena_write(arena, write_vary, &(struct vary){names, asked});
+    return arena_write(arena, write_vary, &(struct vary){names, request_headers});
 }

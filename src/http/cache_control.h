@@ -52,6 +52,6 @@ MUST_CHECK int vary_read(const struct headers *headers, struct arena *arena, str
  * The values of these fields (names from vary_read) in a request as text: equal texts select the same response (RFC
  * 9111 4.1: lines joined, whitespace around members removed). data NULL: out of memory.
  */
-struct str vary_text(struct str names, const struct headers *asked, struct arena *arena);
+struct str vary_text(struct str names, const struct headers *request_headers, struct arena *arena);
 
 #endif

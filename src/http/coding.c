@@ -89,14 +89,14 @@ static int coding_weight(const struct accepted_codings *accepted, unsigned place
     return weight == NOT_SAID ? 0 : weight;
 }
 
-unsigned coding_choose(const struct headers *asked, const enum coding *offered, unsigned count,
+unsigned coding_choose(const struct headers *request_headers, const enum coding *offered, unsigned count,
                        enum coding out[CODINGS])
 {
     struct header_list list;
     struct accepted_codings accepted;
     unsigned chosen = 0;
 
-    header_list_start(&list, asked, STR("Accept-Encoding"));
+    header_list_start(&list, request_headers, STR("Accept-Encoding"));
     if (!list.current)
         return 0;
     parse_accepted_codings(&list, &accepted);

@@ -40,13 +40,13 @@ static int64_t clamp_delta(int64_t seconds)
 
 int64_t freshness_lifetime(const struct arrival *arrival)
 {
-    const struct cache_control *said = arrival->said;
+    const struct cache_control *response_control = arrival->response_control;
     int64_t expires;
 
-    if (said->s_maxage != DELTA_NONE)
-        return said->s_maxage;
-    if (said->max_age != DELTA_NONE)
-        return said->max_age;
+    if (response_control->s_maxage != DELTA_NONE)
+        return response_control->s_maxage;
+    if (response_control->max_age != DELTA_NONE)
+        return response_control->max_age;
     if (!headers_find(arrival->headers, STR("Expires")))
         return DELTA_NONE;
     if (!single_date(arrival->headers, STR("Expires"), arrival->came_s, &expires))
@@ -69,7 +69,7 @@ int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
 {
     int64_t modified, lifetime;
 
-    if (!is_heuristically_cacheable(arrival->status) && !arrival->said->is_public)
+    if (!is_heuristically_cacheable(arrival->status) && !arrival->response_control->is_public)
         return DELTA_NONE;
     if (!single_date(arrival->headers, STR("Last-Modified"), arrival->came_s, &modified))
         return DELTA_NONE;
@@ -104,26 +104,30 @@ static bool is_understood(int status)
 
 bool freshness_may_store(const struct arrival *arrival)
 {
-    const struct cache_control *said = arrival->said;
+    const struct cache_control *response_control = arrival->response_control;
 
-    if (!is_understood(arrival->status) || arrival->asked->no_store || said->is_private || said->malformed)
+    if (!is_understood(arrival->status) || arrival->request_control->no_store ||
+        response_control->is_private || response_control->malformed)
         return false;
-    if (said->must_understand ? str_empty(status_reason(arrival->status)) : said->no_store)
+    if (response_control->must_understand ? str_empty(status_reason(arrival->status)) : response_control->no_store)
         return false;
-    return !arrival->authorized || said->is_public || said->must_revalidate || said->s_maxage != DELTA_NONE;
+    return !arrival->authorized || response_control->is_public || response_control->must_revalidate ||
+           response_control->s_maxage != DELTA_NONE;
 }
 
-void freshness_init(struct freshness *freshness, const struct cache_control *said)
+void freshness_init(struct freshness *freshness, const struct cache_control *response_control)
 {
     *freshness = (struct freshness){
-        .no_cache = said->no_cache,
-        .never_stale = said->must_revalidate || said->proxy_revalidate || said->s_maxage != DELTA_NONE,
-        .stale_while_revalidate = said->stale_while_revalidate,
-        .stale_if_error = said->stale_if_error,
+        .no_cache = response_control->no_cache,
+        .never_stale = response_control->must_revalidate || response_control->proxy_revalidate ||
+                       response_control->s_maxage != DELTA_NONE,
+        .stale_while_revalidate = response_control->stale_while_revalidate,
+        .stale_if_error = response_control->stale_if_error,
     };
     /* s-maxage forbids stale use only implicitly: the same response may permit it explicitly. */
-    if (said->s_maxage != DELTA_NONE && !said->must_revalidate && !said->proxy_revalidate &&
-        (said->stale_while_revalidate > 0 || said->stale_if_error > 0))
+    if (response_control->s_maxage != DELTA_NONE && !response_control->must_revalidate &&
+        !response_control->proxy_revalidate &&
+        (response_control->stale_while_revalidate > 0 || response_control->stale_if_error > 0))
         freshness->never_stale = false;
 }
 
@@ -136,35 +140,36 @@ void freshness_arrived(struct freshness *freshness, int64_t lifetime_s, int64_t 
 }
 
 /* 5.2.1.1: max-stale extends the requested max-age, too. */
-static bool is_too_old(const struct freshness *stored, const struct cache_control *asked)
+static bool is_too_old(const struct freshness *stored, const struct cache_control *request_control)
 {
-    int64_t over = stored->age_s - asked->max_age;
+    int64_t over = stored->age_s - request_control->max_age;
 
-    return asked->max_age != DELTA_NONE && over > 0 && over > asked->max_stale;
+    return request_control->max_age != DELTA_NONE && over > 0 && over > request_control->max_stale;
 }
 
-enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *asked)
+enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *request_control)
 {
     int64_t left = stored->lifetime_s - stored->age_s; /* 4.2: fresh while its lifetime exceeds its age */
 
-    if (stored->no_cache || asked->no_cache)
+    if (stored->no_cache || request_control->no_cache)
         return REUSE_NOT;
-    if (asked->max_age == 0 || is_too_old(stored, asked)) /* max-age=0 asks for the origin */
+    if (request_control->max_age == 0 || is_too_old(stored, request_control)) /* max-age=0 asks for the origin */
         return REUSE_NOT;
     if (left > 0)
-        return asked->min_fresh != DELTA_NONE && left < asked->min_fresh ? REUSE_NOT : REUSE_FRESH;
-    if (stored->never_stale || asked->min_fresh != DELTA_NONE)
+        return request_control->min_fresh != DELTA_NONE && left < request_control->min_fresh ? REUSE_NOT : REUSE_FRESH;
+    if (stored->never_stale || request_control->min_fresh != DELTA_NONE)
         return REUSE_NOT;
-    if (asked->max_stale != DELTA_NONE && -left <= asked->max_stale)
+    if (request_control->max_stale != DELTA_NONE && -left <= request_control->max_stale)
         return REUSE_STALE;
-    return asked->max_age == DELTA_NONE && stored->stale_while_revalidate > -left ? REUSE_UPDATING : REUSE_NOT;
+    return request_control->max_age == DELTA_NONE && stored->stale_while_revalidate > -left ? REUSE_UPDATING
+                                                                                            : REUSE_NOT;
 }
 
-bool freshness_in_error(const struct freshness *stored, const struct cache_control *asked, bool wanted)
+bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool wanted)
 {
     int64_t past = stored->age_s - stored->lifetime_s;
 
-    if (stored->no_cache || stored->never_stale || asked->no_cache)
+    if (stored->no_cache || stored->never_stale || request_control->no_cache)
         return false;
-    return wanted || past < stored->stale_if_error || past < asked->stale_if_error;
+    return wanted || past < stored->stale_if_error || past < request_control->stale_if_error;
 }

@@ -10,8 +10,8 @@
 /* A response as received, with facts of its request. */
 struct arrival {
     bool authorized;                /* the request had Authorization */
-    const struct cache_control *asked;
-    const struct cache_control *said;
+    const struct cache_control *request_control;
+    const struct cache_control *response_control;
     const struct headers *headers;  /* of the response */
     int status;
     int64_t asked_s;                /* time the request was sent */
@@ -47,7 +47,7 @@ struct freshness {
 };
 
 /* Sets `never_stale`, `no_cache` and the two values of RFC 5861 from the response's Cache-Control. */
-void freshness_init(struct freshness *freshness, const struct cache_control *said);
+void freshness_init(struct freshness *freshness, const struct cache_control *response_control);
 /*
  * Sets lifetime and age of a response on arrival; after freshness_init. A response that was never fresh counts as
  * no-cache unless it permits stale use (RFC 5861): RFC 9111 4.2.4 concerns responses that were fresh once.
@@ -58,15 +58,15 @@ enum reuse {
     REUSE_FRESH,                    /* unchanged */
     REUSE_STALE,                    /* stale, accepted by the client (max-stale) */
     REUSE_UPDATING,                 /* stale, usable during revalidation (stale-while-revalidate) */
-    REUSE_NOT,                      /* the origin must be asked first */
+    REUSE_NOT,                      /* the origin must be request_control first */
 };
 
 /* Whether it may be reused for a request with these directives (4.2, 5.2.1). */
-enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *asked);
+enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *request_control);
 /*
  * True if it may be used because the origin is unreachable (4.2.4, RFC 5861 4); `wanted`: the configuration permits
  * it.
  */
-bool freshness_in_error(const struct freshness *stored, const struct cache_control *asked, bool wanted);
+bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool wanted);
 
 #endif

@@ -34,7 +34,7 @@ struct helpers {
     _Atomic(struct list *) returned; /* newest first, linked by `next`; NULL: none */
 
     pthread_mutex_t mutex;          /* protects the fields below */
-    pthread_cond_t asked;
+    pthread_cond_t work_available;
     struct list waiting;
     unsigned waiting_count;
     unsigned idle_count;
@@ -92,7 +92,7 @@ static void *thread_main(void *argument)
 
         if (!link) {
             helpers->idle_count++;
-            pthread_cond_wait(&helpers->asked, &helpers->mutex);
+            pthread_cond_wait(&helpers->work_available, &helpers->mutex);
             helpers->idle_count--;
             continue;
         }
@@ -177,7 +177,7 @@ static struct helpers *helpers_create(struct loop *loop)
     helpers->loop = loop;
     helpers->wake.done = returned_ready;
     pthread_mutex_init(&helpers->mutex, NULL);
-    pthread_cond_init(&helpers->asked, NULL);
+    pthread_cond_init(&helpers->work_available, NULL);
     list_init(&helpers->waiting);
     watch_returned(helpers);
     return helpers;
@@ -199,7 +199,7 @@ static bool enqueue_op(struct helpers *helpers, struct op *op)
     if (taken) {
         list_push(&helpers->waiting, &op->link);
         helpers->waiting_count++;
-        pthread_cond_signal(&helpers->asked);
+        pthread_cond_signal(&helpers->work_available);
     }
     pthread_mutex_unlock(&helpers->mutex);
     return taken;
@@ -247,7 +247,7 @@ void helpers_destroy(struct loop *loop)
     loop->helpers = NULL;
     pthread_mutex_lock(&helpers->mutex);
     helpers->stopping = true;
-    pthread_cond_broadcast(&helpers->asked);
+    pthread_cond_broadcast(&helpers->work_available);
     pthread_mutex_unlock(&helpers->mutex);
     for (unsigned i = 0; i < helpers->thread_count; i++)
         pthread_join(helpers->threads[i], NULL);
@@ -257,7 +257,7 @@ void helpers_destroy(struct loop *loop)
             break;
     }
     loop_close_fd(loop, helpers->eventfd);
-    pthread_cond_destroy(&helpers->asked);
+    pthread_cond_destroy(&helpers->work_available);
     pthread_mutex_destroy(&helpers->mutex);
     free(helpers);
 }

@@ -55,7 +55,7 @@ int command_lint(const struct options *options)
     struct configuration_source source = {.path = str_from(path),
                                           .prefix = str_from(options->prefix),
                                           .test_only = true,
-                                          .told = lint_configuration,
+                                          .report = lint_configuration,
                                           .owner = &run};
     struct buffer said = {0};
     struct log silent = {0};

@@ -10,7 +10,7 @@
 
 struct address {
     unsigned connections;
-    bool said;      /* that there are too many; once as long as it has any */
+    bool logged;      /* that there are too many; once as long as it has any */
     struct str key; /* `bytes` */
     char bytes[8];
 };
@@ -48,9 +48,9 @@ static void log_refused_address(struct worker *worker, struct address *address, 
     char text[INET6_ADDRSTRLEN] = "";
 
     worker->counters->refused++;
-    if (address->said)
+    if (address->logged)
         return;
-    address->said = true;
+    address->logged = true;
     if (peer->any.sa_family == AF_INET)
         inet_ntop(AF_INET, &peer->ip4.sin_addr, text, sizeof(text));
     else

@@ -64,50 +64,50 @@ static const char *status_sentence(int status)
 }
 
 /* What a page is made of. */
-struct told {
+struct error_facts {
     int status;
     struct str reason;
     const char *sentence;
     struct str id; /* of the request; empty: of a redirect, which is no error */
 };
 
-static struct str make_html(struct arena *arena, const struct told *told)
+static struct str make_html(struct arena *arena, const struct error_facts *facts)
 {
     struct str id = STR("");
 
-    if (told->id.length)
-        id = arena_printf(arena, "<p><small>Request <code>" STR_FMT "</code></small></p>\n", STR_ARG(told->id));
+    if (facts->id.length)
+        id = arena_printf(arena, "<p><small>Request <code>" STR_FMT "</code></small></p>\n", STR_ARG(facts->id));
     return arena_printf(arena,
                         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
                         "<meta name=\"viewport\" content=\"width=device-width\">\n"
                         "<meta name=\"color-scheme\" content=\"light dark\">\n"
                         "<title>%d " STR_FMT "</title>\n<style>" STYLE "</style>\n"
                         "<h1><b>%d</b> " STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</html>\n",
-                        told->status, STR_ARG(told->reason), told->status, STR_ARG(told->reason), told->sentence,
+                        facts->status, STR_ARG(facts->reason), facts->status, STR_ARG(facts->reason), facts->sentence,
                         STR_ARG(id));
 }
 
 /* Nothing in it comes from the request, so nothing need be escaped. */
-static struct str make_json(struct arena *arena, const struct told *told)
+static struct str make_json(struct arena *arena, const struct error_facts *facts)
 {
     return arena_printf(arena,
                         "{\"status\":%d,\"title\":\"" STR_FMT "\",\"detail\":\"%s\",\"request_id\":\"" STR_FMT
                         "\"}\n",
-                        told->status, STR_ARG(told->reason), told->sentence, STR_ARG(told->id));
+                        facts->status, STR_ARG(facts->reason), facts->sentence, STR_ARG(facts->id));
 }
 
-static struct str make_text(struct arena *arena, const struct told *told)
+static struct str make_text(struct arena *arena, const struct error_facts *facts)
 {
-    return arena_printf(arena, "%d " STR_FMT "\n%s\n%s" STR_FMT "%s", told->status, STR_ARG(told->reason),
-                        told->sentence, told->id.length ? "Request " : "", STR_ARG(told->id),
-                        told->id.length ? "\n" : "");
+    return arena_printf(arena, "%d " STR_FMT "\n%s\n%s" STR_FMT "%s", facts->status, STR_ARG(facts->reason),
+                        facts->sentence, facts->id.length ? "Request " : "", STR_ARG(facts->id),
+                        facts->id.length ? "\n" : "");
 }
 
 static const struct form {
     enum error_format format;
     const char *type;     /* what the client calls it */
-    const char *says;     /* what the answer says that it is */
-    struct str (*make)(struct arena *arena, const struct told *told);
+    const char *content_type;     /* what the answer content_type that it is */
+    struct str (*make)(struct arena *arena, const struct error_facts *facts);
 } forms[] = {
     {ERROR_HTML, "text/html", "text/html; charset=utf-8", make_html},
     {ERROR_JSON, "application/json", "application/json", make_json},
@@ -138,7 +138,7 @@ static const struct form *choose_form(const struct request_state *request, enum 
 static int describe_error(struct exchange *x, const struct form *form, enum error_format wanted)
 {
     struct headers *fields = &x->response.headers;
-    int error = headers_set(fields, &x->arena, STR("Content-Type"), str_from(form->says));
+    int error = headers_set(fields, &x->arena, STR("Content-Type"), str_from(form->content_type));
 
     if (x->response.status < 400)
         return error;
@@ -157,15 +157,15 @@ void error_body_make(struct request_state *request)
         request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
     const struct form *form = x->response.status < 400 ? &forms[0] : choose_form(request, wanted);
     int shown = error_response_status(x->response.status);
-    struct told told = {.status = shown,
-                        .reason = status_reason(shown),
-                        .sentence = status_sentence(x->response.status),
-                        .id = STR("")};
+    struct error_facts facts = {.status = shown,
+                                .reason = status_reason(shown),
+                                .sentence = status_sentence(x->response.status),
+                                .id = STR("")};
     struct str page;
 
-    if (told.status >= 400)
-        told.id = variable_request_id(x);
-    page = form->make(&x->arena, &told);
+    if (facts.status >= 400)
+        facts.id = variable_request_id(x);
+    page = form->make(&x->arena, &facts);
     x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
     if (x->response.body && describe_error(x, form, wanted) < 0)
         x->response.close_after = true;

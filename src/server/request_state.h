@@ -47,7 +47,7 @@ struct request_state {
     bool regex_failed;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */
     struct list children;           /* struct subrequest */
-    unsigned asked;                 /* how many there are */
+    unsigned child_count;                 /* how many there are */
     char *request_id;               /* 32 hex digits once $request_id was asked for */
     bool client_known;              /* exchange_set_client: `client` is whom the request comes from, told by a peer that is trusted */
     bool trusted;                   /* and what the fields say is believed */

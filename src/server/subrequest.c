@@ -41,7 +41,7 @@ static void subrequest_end(struct subrequest *sub)
     list_remove(&sub->link);
     if (sub->apart)
         sub->request->worker->apart--;
-    request_state_of(parent)->asked--;
+    request_state_of(parent)->child_count--;
     body_close(&sub->x.response.body);
     request_release(sub->request);
     sub->x.session = NULL;
@@ -272,7 +272,7 @@ static bool may_start(struct request_state *request, bool apart)
         return false;
     for (const struct exchange *x = request->parent; x; x = request_state_of(x)->parent)
         depth++;
-    return depth <= LIMIT_SUBREQUEST_DEPTH && request->asked < LIMIT_SUBREQUESTS;
+    return depth <= LIMIT_SUBREQUEST_DEPTH && request->child_count < LIMIT_SUBREQUESTS;
 }
 
 int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *owner,
@@ -294,7 +294,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
         exchange_release(&sub->x);
         return error;
     }
-    request->asked++;
+    request->child_count++;
     if (sub->apart)
         request->worker->apart++;
     exchange_hold(x);

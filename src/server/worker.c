@@ -335,7 +335,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};
-    worker->arenas.max_kept = LIMIT_ARENA_FREE_BLOCKS;
+    worker->arenas.max_free = LIMIT_ARENA_FREE_BLOCKS;
     worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
     list_init(&worker->connection_list);

@@ -328,8 +328,8 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .test_only = source->test_only,
         };
         good = load_all(&load, source) == 0 && configuration->tree && !errors->failed;
-        if (source->told)
-            source->told(source->owner, configuration->tree ? configuration : NULL, errors);
+        if (source->report)
+            source->report(source->owner, configuration->tree ? configuration : NULL, errors);
         if (conf_errors_print(errors, out_diagnostics) < 0 || (!good && !errors->failed))
             good = false;
     }

@@ -176,7 +176,7 @@ struct configuration_source {
     struct str overlay;             /* -g, or empty */
     bool test_only;
     /* Told once what is wrong, besides the printing, while there is a configuration at all (NULL: not even a tree); may be NULL. */
-    void (*told)(void *owner, const struct configuration *configuration, const struct conf_errors *errors);
+    void (*report)(void *owner, const struct configuration *configuration, const struct conf_errors *errors);
     void *owner;
 };
 

@@ -29,7 +29,7 @@ struct cipher_context_cache {
     struct list used;
     struct list spare;
     EVP_CIPHER *ciphers[RECORD_CHACHA20_POLY1305 + 1]; /* owned; NULL where OpenSSL lacks it */
-    bool whole_nonce[RECORD_CHACHA20_POLY1305 + 1];    /* see takes_whole_nonce */
+    bool whole_nonce[RECORD_CHACHA20_POLY1305 + 1];    /* see accepts_whole_nonce */
     unsigned live;
     unsigned max_live;
 };

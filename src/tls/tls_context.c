@@ -43,7 +43,7 @@ bool tls_fail(const struct tls_failure *failure, const char *format, ...)
         *hint++ = '\0';
     fault.text = text;
     fault.hint = hint ? hint : "";
-    failure->told(failure->owner, &fault);
+    failure->report(failure->owner, &fault);
     return false;
 }
 
@@ -192,7 +192,7 @@ static bool load_servers(struct tls_context *context, const struct tls_settings 
 }
 
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
-                                     tls_fault_told *told, void *owner)
+                                     tls_fault_report *told, void *owner)
 {
     struct tls_failure failure = {told, owner, {.directive = ""}};
     struct tls_context *context = count ? calloc(1, sizeof(*context)) : NULL;
@@ -215,16 +215,16 @@ struct tls_context *tls_context_load(const struct tls_settings *servers, size_t 
 struct one_sentence {
     char *text;
     size_t size;
-    bool told;
+    bool reported;
 };
 
 static void set_first_server(void *owner, const struct tls_fault *fault)
 {
     struct one_sentence *sentence = owner;
 
-    if (!sentence->told)
+    if (!sentence->reported)
         snprintf(sentence->text, sentence->size, "%s%s%s", fault->text, *fault->hint ? "; " : "", fault->hint);
-    sentence->told = true;
+    sentence->reported = true;
 }
 
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log,
@@ -256,7 +256,7 @@ void tls_context_share(struct tls_context *context, const struct ticket_keys *ke
 }
 
 bool tls_context_renew(struct tls_context *context, size_t number, const struct tls_files *files, struct log *log,
-                       tls_fault_told *told, void *owner)
+                       tls_fault_report *told, void *owner)
 {
     const struct tls_failure failure = {told, owner, {.server = number, .directive = ""}};
     struct tls_server *server = &context->servers[number];

@@ -128,7 +128,7 @@ static bool concatenate_files(const struct tls_file *each, size_t count, struct 
     return files.bytes != NULL;
 }
 
-bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_told *told,
+bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *told,
                     void *owner)
 {
     const struct tls_failure failure = {told, owner, {.directive = ""}};

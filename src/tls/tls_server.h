@@ -43,7 +43,7 @@ struct tls_context {
 
 /* The receiver of faults, and the current position. */
 struct tls_failure {
-    tls_fault_told *told;
+    tls_fault_report *report;
     void *owner;
     struct tls_fault fault; /* its texts are not set */
 };

@@ -208,7 +208,7 @@ static struct upstream_peer *choose_peer(struct upstream_group *group, const str
 static bool is_resolving(const struct upstream_group *group)
 {
     for (const struct upstream_name *name = group->names; name; name = name->next) {
-        if (!name->asked)
+        if (!name->resolved)
             return true;
     }
     return false;

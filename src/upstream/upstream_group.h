@@ -30,7 +30,7 @@ struct upstream_name {
     const struct upstream_server *server;
     uint64_t again_ms;              /* time of the next query */
     struct resolver_query *query;   /* open query; NULL: none */
-    bool asked;                     /* an answer or an error has arrived */
+    bool resolved;                     /* an answer or an error has arrived */
     unsigned failures;              /* consecutive errors; the first of them was logged */
 };
 

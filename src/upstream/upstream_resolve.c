@@ -151,7 +151,7 @@ static void load_shared(struct upstream_name *name)
     if (answer.count == 0)
         return;
     apply_answer(name, &answer);
-    name->asked = true;
+    name->resolved = true;
 }
 
 uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
@@ -172,7 +172,7 @@ static void resolver_answered(void *owner, const struct resolver_answer *answer)
     struct upstream_pool *pool = name->group->pool;
 
     name->query = NULL;
-    name->asked = true;
+    name->resolved = true;
     if (answer->count > 0) {
         apply_answer(name, answer);
         store_shared(name, answer);

@@ -31,7 +31,7 @@ static struct pipe *take_free_pipe(struct pipe_pool *pool)
 
     if (!link)
         return NULL;
-    pool->kept--;
+    pool->free_count--;
     return container_of(link, struct pipe, link);
 }
 
@@ -97,10 +97,10 @@ void pipe_discard(struct pipe *pipe)
     if (!pipe || --pipe->users > 0)
         return;
     pool = pipe->pool;
-    if (pool->kept >= LIMIT_FREE_PIPES || !is_empty(pipe)) {
+    if (pool->free_count >= LIMIT_FREE_PIPES || !is_empty(pipe)) {
         pipe_destroy(pipe);
         return;
     }
-    pool->kept++;
+    pool->free_count++;
     list_insert_before(pool->idle.next, &pipe->link);
 }

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct str rest = str_of((const char *)bytes, size);
     struct headers headers = {0};
     struct cache_control asked, said;
-    struct arrival arrival = {.asked = &asked, .said = &said, .headers = &headers, .status = 200,
+    struct arrival arrival = {.request_control = &asked, .response_control = &said, .headers = &headers, .status = 200,
                               .asked_s = 784111777, .came_s = 784111780};
     struct freshness stored;
     struct str vary = STR("");

@@ -56,7 +56,7 @@ static void finish(void)
         kit.far = -1;
     }
     kit_until_closed(&kit);
-    ck_assert_uint_eq(kit.shared.pipes.open, kit.shared.pipes.kept);
+    ck_assert_uint_eq(kit.shared.pipes.open, kit.shared.pipes.free_count);
     kit_close(&kit);
 }
 
@@ -91,7 +91,7 @@ START_TEST(pipes_leave_by_every_transport)
     ck_assert_uint_eq(kit.transfer.zero_copy, plain ? BYTES : 0);
     ck_assert_uint_eq(kit_counted(&kit), 4 + BYTES);
     pipe_discard(pipe);
-    ck_assert_uint_eq(kit.shared.pipes.kept, 1);
+    ck_assert_uint_eq(kit.shared.pipes.free_count, 1);
     finish();
 }
 END_TEST
@@ -202,7 +202,7 @@ START_TEST(the_pool_is_bounded)
     ck_assert_ptr_eq(pipe_pool_get(&kit.shared.pipes), pipes[0]);
     ck_assert_ptr_eq(pipe_hold(pipes[0]), pipes[0]);
     pipe_discard(pipes[0]);
-    ck_assert_uint_eq(kit.shared.pipes.kept, 0);
+    ck_assert_uint_eq(kit.shared.pipes.free_count, 0);
     for (int i = 0; i < LIMIT_PIPES; i++)
         pipe_discard(pipes[i]);
     pipe_discard(NULL);
@@ -315,7 +315,7 @@ START_TEST(an_abort_lets_go_of_the_pipe)
     ck_assert_uint_eq(into->users, 1);
     wire_close(&kit.wire, _i % 2 ? WIRE_END_ORDERLY : WIRE_END_ABORT);
     kit_until_closed(&kit);
-    ck_assert_uint_eq(kit.shared.pipes.kept, 1);
+    ck_assert_uint_eq(kit.shared.pipes.free_count, 1);
     ck_assert_uint_eq(kit.shared.pipes.open, 1);
     kit_close(&kit);
 }

@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(pool_reuses)
 {
-    struct arena_pool pool = {.max_kept = 1};
+    struct arena_pool pool = {.max_free = 1};
     struct arena arena;
     void *first;
 
@@ -74,10 +74,10 @@ START_TEST(pool_reuses)
     ck_assert_ptr_nonnull(arena_alloc(&arena, ARENA_BLOCK_SIZE - 100));
     ck_assert_ptr_nonnull(arena_alloc(&arena, ARENA_BLOCK_SIZE * 2));
     arena_reset(&arena);
-    ck_assert_uint_eq(pool.kept, 1);
+    ck_assert_uint_eq(pool.free_count, 1);
     ck_assert_ptr_nonnull(first);
     ck_assert_ptr_nonnull(arena_alloc(&arena, 10));
-    ck_assert_uint_eq(pool.kept, 0);
+    ck_assert_uint_eq(pool.free_count, 0);
     arena_reset(&arena);
     arena_pool_finish(&pool);
     ck_assert_ptr_null(pool.free_blocks);

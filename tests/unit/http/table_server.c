@@ -218,7 +218,7 @@ void table_server_open(struct table_server *server, const struct protocol *proto
     *server = (struct table_server){
         .rows = rows,
         .protocol = protocol,
-        .pool = {.max_kept = 8},
+        .pool = {.max_free = 8},
         .clock = {.wall_ms = 784111777000, .monotonic_ms = 1000, .monotonic_us = 1000000},
         .settings = {.header_buffer_size = 1024,
                      .large_header_size = 8192,

@@ -37,7 +37,7 @@ END_TEST
 
 START_TEST(memory)
 {
-    struct arena_pool pool = {.max_kept = 4};
+    struct arena_pool pool = {.max_free = 4};
     struct exchange *x = exchange_create(&pool, sizeof(*x) + 100);
 
     ck_assert_ptr_nonnull(x);
@@ -46,9 +46,9 @@ START_TEST(memory)
     ck_assert_ptr_nonnull(arena_alloc(&x->arena, ARENA_BLOCK_SIZE - 100));
     exchange_hold(x);
     exchange_release(x);
-    ck_assert_uint_eq(pool.kept, 0);
+    ck_assert_uint_eq(pool.free_count, 0);
     exchange_release(x);
-    ck_assert_uint_eq(pool.kept, 2);
+    ck_assert_uint_eq(pool.free_count, 2);
     exchange_release(NULL);
     arena_pool_finish(&pool);
     ck_assert_ptr_null(exchange_create(NULL, LIMIT_EXCHANGE_MEMORY));

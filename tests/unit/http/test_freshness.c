@@ -54,7 +54,7 @@ START_TEST(lifetimes)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control said;
-        struct arrival arrival = {.said = &said, .status = 200, .asked_s = NOW, .came_s = NOW};
+        struct arrival arrival = {.response_control = &said, .status = 200, .asked_s = NOW, .came_s = NOW};
         struct headers headers;
         struct arena arena;
 
@@ -132,7 +132,7 @@ START_TEST(heuristics)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control said;
-        struct arrival arrival = {.said = &said, .status = cases[i].status, .asked_s = NOW, .came_s = NOW};
+        struct arrival arrival = {.response_control = &said, .status = cases[i].status, .asked_s = NOW, .came_s = NOW};
         struct headers headers;
         struct arena arena;
 
@@ -186,8 +186,10 @@ START_TEST(storing)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control asked, said;
-        struct arrival arrival = {
-            .authorized = cases[i].authorized, .asked = &asked, .said = &said, .status = cases[i].status};
+        struct arrival arrival = {.authorized = cases[i].authorized,
+                                  .request_control = &asked,
+                                  .response_control = &said,
+                                  .status = cases[i].status};
         struct headers of_request, of_answer;
         struct arena arena;
 

@@ -20,7 +20,7 @@ START_TEST(rests_small)
     h1 = (struct h1_session *)server.session;
     ck_assert_ptr_null(h1->current);
     ck_assert_ptr_null(h1->head.data);
-    ck_assert_uint_eq(server.pool.kept, 1);
+    ck_assert_uint_eq(server.pool.free_count, 1);
     table_server_close(&server);
 }
 END_TEST

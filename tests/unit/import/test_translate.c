@@ -46,7 +46,7 @@ static void translate(const struct memory_file *rows, struct buffer *yaml, struc
     ck_assert_msg(import_read(&arena, &source, &hearing.import, &fault) == 0, "%u: " STR_FMT,
                   fault.place.line, STR_ARG(fault.message));
     for (unsigned round = 0; hearing.changed && round < 50; round++) {
-        struct configuration_source loaded = {.test_only = true, .told = hear, .owner = &hearing};
+        struct configuration_source loaded = {.test_only = true, .report = hear, .owner = &hearing};
         struct buffer said = {0};
 
         buffer_consume(yaml, yaml->length);
