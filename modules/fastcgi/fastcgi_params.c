@@ -34,10 +34,10 @@ struct pairs {
 
 /* Of one connection, told as CONTENT_..., or harmful: to scripts that are clients, HTTP_PROXY names a
  * proxy. Written as they are told: a name with "_" is told as the one with "-". */
-static const char *const not_told[] = {"HTTP_CONNECTION", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_EXPECT",
-                                       "HTTP_KEEP_ALIVE", "HTTP_PROXY", "HTTP_PROXY_AUTHORIZATION",
-                                       "HTTP_PROXY_CONNECTION", "HTTP_TE", "HTTP_TRAILER", "HTTP_TRANSFER_ENCODING",
-                                       "HTTP_UPGRADE", NULL};
+static const char *const not_set[] = {"HTTP_CONNECTION", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_EXPECT",
+                                      "HTTP_KEEP_ALIVE", "HTTP_PROXY", "HTTP_PROXY_AUTHORIZATION",
+                                      "HTTP_PROXY_CONNECTION", "HTTP_TE", "HTTP_TRAILER", "HTTP_TRANSFER_ENCODING",
+                                      "HTTP_UPGRADE", NULL};
 
 /* What only a trusted peer may say of the client. */
 static const char *const of_origin[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST",
@@ -190,7 +190,7 @@ static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own,
 
     if (!name.data)
         return -ENOMEM;
-    if (is_listed(not_told, name) || (is_listed(of_origin, name) && !may_send_origin(p, field)) ||
+    if (is_listed(not_set, name) || (is_listed(of_origin, name) && !may_send_origin(p, field)) ||
         (pair && pair < pairs->items + own))
         return 0;
     /* "X-User" counts, and "X_User" beside it does not. */

@@ -24,7 +24,7 @@ static bool is_idempotent(enum method method)
 /* What was pulled of the client's body is gone, and what may have been done once is not asked for twice. */
 static bool may_retry(const struct gateway_request *p)
 {
-    if (gateway_body_is_spent(p))
+    if (gateway_body_is_consumed(p))
         return false;
     return p->stage == GATEWAY_CONNECTING || is_idempotent(p->method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
 }
@@ -70,7 +70,7 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
 static bool was_stale(const struct gateway_request *p)
 {
     return p->reuse == REUSE_DONE && !gateway_has_response(p) && p->stage == GATEWAY_SENDING &&
-           !gateway_body_is_spent(p) && is_idempotent(p->method);
+           !gateway_body_is_consumed(p) && is_idempotent(p->method);
 }
 
 static void retry_fresh(struct gateway_request *p)

@@ -127,7 +127,7 @@ struct buffered_body *buffered_body_of(const struct request *request)
     return request->body->ops == &kept_ops ? container_of(request->body, struct buffered_body, body) : NULL;
 }
 
-int buffered_body_give(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to)
+int buffered_body_share(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to)
 {
     int error = spool_copy(kept->spool, &events, out, &out->spool);
 

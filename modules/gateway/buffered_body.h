@@ -30,7 +30,7 @@ MUST_CHECK int buffered_body_read(struct buffered_body *out, struct exchange *x,
 /* The body of `request` where it is kept, whoever has read it; NULL: it is not. */
 struct buffered_body *buffered_body_of(const struct request *request);
 /* What is kept, whole, becomes the body of another exchange, too, which may outlive this one; `out` is zeroed and in its arena. 0 or -errno. */
-MUST_CHECK int buffered_body_give(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to);
+MUST_CHECK int buffered_body_share(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to);
 /* What is kept is pulled again from its beginning, where it is whole. */
 void buffered_body_rewind(struct buffered_body *kept);
 /* `done` is not called any more. */

@@ -107,7 +107,7 @@ static int find_body(struct gateway_request *p)
  * it. */
 static bool lacks_body(const struct gateway_request *p)
 {
-    if (!p->spent || p->replacement_body.data || p->x->request.content_length == 0)
+    if (!p->consumed || p->replacement_body.data || p->x->request.content_length == 0)
         return false;
     exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
     return true;
@@ -189,7 +189,7 @@ static enum outcome gateway_start(struct gateway_request *p)
 /* A server that was asked before an internal redirect has had some of the body. */
 static bool is_body_spent(const struct gateway_request *p)
 {
-    return p->spent || gateway_body_is_spent(p) || (p->buffered && !p->buffered->whole);
+    return p->consumed || gateway_body_is_consumed(p) || (p->buffered && !p->buffered->whole);
 }
 
 enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
@@ -213,7 +213,7 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
                                   .update = p->update,
                                   .slice = p->slice,
                                   .attempts = p->attempts,
-                                  .spent = p->x && is_body_spent(p),
+                                  .consumed = p->x && is_body_spent(p),
                                   .made = p->made,
                                   .buffered = buffered_body_of(&x->request),
                                   .begun_ms = exchange_clock(x)->monotonic_ms};

@@ -114,7 +114,7 @@ struct gateway_request {
     struct h1_request request;
     struct h1_reply reply;
     void *own_state;                /* of the gateway; zeroed at first */
-    bool spent;                     /* a server that was asked before has had some of the client's body */
+    bool consumed;                     /* a server that was asked before has had some of the client's body */
     enum gateway_sending sending;
     bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */
     enum gateway_reuse reuse;

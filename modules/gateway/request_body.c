@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-bool gateway_body_is_spent(const struct gateway_request *p)
+bool gateway_body_is_consumed(const struct gateway_request *p)
 {
     return p->request.pulled > 0 && !(p->buffered && p->buffered->whole) && !p->replacement_body.data;
 }
@@ -15,7 +15,7 @@ bool gateway_body_is_lost(const struct exchange *x)
 {
     const struct gateway_request *p = gateway_request_of(x);
 
-    return p && p->x && (p->spent || gateway_body_is_spent(p));
+    return p && p->x && (p->consumed || gateway_body_is_consumed(p));
 }
 
 int gateway_buffer_body(struct exchange *x, void (*done)(void *owner, int error), void *owner)
@@ -34,7 +34,7 @@ int gateway_share_body(struct exchange *x, struct exchange *child)
 
     if (p)
         p->made = arena_zalloc(&child->arena, 1, sizeof(*p->made));
-    return p && p->made ? buffered_body_give(buffered_body_of(&x->request), p->made, child) : -ENOMEM;
+    return p && p->made ? buffered_body_share(buffered_body_of(&x->request), p->made, child) : -ENOMEM;
 }
 
 int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, int error))

@@ -21,6 +21,6 @@ MUST_CHECK int gateway_share_body(struct exchange *x, struct exchange *child);
 /* Where the request's body is pulled from. */
 struct body *gateway_request_body(struct gateway_request *p);
 /* True where some of the body was given away, and cannot be had again. */
-bool gateway_body_is_spent(const struct gateway_request *p);
+bool gateway_body_is_consumed(const struct gateway_request *p);
 
 #endif

@@ -191,7 +191,7 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
  */
 MUST_CHECK int proxy_cache_head(struct gateway_request *p);
 /* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are stored. 0, or -ENOMEM. */
-MUST_CHECK int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
+MUST_CHECK int proxy_cache_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /* A piece of the body. */
 void proxy_cache_part(struct gateway_request *p, struct str part);
 /*

@@ -178,7 +178,7 @@ static uint64_t max_stored_size(const struct gateway_request *p)
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
-int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
+int proxy_cache_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     const struct cached *cached = p->cached;
     const struct proxy_cache_conf *conf = &p->conf->cache;
@@ -343,7 +343,7 @@ static int decide_storing(struct gateway_request *p, struct arrival *arrival, st
 {
     int result = p->slice.of ? proxy_slice_check_response(p, arrival, metadata) : -ENOTSUP;
 
-    return result == -ENOTSUP ? proxy_cache_may_keep(p, arrival, metadata) : result;
+    return result == -ENOTSUP ? proxy_cache_may_store(p, arrival, metadata) : result;
 }
 
 static bool is_safe(enum method method)

@@ -125,7 +125,7 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
     int result;
 
     arrival->status = 200; /* what is kept is the whole, in pieces */
-    result = proxy_cache_may_keep(child, arrival, metadata);
+    result = proxy_cache_may_store(child, arrival, metadata);
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
     if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||

@@ -192,7 +192,7 @@ static void step_done(struct op *op, int result)
     struct cache_manager *cache_manager = container_of(op, struct cache_manager, step);
 
     schedule_step(cache_manager,
-                  result == 0 && !cache_manager->more ? LIMIT_CACHE_KEEP_MS : cache_manager->store->conf->pause_ms);
+                  result == 0 && !cache_manager->more ? LIMIT_CACHE_IDLE_MS : cache_manager->store->conf->pause_ms);
 }
 
 static void step_timer_done(struct op *op, int result)
@@ -205,7 +205,7 @@ static void step_timer_done(struct op *op, int result)
     cache_manager->now_ms = loop->clock.monotonic_ms;
     if (!cache_zone_lead(cache_manager->store->conf->zone, cache_manager->store->worker,
                          cache_manager->now_ms, LIMIT_CACHE_LEAD_MS)) {
-        schedule_step(cache_manager, LIMIT_CACHE_KEEP_MS);
+        schedule_step(cache_manager, LIMIT_CACHE_IDLE_MS);
         return;
     }
     start_walk(cache_manager);

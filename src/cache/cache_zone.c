@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define EVICT_LOOK 1024             /* nodes looked at under one lock */
+#define EVICT_SCAN 1024             /* nodes looked at under one lock */
 
 static uint32_t *hash_chain(struct cache_zone *zone, const struct cache_hash *hash)
 {
@@ -180,7 +180,7 @@ static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *vic
 {
     uint32_t place = zone->unused;
 
-    for (unsigned looked = 0; !place && looked < EVICT_LOOK; looked++) {
+    for (unsigned looked = 0; !place && looked < EVICT_SCAN; looked++) {
         if (zone->oldest && age_oldest(zone, 0, 0, victims))
             place = zone->unused;
     }
@@ -373,7 +373,7 @@ bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max
     bool more = true;
 
     cache_zone_lock(zone);
-    for (unsigned looked = 0; looked < EVICT_LOOK && victims->count < CACHE_VICTIMS; looked++) {
+    for (unsigned looked = 0; looked < EVICT_SCAN && victims->count < CACHE_VICTIMS; looked++) {
         const struct node *oldest = zone->oldest ? cache_node(zone, zone->oldest) : NULL;
 
         more = oldest && (zone->totals.bytes > max_bytes ||

@@ -43,13 +43,13 @@ static bool allow_only(SSL *ssl, const struct suite *suite)
 
 enum doctor_client_end doctor_client_run(int fd, const struct suite *suite, uint64_t expected)
 {
-    const struct timeval patience = {.tv_sec = 10};
+    const struct timeval timeout = {.tv_sec = 10};
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = context ? SSL_new(context) : NULL;
     enum doctor_client_end end = DOCTOR_CLIENT_NO_HANDSHAKE;
 
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     if (ssl && allow_only(ssl, suite) && SSL_set_fd(ssl, fd) == 1 && SSL_connect(ssl) == 1) {
         end = receive_file(ssl, expected);
         SSL_shutdown(ssl);

@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 30
+#define TIMEOUT_S 30
 
 static int request_make(const struct explain_url *url, struct buffer *out)
 {
@@ -50,11 +50,11 @@ static bool request_plain(int fd, struct str request)
 
 bool explain_request(int fd, const struct explain_url *url, bool tls)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
     struct buffer request = {0};
     bool good = request_make(url, &request) == 0;
 
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     if (good)
         good = tls ? request_over_tls(fd, url, buffer_str(&request)) : request_plain(fd, buffer_str(&request));
     buffer_finish(&request);

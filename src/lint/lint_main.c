@@ -131,7 +131,7 @@ static void format_unused(struct lint *lint, const struct lint_place *place)
     }
 }
 
-#define PATIENCE_MS (5 * 60 * 1000u)
+#define TIMEOUT_MS (5 * 60 * 1000u)
 
 /* Somebody who opens connections and says nothing has them all before long. */
 static void timeouts_long(struct lint *lint, const struct lint_place *place)
@@ -148,7 +148,7 @@ static void timeouts_long(struct lint *lint, const struct lint_place *place)
     for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
         const struct conf_node *node = config_find_inherited(place->location->values, timeouts[i].name);
 
-        if (node && timeouts[i].ms > PATIENCE_MS)
+        if (node && timeouts[i].ms > TIMEOUT_MS)
             lint_report(lint, node->mark, STR("a minute is patient"),
                         "%s lets a client that says nothing keep its connection for %llu minutes",
                         timeouts[i].name, (unsigned long long)(timeouts[i].ms / 60000));

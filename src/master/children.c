@@ -75,7 +75,7 @@ static void forget_others(struct master *master, struct generation *generation, 
             close_generation(other);
     }
     close_channels(generation);
-    sockets_keep_own(&generation->sockets, number);
+    sockets_close_others(&generation->sockets, number);
     close_fd(&master->signal_fd);
     pid_file_forget(&master->pid_file);
     close_fd(&master->report_fd);

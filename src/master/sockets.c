@@ -241,7 +241,7 @@ static bool has_socket(const struct sockets *sockets, size_t endpoint, unsigned 
     return false;
 }
 
-void sockets_keep_own(struct sockets *sockets, unsigned worker)
+void sockets_close_others(struct sockets *sockets, unsigned worker)
 {
     for (size_t at = 0; at < sockets->endpoints * sockets->slots; at++) {
         if (!has_socket(sockets, at / sockets->slots, worker, sockets->fds[at]))

@@ -32,7 +32,7 @@ MUST_CHECK int sockets_open(struct sockets *sockets, const struct configuration 
 /* The socket at a slot, or -1. */
 int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot);
 /* In a worker: closes those of all others. */
-void sockets_keep_own(struct sockets *sockets, unsigned worker);
+void sockets_close_others(struct sockets *sockets, unsigned worker);
 /* Closes all; in the master also removes unix: paths where `unlink_paths`. Accepts a zeroed struct. */
 void sockets_close(struct sockets *sockets, bool unlink_paths);
 /* Closes all, and removes the unix: paths that `others` has not. */

@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 
-#define LOOK_MS 1000
+#define CHECK_MS 1000
 
 enum phase {
     PHASE_HANDSHAKE,
@@ -265,8 +265,8 @@ static uint64_t next_check_ms(const struct connection *connection, uint64_t dead
 {
     uint64_t soon = connection->location->wire.lingering_ms;
 
-    if (soon < LOOK_MS)
-        soon = LOOK_MS;
+    if (soon < CHECK_MS)
+        soon = CHECK_MS;
     soon += connection->worker->loop.clock.monotonic_ms;
     return deadline < soon ? deadline : soon;
 }

@@ -322,9 +322,9 @@ static uint64_t deadline_ms(const struct stream *stream)
 /* Nobody tells when lingering begins: that is looked for. */
 static uint64_t next_check_time(const struct stream *stream, uint64_t due_ms)
 {
-    uint64_t look_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;
+    uint64_t check_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;
 
-    return stream->ending && look_ms < due_ms ? look_ms : due_ms;
+    return stream->ending && check_ms < due_ms ? check_ms : due_ms;
 }
 
 static void stream_timer_done(struct op *op, int result)

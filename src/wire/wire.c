@@ -67,7 +67,7 @@ static void plain_opened(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }
@@ -253,9 +253,9 @@ static void last_step(struct op *op, int result)
 
 void wire_fail(struct wire *wire, enum wire_end end)
 {
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return;
-    wire->state = WIRE_DEAD;
+    wire->state = WIRE_CLOSING;
     wire->end = (uint8_t)end;
     if (in_flight(wire)) {
         cancel_all(wire);

@@ -161,7 +161,7 @@ enum wire_state {
     WIRE_OPEN,
     WIRE_DRAINING,                  /* closing; queued output is sent first */
     WIRE_LINGERING,                 /* the sending side is shut down; input is discarded until the peer closes */
-    WIRE_DEAD,                      /* ops are being cancelled; `closed` follows */
+    WIRE_CLOSING,                      /* ops are being cancelled; `closed` follows */
 };
 
 struct wire {
@@ -188,7 +188,7 @@ struct wire {
     uint32_t pipe_most;             /* bytes requested into `pipe` */
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
-    uint8_t end;                    /* enum wire_end, in WIRE_DEAD */
+    uint8_t end;                    /* enum wire_end, in WIRE_CLOSING */
     uint8_t refused;                /* enum ktls_reason: the kernel refused and is not asked again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
     bool narrow;                    /* SEALING_KERNEL: the send buffer holds few segments */

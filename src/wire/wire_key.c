@@ -63,7 +63,7 @@ void wire_check_key_limit(struct wire *wire)
             wire->key.sequence = 0;
         return;
     }
-    if (wire->state != WIRE_DEAD)
+    if (wire->state != WIRE_CLOSING)
         wire_announce_end(wire);
 }
 

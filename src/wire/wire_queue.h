@@ -16,7 +16,7 @@ enum {
 /* wire.c: aborts: cancels ops in flight; `closed` follows from the last completion. */
 void wire_fail(struct wire *wire, enum wire_end end);
 /*
- * In WIRE_DEAD, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
+ * In WIRE_CLOSING, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
  */
 void wire_finish_close(struct wire *wire);
 /* Maps an error of the socket. */

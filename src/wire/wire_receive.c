@@ -41,7 +41,7 @@ static void held_due(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
     struct wire_unread *unread = wire->unread;
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }
@@ -183,7 +183,7 @@ void wire_deliver(struct wire *wire, struct str plain, struct str cipher)
             (void)tls_session_unlend(wire->tls); /* kept, or dropped with the connection */
     }
     wire->delivering = false;
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return;
     wire_push(wire); /* alerts, tickets and handshake messages */
     wire_receive_start(wire);
@@ -193,7 +193,7 @@ static void receive_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
     } else if (result == -ECANCELED) {
         wire_receive_start(wire);
@@ -219,7 +219,7 @@ static void piped_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
     struct pipe *pipe = wire->pipe;
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }
@@ -245,7 +245,7 @@ static void tail_due(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
     struct loop *loop = wire->shared->loop;
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         wire_finish_close(wire);
     else if (wire_unacknowledged(wire))
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_CHECK_MS);
@@ -257,7 +257,7 @@ static void lingering_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }
@@ -276,7 +276,7 @@ static void watch_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         wire_finish_close(wire);
     else if (result > 0 && (result & (POLLERR | POLLHUP)))
         wire_fail(wire, WIRE_END_PEER_RESET);
@@ -288,7 +288,7 @@ void wire_receive_start(struct wire *wire)
 {
     struct loop *loop = wire->shared->loop;
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return; /* an earlier push may have closed the wire: no new op, which the close would wait for */
     if (!op_idle(&wire->receive)) {
         bool lingering = wire->state == WIRE_LINGERING;

@@ -217,7 +217,7 @@ static int seal_by_openssl(struct wire *wire, struct output_block *block)
     block->open = 0;
     count = tls_session_write(wire->tls, str_of(copy->bytes, length));
     output_block_release(wire->shared, copy);
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return -ECANCELED;
     wire->key.sequence++;
     return count < 0 ? (int)count : 0;
@@ -294,7 +294,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
         wire_choose_sealing(wire);
         if (!wire->promoting && !wire_span_is_direct(wire))
             wire_span_fill(wire);
-        return wire->state == WIRE_DEAD ? -EPIPE : 0;
+        return wire->state == WIRE_CLOSING ? -EPIPE : 0;
     }
     return -EOPNOTSUPP;
 }
@@ -303,7 +303,7 @@ void wire_flush(struct wire *wire)
 {
     bool goes_on = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire); /* the file continues the record */
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return;
     if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_END_ABORT);
@@ -322,7 +322,7 @@ void wire_continue(struct wire *wire, bool had_room)
         wire_flush(wire); /* the span was the last part, and the owner will not close the record */
     if (!had_room && wire_room(wire) > 0)
         wire->events->room(wire);
-    if (wire->events->drained && wire->state != WIRE_DEAD && wire_drained(wire))
+    if (wire->events->drained && wire->state != WIRE_CLOSING && wire_drained(wire))
         wire->events->drained(wire);
 }
 
@@ -358,7 +358,7 @@ static void send_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, send);
     bool had_room;
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }

@@ -46,7 +46,7 @@ static void read_done(struct op *op, int result)
     struct output_block *block = container_of(op, struct output_block, read);
     struct wire *wire = block->reader;
 
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }
@@ -86,7 +86,7 @@ static void read_cold(struct wire *wire)
  */
 static bool may_fill(const struct wire *wire)
 {
-    return chunk_length(&wire->span) > 0 && !wire->reading && wire->state != WIRE_DEAD &&
+    return chunk_length(&wire->span) > 0 && !wire->reading && wire->state != WIRE_CLOSING &&
            op_idle(&wire->send);
 }
 
@@ -160,7 +160,7 @@ static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
     wire->sent += sent;
     wire->transfer.zero_copy += sent;
     span_sent(wire, wire_path_of_span(wire), sent);
-    if (wire->state == WIRE_DEAD) {
+    if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
         return;
     }

@@ -53,7 +53,7 @@ static void append_ciphertext(void *owner, struct str bytes)
 {
     struct wire *wire = owner;
 
-    if (wire->state != WIRE_DEAD && wire_append(wire, bytes) < 0)
+    if (wire->state != WIRE_CLOSING && wire_append(wire, bytes) < 0)
         wire_fail(wire, WIRE_END_ABORT);
 }
 
@@ -109,7 +109,7 @@ static void control_record(void *owner, uint8_t type, struct str plaintext)
     struct wire *wire = owner;
     int rc;
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return;
     if (wire->sealing == SEALING_KERNEL)
         rc = queue_control(wire, type, plaintext);
@@ -125,7 +125,7 @@ static void key_ready(void *owner, const struct record_key *key)
 {
     struct wire *wire = owner;
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         return;
     if ((wire->sealing == SEALING_KERNEL ? wire_queue_key(wire, key) : wire_record_close(wire)) < 0) {
         wire_fail(wire, WIRE_END_ABORT);
@@ -172,7 +172,7 @@ static void control_writable(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, send);
 
-    if (wire->state == WIRE_DEAD)
+    if (wire->state == WIRE_CLOSING)
         wire_finish_close(wire);
     else if (result < 0)
         wire_fail(wire, wire_end_of(result));

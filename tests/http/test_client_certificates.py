@@ -193,7 +193,7 @@ def test_below_http_the_connection_ends(asking, known):
 
 
 @pytest.mark.parametrize('name', ['open.test', 'OPEN.Test', 'open.test.'])
-def test_below_http_a_name_leads_to_the_server_that_has_judged(asking, name):
+def test_below_http_a_name_leads_to_the_server_that_has_verified(asking, name):
     """However it is written."""
     done = subprocess.run(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{asking.stream_port}', '-servername', name],
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)

@@ -295,7 +295,7 @@ def test_a_broken_body_is_cut(client):
         fetch(client, '/up/breaks', 'gzip')
 
 
-def test_who_leaves_is_let_go(served, upstream):
+def test_clients_that_leave_are_released(served, upstream):
     """Clients that end at different points of a body; the server goes on, and has nothing left of them (LeakSanitizer)."""
     for target, count in itertools.product(('/huge.txt', '/up/chunked', '/direct/endless', '/page.html'), (0, 1, 100, 20000)):
         client = served.connect(promoted=False)

@@ -216,7 +216,7 @@ def test_a_bomb_takes_no_memory_and_stops_nobody(served):
     other.close()
 
 
-def test_who_leaves_is_let_go(served):
+def test_clients_that_leave_are_released(served):
     for target in ('/direct/bomb', '/page.html', '/up/chunked'):
         for count in (0, 1, 20000):
             client = served.connect(promoted=False)

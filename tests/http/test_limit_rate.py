@@ -14,8 +14,8 @@ SIZE = 600 * 1024
 
 
 @pytest.fixture(scope='module')
-def paced(site):
-    path = os.path.join(site, 'paced.bin')
+def throttled(site):
+    path = os.path.join(site, 'throttled.bin')
     site_kit.make_file(path, SIZE)
     with open(path, 'rb') as stream:
         return hashlib.sha256(stream.read()).hexdigest()
@@ -23,7 +23,7 @@ def paced(site):
 
 LOCATIONS = {
     '/': {},
-    '= /paced.bin': {'limit_rate': '400k'},
+    '= /throttled.bin': {'limit_rate': '400k'},
     '/told/': {'alias': '@', 'limit_rate': '$arg_rate'},
     '/after/': {'alias': '@', 'limit_rate': '400k', 'limit_rate_after': '300k'},
     '/bytes': {'limit_rate': '1k', 'return': '200 ' + 'x' * 3000},
@@ -54,16 +54,16 @@ def least(size, rate=RATE):
     return (size - rate / 10) / rate
 
 
-def test_never_faster(served, paced):
+def test_never_faster(served, throttled):
     """All of them at once: a rate is one answer's."""
-    whole = {'/paced.bin': SIZE, '/told/paced.bin?rate=400k': SIZE, '/after/paced.bin': SIZE - 300 * 1024, '/chunks/paced.bin': SIZE}
+    whole = {'/throttled.bin': SIZE, '/told/throttled.bin?rate=400k': SIZE, '/after/throttled.bin': SIZE - 300 * 1024, '/chunks/throttled.bin': SIZE}
     with concurrent.futures.ThreadPoolExecutor(len(whole) + 2) as pool:
         taken = {target: pool.submit(take, served, target) for target in whole}
-        part = pool.submit(take, served, '/paced.bin', [('Range', 'bytes=100000-509599')])
+        part = pool.submit(take, served, '/throttled.bin', [('Range', 'bytes=100000-509599')])
         text = pool.submit(take, served, '/bytes')
     for target, size in whole.items():
         digest, _, took = taken[target].result()
-        assert digest == paced, target
+        assert digest == throttled, target
         assert took >= least(size) - 0.02, target
     _, length, took = part.result()
     assert length == 409600 and took >= least(409600) - 0.02
@@ -71,25 +71,25 @@ def test_never_faster(served, paced):
     assert length == 3000 and took >= least(3000, 1024) - 0.52      # a share is at least 512 bytes
 
 
-def test_no_rate_is_none(served, paced):
-    for target in ('/told/paced.bin', '/told/paced.bin?rate=0', '/told/paced.bin?rate=nonsense', '/told/paced.bin?rate=999g'):
-        assert take(served, target)[0] == paced
+def test_no_rate_is_none(served, throttled):
+    for target in ('/told/throttled.bin', '/told/throttled.bin?rate=0', '/told/throttled.bin?rate=nonsense', '/told/throttled.bin?rate=999g'):
+        assert take(served, target)[0] == throttled
     assert '"nonsense" is no size' in served.server.errors()
 
 
-def test_head_and_a_client_that_leaves(served, paced):
+def test_head_and_a_client_that_leaves(served, throttled):
     client = served.connect()
-    response = client.ask('HEAD', '/paced.bin', [])
+    response = client.ask('HEAD', '/throttled.bin', [])
     assert response.status == 200 and response.headers['content-length'] == str(SIZE)
-    client.send('GET /paced.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.send('GET /throttled.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.fill()
     client.close()
     assert take(served, '/bytes')[1] == 3000
 
 
-def test_others_do_not_wait(served, paced):
+def test_others_do_not_wait(served, throttled):
     slow = served.connect()
-    slow.send('GET /paced.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    slow.send('GET /throttled.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     quick = served.connect()
     assert quick.get('/index.html').status in (200, 404)
     quick.close()

@@ -72,7 +72,7 @@ def test_too_many_connections_are_warned_of(start):
     assert ended(server, signal.SIGTERM) == 0
 
 
-def test_ktls_that_is_insisted_on(start):
+def test_ktls_that_is_required(start):
     """`ssl_ktls: on` starts where the kernel can, and says why where it cannot."""
     can = subprocess.run([SLUICE, 'doctor'], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
     server = start(wait=False, http={'ssl_ktls': 'on'})
@@ -253,7 +253,7 @@ def test_without_io_uring_it_falls_back_and_says_why(start):
     assert ended(server, signal.SIGTERM) == 0
 
 
-def test_io_uring_that_is_insisted_on(start):
+def test_io_uring_that_is_required(start):
     server = start('io_uring', wait=False)
     ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
                          text=True, timeout=60)

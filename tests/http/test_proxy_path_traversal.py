@@ -58,7 +58,7 @@ CLIMBING = [
 
 
 @pytest.mark.parametrize('target', CLIMBING)
-def test_what_climbs_is_not_found(client, upstream, application, target):
+def test_path_traversal_is_not_found(client, upstream, application, target):
     before = len(upstream.requests), len(application.requests)
     assert client.get(target).status == 404
     assert (len(upstream.requests), len(application.requests)) == before
@@ -70,7 +70,7 @@ def test_what_climbs_is_not_found(client, upstream, application, target):
     ('/raw/../raw/..%2fraw/x', '/raw/../raw/..%2fraw/x'), ('/argument?f=a/../b', '/v1/a/../b'), ('/whole/../whole/x', '/v1/whole/../whole/x'),
     ('/whole/x?f=../../..', '/v1/whole/x?f=../../..'), ('/regex/x', '/v1//x'), ('/host/x?f=y', '/v1/y/v2'), ('/rewritten/x', '/v1/x'),
     ('/moved/x', '/raw/x'), ('/tried?f=x', '/raw/x'), ('/asked?f=x', '/asked?f=x')])
-def test_what_does_not_climb_is_passed_on(client, target, asked):
+def test_paths_inside_are_passed_on(client, target, asked):
     answer = client.get(target)
     assert (answer.status, answer.body.decode()) == (200, f'one GET {asked}\n')
 

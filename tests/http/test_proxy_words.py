@@ -175,7 +175,7 @@ def test_no_rate_is_none(client):
     assert '"nonsense" is no size' in client.server.errors()
 
 
-def test_a_client_that_leaves_what_is_paced(client, upstream):
+def test_a_client_that_leaves_a_throttled_body(client, upstream):
     client.send('GET /paced?rate=1k HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.fill()
     client.close()

@@ -171,7 +171,7 @@ START_TEST(each_result_of_a_self_test_is_reported)
 END_TEST
 
 /* The first suite is what servers negotiate; advice is given once for all that are refused alike. */
-START_TEST(each_refusal_is_judged)
+START_TEST(each_refusal_is_reported)
 {
     static const struct {
         enum ktls_reason reason;
@@ -220,6 +220,6 @@ int main(void)
     return run_tests(
         "doctor", (const TTest *const[]){a_file_arrives_by_every_suite, a_refusal_is_named_and_loses_nothing,
                                          a_handshake_that_fails_is_told, says_what_works_and_what_to_do,
-                                         speaks_json, each_result_of_a_self_test_is_reported, each_refusal_is_judged,
+                                         speaks_json, each_result_of_a_self_test_is_reported, each_refusal_is_reported,
                                          findings_never_overrun, NULL});
 }

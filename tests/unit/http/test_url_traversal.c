@@ -19,7 +19,7 @@ static bool traverses(const char *text, bool encoded)
     return url_traversal_end(&traversal);
 }
 
-START_TEST(pieces_that_climb)
+START_TEST(pieces_that_traverse)
 {
     static const char *const cases[] = {
         "/v1/|../secret", "/v1/|..", "/v1|/../secret", "/v1|/..", "/v1/.|./secret", "/v1/|.|./secret",
@@ -35,7 +35,7 @@ START_TEST(pieces_that_climb)
 }
 END_TEST
 
-START_TEST(escapes_that_climb)
+START_TEST(escapes_that_traverse)
 {
     static const char *const cases[] = {
         "/v1/|%2e%2e/secret", "/v1/|%2E./secret", "/v1/|.%2e", "/v1/|..%2fsecret", "/v1/|..%5Csecret",
@@ -80,7 +80,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {pieces_that_climb, escapes_that_climb, pieces_that_stay, escapes_that_stay};
+    const TTest *const tests[] = {pieces_that_traverse, escapes_that_traverse, pieces_that_stay, escapes_that_stay};
 
     return suite_run("url_traversal", tests, COUNT(tests));
 }

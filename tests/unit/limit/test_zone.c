@@ -25,7 +25,7 @@ static void teardown(void)
     limit_zone_destroy(zone);
 }
 
-static bool pour(uint64_t key, uint64_t burst, uint64_t now_ms)
+static bool fill_bucket(uint64_t key, uint64_t burst, uint64_t now_ms)
 {
     uint64_t level;
 
@@ -34,14 +34,14 @@ static bool pour(uint64_t key, uint64_t burst, uint64_t now_ms)
 
 START_TEST(one_a_second)
 {
-    ck_assert(pour(1, 0, 1000));
-    ck_assert(!pour(1, 0, 1000));
-    ck_assert(!pour(1, 0, 1999));
-    ck_assert(pour(1, 0, 2000)); /* what was refused was not counted */
-    ck_assert(!pour(1, 0, 2500));
-    ck_assert(pour(2, 0, 2500)); /* another key */
-    ck_assert(pour(1, 0, UINT64_MAX));
-    ck_assert(!pour(1, 0, 5)); /* a clock of another worker that is a little behind */
+    ck_assert(fill_bucket(1, 0, 1000));
+    ck_assert(!fill_bucket(1, 0, 1000));
+    ck_assert(!fill_bucket(1, 0, 1999));
+    ck_assert(fill_bucket(1, 0, 2000)); /* what was refused was not counted */
+    ck_assert(!fill_bucket(1, 0, 2500));
+    ck_assert(fill_bucket(2, 0, 2500)); /* another key */
+    ck_assert(fill_bucket(1, 0, UINT64_MAX));
+    ck_assert(!fill_bucket(1, 0, 5)); /* a clock of another worker that is a little behind */
 }
 END_TEST
 
@@ -50,7 +50,7 @@ START_TEST(a_clock_behind_gives_nothing)
 {
     uint64_t level;
 
-    ck_assert(pour(1, 0, 10000));
+    ck_assert(fill_bucket(1, 0, 10000));
     for (uint64_t i = 1; i <= 8; i++) {
         ck_assert(limit_zone_fill(zone, 1, RATE, 99 * LIMIT_DROPS, i % 2 ? 9500 : 10000, &level));
         ck_assert_uint_eq(level, i * LIMIT_DROPS);
@@ -63,14 +63,14 @@ START_TEST(a_burst_runs_out)
     uint64_t level;
 
     for (unsigned i = 0; i < 4; i++)
-        ck_assert(pour(1, 3, 1000));
+        ck_assert(fill_bucket(1, 3, 1000));
     ck_assert(!limit_zone_fill(zone, 1, RATE, 3 * LIMIT_DROPS, 1500, &level));
     ck_assert_uint_eq(level, 3 * LIMIT_DROPS + LIMIT_DROPS / 2);
     ck_assert(limit_zone_fill(zone, 1, RATE, 3 * LIMIT_DROPS, 2000, &level));
     ck_assert_uint_eq(level, 3 * LIMIT_DROPS);
     limit_zone_undo(zone, 1);
-    ck_assert(pour(1, 3, 2000));
-    ck_assert(!pour(1, 3, 2000));
+    ck_assert(fill_bucket(1, 3, 2000));
+    ck_assert(!fill_bucket(1, 3, 2000));
     limit_zone_undo(zone, 99); /* a key that nobody knows */
 }
 END_TEST
@@ -80,8 +80,8 @@ START_TEST(the_oldest_goes)
     unsigned known = 0;
 
     for (uint64_t key = 1; key <= 100000; key++)
-        ck_assert(pour(key, 0, 1000));
-    for (uint64_t key = 100000; key > 0 && !pour(key, 0, 1000); key--)
+        ck_assert(fill_bucket(key, 0, 1000));
+    for (uint64_t key = 100000; key > 0 && !fill_bucket(key, 0, 1000); key--)
         known++;
     ck_assert_uint_gt(known, 500);
     ck_assert_uint_lt(known, 64 * 1024 / 48);
@@ -160,9 +160,9 @@ END_TEST
 START_TEST(another_generation_has_it_too)
 {
     ck_assert_ptr_eq(limit_zone_share(zone), zone);
-    ck_assert(pour(1, 0, 1000));
+    ck_assert(fill_bucket(1, 0, 1000));
     limit_zone_destroy(zone); /* the first of two */
-    ck_assert(!pour(1, 0, 1000));
+    ck_assert(!fill_bucket(1, 0, 1000));
 }
 END_TEST
 

@@ -66,7 +66,7 @@ START_TEST(one_socket_for_each_worker)
     ck_assert_int_ge(own, 0);
     ck_assert_int_ne(own, sockets_get(&sockets, 0, 0));
     ck_assert_int_ne(own, sockets_get(&sockets, 0, 2));
-    sockets_keep_own(&sockets, 1);
+    sockets_close_others(&sockets, 1);
     ck_assert_int_eq(sockets_get(&sockets, 0, 0), -1);
     ck_assert_int_eq(sockets_get(&sockets, 0, 1), own);
     sockets_close(&sockets, true);
@@ -132,7 +132,7 @@ START_TEST(a_successor_has_the_same_sockets)
     ck_assert_int_eq(sockets_open(&more, &first, 4, &fewer, &log_kept), 0);
     ck_assert_int_ge(sockets_get(&more, 0, 3), 0);
     /* Worker 0 of two has what the third had, too. */
-    sockets_keep_own(&fewer, 0);
+    sockets_close_others(&fewer, 0);
     ck_assert_int_ge(sockets_get(&fewer, 0, 0), 0);
     ck_assert_int_eq(sockets_get(&fewer, 0, 1), -1);
     ck_assert_int_ge(sockets_get(&fewer, 0, 2), 0);

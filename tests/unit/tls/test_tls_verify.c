@@ -132,7 +132,7 @@ static const struct {
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* The handshake is finished whatever is shown; afterwards it is known. */
-START_TEST(what_is_shown_is_judged)
+START_TEST(what_is_shown_is_verified)
 {
     struct tls_settings settings = asking(cases[_i / 2].verify);
     struct tls_pair pair;
@@ -280,7 +280,7 @@ static const struct {
     {1, "other-list.pem", GOOD, "FAILED:unable to get certificate CRL"},
 };
 
-START_TEST(chains_and_lists_are_judged)
+START_TEST(chains_and_lists_are_verified)
 {
     struct tls_settings settings = asking(TLS_VERIFY_ON);
     struct tls_pair pair;
@@ -405,11 +405,11 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, make_all, free_all);
-    tcase_add_loop_test(all, what_is_shown_is_judged, 0, 2 * CASES);
+    tcase_add_loop_test(all, what_is_shown_is_verified, 0, 2 * CASES);
     tcase_add_loop_test(all, resumption_bypasses_nothing, 0, 2 * CASES);
     tcase_add_loop_test(all, a_session_of_one_server_opens_no_other, 0, 2 * 3);
     tcase_add_loop_test(all, a_session_from_before_a_list_is_not_taken_up, 0, 2);
-    tcase_add_loop_test(all, chains_and_lists_are_judged, 0, sizeof(chains) / sizeof(chains[0]));
+    tcase_add_loop_test(all, chains_and_lists_are_verified, 0, sizeof(chains) / sizeof(chains[0]));
     tcase_add_loop_test(all, who_is_trusted_is_told_or_not, 0, 2);
     tcase_add_test(all, what_is_shown_can_be_told);
     tcase_add_loop_test(all, bad_files_are_told, 0, 6);
