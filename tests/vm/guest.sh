@@ -3,7 +3,7 @@
 # usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is one name, or some: "proof|http_tls"
 # A part has its own network (hence its own /proc/net/tls_stat and buffer sizes) and its own memory for files, so that
 # some of them can run at once. It leaves OUT/PART.log and OUT/PART.status; the last word is OUT/status.
-out=$1 python=$2 only="|${4:-module|cipher|proof|sample}|"
+out=$1 python=$2 only="|${4:-module|cipher|proof|peers|sample}|"
 # What "http" stands for: the files whose answers differ most with who encrypts them.
 http=$(printf 'http_%s|' static precompressed compress autoindex protocol tls clients logs)
 only=${only//|http|/|$http}
@@ -56,7 +56,8 @@ part cipher test_without_cipher.py
 
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
-beside proof test_!(without_*|endings|figure).py
+beside peers test_{cold,hostile,keys,slow}.py
+beside proof test_!(without_*|endings|figure|cold|hostile|keys|slow).py
 beside endings test_endings.py
 export SLUICE_TRANSPORTS=ktls
 beside sample @sample.txt
