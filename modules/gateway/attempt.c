@@ -250,8 +250,8 @@ static int nobody_left(struct gateway_request *p, int error)
         upstream_wait(p->group, &p->waiter);
         return 0;
     }
-    if (p->tries == 0 && error != -ENOENT) {
-        if (!add_attempt(p, p->target.authority)) /* $upstream_addr then names the group */
+    if (p->tries == 0) {
+        if (!add_attempt(p, p->target.authority)) /* $upstream_addr names the group or host that has no server */
             return 500;
         p->attempt->whole_us = 0;
     }

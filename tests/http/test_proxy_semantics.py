@@ -50,6 +50,7 @@ def served(launch, loop, transport, upstream):
         '/rewritten/': {'proxy_pass': to + '/', 'proxy_redirect': f'{to}/go/ /went/'},
         '/off/': {'proxy_pass': to + '/', 'proxy_redirect': 'off'},
         '/down': {'proxy_pass': 'http://down'},
+        '/nowhere': {'proxy_pass': 'http://no-such-name.invalid:81'},
         '/kept/': {'proxy_pass': 'http://kept/'},
         '/cookies': {'return': '200 $http_cookie|$http_x_a'}}},
         http={'upstream': {'down': {'server': '127.0.0.1:9 down'}, 'kept': {'server': f'127.0.0.1:{upstream.port}', 'keepalive': 4}},
@@ -71,6 +72,12 @@ def test_no_server_could_be_asked(served, client):
     assert client.get('/down').status == 502
     logged(served, 'down|502|/down|-')
     assert 'no live upstreams while connecting to upstream, ' in served.server.errors()
+
+
+def test_a_name_that_is_not_found(served, client):
+    assert client.get('/nowhere').status == 502
+    logged(served, 'no-such-name.invalid:81|502|/nowhere|-')
+    assert 'host not found while connecting to upstream, ' in served.server.errors()
 
 
 def test_fields_of_one_name_are_joined(served, client, upstream):
