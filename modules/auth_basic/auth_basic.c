@@ -134,7 +134,8 @@ static enum outcome respond_unauthorized(struct exchange *x, const struct auth_b
     realm = realm.data ? quote_string(&x->arena, realm) : realm;
     value = realm;
     if (realm.data)
-        value = arena_printf(&x->arena, "Basic realm=\"" STR_FMT "\", charset=\"UTF-8\"", STR_ARG(realm));
+        value = arena_join(&x->arena,
+                           (const struct str[]){STR("Basic realm=\""), realm, STR("\", charset=\"UTF-8\"")}, 3);
     if (!value.data || headers_set(&x->response.headers, &x->arena, STR("WWW-Authenticate"), value) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;

@@ -26,7 +26,7 @@ static struct str weak_etag(struct exchange *x, int *out_error)
     *out_error = 0;
     if (!etag.data || str_starts(etag, STR("W/")))
         return (struct str){NULL, 0};
-    etag = arena_printf(&x->arena, "W/" STR_FMT, STR_ARG(etag));
+    etag = arena_join(&x->arena, (const struct str[]){STR("W/"), etag}, 2);
     *out_error = etag.data ? 0 : -ENOMEM;
     return etag;
 }

@@ -183,7 +183,7 @@ static struct str get_script_name(const void *subject, struct str parameter, str
     if (!conf || !conf->index || !str_ends(path, STR("/")))
         return path;
     name = template_eval(conf->index, x, arena);
-    return name.data ? arena_printf(arena, STR_FMT STR_FMT, STR_ARG(path), STR_ARG(name)) : name;
+    return name.data ? arena_join(arena, (const struct str[]){path, name}, 2) : name;
 }
 
 static struct str get_path_rest(const void *subject, struct str parameter, struct arena *arena)

@@ -34,10 +34,7 @@ static struct str made_of(struct exchange *x, struct str front, struct str path)
 
     if (!encoded.data)
         return encoded;
-    if (str_empty(query))
-        return arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(front), STR_ARG(encoded));
-    return arena_printf(&x->arena, STR_FMT STR_FMT "?" STR_FMT, STR_ARG(front), STR_ARG(encoded),
-                        STR_ARG(query));
+    return arena_join(&x->arena, (const struct str[]){front, encoded, STR("?"), query}, str_empty(query) ? 2 : 4);
 }
 
 static bool breaks_line(char c)

@@ -86,9 +86,8 @@ static int add_links(struct exchange *x, const struct preload_conf *own, struct 
 
         if (url.data && (str_empty(url) || str_find(url, '>') >= 0 || str_find(url, '<') >= 0))
             continue;
-        link = url.data ? arena_printf(&x->arena, "<" STR_FMT ">" STR_FMT, STR_ARG(url),
-                                       STR_ARG(hints[i].parameters))
-                        : url;
+        link = arena_join(&x->arena,
+                          (const struct str[]){STR("<"), url, STR(">"), str_or_empty(hints[i].parameters)}, 4);
         if (!link.data || headers_add(headers, &x->arena, STR("Link"), link) < 0)
             return -ENOMEM;
     }

@@ -42,17 +42,17 @@ struct str proxy_cache_key(struct gateway_request *p)
     if (!scheme.data || !changed.data || (request->port && !host.data) || !told[0].data || !told[1].data ||
         !told[2].data)
         return (struct str){NULL, 0};
-    return arena_printf(&p->x->arena,
-                        STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT " " STR_FMT
-                                " " STR_FMT " " STR_FMT STR_FMT,
-                        STR_ARG(scheme), STR_ARG(gateway_target_host(&p->target)), STR_ARG(host),
-                        STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query),
-                        STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]), STR_ARG(changed));
+    const struct str parts[] = {scheme, STR(" "), gateway_target_host(&p->target), STR(" "), str_or_empty(host),
+                                STR(" "), request->target, STR(" "), request->path, STR("?"),
+                                str_or_empty(request->query), STR(" "), told[0], STR(" "), told[1], STR(" "),
+                                told[2], changed};
+
+    return arena_join(&p->x->arena, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
 struct str proxy_cache_facts_key(struct gateway_request *p, struct str key)
 {
-    return arena_printf(&p->x->arena, STR_FMT "\nslices", STR_ARG(key));
+    return arena_join(&p->x->arena, (const struct str[]){key, STR("\nslices")}, 2);
 }
 
 bool proxy_cache_forget(struct gateway_request *p, struct cache_store *store, struct str key)

@@ -11,7 +11,7 @@
 /* `value` with what stands before `rest` replaced. 0 or -ENOMEM. */
 static int replace_front(struct arena *arena, struct str *value, struct str front, struct str rest)
 {
-    struct str made = arena_printf(arena, STR_FMT STR_FMT, STR_ARG(front), STR_ARG(rest));
+    struct str made = arena_join(arena, (const struct str[]){front, rest}, 2);
 
     if (!made.data)
         return -ENOMEM;
@@ -26,12 +26,12 @@ static int by_default(struct gateway_request *p, struct str *location)
     struct exchange *x = p->x;
     struct str uri = p->target.uri.data ? p->target.uri : STR("/");
     struct str front = p->target.uri.data ? exchange_location(x) : STR("/");
+    const struct str origin[] = {str_from(gateway_scheme(p)), STR("://"), gateway_target_host(&p->target), uri};
     struct str from;
 
     if (!p->conf->pass.upstream || !front.data)
         return 0;
-    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, gateway_scheme(p),
-                        STR_ARG(gateway_target_host(&p->target)), STR_ARG(uri));
+    from = arena_join(&x->arena, origin, 4);
     if (!from.data)
         return -ENOMEM;
     if (!str_starts(*location, from))

@@ -157,9 +157,10 @@ static bool find_client(const struct realip_conf *conf, const struct headers *he
 
     header_list_start(&list, headers, conf->header);
     while (header_list_next(&list, &member))
-        newest[count++ % LIMIT_FORWARDED] = is_forwarded ? forwarded_for(member) : member;
+        newest[count++ % LIMIT_FORWARDED] = member;
     for (size_t i = count; i > 0 && count - i < LIMIT_FORWARDED; i--) {
-        if (!parse_address(newest[(i - 1) % LIMIT_FORWARDED], out_client))
+        member = newest[(i - 1) % LIMIT_FORWARDED];
+        if (!parse_address(is_forwarded ? forwarded_for(member) : member, out_client))
             break;
         found = true;
         if (!conf->recursive || !is_trusted(conf, &out_client->any))

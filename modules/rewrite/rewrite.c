@@ -185,7 +185,7 @@ static int make_query(struct exchange *x, const struct rule *rule, struct str *o
         return 0;
     made = eval_encoded(x, rule->query);
     if (made.data && made.length && old.length)
-        made = arena_printf(&x->arena, STR_FMT "&" STR_FMT, STR_ARG(made), STR_ARG(old));
+        made = arena_join(&x->arena, (const struct str[]){made, STR("&"), old}, 3);
     else if (made.data && old.length)
         made = old;
     *out_query = made;
@@ -200,7 +200,7 @@ static enum outcome redirect_by_rule(struct exchange *x, const struct rule *rule
     if (!where.data || make_query(x, rule, &query) < 0)
         return exchange_error_response(x, 500);
     if (query.length)
-        where = arena_printf(&x->arena, STR_FMT "?" STR_FMT, STR_ARG(where), STR_ARG(query));
+        where = arena_join(&x->arena, (const struct str[]){where, STR("?"), query}, 3);
     return where.data ? exchange_redirect(x, rule->end == REWRITE_PERMANENT ? 301 : 302, where)
                       : exchange_error_response(x, 500);
 }

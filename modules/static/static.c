@@ -95,8 +95,8 @@ static enum outcome redirect_to_folder(struct search *search)
     struct str location = url_path_encode(&x->arena, x->request.path);
 
     if (location.data)
-        location = arena_printf(&x->arena, STR_FMT "/%s" STR_FMT, STR_ARG(location),
-                                x->request.query.length ? "?" : "", STR_ARG(x->request.query));
+        location = arena_join(&x->arena, (const struct str[]){location, STR("/"), STR("?"), x->request.query},
+                              x->request.query.length ? 4 : 2);
     if (!location.data)
         return exchange_error_response(x, 500);
     return exchange_redirect(x, 301, location);
@@ -401,7 +401,7 @@ static enum outcome seek_index(struct search *search)
         return exchange_error_response(x, 500);
     if (str_starts(name, STR("/")))
         return exchange_internal_redirect(x, name, (struct str){NULL, 0});
-    path = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(x->request.path), STR_ARG(name));
+    path = arena_join(&x->arena, (const struct str[]){x->request.path, name}, 2);
     if (!path.data)
         return exchange_error_response(x, 500);
     return find_uri(search, path);

@@ -158,7 +158,7 @@ static bool make_uri(struct file_attempt *file_attempt)
     if (made.data && exchange_path_traverses(x, uri, made, made, false))
         return false;
     if (made.data && !str_starts(made, STR("/")))
-        made = arena_printf(&x->arena, "/" STR_FMT, STR_ARG(made));
+        made = arena_join(&x->arena, (const struct str[]){STR("/"), made}, 2);
     /* Of "/folder/" the slash says what is looked for; "/folder" is then redirected by whoever serves it. */
     if (file_attempt->tries->items[file_attempt->index].folder && made.length > 1)
         made.length--;

@@ -7,6 +7,7 @@
 
 #include "base/must_check.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +21,13 @@ struct str {
 
 #define STR(literal)      ((struct str){"" literal, sizeof(literal) - 1})
 #define STR_FMT           "%.*s"
-#define STR_ARG(s)        (int)((s).length > 65535 ? 65535 : (s).length), (s).data
+#define STR_ARG(s)        (int)((s).length > INT_MAX ? INT_MAX : (s).length), (s).data
+
+/* s, or an empty text where there is none. */
+static inline struct str str_or_empty(struct str s)
+{
+    return s.data ? s : STR("");
+}
 
 /* A view of `length` bytes owned by the caller. */
 static inline struct str str_of(const char *data, size_t length)

@@ -181,7 +181,7 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
     if (parsed.target.length == 0)
         parsed.target = STR("/");
     else if (parsed.target.data[0] == '?') /* "http://host?query" has the path "/" (RFC 9110 4.2.3) */
-        parsed.target = arena_printf(arena, "/" STR_FMT, STR_ARG(parsed.target));
+        parsed.target = arena_join(arena, (const struct str[]){STR("/"), parsed.target}, 2);
     if (!parsed.target.data)
         return -ENOMEM;
     error = path_decode(arena, path, merge_slashes, &parsed.path, &parsed.traverses);

@@ -201,7 +201,9 @@ static struct str own_path(struct exchange *x, struct str location)
 
     while (count < location.length && (location.data[count] == '/' || location.data[count] == '\\'))
         count++;
-    return count < 2 ? location : arena_printf(&x->arena, "/" STR_FMT, STR_ARG(str_skip(location, count)));
+    if (count < 2)
+        return location;
+    return arena_join(&x->arena, (const struct str[]){STR("/"), str_skip(location, count)}, 2);
 }
 
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location)
@@ -217,7 +219,7 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
         if (!origin.data)
             return exchange_error_response(x, 500);
         if (origin.length)
-            location = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(origin), STR_ARG(location));
+            location = arena_join(&x->arena, (const struct str[]){origin, location}, 2);
     }
     if (!location.data || headers_add(&x->response.headers, &x->arena, STR("Location"), location) < 0)
         return exchange_error_response(x, 500);

@@ -42,7 +42,7 @@ static int full_alias(struct exchange *x, struct str whole, struct str uri, stru
     struct str kept = below ? request_state_of(x)->alias_rest : STR("");
 
     uri = below ? str_skip(uri, x->request.path.length) : uri;
-    whole = arena_printf(&x->arena, STR_FMT STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(kept), STR_ARG(uri));
+    whole = arena_join(&x->arena, (const struct str[]){whole, str_or_empty(kept), uri}, 3);
     if (!whole.data)
         return -ENOMEM;
     split_name(str_starts(front, STR("/")) ? front : STR("/"), out_root, out_path);
@@ -118,7 +118,7 @@ static struct str join_path(struct arena *arena, struct str root, struct str pat
         root.length--;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(root), STR_ARG(path));
+    return arena_join(arena, (const struct str[]){root, STR("/"), str_or_empty(path)}, 3);
 }
 
 bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path, enum symlinks *out_symlinks)

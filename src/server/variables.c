@@ -245,7 +245,7 @@ static struct str get_request_filename(const void *subject, struct str parameter
         return ABSENT;
     while (str_ends(root, STR("/")))
         root.length--;
-    return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(root), STR_ARG(path));
+    return arena_join(arena, (const struct str[]){root, STR("/"), str_or_empty(path)}, 3);
 }
 
 static const struct variable variables[] = {

@@ -174,7 +174,7 @@ static struct str complete_type(struct arena *arena, const struct core_site *sit
 {
     if (str_equal(site->charset, STR("off")) || str_empty(site->charset) || !mime_takes_charset(type))
         return type;
-    return arena_printf(arena, STR_FMT "; charset=" STR_FMT, STR_ARG(type), STR_ARG(site->charset));
+    return arena_join(arena, (const struct str[]){type, STR("; charset="), site->charset}, 3);
 }
 
 static const struct str *retained_type(struct arena *arena, const struct core_site *site, struct str type)

@@ -1,0 +1,100 @@
+"""Texts of clients and upstreams beyond 64 KiB, where the configured buffers take them, go on whole to the last byte."""
+import hashlib
+
+import pytest
+from kit import server as server_kit
+from kit.upstream import Upstream
+
+LONG = 150_000
+TEXT = ''.join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(LONG // 64))
+
+
+def place(talk):
+    """A redirect to itself below /sent/, with a cookie's path as long."""
+    talk.read_body()
+    talk.send(f'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{talk.upstream.port}/sent/{TEXT}\r\n'
+              f'Set-Cookie: c=1; Path=/sent/{TEXT}\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream({'/place': place})
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def served(launch, loop, upstream, fresh_cache):
+    to = f'http://127.0.0.1:{upstream.port}'
+    return launch(loop, 'plain', http={
+        'large_client_header_buffers': '4 1m', 'proxy_buffer_size': '1m', 'absolute_redirect': 'on',
+        'proxy_cache_path': {'path': fresh_cache, 'keys_zone': 'one:1m'},
+    }, server={'location': {
+        '/plain/': {'proxy_pass': to},
+        '/below/': {'proxy_pass': to + '/v1/'},
+        '/place': {'proxy_pass': to, 'proxy_redirect': f'{to}/sent/ /received/', 'proxy_cookie_path': '/sent/ /received/'},
+        '/usual/': {'proxy_pass': to + '/', 'proxy_redirect': 'default'},
+        '/rewrite': {'rewrite': '^ /target?own=1 redirect'},
+        '/inside': {'rewrite': '^ /below/changed?own=1 last'},
+        '/return': {'return': '302 /to?$args'},
+        '/cached': {'proxy_pass': to, 'proxy_cache': 'one', 'proxy_cache_valid': '200 1h', 'add_header': 'X-Cache $upstream_cache_status'},
+    }})
+
+
+@pytest.fixture(scope='session')
+def fresh_cache(base):
+    path = base / 'long_texts_cache'
+    path.mkdir()
+    path.chmod(0o777)
+    return str(path)
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect()
+    yield made
+    made.close()
+
+
+def location(served, response):
+    return response.headers['location'].removeprefix(f'http://localhost:{served.port}')
+
+
+@pytest.mark.parametrize('target, sent', [
+    ('/plain/' + TEXT, '/plain/' + TEXT),
+    ('/below/' + TEXT, '/v1/' + TEXT),
+    ('/below/?' + TEXT, '/v1/?' + TEXT),
+    ('/below/%3f' + TEXT, '/v1/%3F' + TEXT),
+    ('/inside?' + TEXT, '/v1/changed?own=1&' + TEXT),
+])
+def test_targets(client, upstream, target, sent):
+    assert client.get(target).status == 200
+    assert upstream.requests[-1].target == sent
+
+
+@pytest.mark.parametrize('target, said', [
+    ('/rewrite?' + TEXT, '/target?own=1&' + TEXT),
+    ('/return?' + TEXT, '/to?' + TEXT),
+])
+def test_redirects(served, client, target, said):
+    response = client.get(target)
+    assert response.status == 302 and location(served, response) == said
+
+
+def test_places_of_an_upstream(served, client):
+    response = client.get('/place')
+    assert location(served, response) == '/received/' + TEXT
+    assert response.headers['set-cookie'] == 'c=1; Path=/received/' + TEXT
+    response = client.get('/usual/place')
+    assert location(served, response) == '/usual/sent/' + TEXT
+
+
+def test_cache_keys(client):
+    """The one differs from the other behind 64 KiB; what is too long for the cache is never a HIT of another."""
+    for length in (20_000, 40_000, 70_000):
+        one, two = (client.get('/cached?' + TEXT[:length] + end) for end in 'ab')
+        assert one.body != two.body and one.body.endswith(b'a\n') and two.body.endswith(b'b\n')
+        assert one.headers.get('x-cache', 'none') != 'HIT' and two.headers.get('x-cache', 'none') != 'HIT'
+    assert client.get('/cached?' + TEXT[:20_000] + 'a').headers['x-cache'] == 'HIT'
