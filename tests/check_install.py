@@ -40,6 +40,12 @@ def listening(lines):
     return [found[1] for line in lines[start + 1:start + 10] if (found := re.match(r'\s+- ([\d.]+:\d+)( ssl)?$', line))]
 
 
+def broken_links(folder):
+    """Links of the installed documents to files that are not installed with them."""
+    found = [(page, link) for page in folder.rglob('*.md') for link in re.findall(r'\]\((?!https?:|#)([^)#]+)', page.read_text())]
+    return [f'{page.relative_to(folder)}: {link}' for page, link in found if not (page.parent / link).exists()]
+
+
 def check(build, sluice, root):
     meson('install', '-C', build, '--no-rebuild', '--quiet', DESTDIR=str(root))
     prefix = pathlib.Path(option(build, 'prefix'))
@@ -51,6 +57,7 @@ def check(build, sluice, root):
     assert files(installed(conf)) == CONF, files(installed(conf))
     assert files(installed(share)) == SHARE, files(installed(share))
     assert files(installed(doc)) > DOC, files(installed(doc))
+    assert not broken_links(installed(doc)), broken_links(installed(doc))
     shipped = installed(conf / 'sluice.yaml')
     text = shipped.read_text()
     assert text.startswith(f'# yaml-language-server: $schema={share}/sluice.schema.json\n'), text

@@ -1,10 +1,13 @@
 /*
  * Cache-Control, Vary, Age and Expires: each line of the input is one field line, of a request and of an answer alike.
- * No number leaves its bounds, and what is stored longest is not stored longer than that.
+ * A line that begins with '!' is CDN-Cache-Control (RFC 9213). No number leaves its bounds, and what is stored longest
+ * is not stored longer than that.
  */
 #include "fuzz.h"
 
 #include "http/freshness.h"
+
+#include <errno.h>
 
 static const struct str names[] = {
     {"Cache-Control", 13}, {"Vary", 4}, {"Age", 3}, {"Expires", 7}, {"Date", 4}, {"Pragma", 6},
@@ -13,6 +16,31 @@ static const struct str names[] = {
 static bool is_delta(int64_t seconds)
 {
     return seconds >= DELTA_NONE && seconds <= DELTA_MOST;
+}
+
+static struct str name_of(struct str line)
+{
+    if (str_starts(line, STR("!")))
+        return STR("CDN-Cache-Control");
+    return names[line.length ? (unsigned char)line.data[0] % 6 : 0];
+}
+
+/* A field that is malformed changes nothing; members of other types than their directive's count as absent. */
+static void read_targeted(const struct headers *headers, const struct arrival *untargeted)
+{
+    struct cache_control targeted;
+    struct arrival arrival = *untargeted;
+    bool sent = headers_find(headers, STR("CDN-Cache-Control")) != NULL;
+    int error = cache_control_read_targeted(headers, STR("CDN-Cache-Control"), &targeted);
+
+    HOLDS(error == 0 || error == -ENOENT || error == -EINVAL);
+    HOLDS(sent || error == -ENOENT);
+    if (error < 0)
+        return;
+    HOLDS(is_delta(targeted.max_age) && is_delta(targeted.s_maxage));
+    arrival.response_control = &targeted;
+    HOLDS(is_delta(freshness_lifetime(&arrival)));
+    HOLDS(!freshness_may_store(&arrival) || !targeted.is_private);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -31,14 +59,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     arena_init(&arena, NULL, 0);
     while (rest.data) {
         struct str line = str_cut(&rest, '\n');
-        struct str name = names[line.length ? (unsigned char)line.data[0] % 6 : 0];
 
-        HOLDS(headers_add(&headers, &arena, name, str_trim(str_skip(line, 1))) == 0);
+        HOLDS(headers_add(&headers, &arena, name_of(line), str_trim(str_skip(line, 1))) == 0);
     }
     cache_control_read(&headers, CACHE_OF_REQUEST, &asked);
     cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
     HOLDS(is_delta(said.max_age) && is_delta(said.s_maxage) && is_delta(asked.max_stale) && is_delta(asked.min_fresh));
     HOLDS(is_delta(freshness_lifetime(&arrival)));
+    read_targeted(&headers, &arrival);
     HOLDS(freshness_initial_age(&arrival) >= 0 && freshness_initial_age(&arrival) <= DELTA_MOST);
     HOLDS(!freshness_may_store(&arrival) || !said.is_private);
     freshness_init(&stored, &said);
