@@ -13,8 +13,8 @@ static const char *const proxied[] = {
 #define AT(field) offsetof(struct compress_conf, field)
 #define OF(coding, field)                                                                                    \
     (AT(codings) + (coding) * sizeof(struct compress_coding) + offsetof(struct compress_coding, field))
-#define TYPES_HELP      "Media types of answers that are encoded, beside text/html; *: all."
-#define MIN_LENGTH_HELP "Shorter answers are sent as they are; one whose length nobody knows is long."
+#define TYPES_HELP      "Media types of responses that are encoded, in addition to text/html; *: all."
+#define MIN_LENGTH_HELP "Shorter responses are sent unencoded; a response of unknown length is encoded."
 
 const struct directive compress_directives[] = {
     {.name = "gzip",

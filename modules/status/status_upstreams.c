@@ -18,11 +18,11 @@ struct row {
 #define AT(field) offsetof(struct upstream_shared, field)
 
 static const struct row rows[] = {
-    {"upstream_requests_total", "counter", "Times that a server was chosen for a request.", AT(requests), false},
-    {"upstream_failures_total", "counter", "Times that it failed.", AT(failures), false},
-    {"upstream_active", "gauge", "Connections to it in use, of all workers.", AT(active), false},
-    {"upstream_header_seconds", "gauge", "How long its answers took of late, up to their head.", AT(header_us), true},
-    {"upstream_answer_seconds", "gauge", "How long its answers took of late, as a whole.", AT(whole_us), true},
+    {"upstream_requests_total", "counter", "Selections of the server for a request.", AT(requests), false},
+    {"upstream_failures_total", "counter", "Failures of the server.", AT(failures), false},
+    {"upstream_active", "gauge", "Connections to the server in use, of all workers.", AT(active), false},
+    {"upstream_header_seconds", "gauge", "Recent response time of the server, to the head.", AT(header_us), true},
+    {"upstream_answer_seconds", "gauge", "Recent response time of the server, to the end.", AT(whole_us), true},
 };
 
 static const char *state_of(const struct upstream_shared *peer)
@@ -90,7 +90,8 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
             status_print(page, "\n");
         }
     }
-    print_head(page, "upstream_state", "gauge", "Its state: up, paused after failures, or unhealthy by its checks.");
+    print_head(page, "upstream_state", "gauge", "State of the server: up, paused after failures, or unhealthy by "
+                                                "health checks.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         status_print(page, "sluice_upstream_state{");
         print_labels(page, peer);

@@ -70,7 +70,7 @@ static void expect_lines(struct str text, const char *const *lines)
 START_TEST(tells_prometheus)
 {
     static const char *const lines[] = {
-        "# HELP sluice_requests_total Requests whose head has come.\n# TYPE sluice_requests_total counter\n"
+        "# HELP sluice_requests_total Requests whose head was received.\n# TYPE sluice_requests_total counter\n"
         "sluice_requests_total 2001\n#",
         "sluice_generation 1\n",
         "sluice_workers 1\n",
