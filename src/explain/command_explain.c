@@ -1,6 +1,6 @@
 /*
- * The command: loads the configuration, lets a worker serve it in a child process on an address of its own, and asks
- * it.
+ * The command: loads the configuration, starts a worker in a child process on a private address, and sends it the
+ * request.
  */
 #include "explain/explain.h"
 
@@ -18,8 +18,7 @@
 #include <unistd.h>
 
 /*
- * Nobody but this process is to be reached: no server behind is looked up, asked how it is, or remembered. And nobody
- * stands in front, who would say for whom a request comes.
+ * Isolates the configuration: no name resolution, no health checks, no shared state, and no trusted proxy in front.
  */
 static void isolate_configuration(struct configuration *configuration)
 {
@@ -30,7 +29,7 @@ static void isolate_configuration(struct configuration *configuration)
     configuration->upstreams.count = 0;
 }
 
-/* Loads without binding anything; what is wrong has been printed. */
+/* Loads without binding addresses; errors are printed. */
 static struct configuration *load_for_explain(const struct options *options, struct log *log)
 {
     char space[PATH_MAX];
@@ -48,7 +47,7 @@ static struct configuration *load_for_explain(const struct options *options, str
     return configuration;
 }
 
-/* A listening socket on an address that nobody else knows, or -errno. */
+/* Opens a listening socket on a private loopback address, or -errno. */
 static int listen_on_loopback(struct sockaddr_in *out_address)
 {
     struct listen_address address;
@@ -100,7 +99,7 @@ static int connect_to_worker(const struct sockaddr_in *address)
     return fd;
 }
 
-/* The worker prints and ends with the first request that is over; without one it is ended. */
+/* The worker prints and exits after the first complete request; without one it is terminated. */
 static int request_url(const struct explain *explain, const struct explain_url *url, pid_t worker,
                        const struct sockaddr_in *address)
 {

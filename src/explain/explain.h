@@ -1,7 +1,7 @@
 /*
- * `sluice explain URL`: which server, location, modules and file answer a URL, and where each directive that
- * holds there was written. A worker like any other is asked by a real client, over a socket of this machine's own; but
- * modules that would ask others are passed over, nothing is logged, and the answer's body is not read.
+ * `sluice explain URL`: which server, location, modules and file answer a URL, and the position of each directive
+ * involved. A regular worker gets a real request over a private socket; modules that would contact other servers are
+ * skipped, nothing is logged, and the body of the response is not read.
  */
 #ifndef EXPLAIN_EXPLAIN_H
 #define EXPLAIN_EXPLAIN_H
@@ -10,21 +10,21 @@
 #include "server/trace.h"
 #include "site/configuration.h"
 
-#define EXPLAIN_STEPS 64            /* more than LIMIT_INTERNAL_REDIRECTS lets happen */
+#define EXPLAIN_STEPS 64            /* more than LIMIT_INTERNAL_REDIRECTS allows */
 
-/* A module that was asked, and what was so then. */
+/* A module that was called, and the state before. */
 struct explain_step {
     const struct location *location;
     unsigned module;
     enum outcome outcome;
-    bool passed_over;               /* it would have asked others */
+    bool passed_over;               /* skipped: it would have contacted another server */
     struct str path;                /* of the URI, decoded; copies */
     struct str query;
-    int status;                     /* of the answer so far; 0: none */
+    int status;                     /* response status so far; 0: none */
 };
 
 struct explain {
-    struct trace trace;             /* first */
+    struct trace trace;             /* first member */
     const struct configuration *configuration;
     const struct endpoint *endpoint;
     enum output_format format;
@@ -34,31 +34,37 @@ struct explain {
     size_t step_count;
 };
 
-/* A URL, in parts; texts point into it. */
+/* A parsed URL; its texts point into the argument. */
 struct explain_url {
     bool https;
     struct str host;                /* without brackets and port; empty: any */
-    unsigned port;                  /* 0: none was named */
-    struct str authority;           /* as it was written, for Host */
+    unsigned port;                  /* 0: none given */
+    struct str authority;           /* as written, for Host */
     struct str target;              /* path and query, at least "/" */
 };
 
-/* "http://host:80/path", "https://...", or a path alone. 0, or -EINVAL with one sentence in `out_error` (at least 256 bytes). */
+/*
+ * Parses "http://host:80/path", "https://...", or a path alone. 0, or -EINVAL with an error text in `out_error` (at
+ * least 256 bytes).
+ */
 MUST_CHECK int explain_url_parse(struct str text, struct explain_url *out_url, char *out_error, size_t size);
-/* The address that such a request would come to: exact, else of all addresses. NULL with a sentence in `out_error`. */
+/* The listening address for such a request: exact, else a wildcard. NULL with an error text in `out_error`. */
 const struct endpoint *explain_endpoint(const struct configuration *configuration, const struct explain_url *url,
                                         char *out_error, size_t size);
-/* Asks over `fd` (closed at the end) until the first bytes of an answer, or the end. False: TLS failed. */
+/*
+ * Sends the request over `fd` (closed at the end) and waits for the first bytes of a response, or the end. False:
+ * TLS failed.
+ */
 bool explain_request(int fd, const struct explain_url *url, bool tls);
 
-/* The trace's two functions; `finished` prints the explanation on standard output and ends this process. */
+/* The trace's two functions; `finished` prints the explanation on standard output and exits the process. */
 enum outcome explain_step(struct trace *trace, struct request_state *request, unsigned index);
 void explain_finished(struct trace *trace, struct request_state *request);
 
-/* Appends the explanation of a request that is over. 0 or -ENOMEM. */
+/* Appends the explanation of a finished request. 0 or -ENOMEM. */
 MUST_CHECK int explain_print(const struct explain *explain, struct request_state *request, struct buffer *out);
 
-/* The command. Exit 0, or 1 where it cannot be explained. */
+/* The command. Exit status 0, or 1 if there is no explanation. */
 int command_explain(const struct options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The explanation, as text and as JSON: one walk over what is known, and two notations.
+ * Writes the explanation as text or JSON by one walk over the trace.
  */
 #include "explain/explain.h"
 #include "explain/explain_writer.h"
@@ -8,7 +8,7 @@
 #include "site/capture.h"
 #include "site/when.h"
 
-/* Where the location stands whose values these are: its key, or the map of a `when`. */
+/* The position of the location with these values: its key, or the map of a `when`. */
 static bool find_mark(const struct location *outer, const struct location *wanted, struct conf_mark *out_mark,
                       struct str *out_name)
 {
@@ -52,7 +52,7 @@ static void print_location(struct explain_writer *writer, const char *as, const 
     writer_mark(writer, mark);
 }
 
-/* The name of the server that the host fits; empty: it answers for unknown ones. */
+/* The server_name that matches the host; empty: the server is the default. */
 static struct str name_of(const struct virtual_server *server, struct str host)
 {
     size_t patterns = 0;
@@ -109,7 +109,7 @@ static const char *const spoken[] = {
     [OUTCOME_INTERNAL_REDIRECT] = "goes to another URI",
 };
 
-/* What the module asked for has come about by the time that the next one is asked, or all is over. */
+/* The module's effect, visible when the next one is called or the request ends. */
 static void print_effect(struct explain_writer *writer, const struct explain_step *step,
                          const struct explain_step *next, const struct request_state *request)
 {
@@ -124,7 +124,7 @@ static void print_effect(struct explain_writer *writer, const struct explain_ste
         writer_number(writer, "status", (uint64_t)step->status);
 }
 
-/* The module's own directives that hold in the location. */
+/* The module's directives in effect in the location. */
 static void print_directives(struct explain_writer *writer, const struct request_state *request,
                              const struct location *location, int module);
 
@@ -148,7 +148,7 @@ static void print_step(struct explain_writer *writer, const struct explain *expl
     writer_end(writer);
 }
 
-/* One group of steps for each location that the request came to. */
+/* One group of steps per location that the request reached. */
 static void print_steps(struct explain_writer *writer, const struct explain *explain,
                         const struct request_state *request)
 {
@@ -168,7 +168,7 @@ static void print_steps(struct explain_writer *writer, const struct explain *exp
     writer_list_end(writer);
 }
 
-/* The file that holds what was answered; for a folder's list the folder. */
+/* The file of the response; the directory for a listing. */
 static void print_file(struct explain_writer *writer, const struct explain *explain, struct request_state *request)
 {
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
@@ -214,7 +214,7 @@ static void print_modules(struct explain_writer *writer, const char *name, uint6
     writer_list_end(writer);
 }
 
-/* Scopes from a location outwards, and what each is. */
+/* Scopes from a location outwards, and their kinds. */
 static enum conf_scope scope_of(const struct request_state *request, const struct conf_scope_values *values,
                                 bool *past_server)
 {

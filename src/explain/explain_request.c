@@ -1,6 +1,6 @@
 /*
- * The client: one request over a blocking socket, plain or by OpenSSL. Of the answer just its beginning is waited
- * for: what is to be known of it the worker tells.
+ * The client: one request over a blocking socket, plain or by OpenSSL. Only the beginning of the response is
+ * awaited; the worker has the explanation.
  */
 #include "explain/explain.h"
 

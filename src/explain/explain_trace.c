@@ -1,5 +1,5 @@
 /*
- * What the worker tells while it serves: each module that is asked, with what was so before and what it said.
+ * The worker's trace: each module called, the state before, and its result.
  */
 #include "explain/explain.h"
 
@@ -24,7 +24,7 @@ static struct explain_step *step_begin(struct explain *explain, const struct req
     return step;
 }
 
-/* In the place of a module that would ask others: who may is taken for granted, what it would bring is not known. */
+/* Replaces a module that would contact other servers: access is assumed to be granted, its response is unknown. */
 static enum outcome describe_unasked(struct request_state *request, const struct module *module)
 {
     return module->others == OTHERS_ANSWER ? exchange_cut(request->x) : OUTCOME_PASS;

@@ -1,5 +1,5 @@
 /*
- * The URL that is to be explained, and the address that listens for it.
+ * The URL to explain, and the listening address for it.
  */
 #include "explain/explain.h"
 
@@ -28,7 +28,7 @@ static bool authority_parse(struct str text, struct explain_url *url)
 int explain_url_parse(struct str text, struct explain_url *out_url, char *out_error, size_t size)
 {
     struct str rest = text;
-    struct explain_url url = {.target = str_cut(&rest, '#')}; /* what follows is the browser's own */
+    struct explain_url url = {.target = str_cut(&rest, '#')}; /* the fragment is not sent */
     size_t end = 0;
 
     text = url.target;
@@ -62,7 +62,9 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
     return 0;
 }
 
-/* Does an address take connections to `host`? 2: it is that one; 1: it is any; 0: no. A name may be any address. */
+/*
+ * True if the address accepts connections to `host`: 2: exactly; 1: wildcard; 0: no. A host name may be any address.
+ */
 static int address_rank(const struct endpoint *endpoint, struct str host)
 {
     const struct sockaddr_storage *name = &endpoint->address.socket;
@@ -89,7 +91,7 @@ static int address_rank(const struct endpoint *endpoint, struct str host)
     return any || inet_pton(AF_INET, text, own) + inet_pton(AF_INET6, text, own) <= 0;
 }
 
-/* Names of all addresses, for the message. */
+/* The list of addresses, for the message. */
 static void addresses_list(const struct configuration *configuration, char *into, size_t size)
 {
     size_t used = 0;

@@ -1,6 +1,6 @@
 /*
- * One import from the file to the text: the walk over nginx's blocks, the notes, and what the loader has to say. How
- * each directive is carried is in import_rules.c.
+ * One import, from the file to the text: the walk over nginx's blocks, the notes, and the loader's objections. The
+ * translation of each directive is in import_rules.c.
  */
 #include "import/import.h"
 
@@ -23,7 +23,7 @@ static void add_note(struct import *import, enum import_verdict verdict,
     *made = (struct import_note){.verdict = verdict, .place = directive->place, .why = why};
     made->what = nginx_tree_line(import->arena, directive);
     import->out_of_memory |= !made->what.data;
-    /* In the order of the lines, as far as they are of one file. */
+    /* sorted by line among notes of one file */
     while (*at && !(str_equal((*at)->place.file, made->place.file) && (*at)->place.line > made->place.line))
         at = &(*at)->next;
     made->next = *at;
@@ -42,7 +42,10 @@ void import_add_note(struct import *import, enum import_verdict verdict, const s
     add_note(import, verdict, directive, text);
 }
 
-/* Not carried over, with the mark where one is needed: the note says so first. */
+/*
+ * Notes a directive that is not carried over, and adds a 503 mark where one is needed, which the note mentions
+ * first.
+ */
 static void add_loss_note(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
                           struct str why)
 {
@@ -134,7 +137,7 @@ struct str why_missing(const struct import *import, struct str name)
     return (struct str){NULL, 0};
 }
 
-/* Neither a rule nor a directive of sluice's own in this scope. */
+/* Handles a directive without a rule and without a directive of the same name in this scope. */
 static void carry_unknown(struct import *import, const struct scope *scope,
                           const struct nginx_directive *directive)
 {
@@ -167,7 +170,7 @@ void carry_directive(struct import *import, const struct scope *scope,
         carry_unknown(import, scope, directive);
 }
 
-/* Conditions, groups of servers, and then what has scopes of its own stand behind all else. */
+/* The order of output: plain directives, then conditions and groups of servers, then blocks. */
 static unsigned directive_rank(const struct nginx_directive *directive)
 {
     static const char *const late[] = {"if", "limit_except", "upstream", "server", "location"};
@@ -204,7 +207,7 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
     }
 }
 
-/* Debian's and most packages' layout, that of nginx's own "make install", or simply where the file is. */
+/* The layout of Debian and most packages, that of nginx's "make install", or the directory of the file. */
 static struct str find_prefix(struct import *import, struct str folder)
 {
     if (str_ends(folder, STR("/conf")))
@@ -249,7 +252,7 @@ bool import_serves(const struct import *import)
            has_server(yaml_builder_find(import->root_builder, STR("stream")));
 }
 
-/* http or stream without a server does not load; where nginx's file has one it was lost. */
+/* http or stream without a server does not load; if nginx's file has servers, they were lost. */
 static void leave_out_empty(struct import *import, const char *name)
 {
     struct yaml_builder *protocol = yaml_builder_find(import->root_builder, str_from(name));
@@ -276,7 +279,7 @@ int import_print(struct import *import, bool list, struct buffer *out)
     return error == 0 && list ? import_list(import, "# ", out) : error;
 }
 
-/* Directives that name a file which the loader opens: another machine may have it. */
+/* Directives whose file the loader opens; it may exist on another machine only. */
 static bool names_file(struct str name)
 {
     static const char *const ends[] = {"certificate", "certificate_key", "_crl",     "password_file",
@@ -299,7 +302,7 @@ static bool is_noted(const struct import *import, const struct nginx_directive *
     return false;
 }
 
-/* A server of stream without it does not load. */
+/* True for a text that its stream server needs to load. */
 static bool is_needed(const struct yaml_builder *builder)
 {
     struct str name = builder->origin->name;
@@ -308,8 +311,10 @@ static bool is_needed(const struct yaml_builder *builder)
            (str_equal(name, STR("proxy_pass")) || str_equal(name, STR("return")));
 }
 
-/* What is left out with a builder: with a line of a map or geo all of it, since its variable would be wrong;
- * with what a server of stream is for, the server. */
+/*
+ * The largest unit to leave out with a builder: for a line of a map or geo the whole table, whose variable would be
+ * wrong otherwise; for a directive that a stream server needs, the server.
+ */
 static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
 {
     const struct nginx_directive *table = builder->parent ? builder->parent->origin : NULL;
@@ -319,7 +324,10 @@ static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
     return is_needed(builder) ? builder->parent : builder;
 }
 
-/* A map that stands for an `if`: without it the `set` that needs its variable is lost, and that is what is marked. */
+/*
+ * True for a map that replaces an `if`: without it the `set` that uses its variable is lost, and the mark belongs
+ * there.
+ */
 static bool is_made_of_if(const struct yaml_builder *builder)
 {
     return builder->origin && str_equal(builder->origin->name, STR("set")) && builder->kind == YAML_BUILDER_MAP;
@@ -330,7 +338,7 @@ int import_refuse(struct import *import, unsigned line, struct str why)
     struct yaml_builder *builder = yaml_builder_at(import->root_builder, line);
     struct str kept = arena_copy(import->arena, why);
 
-    /* Of http or stream as a whole nothing would be left. */
+    /* Leaving out all of http or stream would leave nothing. */
     if (!builder || (builder->parent == import->root_builder && builder->kind != YAML_BUILDER_TEXT))
         return -ENOENT;
     if (!names_file(builder->origin->name)) {
@@ -341,7 +349,7 @@ int import_refuse(struct import *import, unsigned line, struct str why)
         if (is_made_of_if(builder))
             add_note(import, IMPORT_LEFT_OUT, lost, kept);
         else if (builder->scope == SCOPE_STREAM_SERVER)
-            add_note(import, IMPORT_LEFT_OUT, lost, kept); /* nothing listens there */
+            add_note(import, IMPORT_LEFT_OUT, lost, kept); /* the server listens nowhere */
         else
             add_loss_note(import, builder->parent, lost, kept);
     } else if (!is_noted(import, builder->origin)) {

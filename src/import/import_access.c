@@ -1,6 +1,6 @@
 /*
- * Addresses that may, and that may not. nginx takes the first rule that holds an address, sluice the most
- * exact one; these are the same once the rules that nginx never comes to are gone.
+ * Access rules by address. nginx applies the first matching rule, sluice the most specific one; both give the same
+ * result once rules that nginx never reaches are removed.
  */
 #include "import/import_scope.h"
 
@@ -31,7 +31,7 @@ struct str word_range(struct import *import, struct str word)
     return words_print(import, "%s/%u", address, (unsigned)count);
 }
 
-/* What a rule of nginx's holds for. False: for nothing that is known here. */
+/* The range of a rule. False: unknown. */
 static bool range_of(struct import *import, const struct nginx_directive *rule, struct cidr *out_range,
                      bool *out_all)
 {
@@ -40,7 +40,7 @@ static bool range_of(struct import *import, const struct nginx_directive *rule, 
     return rule->count == 1 && (*out_all || cidr_parse(word_range(import, rule->words[0]), out_range) == 0);
 }
 
-/* All addresses of `inner` are in `outer`. */
+/* True if all addresses of `inner` are in `outer`. */
 static bool range_covers(const struct cidr *outer, const struct cidr *inner)
 {
     if (outer->family != inner->family || outer->bits > inner->bits)
@@ -57,7 +57,7 @@ static bool is_rule(const struct nginx_directive *directive)
     return str_equal(directive->name, STR("allow")) || str_equal(directive->name, STR("deny"));
 }
 
-/* A rule before this one that holds for everything that this one does; NULL: none. */
+/* An earlier rule that covers this one; NULL: none. */
 static const struct nginx_directive *hidden_by(struct import *import, const struct scope *scope,
                                                const struct nginx_directive *rule)
 {

@@ -1,5 +1,5 @@
 /*
- * Rules for blocks: those that are scopes, and those that are tables (map, geo, types) or become one here (log_format,
+ * Rules for blocks: scopes, tables (map, geo, types), and directives that become tables here (log_format,
  * proxy_cache_path).
  */
 #include "import/import_scope.h"
@@ -32,7 +32,7 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
         add_stream_defaults(import, directive, map);
 }
 
-/* A server of stream that has no address left, or nothing to do, does not load: its own directives are not at fault. */
+/* A stream server without an address or without a task does not load; its directives are not at fault. */
 static void leave_out_idle(struct import *import, struct yaml_builder *map, const struct nginx_directive *server)
 {
     bool answers = yaml_builder_find(map, STR("proxy_pass")) || yaml_builder_find(map, STR("return"));
@@ -62,7 +62,7 @@ void carry_server(struct import *import, const struct scope *scope, const struct
         mark_unbound(import, map, nginx_tree_find(directive, STR("listen")));
 }
 
-/* "= /x", "~* \.css$", "@name" or "/x", whether or not nginx has a blank behind the sign. */
+/* "= /x", "~* \.css$", "@name" or "/x", with or without a blank after the sign. */
 static struct str location_key(struct import *import, const struct nginx_directive *directive)
 {
     static const char *const signs[] = {"=", "^~", "~*", "~"};
@@ -80,7 +80,7 @@ static struct str location_key(struct import *import, const struct nginx_directi
     return first;
 }
 
-/* The path as a URI has it (RFC 3986 3.3), in a template: "$" is written twice. */
+/* Percent-encodes a path (RFC 3986 3.3) for a template: "$" is doubled. */
 static struct str path_encode(struct import *import, struct str path)
 {
     struct str encoded = STR("");
@@ -97,15 +97,15 @@ static struct str path_encode(struct import *import, struct str path)
 }
 
 /*
- * Of "/app/" or "= /app/" that passes requests on, nginx redirects "/app" there, whatever else would answer it. Not
- * where a location of that very path stands in nginx's file.
+ * For a location "/app/" or "= /app/" that passes requests on, nginx redirects "/app" there, before other locations,
+ * unless there is a location for exactly that path.
  */
 static void add_slash(struct import *import, const struct scope *scope, struct yaml_builder *locations,
                       const struct nginx_directive *directive, struct str key)
 {
     bool passes =
         nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
-    bool internal = nginx_tree_find(directive, STR("internal")) != NULL; /* then nginx answers 404 there */
+    bool internal = nginx_tree_find(directive, STR("internal")) != NULL; /* nginx answers 404 then */
     size_t sign = str_starts(key, STR("^~ ")) ? 3 : str_starts(key, STR("= ")) ? 2 : 0;
     struct str path = str_skip(key, sign);
     struct yaml_builder *made;
@@ -170,7 +170,10 @@ void carry_upstream(struct import *import, const struct scope *scope, const stru
                     yaml_builder_add(import->arena, groups, YAML_BUILDER_MAP, directive->words[0], directive));
 }
 
-/* A variable with one line less would have wrong values: without its table nothing that needs it is carried over. */
+/*
+ * A table without one of its lines would give wrong values: the whole table, and every directive that needs it, is
+ * left out.
+ */
 static void table_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *line,
                             const char *why)
 {
@@ -180,7 +183,7 @@ static void table_leave_out(struct import *import, struct yaml_builder *map, con
         map->left_out = true;
 }
 
-/* The lines of a map or geo, which are keys with one value. */
+/* Carries the lines of a map or geo: keys with one value. */
 static void table_lines(struct import *import, const struct nginx_directive *block, struct yaml_builder *map,
                         bool ranges)
 {
@@ -204,7 +207,7 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
     }
 }
 
-/* The map below `name`, with the words of the directive as its key; NULL where it cannot be carried. */
+/* The map below `name` with the directive's words as key; NULL: cannot be carried over. */
 static struct yaml_builder *table_open(struct import *import, const struct scope *scope,
                                        const struct nginx_directive *directive, const char *name)
 {
@@ -256,7 +259,7 @@ void carry_geo(struct import *import, const struct scope *scope, const struct ng
         table_lines(import, directive, map, true);
 }
 
-/* sluice has a type for most extensions: where that is the same, the line can go. */
+/* A line of `types` that equals the built-in type is not needed. */
 static bool built_in(const struct import *import, const struct scope *scope, struct str type,
                      struct str extension)
 {
@@ -269,7 +272,7 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
     struct yaml_builder *types = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("types"));
 
     if (types && !directive->first)
-        types->origin = directive; /* {}: no type at all */
+        types->origin = directive; /* {}: no types at all */
     for (const struct nginx_directive *line = directive->first; line; line = line->next) {
         struct yaml_builder *known = yaml_builder_find(types, line->name);
 
@@ -291,7 +294,7 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
     }
 }
 
-/* Pieces of a format are put together; one with escape= becomes a map. */
+/* Joins the parts of a format; one with escape= becomes a map. */
 void carry_log_format(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, const struct rule *rule)
 {
@@ -340,7 +343,7 @@ void carry_cache_path(struct import *import, const struct scope *scope,
         struct str name = str_cut(&value, '=');
 
         if (str_equal(name, STR("use_temp_path")) || str_starts(name, STR("loader_")) || !value.data)
-            continue; /* answers are written where they stay, and read when they are asked for */
+            continue; /* responses are written directly to their place */
         import_put(import, map, words_print(import, STR_FMT, STR_ARG(name)).data, value, NULL);
     }
 }

@@ -1,9 +1,9 @@
 /*
- * Rules for single directives. Where sluice has no directive of that name, that is what is noted, whatever the rule.
+ * Rules for single directives. If sluice has no directive of that name, a note says so, whatever the rule.
  */
 #include "import/import_scope.h"
 
-/* The directive's value by the type that sluice's own has. */
+/* The value in the form of sluice's directive type. */
 static struct str value_text(struct import *import, const struct directive *own,
                              const struct nginx_directive *directive)
 {
@@ -26,7 +26,7 @@ static struct str value_text(struct import *import, const struct directive *own,
     return words ? words_join(import, words, directive->count) : STR("");
 }
 
-/* Several lines of nginx's are one list of words here. */
+/* Collects several lines of nginx in one list of words. */
 static void add_words(struct import *import, struct yaml_builder *map, const char *name, struct str text,
                       const struct nginx_directive *directive)
 {
@@ -40,7 +40,7 @@ static void add_words(struct import *import, struct yaml_builder *map, const cha
     }
 }
 
-/* The directive with this text as its value, as its own type is written. */
+/* Adds the directive with this text in the form of its type. */
 static void add_value(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, struct str text)
 {
@@ -90,7 +90,7 @@ void carry_refused(struct import *import, const struct scope *scope, const struc
     import_leave_out(import, scope->map, directive, "%s", rule->text);
 }
 
-/* The server writes the fields that frame a message: what nginx's configurations say of them is no loss. */
+/* The server writes framing fields itself: settings for them are no loss. */
 void carry_set_header(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                       const struct rule *rule)
 {
@@ -105,7 +105,7 @@ void carry_set_header(struct import *import, const struct scope *scope, const st
     carry_own(import, scope, directive, rule);
 }
 
-/* True where the directive has a word at all; else it is left out. */
+/* True if the directive has a word; otherwise it is left out. */
 static bool has_word(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive)
 {
@@ -115,7 +115,7 @@ static bool has_word(struct import *import, const struct scope *scope,
     return false;
 }
 
-/* Words behind the path are levels of folders, which temporary files have none of here. */
+/* Words after the path are directory levels, which temporary files do not have here. */
 void carry_path(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
@@ -143,7 +143,7 @@ void carry_raw(struct import *import, const struct scope *scope, const struct ng
         add_value(import, scope, directive, directive->words[0]);
 }
 
-/* A text as a whole, blanks and all. */
+/* The text as one value, with its blanks. */
 void carry_text(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
@@ -197,7 +197,7 @@ void carry_http_version(struct import *import, const struct scope *scope,
                     "servers are always spoken to in HTTP/1.1, over connections that are kept");
 }
 
-/* The regular expression stays as it is. */
+/* The regular expression is unchanged. */
 void carry_rewrite(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                    const struct rule *rule)
 {
@@ -221,7 +221,7 @@ static bool scope_has(const struct scope *scope, struct str name)
     return false;
 }
 
-/* nginx asks no server who it is, unless it is told to. */
+/* nginx does not verify upstream certificates by default. */
 void carry_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
@@ -241,7 +241,7 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
     }
 }
 
-/* TLSv1.2 and TLSv1.3 of those that are named. */
+/* Keeps TLSv1.2 and TLSv1.3. */
 void carry_protocols(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive, const struct rule *rule)
 {
@@ -264,7 +264,7 @@ void carry_protocols(struct import *import, const struct scope *scope,
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
 
-/* `ssl on` is said behind the port: carry_listen looks for it. */
+/* `ssl on` becomes a word of listen: see carry_listen. */
 void carry_ssl(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                const struct rule *rule)
 {
@@ -285,7 +285,7 @@ void carry_names(struct import *import, const struct scope *scope, const struct 
     add_value(import, scope, directive, words_join(import, directive->words, directive->count));
 }
 
-/* A path, the format where one is named, and what sluice does anyway. */
+/* A path, and a format if one is named; other words are not needed. */
 void carry_log(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                const struct rule *rule)
 {
@@ -318,7 +318,7 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
             words_print(import, STR_FMT " " STR_FMT, STR_ARG(word_quote(import, path)), STR_ARG(format)));
 }
 
-/* There is one error log: that of the innermost scope that has one comes up where main has none. */
+/* There is one error log: the innermost scope's moves to main if main has none. */
 void carry_error_log(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive, const struct rule *rule)
 {

@@ -1,6 +1,6 @@
 /*
- * What nginx does where nothing is said of it, and sluice does not: said in the open, so that a site stays what it was,
- * and so that it can be deleted.
+ * Makes nginx's defaults explicit where sluice has others, so that a site keeps its behaviour; the administrator may
+ * delete them.
  */
 #include "import/import_scope.h"
 
@@ -27,7 +27,7 @@ static void add_presets(struct import *import, struct yaml_builder *map, const s
                            "you do not need.");
 }
 
-/* nginx looks for files below "html" where a server does not say where they are. */
+/* nginx's default root is "html". */
 static bool needs_root(const struct nginx_directive *http)
 {
     if (nginx_tree_find(http, STR("root")))
@@ -54,8 +54,8 @@ static bool needs_root(const struct nginx_directive *http)
 }
 
 /*
- * nginx adds none of these to what it passes on, and passes on those of the client. The list begins with them: what the
- * configuration says of one of them counts.
+ * nginx adds none of these fields to requests it passes on, and passes those of the client. The list begins with
+ * them: explicit settings follow and take precedence.
  */
 static void add_proxy_fields(struct import *import)
 {

@@ -1,10 +1,10 @@
 /*
- * Where a server listens. In nginx `ssl` and `proxy_protocol` of one server hold for all servers of the address; sluice
- * wants them written with each.
+ * Listening addresses. In nginx, `ssl` and `proxy_protocol` of one server apply to all servers of the address;
+ * sluice needs them in each.
  */
 #include "import/import_scope.h"
 
-/* "*:80" is 80, an address without a port has 80, and localhost is an address. */
+/* "*:80" becomes 80, a missing port becomes 80, and localhost becomes an address. */
 static struct str listen_address(struct import *import, struct str word)
 {
     struct str port = word;
@@ -22,7 +22,7 @@ static struct str listen_address(struct import *import, struct str word)
     return words_print(import, STR_FMT ":" STR_FMT, STR_ARG(host), STR_ARG(port.data ? port : STR("80")));
 }
 
-/* What becomes of a word of listen: NULL: it goes as it is; "": it always is so; else the note. */
+/* The treatment of a word of listen: NULL: unchanged; "": not needed; else the text of a note. */
 static const char *listen_word(struct str word)
 {
     static const struct {
@@ -66,7 +66,7 @@ static bool has_ssl(const struct nginx_directive *server)
     return ssl && ssl->count == 1 && str_equal(ssl->words[0], STR("on"));
 }
 
-/* "127.0.0.1:443 ssl", as a key of import->addresses. */
+/* "127.0.0.1:443 ssl", a key of import->addresses. */
 static struct str shared_key(struct import *import, struct str address, const char *word)
 {
     return words_print(import, STR_FMT " %s", STR_ARG(address), word);
@@ -104,7 +104,7 @@ void note_addresses(struct import *import, const struct nginx_directive *http)
     }
 }
 
-/* nginx takes the certificate of the server that another one shares its address with. */
+/* nginx uses the certificate of the default server of the address. */
 static void share_certificate(struct import *import, const struct scope *scope, const struct nginx_directive *other)
 {
     if (nginx_tree_find(scope->block, STR("ssl_certificate")) ||
@@ -118,7 +118,7 @@ static void share_certificate(struct import *import, const struct scope *scope, 
     }
 }
 
-/* What another server says of the address, behind what this one says. */
+/* Appends words that another server sets for the address. */
 static struct str add_shared(struct import *import, const struct scope *scope, const struct nginx_directive *listen,
                              struct str text)
 {
@@ -155,7 +155,7 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
         struct str word = directive->words[i];
         const char *why = listen_word(word);
 
-        if (why && is_complete(word)) { /* whether another one is left is seen at the end of the server */
+        if (why && is_complete(word)) { /* the end of the server decides whether it has another listen */
             import_comment_out(import, scope->map, directive);
             import_add_note(import, IMPORT_LEFT_OUT, directive, "%s", why);
             return;

@@ -1,6 +1,6 @@
 /*
- * What must not be lost in silence: where a directive that answers or protects is not carried over, a mark
- * (modules/import_lost) makes its scope answer 503 until a person has replaced the directive.
+ * Losses that must not be silent: if a directive that handles requests or restricts access is not carried over, a
+ * mark (modules/import_lost) makes its scope answer 503 until an administrator replaces the directive.
  */
 #include "import/import_scope.h"
 
@@ -8,13 +8,13 @@
 
 enum loss {
     LOSS_HARMLESS,
-    LOSS_HANDLER, /* it answers in its own location; locations inside do not inherit it */
-    LOSS_ACCESS,  /* it restricts access; inner scopes inherit it */
+    LOSS_HANDLER, /* handles requests in its location; not inherited by inner locations */
+    LOSS_ACCESS,  /* restricts access; inherited */
 };
 
-/* The first row that matches counts. */
+/* The first matching row applies. */
 static const struct {
-    const char *name; /* one that ends or begins with '*' stands for its family */
+    const char *name; /* a leading or trailing '*' stands for a family */
     enum loss loss;
 } losses[] = {
     {"auth_delay", LOSS_HARMLESS},
@@ -79,7 +79,7 @@ static const struct {
     {"proxy_cache_key", LOSS_ACCESS},
 };
 
-/* Files that come with nginx and hold neither handlers nor rules of access. */
+/* Files shipped with nginx that have neither handlers nor access rules. */
 static bool includes_parameters(const struct nginx_directive *directive)
 {
     static const char *const names[] = {"mime.types", "fastcgi.conf", "fastcgi_params", "uwsgi_params",
@@ -99,7 +99,7 @@ static bool is_off(const struct nginx_directive *directive)
     return directive->count == 1 && str_equal(directive->words[0], STR("off"));
 }
 
-/* Neither nginx's documentation nor sluice has it: a module of somebody else's, which may answer or protect. */
+/* True for a directive of a third-party module, which may handle requests or restrict access. */
 static bool is_foreign(const struct import *import, struct str name)
 {
     struct str hint;
@@ -128,7 +128,7 @@ static enum loss loss_of(const struct import *import, const struct nginx_directi
     return is_foreign(import, directive->name) ? LOSS_ACCESS : LOSS_HARMLESS;
 }
 
-/* The mark's key in that scope; NULL: it holds none. */
+/* The key of the mark in that scope; NULL: the scope cannot have one. */
 static const char *mark_key(enum loss loss, enum conf_scope scope)
 {
     if (loss == LOSS_HARMLESS)

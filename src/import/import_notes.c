@@ -1,6 +1,6 @@
 /*
- * Lists that grow inwards: where an inner scope of nginx's says one of these at all, it forgets what the outer ones
- * said; sluice adds, and replaces what has the same name.
+ * Lists that an inner scope inherits: in nginx an inner directive replaces all outer ones; in sluice it adds to
+ * them, and replaces those with the same name.
  */
 #include "import/import_scope.h"
 
@@ -8,7 +8,7 @@ static const char *const growing[] = {"add_header",          "add_trailer",     
                                       "proxy_hide_header",   "proxy_pass_header",  "fastcgi_param",
                                       "fastcgi_hide_header", "fastcgi_pass_header"};
 
-/* The scope says this of the name itself. */
+/* True if the scope itself has the directive for this name. */
 static bool is_repeated(const struct nginx_directive *block, struct str directive, struct str name)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
@@ -18,7 +18,7 @@ static bool is_repeated(const struct nginx_directive *block, struct str directiv
     return false;
 }
 
-/* What the nearest outer scope that says it has beyond this one; NULL: nothing. */
+/* A directive of the nearest outer scope that remains effective here; NULL: none. */
 static const struct nginx_directive *inherited_from(const struct scope *scope, struct str directive)
 {
     const struct scope *outer = scope->outer;

@@ -1,6 +1,6 @@
 /*
- * What is known of nginx's directives: a table. One that is not in it is carried as it is where sluice has one of that
- * name in that scope; so a directive that sluice learns needs a row only where it is written in another way here.
+ * The table of rules. A directive without a row is carried over unchanged if sluice has one of that name in the
+ * scope, so a new directive needs a row only if its syntax differs.
  */
 #include "import/import_scope.h"
 
@@ -17,7 +17,6 @@
 #define LEGACY_TLS "versions before TLS 1.2 are not spoken (RFC 8996)"
 
 static const struct rule rules[] = {
-    /* Blocks. */
     {"events", MAIN, carry_block, "events"},
     {"http", MAIN, carry_block, "http"},
     {"stream", MAIN, carry_block, "stream"},
@@ -30,7 +29,6 @@ static const struct rule rules[] = {
     {"if", SERVER | LOCATION, carry_if, NULL},
     {"limit_except", LOCATION, carry_limit_except, NULL},
 
-    /* Servers, and who may. */
     {"listen", SERVER | SCOPE_STREAM_SERVER, carry_listen, NULL},
     {"server_name", SERVER | SCOPE_STREAM_SERVER, carry_names, NULL},
     {"ssl", HTTP | SERVER, carry_ssl, NULL},
@@ -39,7 +37,6 @@ static const struct rule rules[] = {
     {"allow", SITE | STREAMS, carry_access, NULL},
     {"deny", SITE | STREAMS, carry_access, NULL},
 
-    /* Files, and where they are. */
     {"root", SITE, carry_path, NULL},
     {"alias", LOCATION, carry_path, NULL},
     {"pid", MAIN, carry_path, NULL},
@@ -65,7 +62,7 @@ static const struct rule rules[] = {
     {"log_format", HTTP | SCOPE_STREAM, carry_log_format, NULL},
     {"proxy_cache_path", HTTP, carry_cache_path, NULL},
 
-    /* What is written in another way here. */
+    /* Different syntax here. */
     {"rewrite", SERVER | LOCATION, carry_rewrite, NULL},
     {"proxy_set_header", SITE, carry_set_header, "this field follows from the request that is passed on"},
     {"proxy_pass", LOCATION, carry_pass, NULL},
@@ -89,7 +86,7 @@ static const struct rule rules[] = {
     {"open_file_cache_min_uses", SERVER | LOCATION, carry_lifted, NULL},
     {"open_file_cache_errors", SERVER | LOCATION, carry_lifted, NULL},
 
-    /* What nobody misses, unless sluice has a directive of that name. */
+    /* Not needed, unless sluice has a directive of that name. */
     {"accept_mutex*", ANY, carry_needless, "every worker has sockets of its own"},
     {"aio*", ANY, carry_needless, "files are read without blocking anyway"},
     {"chunked_transfer_encoding", ANY, carry_needless, "a body goes in chunks where its length is not known"},

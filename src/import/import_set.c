@@ -1,7 +1,7 @@
 /*
- * An `if` that only sets variables, beside others: sluice takes the first condition that holds, so that each `set`
- * becomes a map (its value where the condition holds, the variable's own where it does not) and a `set` to that map's
- * variable, in the order of nginx's file.
+ * An `if` that only sets variables, beside others: sluice applies the first condition that holds, so each `set`
+ * becomes a map (its value if the condition holds, else the variable's current value) and a `set` to the map's
+ * variable, in file order.
  */
 #include "import/import_scope.h"
 
@@ -19,7 +19,7 @@ static bool only_sets(const struct nginx_directive *directive)
     return directive->first != NULL;
 }
 
-/* A regular expression for the word alone: keys of a map that are texts match letters of either case. */
+/* A regular expression for exactly this word: text keys of a map are case-insensitive. */
 static struct str exact_key(struct import *import, struct str word)
 {
     struct str key = STR("~^");
@@ -36,7 +36,7 @@ static struct str exact_key(struct import *import, struct str word)
     return words_print(import, STR_FMT "\\z", STR_ARG(key));
 }
 
-/* The keys of a map that stand for the condition; `negated`: they stand for its opposite. False: there are none. */
+/* The map keys equivalent to the condition; `negated`: equivalent to its opposite. False: there are none. */
 static bool condition_keys(struct import *import, const struct str *words, size_t count, struct str keys[2],
                            bool *out_negated)
 {
@@ -69,7 +69,7 @@ static void add_set_line(struct import *import, struct yaml_builder *map, struct
     import->out_of_memory |= !line;
 }
 
-/* A map for one `set`. Returns the name of its variable. */
+/* Adds a map for one `set`. Returns the name of its variable. */
 static struct str add_map(struct import *import, struct str source, const struct str keys[2], bool negated,
                           const struct nginx_directive *set)
 {

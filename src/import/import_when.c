@@ -1,7 +1,7 @@
 /*
- * nginx's `if` as `when`. nginx runs set, if, rewrite, return and break in the order of the file, and goes on behind an
- * `if` that has not answered; sluice lays the first condition that holds over its location, after all set and before
- * rewrite and return. What comes to the same is carried, and what does not is left out, or noted.
+ * nginx's `if` as `when`. nginx runs set, if, rewrite, return and break in file order, and continues after an `if`
+ * that has not answered; sluice overlays the first condition that holds on its location, after all set and before
+ * rewrite and return. Equivalent constructs are carried over, others are left out or noted.
  */
 #include "import/import_scope.h"
 
@@ -29,7 +29,7 @@ static bool fits_always(struct str pattern)
     return false;
 }
 
-/* The rewrite that fits is the last thing that is run. */
+/* True if a matching rewrite ends the sequence. */
 static bool rewrite_ends(const struct nginx_directive *rewrite)
 {
     return rewrite->count == 3 || (rewrite->count == 2 && (str_starts(rewrite->words[1], STR("http://")) ||
@@ -46,7 +46,7 @@ static struct nginx_directive *find_live(const struct nginx_directive *block, co
     return child;
 }
 
-/* Once it is entered, nothing that follows it in the outer block is run. */
+/* True if nothing after the `if` runs once it is entered. */
 static bool body_ends(const struct nginx_directive *body)
 {
     for (const struct nginx_directive *child = body->first; child; child = child->next) {
@@ -77,7 +77,7 @@ static void check_break(struct import *import, const struct scope *scope, struct
                         "what comes before it has ended already, or nothing follows it");
 }
 
-/* True where an `if` or a rewrite of the block, before this `set`, gives or asks for what it sets. */
+/* True if an earlier `if` or rewrite of the block sets or reads the variable of this `set`. */
 static bool set_is_late(const struct nginx_directive *block, const struct nginx_directive *set)
 {
     bool script = false;
@@ -121,7 +121,7 @@ static bool has_rules_of_access(const struct scope *scope)
     return false;
 }
 
-/* Whether an `if` stands in a location of the block, however deep, or a condition of another kind. */
+/* True if a location of the block, at any depth, has an `if` or another condition. */
 static bool conditions_below(const struct nginx_directive *block)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
@@ -132,7 +132,7 @@ static bool conditions_below(const struct nginx_directive *block)
     return false;
 }
 
-/* The condition, or what it leads to, depends on where the request goes. */
+/* True if the condition or its body depends on the path. */
 static bool tests_path(const struct nginx_directive *directive)
 {
     static const char *const names[] = {"uri", "document_uri", "request_filename", "fastcgi_script_name"};
@@ -160,7 +160,7 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
     return NULL;
 }
 
-/* A server that answers by itself has no locations that anybody comes to. */
+/* The locations of a server that always answers itself are unreachable. */
 static void check_locations(struct import *import, const struct scope *scope, unsigned line)
 {
     for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
@@ -171,7 +171,7 @@ static void check_locations(struct import *import, const struct scope *scope, un
     }
 }
 
-/* Where another `if` may hold, too, one that only sets variables becomes maps: all of them count. */
+/* If several conditions may hold, those that only set variables become maps: all of them apply. */
 static void check_sets(struct import *import, const struct scope *scope)
 {
     unsigned conditions = scope->kind == SCOPE_SERVER && conditions_below(scope->block) ? 2 : 0;
@@ -215,8 +215,10 @@ void check_order(struct import *import, const struct scope *scope)
                         "access rules are checked before return here, and after it in nginx");
 }
 
-/* A server's `if` that leads elsewhere inside, and behind which nginx may go on in another location than we do, or by
- * other rules: where it does not fit, those of the location are taken there, and not here. */
+/*
+ * True for a server's `if` that redirects internally, after which nginx may continue in another location or by other
+ * rules than sluice: without a match the location's rules apply there, and not here.
+ */
 static bool leaves_location(const struct nginx_directive *directive)
 {
     bool file = directive->count == 2 && str_search(directive->words[0], STR("-")) >= 0;
@@ -233,7 +235,7 @@ static bool leaves_location(const struct nginx_directive *directive)
     return false;
 }
 
-/* Why nginx and a `when` would do different things; NULL: they would not. */
+/* The reason why a `when` would behave differently; NULL: equivalent. */
 static const char *why_unsafe(const struct scope *scope, const struct nginx_directive *directive)
 {
     bool ends = body_ends(directive);
@@ -296,7 +298,7 @@ bool condition_words(struct import *import, const struct nginx_directive *direct
     return true;
 }
 
-/* As one text; data NULL: it is none that sluice has. */
+/* The condition as one text; data NULL: unsupported. */
 static struct str condition_text(struct import *import, const struct nginx_directive *directive)
 {
     struct str *words;
@@ -306,7 +308,7 @@ static struct str condition_text(struct import *import, const struct nginx_direc
                                                               : (struct str){NULL, 0};
 }
 
-/* Whether a location of the block rewrites, however deep. */
+/* True if a location of the block rewrites, at any depth. */
 static bool rewrites_below(const struct nginx_directive *block)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
@@ -316,7 +318,7 @@ static bool rewrites_below(const struct nginx_directive *block)
     return false;
 }
 
-/* The directives of the block, where the condition holds. What a location rewrites must not come before a return. */
+/* Carries over the body of the condition. A location's rewrites must not run before a return. */
 static void carry_condition(struct import *import, const struct scope *scope,
                             const struct nginx_directive *directive, const char *below, struct str condition)
 {

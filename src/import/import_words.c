@@ -1,5 +1,5 @@
 /*
- * Words of nginx's language as words of YAML: quotes, variables, times, paths.
+ * Converts words of nginx to YAML: quotes, variables, times, paths.
  */
 #include "import/import_scope.h"
 
@@ -27,7 +27,7 @@ static bool is_word_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* What would be read as an escape: a backslash before one of these. */
+/* A backslash that would be read as an escape. */
 static bool is_escape(struct str word, size_t at)
 {
     return word.data[at] == '\\' && at + 1 < word.length && strchr("\"'\\trn", word.data[at + 1]) &&
@@ -63,7 +63,7 @@ struct str word_quote(struct import *import, struct str word)
     return str_of(made, length);
 }
 
-/* One text of all of them, however long they are. */
+/* Joins words of any length to one text. */
 struct str words_join(struct import *import, const struct str *words, size_t count)
 {
     struct str *parts = arena_zalloc(import->arena, 2 * count + 1, sizeof(*parts));

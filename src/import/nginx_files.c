@@ -1,5 +1,5 @@
 /*
- * The file system, as includes see it.
+ * The file system, for includes.
  */
 #include "import/nginx_tree.h"
 

@@ -1,6 +1,6 @@
 /*
- * Cutting nginx's language into tokens, by the rules of nginx itself: quotes count only where a word begins, "${" does
- * not open a block, a backslash keeps the next byte from meaning anything, and after a closing quote a word is over.
+ * Cuts nginx's language into tokens by nginx's rules: quotes count only at the start of a word, "${" opens no block,
+ * a backslash escapes the next byte, and a closing quote ends the word.
  */
 #include "import/nginx_lex.h"
 
@@ -8,7 +8,7 @@
 
 void nginx_lexer_init(struct nginx_lexer *lexer, struct arena *arena, struct str source)
 {
-    /* Editors of another system put a mark of UTF-8 in front, which means nothing. */
+    /* A UTF-8 byte order mark is skipped. */
     *lexer = (struct nginx_lexer){.arena = arena, .source = source, .line = 1};
     lexer->at = str_starts(source, STR("\xef\xbb\xbf")) ? 3 : 0;
 }
@@ -34,7 +34,7 @@ static char peek_byte(const struct nginx_lexer *lexer)
     return lexer->source.data[lexer->at];
 }
 
-/* The byte at hand is taken; lines are counted. */
+/* Consumes the current byte and counts lines. */
 static char next_byte(struct nginx_lexer *lexer)
 {
     char c = lexer->source.data[lexer->at++];
@@ -43,7 +43,7 @@ static char next_byte(struct nginx_lexer *lexer)
     return c;
 }
 
-/* What a backslash and this byte are together; NUL: the two of them, as regular expressions need them. */
+/* The value of an escape; NUL: backslash and byte are kept, for regular expressions. */
 static char unescape_character(char c)
 {
     static const char pairs[] = "\"\"''\\\\t\tr\rn\n";
@@ -79,7 +79,7 @@ static int word_finish(struct nginx_lexer *lexer, size_t start, size_t end, stru
     return 0;
 }
 
-/* The byte that ends the word at hand, which the word itself does not have. */
+/* True for a byte that ends the current word. */
 static bool ends_word(char c, char quote, bool dollar)
 {
     if (quote)
@@ -158,7 +158,7 @@ static bool next_is(const struct nginx_lexer *lexer, char c)
     return !at_end(lexer) && peek_byte(lexer) == c;
 }
 
-/* Lua's "[[...]]" or "[==[...]==]", whose first bracket is taken; anything else stays. */
+/* Skips Lua's "[[...]]" or "[==[...]==]" after its first bracket; other text is not consumed. */
 static void long_text_skip(struct nginx_lexer *lexer)
 {
     size_t level = 0, found;
@@ -199,7 +199,7 @@ static void lua_comment_skip(struct nginx_lexer *lexer)
         next_byte(lexer);
         long_text_skip(lexer);
     }
-    if (lexer->at <= before + 1) /* no long text: it goes to the end of the line */
+    if (lexer->at <= before + 1) /* not a long bracket: a comment to the end of the line */
         comment_read(lexer);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The words of nginx's language: bytes in, one token at a time out. What the words mean is not known here.
+ * The tokens of nginx's language, one at a time, without interpretation.
  */
 #ifndef IMPORT_NGINX_LEX_H
 #define IMPORT_NGINX_LEX_H
@@ -7,36 +7,36 @@
 #include "base/arena.h"
 
 enum nginx_token_kind {
-    NGINX_WORD,                     /* text: without its quotes and escapes */
+    NGINX_WORD,                     /* text: without quotes and escapes */
     NGINX_OPEN,                     /* { */
     NGINX_CLOSE,                    /* } */
     NGINX_SEMICOLON,
-    NGINX_COMMENT,                  /* text: from the '#' to the end of the line */
+    NGINX_COMMENT,                  /* text: from '#' to the end of the line */
     NGINX_END_OF_FILE,
 };
 
 struct nginx_token {
     enum nginx_token_kind kind;
     struct str text;
-    unsigned line;                  /* where it begins, from one */
+    unsigned line;                  /* of its beginning, from 1 */
 };
 
 struct nginx_lexer {
-    struct arena *arena;            /* words that had escapes are copied into it; others are views of the source */
+    struct arena *arena;            /* holds words that had escapes; others are views of the source */
     struct str source;
     size_t at;
     unsigned line;
-    bool glued;                     /* a quoted word has ended: blank, ';', '{' or ')' must follow */
-    const char *fault;              /* a sentence, after -EINVAL; `line` is its place */
+    bool glued;                     /* after a quoted word: a blank, ';', '{' or ')' must follow */
+    const char *fault;              /* error text after -EINVAL, at `line` */
 };
 
-/* A lexer at the beginning of `source`, which stays the caller's and outlives the tokens. */
+/* Initialises a lexer for `source`, which outlives the tokens and stays owned by the caller. */
 void nginx_lexer_init(struct nginx_lexer *lexer, struct arena *arena, struct str source);
 
-/* The next token. 0, -ENOMEM, or -EINVAL with lexer->fault; after either of these the lexer is of no more use. */
+/* Reads the next token. 0, -ENOMEM, or -EINVAL with lexer->fault; after an error the lexer is unusable. */
 MUST_CHECK int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token);
 
-/* Goes behind the '}' of a block of Lua whose '{' was the last token: braces in texts and comments of Lua do not count. 0 or -EINVAL. */
+/* After the '{' of a Lua block: skips to its '}'. Braces in Lua strings and comments do not count. 0 or -EINVAL. */
 MUST_CHECK int nginx_lexer_skip_lua(struct nginx_lexer *lexer);
 
 #endif

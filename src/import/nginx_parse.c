@@ -1,6 +1,6 @@
 /*
- * From tokens to the tree: blocks, includes, and which comment belongs to what. A comment on the line of a directive
- * is that one's; any other is of the directive that follows it, or of the end of its block.
+ * Builds the tree from tokens: blocks, includes, and the assignment of comments. A comment on the line of a
+ * directive belongs to it; others belong to the following directive or to the end of their block.
  */
 #include "import/nginx_tree.h"
 
@@ -13,18 +13,18 @@
 struct parser {
     struct arena *arena;
     const struct nginx_files *files;
-    struct str folder; /* of the main file: includes start there */
+    struct str folder; /* of the main file: includes are relative to it */
     struct nginx_fault *fault;
-    struct buffer comments; /* those that nothing has followed yet */
+    struct buffer comments; /* comments without a following directive so far */
     unsigned depth, read, directives;
 };
 
-/* One file being read. */
+/* One file being parsed. */
 struct source {
     struct parser *parser;
     struct nginx_lexer lexer;
     struct str path;
-    struct nginx_directive *latest; /* on whose line a comment may stand */
+    struct nginx_directive *latest; /* a comment on its line belongs to it */
     unsigned latest_line;
 };
 
@@ -43,7 +43,7 @@ static int next_token(struct source *source, struct nginx_token *token)
     return error == -EINVAL ? parse_fail(source, source->lexer.line, source->lexer.fault) : error;
 }
 
-/* The comments that were waiting, in the arena. */
+/* Takes the pending comments into the arena. */
 static int attach_comments(struct parser *parser, struct str *out_text)
 {
     if (parser->comments.length == 0)
@@ -74,7 +74,7 @@ static int add_word(struct source *source, struct buffer *words, const struct ng
     return buffer_append(words, str_of((const char *)&token->text, sizeof(token->text))) < 0 ? -ENOMEM : 0;
 }
 
-/* The words up to ';' or '{'. */
+/* Parses words up to ';' or '{'. */
 static int words_parse(struct source *source, struct nginx_directive *made)
 {
     struct buffer words = {0};
@@ -123,7 +123,7 @@ static bool is_absolute(struct str path)
     return str_starts(path, STR("/"));
 }
 
-/* What the pattern names takes the place of the directive. -ENOENT: nothing is there under a name without signs. */
+/* Replaces the directive by the matching files. -ENOENT: a name without wildcards does not exist. */
 static int include_parse(struct source *source, const struct nginx_directive *made,
                          struct nginx_directive *into)
 {
@@ -153,7 +153,7 @@ static int include_parse(struct source *source, const struct nginx_directive *ma
 
 static int block_parse(struct source *source, struct nginx_directive *into, unsigned opened);
 
-/* The code of content_by_lua_block and its kin is not nginx's language. */
+/* The code of content_by_lua_block and similar is not nginx's language. */
 static int lua_skip(struct source *source)
 {
     int error = nginx_lexer_skip_lua(&source->lexer);
@@ -161,7 +161,7 @@ static int lua_skip(struct source *source)
     return error == -EINVAL ? parse_fail(source, source->lexer.line, source->lexer.fault) : error;
 }
 
-/* A directive from its name on, which is `token`. */
+/* Parses a directive whose name is `token`. */
 static int directive_parse(struct source *source, const struct nginx_token *token,
                            struct nginx_directive *into)
 {
@@ -179,7 +179,7 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
     if (error == 0)
         error = words_parse(source, made);
     if (error == 0 && !made->block && made->count == 1 && str_equal(made->name, STR("include"))) {
-        /* What stands above an include stands above what it brings. */
+        /* Comments above an include move above its contents. */
         if (made->before.data && buffer_printf(&parser->comments, STR_FMT "\n", STR_ARG(made->before)) < 0)
             return -ENOMEM;
         error = include_parse(source, made, into);
@@ -196,7 +196,7 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
     return error;
 }
 
-/* Directives up to the "}" of a block that was opened in this line, or up to the end of the file (0). */
+/* Parses directives up to the "}" of the block opened in this line, or up to the end of the file (0). */
 static int block_parse(struct source *source, struct nginx_directive *into, unsigned opened)
 {
     struct nginx_token token;
@@ -228,7 +228,7 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
                                            : "\";\" without a directive before it");
 }
 
-/* -ELOOP: too many, or too deep; -ENOENT and others: it cannot be read. */
+/* -ELOOP: too many or too deep; -ENOENT and others: unreadable. */
 static int parse_file(struct parser *parser, struct str path, struct nginx_directive *into)
 {
     struct source source = {.parser = parser, .path = path};

@@ -11,11 +11,11 @@
 
 #include <errno.h>
 
-enum { FEW = 16 }; /* children of a map that are looked through one by one */
+enum { FEW = 16 }; /* more children of a map are found by hash chains */
 
 struct printer {
     struct buffer *out;
-    unsigned line; /* that is being written */
+    unsigned line; /* current line */
 };
 
 struct yaml_builder *yaml_builder_root(struct arena *arena)
@@ -32,7 +32,7 @@ static struct yaml_builder **key_chain_of(const struct yaml_builder *map, struct
     return &map->chains[table_hash(key, false) % map->chain_count];
 }
 
-/* Of two with the same key the first one is found. */
+/* Of two children with the same key the first is found. */
 static void add_to_chain(struct yaml_builder *map, struct yaml_builder *child)
 {
     struct yaml_builder **link = child->key.data ? key_chain_of(map, child->key) : NULL;
@@ -43,7 +43,7 @@ static void add_to_chain(struct yaml_builder *map, struct yaml_builder *child)
         *link = child;
 }
 
-/* More chains than there are children by now; without memory for them those are looked through one by one. */
+/* Grows the chains; without memory for them children are searched linearly. */
 static void build_chains(struct arena *arena, struct yaml_builder *map)
 {
     map->chains = arena_zalloc(arena, 4 * map->count, sizeof(struct yaml_builder *));
@@ -120,8 +120,6 @@ void yaml_builder_move_first(struct yaml_builder *parent)
     before->next = NULL;
 }
 
-/* Printing. */
-
 static int end_line(struct printer *printer)
 {
     printer->line++;
@@ -149,7 +147,7 @@ int yaml_builder_print_text(struct buffer *out, struct str text)
     return error;
 }
 
-/* "# text", whatever stood behind the sign. */
+/* "# text", with or without the sign in the original. */
 static int comment_print(struct printer *printer, struct str comment)
 {
     struct str text = str_skip(comment, str_starts(comment, STR("#")));
@@ -193,11 +191,11 @@ static int scalar_print(struct printer *printer, struct str text)
     int error = conf_print_tree(&node, printer->out);
 
     if (error == 0)
-        printer->out->length--; /* the end of the line, which may have a comment yet */
+        printer->out->length--; /* removes the line end: a comment may follow */
     return error;
 }
 
-/* What was left out, where it stood: its first line is enough to find it. */
+/* Prints what was left out, as a comment at its position: its first line identifies it. */
 static int left_out_print(struct printer *printer, const struct yaml_builder *builder, unsigned indent)
 {
     const struct nginx_directive *origin = builder->origin;
@@ -255,7 +253,7 @@ static bool has_printed_child(const struct yaml_builder *builder)
 
 static int children_print(struct printer *printer, struct yaml_builder *builder, unsigned indent, bool inline_start);
 
-/* The one text in a list, which stands on the line of its key; NULL: it is no such list. */
+/* The only text of a list, printed on the line of the key; NULL: another kind of list. */
 static const struct yaml_builder *only_text(const struct yaml_builder *builder)
 {
     const struct yaml_builder *only = builder->kind == YAML_BUILDER_LIST ? only_child(builder) : NULL;
@@ -278,7 +276,7 @@ static bool has_comments_above(const struct yaml_builder *child)
     return child->before.data || (only && only->before.data);
 }
 
-/* What stands behind "key:" or "-"; the line is begun. */
+/* Prints the part after "key:" or "-" on the current line. */
 static int value_print(struct printer *printer, struct yaml_builder *builder, unsigned indent)
 {
     struct yaml_builder *only = (struct yaml_builder *)(uintptr_t)only_text(builder);
@@ -299,7 +297,7 @@ static int value_print(struct printer *printer, struct yaml_builder *builder, un
                     : buffer_append(printer->out, builder->kind == YAML_BUILDER_MAP ? STR("{}") : STR("[]"));
     if (error == 0)
         error = trailing_comment_print(printer, builder->behind);
-    /* Nothing but comments in it: they follow. */
+    /* Only comments inside: they follow. */
     return error == 0 && builder->kind != YAML_BUILDER_TEXT ? children_print(printer, builder, indent + 2, false)
                                                    : error;
 }
@@ -333,7 +331,7 @@ static int pair_print(struct printer *printer, struct yaml_builder *builder, uns
     return error == 0 ? value_print(printer, builder, indent) : error;
 }
 
-/* inline_start: the line of the first child is begun already. */
+/* inline_start: the line of the first child has begun. */
 static int children_print(struct printer *printer, struct yaml_builder *builder, unsigned indent, bool inline_start)
 {
     int error = 0;

@@ -1,5 +1,5 @@
 /*
- * The command: what the loader says and what the rules say, in one list.
+ * The command: the loader's messages and the findings of the rules, in one list.
  */
 #include "lint/lint.h"
 
@@ -27,7 +27,7 @@ static void collect_errors(struct lint *lint, const struct conf_errors *errors)
     }
 }
 
-/* While the configuration is there, whether it is good or not. */
+/* Called while the configuration exists, valid or not. */
 static void lint_configuration(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
 {
     struct run *run = owner;

@@ -1,5 +1,5 @@
 /*
- * Every rule asked about everything.
+ * Applies every rule to every place.
  */
 #include "lint/lint.h"
 

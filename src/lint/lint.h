@@ -1,6 +1,6 @@
 /*
- * `sluice lint`: what is legal and yet wrong. Rules look at a configuration that has been
- * loaded; each is a row of a table and a small function.
+ * `sluice lint`: legal configurations that are probably mistakes. Rules examine a loaded configuration; each is a
+ * row of a table with a small function.
  */
 #ifndef LINT_LINT_H
 #define LINT_LINT_H
@@ -11,59 +11,59 @@
 struct lint_rule;
 
 struct lint_finding {
-    const struct lint_rule *rule;   /* NULL: what the loader said */
+    const struct lint_rule *rule;   /* NULL: reported by the loader */
     const char *level;              /* "error" or "warning" */
     struct conf_mark mark;
     struct str message;
-    struct str hint;                /* the way out, or empty */
+    struct str hint;                /* remedy, or empty */
 };
 
-/* One look at one configuration; all memory is its arena's. */
+/* One run over one configuration; all memory is in its arena. */
 struct lint {
     struct arena *arena;
     const struct configuration *configuration;
-    const struct lint_rule *rule;   /* that looks at the moment */
-    struct lint_finding *items;     /* by files, lines and columns once lint_run is done */
+    const struct lint_rule *rule;   /* current rule */
+    struct lint_finding *items;     /* sorted by file, line and column after lint_run */
     size_t count, room;
     bool failed;                    /* out of memory */
 };
 
-/* What a rule looks at; NULL where it is not about one. */
+/* The subject of a rule; NULL if not applicable. */
 struct lint_place {
     const struct virtual_server *server;
-    const struct location *location; /* a server's own scope, too */
-    const struct location *outer;   /* in which it stands; NULL for a server's own scope */
-    bool laid_over;                 /* by a condition of `when` */
+    const struct location *location; /* also a server's own scope */
+    const struct location *outer;   /* the enclosing location; NULL for a server's own scope */
+    bool laid_over;                 /* overlaid by a condition of `when` */
 };
 
-/* What a rule is asked about: once for the whole, once for each server of http, or for each of its locations. */
+/* The unit of a rule: the whole configuration, each http server, or each of its locations. */
 enum lint_of { LINT_WHOLE, LINT_SERVER, LINT_LOCATION };
 
 struct lint_rule {
     const char *name;
     enum lint_of of;
     void (*check)(struct lint *lint, const struct lint_place *place);
-    const char *help;               /* one sentence: what is wrong, and why it matters */
+    const char *help;               /* one sentence: the problem and its consequence */
 };
 
-/* Tables, each ending with a row without a name; NULL after the last. */
+/* Tables, each ended by a row without a name; NULL after the last. */
 extern const struct lint_rule lint_rules_access[], lint_rules_files[], lint_rules_headers[], lint_rules_main[], lint_rules_proxy[],
     lint_rules_route[], lint_rules_tls[];
 extern const struct lint_rule *const lint_tables[];
 
-/* Says that something is wrong, once a place for each rule. Not printed before the end. */
+/* Adds a finding, once per place and rule. Printed at the end. */
 void lint_report(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...) PRINTF_LIKE(4, 5);
-/* Adds a finding as it is. */
+/* Adds a finding unchanged. */
 void lint_add(struct lint *lint, const struct lint_finding *finding);
-/* Asks every rule about everything, and sorts what they say. */
+/* Applies every rule and sorts the findings. */
 void lint_run(struct lint *lint);
 /* The rule's name, or "load". */
 const char *lint_rule_name(const struct lint_finding *finding);
 
-/* In text, gcc's lines, JSON or SARIF 2.1.0 (OASIS). 0 or -ENOMEM. */
+/* Prints as text, gcc lines, JSON or SARIF 2.1.0 (OASIS). 0 or -ENOMEM. */
 MUST_CHECK int lint_print(const struct lint *lint, enum output_format format, struct buffer *out);
 
-/* The command. Exit 0: nothing to say; 1: something was found; 2: the configuration does not load. */
+/* The command. Exit status 0: no findings; 1: findings; 2: the configuration does not load. */
 int command_lint(const struct options *options);
 
 #endif

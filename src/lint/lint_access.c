@@ -1,9 +1,12 @@
 /*
- * Rules about who may see what.
+ * Rules about access.
  */
 #include "lint/lint_config.h"
 
-/* The most exact range decides, and whom none holds may: a list of those who may says nothing about others. */
+/*
+ * The most specific range decides, and addresses without a range are allowed: a list of `allow` alone restricts
+ * nothing.
+ */
 static void has_only_allow(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer) {

@@ -1,5 +1,5 @@
 /*
- * Looking up what a configuration says, by names.
+ * Looks up directives of a configuration by name.
  */
 #include "lint/lint_config.h"
 
@@ -86,7 +86,7 @@ static bool is_loopback(const struct listen_address *address)
     return true;
 }
 
-/* `ssl` -1: of both kinds. */
+/* `ssl` -1: either kind. */
 static bool server_listens(const struct lint *lint, const struct virtual_server *server, int ssl, bool outside)
 {
     for (size_t i = 0; i < lint->configuration->endpoint_count; i++) {

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Without a slash on one side only, "/a" and "b" are glued together, or "/a../" traverses where links allow it. */
+/* With a slash on one side only, "/a" and "b" are joined without one, or "/a../" climbs where links permit it. */
 static void alias_slash(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
@@ -34,7 +34,7 @@ static void autoindex_open(struct lint *lint, const struct lint_place *place)
                 "everybody may list the folders of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
 }
 
-/* Folders that hold more than a site. */
+/* System directories that hold more than a site. */
 static void root_of_system(struct lint *lint, const struct lint_place *place)
 {
     static const char *const folders[] = {"/",    "/bin", "/boot", "/dev",  "/etc", "/home",
@@ -56,7 +56,7 @@ static void root_of_system(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* True where `path` lies below the folder, and no part of it is hidden: those are not served. */
+/* True if `path` is below the directory without a hidden component: hidden files are not served. */
 static bool is_served(struct str folder, struct str path)
 {
     struct str below;
@@ -69,7 +69,7 @@ static bool is_served(struct str folder, struct str path)
     return (str_starts(below, STR("/")) || str_equal(folder, STR("/"))) && str_search(below, STR("/.")) < 0;
 }
 
-/* `path` as the system sees it, in the arena; empty where it is not there. */
+/* The resolved `path`, in the arena; empty if it does not exist. */
 static struct str real_path(struct lint *lint, struct str path)
 {
     char real[PATH_MAX];
@@ -95,7 +95,7 @@ static void secret_check(struct lint *lint, const struct conf_node *scalar, void
                     "this file lies in what \"" STR_FMT "\" serves", STR_ARG(*folder));
 }
 
-/* Private keys and files of passwords, and the configuration itself, below a root. */
+/* Private keys, password files and the configuration below a root. */
 static void secret_served(struct lint *lint, const struct lint_place *place)
 {
     static const char *const names[] = {"ssl_certificate_key", "auth_basic_user_file",

@@ -1,9 +1,9 @@
 /*
- * Rules about header fields that are lost, sent twice, or weaker than they look.
+ * Rules about header fields that are lost, duplicated, or weaker than they look.
  */
 #include "lint/lint_config.h"
 
-/* Fields that protect the visitor: an error page needs them as much as any other page. */
+/* Security fields: error pages need them, too. */
 static const char *const protecting[] = {"Content-Security-Policy", "Permissions-Policy",
                                          "Referrer-Policy",         "Strict-Transport-Security",
                                          "X-Content-Type-Options",  "X-Frame-Options"};
@@ -17,7 +17,7 @@ static bool is_protecting_field(struct str name)
     return false;
 }
 
-/* One field of an add_header: where it stands, and what is said of it. */
+/* One field of an add_header, with its position. */
 struct field {
     struct str name;
     struct str value;
@@ -53,7 +53,7 @@ static bool map_fields(const struct conf_node *map, field_found *found, void *ow
     return false;
 }
 
-/* Tells each field of an add_header until `found` wants no more: true then. */
+/* Calls `found` for each field of an add_header until it returns true; true then. */
 static bool each_header_field(const struct conf_node *node, field_found *found, void *owner)
 {
     if (!node)

@@ -1,5 +1,5 @@
 /*
- * Rules about the whole: processes, addresses, and names that nobody uses.
+ * Rules about the whole configuration: processes, addresses, unused names.
  */
 #include "lint/lint_config.h"
 
@@ -29,7 +29,7 @@ static bool same_servers(const struct endpoint *a, const struct endpoint *b)
     return a->server_count == b->server_count && a->servers[0] == b->servers[0];
 }
 
-/* Once for addresses that the same servers share. */
+/* Once for addresses with the same servers. */
 static void default_server(struct lint *lint, const struct lint_place *place)
 {
     const struct configuration *configuration = lint->configuration;
@@ -53,7 +53,7 @@ static bool is_pass(struct str key)
     return str_ends(key, STR("_pass"));
 }
 
-/* "http://name/..." or "name": true where the group is named, or a variable may name it. */
+/* "http://name/..." or "name": true if the group is named, or may be named by a variable. */
 static bool names_group(struct str text, struct str name)
 {
     ssize_t scheme = str_search(text, STR("://"));
@@ -103,7 +103,7 @@ static void named_unused(struct lint *lint, const struct lint_place *place)
                     STR_ARG(place->location->pattern));
 }
 
-/* A format counts as used where an access_log of the tree names it. */
+/* A format is used if an access_log of the tree names it. */
 static bool format_used(const struct conf_node *node, struct str name)
 {
     bool used = false;
@@ -133,7 +133,7 @@ static void format_unused(struct lint *lint, const struct lint_place *place)
 
 #define TIMEOUT_MS (5 * 60 * 1000u)
 
-/* Somebody who opens connections and says nothing has them all before long. */
+/* Idle connections exhaust the server. */
 static void timeouts_long(struct lint *lint, const struct lint_place *place)
 {
     const struct core_site *site = place->location->site;

@@ -1,6 +1,5 @@
 /*
- * Findings for people (the line and a caret, as the loader shows mistakes), for editors
- * (one line each), and for machines: JSON, and SARIF 2.1.0 as OASIS has it.
+ * Prints findings as text (with a caret, like the loader), one line each for editors, JSON, and SARIF 2.1.0 (OASIS).
  */
 #include "lint/lint.h"
 
@@ -9,7 +8,7 @@
 
 #include <errno.h>
 
-/* The place as compilers write it. */
+/* The path as compilers print it. */
 static struct str path_of(const struct lint_finding *finding)
 {
     return finding->mark.file ? finding->mark.file->path : STR("(none)");
@@ -61,7 +60,7 @@ static int json_print(const struct lint_finding *finding, struct buffer *out)
     return error == 0 ? buffer_append(out, STR("}")) : error;
 }
 
-/* Columns count characters, as SARIF's columnKind says; a finding about no place has no region. */
+/* Columns count characters, as SARIF's columnKind says; a finding without a position has no region. */
 static int sarif_print(const struct lint *lint, const struct lint_finding *finding, struct buffer *out)
 {
     struct str uri = url_path_encode(lint->arena, path_of(finding));

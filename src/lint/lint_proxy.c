@@ -1,9 +1,9 @@
 /*
- * Rules about requests that are passed on.
+ * Rules about proxying.
  */
 #include "lint/lint_config.h"
 
-/* "http://host/path" in two, the path with its slash; of "http://unix:/socket:/path" the host is "unix:/socket". */
+/* Splits "http://host/path", the path with its slash; the host of "http://unix:/socket:/path" is "unix:/socket". */
 static struct str host_of(struct str url, struct str *out_path)
 {
     ssize_t scheme = str_search(url, STR("://"));
@@ -17,7 +17,7 @@ static struct str host_of(struct str url, struct str *out_path)
     return str_slice(rest, 0, length);
 }
 
-/* Of these a client writes every letter; one that ends with '_' stands for all of its kind. */
+/* Variables controlled by the client; a trailing '_' stands for a family. */
 static bool is_chosen(struct str name)
 {
     static const char *const chosen[] = {"host",         "http_", "arg_",        "args",
@@ -33,7 +33,7 @@ static bool is_chosen(struct str name)
     return false;
 }
 
-/* The name of a variable that stands at the beginning, without "$" and "{". */
+/* The name of a variable at the beginning, without "$" and "{". */
 static struct str variable_name(struct str text)
 {
     struct str rest = str_skip(text, str_starts(text, STR("${")) ? 2 : 1);
@@ -108,7 +108,7 @@ static const char *suggest_group(const struct conf_node *groups, struct str name
     return suggestion;
 }
 
-/* A name without a dot and a port is meant for an upstream; one with a port may be a host of a local network. */
+/* A name without dot and port is meant to be an upstream; with a port it may be a local host. */
 static void group_missing(struct lint *lint, const struct lint_place *place)
 {
     static const char *const names[] = {"proxy_pass", "fastcgi_pass"};
@@ -133,7 +133,7 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* Cookies of one visitor in the cache are everybody's. */
+/* One visitor's cookies would be served to all from the cache. */
 static void cache_of_one(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;
@@ -146,7 +146,7 @@ static void cache_of_one(struct lint *lint, const struct lint_place *place)
                     "an answer is stored with the cookie that was meant for one visitor, and given to all");
 }
 
-/* fastcgi_param names one script, whatever the path is. */
+/* fastcgi_param names one script, whatever the path. */
 static bool script_fixed(const struct conf_node *node)
 {
     struct str text = config_text(node);
@@ -166,7 +166,7 @@ static bool script_fixed(const struct conf_node *node)
     return false;
 }
 
-/* A condition asks for the file: `!-f $document_root$uri`. */
+/* A condition checks that the file exists: `!-f $document_root$uri`. */
 static bool tests_for_file(const struct conf_node *when)
 {
     for (size_t i = 0; when && when->kind == CONF_MAP && i < when->count; i++) {
@@ -176,7 +176,7 @@ static bool tests_for_file(const struct conf_node *when)
     return false;
 }
 
-/* "/avatar.jpg/x.php" is no file: PHP with cgi.fix_pathinfo then runs what lies before it, /avatar.jpg. */
+/* "/avatar.jpg/x.php" does not exist: PHP with cgi.fix_pathinfo runs /avatar.jpg instead. */
 static void script_unchecked(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;

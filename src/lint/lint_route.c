@@ -1,11 +1,11 @@
 /*
- * Rules about locations that are never reached, and patterns that fit more than they say.
+ * Rules about unreachable locations and patterns that match too much.
  */
 #include "lint/lint_config.h"
 
 #include "site/capture.h"
 
-/* A regular expression that fits every path. */
+/* A regular expression that matches every path. */
 static bool fits_all(const struct location *location)
 {
     static const char *const all[] = {"/",    "^/",    ".",   ".*",     "^",       "^.*",  "^.*$",
@@ -19,14 +19,14 @@ static bool fits_all(const struct location *location)
     return false;
 }
 
-/* The same expression, in letters of either case or in those that `location` has, too. */
+/* The same expression with at least the case-insensitivity of `location`. */
 static bool takes_all_of(const struct location *other, const struct location *location)
 {
     return str_equal(capture_text(other->regex), capture_text(location->regex)) &&
            (str_starts(other->pattern, STR("~*")) || !str_starts(location->pattern, STR("~*")));
 }
 
-/* The first regular expression beside `location` that is asked before it and leaves it nothing; NULL: none. */
+/* The first regular expression beside `location` that precedes it and matches all it would; NULL: none. */
 static const struct location *shadow_of(const struct location *outer, const struct location *location)
 {
     for (size_t i = 0; i < outer->pattern_count && outer->patterns[i] != location; i++) {
@@ -53,7 +53,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
                     STR_ARG(location->pattern), STR_ARG(other->pattern));
 }
 
-/* A server's `return` answers before a location is looked for. */
+/* A server's `return` answers before a location is searched. */
 static void return_shadows(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *answer = config_find(place->location->values, "return");
@@ -69,7 +69,7 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* What can answer, by name (deny by 403): a location without any of it can only say 404. */
+/* Directives that produce a response (deny: 403): a location without any of them only answers 404. */
 static void nothing_answers(struct lint *lint, const struct lint_place *place)
 {
     static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass",
@@ -86,7 +86,7 @@ static void nothing_answers(struct lint *lint, const struct lint_place *place)
                     STR_ARG(place->location->pattern));
 }
 
-/* ".php" at the end, the dot any character. */
+/* ".php" at the end with an unescaped dot. */
 static bool dot_bare(struct str text)
 {
     for (size_t i = 0; i + 1 < text.length; i++) {
@@ -102,7 +102,7 @@ static bool dot_bare(struct str text)
     return false;
 }
 
-/* "\.php", with nothing behind it and any name before it: it fits "/a.php/b" and "/a.phpx", too. */
+/* "\.php" without an anchor at the end: it matches "/a.php/b" and "/a.phpx", too. */
 static bool extension_open(struct str text)
 {
     ssize_t at = str_search(text, STR("\\."));
@@ -119,7 +119,7 @@ static bool extension_open(struct str text)
     return true;
 }
 
-/* A location that keeps out had better fit too much than too little. */
+/* A location that denies access should match too much rather than too little. */
 static void regex_loose(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
@@ -136,7 +136,7 @@ static void regex_loose(struct lint *lint, const struct lint_place *place)
                     "a dot in \"" STR_FMT "\" stands for any character", STR_ARG(text));
 }
 
-/* A host's pattern that is not anchored fits hosts of others: "example.com.attacker.net". */
+/* An unanchored host pattern matches foreign hosts: "example.com.attacker.net". */
 static void name_loose(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *names = config_find(place->server->root->values, "server_name");
@@ -152,7 +152,7 @@ static void name_loose(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* "return: 301 https://$host$request_uri" where the request came by https already. */
+/* "return: 301 https://$host$request_uri" for a request that already came by https. */
 static void redirect_loop(struct lint *lint, const struct lint_place *place)
 {
     static const char *const same[] = {"https://$host$request_uri", "https://$host$uri",
@@ -169,7 +169,7 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* Whoever asks chooses the host of the redirect: caches keep it, and mails carry it. */
+/* The client chooses the host of the redirect, and caches store it. */
 static void host_chosen(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *answer = config_find(place->location->values, "return");

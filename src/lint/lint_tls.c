@@ -1,6 +1,5 @@
 /*
- * Rules about TLS: ciphers by what OpenSSL makes of the list, certificates by what is in
- * their files.
+ * Rules about TLS: ciphers as OpenSSL expands the list, certificates from their files.
  */
 #include "lint/lint_config.h"
 
@@ -24,7 +23,7 @@ static struct conf_mark mark_of(const struct lint_place *place, const char *name
     return node ? node->mark : place->server->root->values->node->mark;
 }
 
-/* Why a suite of TLS 1.2 is weak; NULL: it is not. */
+/* The reason why a TLS 1.2 suite is weak; NULL: it is not. */
 static const char *cipher_weakness(const SSL_CIPHER *cipher)
 {
     if (SSL_CIPHER_get_auth_nid(cipher) == NID_auth_null)
@@ -69,7 +68,7 @@ static void old_protocol(struct lint *lint, const struct lint_place *place)
                     "TLS 1.3 is off: one round trip more for each new visitor, and certificates in clear text");
 }
 
-/* The first certificate of a PEM file; NULL: there is none, which is the loader's matter. Freed by the caller. */
+/* The first certificate of a PEM file; NULL: none, which the loader reports. Freed by the caller. */
 static X509 *certificate_read(struct lint *lint, struct str path)
 {
     struct str copy = arena_copy(lint->arena, path);
@@ -99,7 +98,7 @@ static void certificate_expired(struct lint *lint, const struct lint_place *plac
     }
 }
 
-/* A host of each name: "*.a.org" and ".a.org" stand for "x.a.org", "www.a.*" for none that could be looked for. */
+/* A host name for each pattern: "*.a.org" and ".a.org" give "x.a.org"; "www.a.*" gives none. */
 static bool name_fits(X509 *certificate, struct str name, struct arena *arena)
 {
     struct str bare = str_starts(name, STR("*.")) ? str_skip(name, 1) : name;
