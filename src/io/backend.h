@@ -38,7 +38,7 @@ struct readiness {
  */
 bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
 
-/* OP_OPEN and OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */
-void file_submit(struct loop *loop, struct op *op);
+/* OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */
+void read_submit(struct loop *loop, struct op *op);
 
 #endif

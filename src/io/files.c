@@ -1,5 +1,5 @@
 /*
- * Opens, reads and warms files: at once if nothing blocks, else on a helper thread. Common to all backends.
+ * Reads and warms files: at once if nothing blocks, else on a helper thread. Common to all backends.
  */
 #include "io/files.h"
 
@@ -17,42 +17,6 @@
 #define FETCH_STEP   (16 * 1024)
 #define PAGE         4096 /* the smallest page size */
 #define NR_CACHESTAT 451 /* Linux 6.5; older headers do not define it */
-
-/* Retries after EAGAIN of openat2(2): a concurrent rename prevented the kernel from checking "..". */
-#define OPEN_RACES 8
-
-static int open_beneath(const struct op *op, uint64_t resolve)
-{
-    struct open_how how = op->open.how;
-    long fd;
-
-    how.resolve |= resolve;
-    how.flags |= O_CLOEXEC;
-    do {
-        fd = syscall(SYS_openat2, op->fd, op->open.path, &how, sizeof(how));
-    } while (fd < 0 && errno == EINTR);
-    return fd < 0 ? -errno : (int)fd;
-}
-
-static int open_work(struct op *op)
-{
-    int result = -EAGAIN;
-
-    for (int i = 0; i < OPEN_RACES && result == -EAGAIN; i++)
-        result = open_beneath(op, 0);
-    return result;
-}
-
-/* EINVAL may mean that the kernel (before 5.12) does not know RESOLVE_CACHED: the helper thread finds out. */
-static void open_submit(struct loop *loop, struct op *op)
-{
-    int result = open_beneath(op, RESOLVE_CACHED);
-
-    if (result == -EAGAIN || result == -EINVAL)
-        helpers_submit(loop, op, open_work);
-    else
-        loop_finish(loop, op, result);
-}
 
 static ssize_t read_parts(int file, int64_t at, const struct iovec *parts, int count, int flags)
 {
@@ -118,7 +82,7 @@ static int read_work(struct op *op)
                           &op->file.progress);
 }
 
-static void read_submit(struct loop *loop, struct op *op)
+void read_submit(struct loop *loop, struct op *op)
 {
     ssize_t result;
 
@@ -129,14 +93,6 @@ static void read_submit(struct loop *loop, struct op *op)
         helpers_submit(loop, op, read_work);
     else
         loop_finish(loop, op, (int)result);
-}
-
-void file_submit(struct loop *loop, struct op *op)
-{
-    if (op->verb == OP_OPEN)
-        open_submit(loop, op);
-    else
-        read_submit(loop, op);
 }
 
 static uint64_t next_byte(const struct op *op)

@@ -129,8 +129,6 @@ static void start_thread(struct helpers *helpers)
 static void op_returned(struct loop *loop, struct op *op)
 {
     if (op->state == OP_STATE_CANCELLING) {
-        if (op->verb == OP_OPEN && op->result >= 0)
-            close(op->result);
         loop_finish(loop, op, -ECANCELED);
     } else if (op->verb == OP_SENDFILE) {
         loop_defer(loop, op);

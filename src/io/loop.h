@@ -26,7 +26,6 @@
 #include "base/must_check.h"
 #include "base/str.h"
 
-#include <linux/openat2.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -46,7 +45,6 @@ enum __attribute__((packed)) op_verb {
     OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for the end that is not ready */
     OP_POLL,     /* the events */
     OP_TIMER,    /* 0 on expiry */
-    OP_OPEN,     /* openat2(2): a descriptor */
     OP_READ,     /* pread: bytes, short only at the end of the file */
     OP_OFFLOAD,  /* the result of `work` on a helper thread; -EBUSY if LIMIT_HELPER_QUEUE ops are queued */
 };
@@ -100,10 +98,6 @@ struct op {
         } peer;
         unsigned poll_events;
         uint64_t deadline_ms;       /* OP_TIMER: on loop->clock.monotonic_ms */
-        struct {
-            const char *path;       /* constant until `done` */
-            struct open_how how;
-        } open;
         struct {
             int (*work)(void *argument); /* runs on a helper thread; must not touch the loop */
             void *argument;
@@ -206,7 +200,6 @@ void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
  * cancelled one.
  */
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
-void loop_open_file(struct loop *loop, struct op *op, int directory, const char *path, const struct open_how *how);
 /* Reads cached bytes at once without a thread (preadv2 RWF_NOWAIT), others on a helper thread. */
 void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length);
 void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument);

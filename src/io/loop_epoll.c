@@ -239,9 +239,8 @@ static void epoll_submit(struct loop *loop, struct op *op)
     case OP_POLL:
         submit_poll(loop, op);
         break;
-    case OP_OPEN:
     case OP_READ:
-        file_submit(loop, op);
+        read_submit(loop, op);
         break;
     case OP_OFFLOAD:
         helpers_submit(loop, op, helpers_offload);

@@ -228,9 +228,8 @@ static void uring_submit(struct loop *loop, struct op *op)
     case OP_POLL:
         submit_poll(loop, op, op->fd, op->poll_events);
         break;
-    case OP_OPEN:
     case OP_READ:
-        file_submit(loop, op);
+        read_submit(loop, op);
         break;
     case OP_OFFLOAD:
         helpers_submit(loop, op, helpers_offload);

@@ -89,13 +89,6 @@ void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms)
         loop_timer(loop, op, deadline_ms);
 }
 
-void loop_open_file(struct loop *loop, struct op *op, int directory, const char *path, const struct open_how *how)
-{
-    op->open.path = path;
-    op->open.how = *how;
-    submit_op(loop, op, OP_OPEN, directory);
-}
-
 void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length)
 {
     op->file.fd = file;

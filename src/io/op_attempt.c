@@ -302,7 +302,6 @@ bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait)
     case OP_RECV:
     case OP_POLL:
     case OP_TIMER:
-    case OP_OPEN:
     case OP_READ:
     case OP_OFFLOAD:
         break;

@@ -47,7 +47,7 @@ static void backend_submit(struct loop *loop, struct op *op)
 {
     struct scripted *scripted = loop->backend_state;
 
-    if (op->verb != OP_OPEN && op->verb != OP_READ && op->verb != OP_OFFLOAD)
+    if (op->verb != OP_READ && op->verb != OP_OFFLOAD)
         assert(!socket_of(loop, op->fd)->closed);
     list_push(&scripted->waiting, &op->link);
 }
@@ -222,14 +222,6 @@ static int turn_connect(struct loop *loop, struct op *op)
     return fake->connect_held ? NOT_YET : fake->connect_result;
 }
 
-static int turn_open(struct op *op)
-{
-    struct open_how how = op->open.how;
-    long fd = syscall(SYS_openat2, op->fd, op->open.path, &how, sizeof(how));
-
-    return fd < 0 ? -errno : (int)fd;
-}
-
 static int turn_read(struct op *op)
 {
     ssize_t count = pread(op->file.fd, op->file.into, (size_t)op->file.length, op->file.at);
@@ -258,8 +250,6 @@ static int turn_of(struct loop *loop, struct op *op)
         return turn_splice(loop, op);
     case OP_POLL:
         return turn_poll(loop, op);
-    case OP_OPEN:
-        return turn_open(op);
     case OP_READ:
         return turn_read(op);
     case OP_OFFLOAD:

@@ -128,33 +128,6 @@ START_TEST(polls)
 }
 END_TEST
 
-START_TEST(opens_beneath)
-{
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
-    int etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    if (!begin(_i))
-        return;
-    loop_open_file(&loop, &probe.op, etc, "passwd", &how);
-    ck_assert_int_eq(probe.runs, 0);
-    run_until_done(&probe, 1);
-    ck_assert_int_ge(probe.result, 0);
-    close(probe.result);
-    loop_open_file(&loop, &probe.op, etc, "no-such-file", &how);
-    run_until_done(&probe, 2);
-    ck_assert_int_eq(probe.result, -ENOENT);
-    loop_open_file(&loop, &probe.op, etc, "../etc/passwd", &how);
-    run_until_done(&probe, 3);
-    ck_assert_int_eq(probe.result, -EXDEV);
-    how.mode = 0777; /* without O_CREAT */
-    loop_open_file(&loop, &probe.op, etc, "passwd", &how);
-    run_until_done(&probe, 4);
-    ck_assert_int_eq(probe.result, -EINVAL);
-    close(etc);
-    loop_close(&loop);
-}
-END_TEST
-
 static void check_bytes(const char *bytes, size_t at, size_t length)
 {
     check_pattern(bytes, length, &at);
@@ -457,7 +430,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        connects_and_is_refused, bad_descriptors_are_errors, polls, opens_beneath, reads_hot_and_cold, sends_files,
+        connects_and_is_refused, bad_descriptors_are_errors, polls, reads_hot_and_cold, sends_files,
         cold_files_are_helped, what_waited_is_looked_at_again, files_that_shrink, rule_18_splices_through_a_full_pipe,
         accepts_one_at_a_time,
     };
