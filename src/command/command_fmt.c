@@ -11,9 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The whole of a file ("-": standard input). 0 or -errno. */
@@ -46,13 +49,14 @@ static int text_write(int fd, struct str text)
             return -errno;
         text = str_skip(text, sent < 0 ? 0 : (size_t)sent);
     }
-    return fsync(fd) < 0 ? -errno : 0;
+    return 0;
 }
 
 /* The new file has the old one's owner and mode before it has a byte. */
 static int beside_write(int fd, struct str text, const struct stat *old)
 {
     struct stat new;
+    int error;
 
     if (fstat(fd, &new) < 0)
         return -errno;
@@ -60,7 +64,8 @@ static int beside_write(int fd, struct str text, const struct stat *old)
         return -errno;
     if (fchmod(fd, old->st_mode & 07777) < 0)
         return -errno;
-    return text_write(fd, text);
+    error = text_write(fd, text);
+    return error == 0 && fsync(fd) < 0 ? -errno : error;
 }
 
 /* Where the name is a link, what it leads to is replaced. 0 or -errno, and the file is as it was. */
@@ -98,15 +103,55 @@ static bool print_str(struct str text)
            report_failure("write", "the output", -errno);
 }
 
+/* A text as a file of its own, for another process. A descriptor or -errno. */
+static int text_as_file(struct str text)
+{
+    int fd = memfd_create("sluice-fmt", 0);
+    int error = fd < 0 ? -errno : text_write(fd, text);
+
+    if (fd >= 0 && error < 0)
+        close(fd);
+    return error < 0 ? error : fd;
+}
+
+/* Runs diff(1) on the two files, with our output: its exit status, or -errno. */
+static int diff_run(const char *path, int before, int after)
+{
+    char old_label[PATH_MAX + 8], old[32], new[32];
+    const char *const arguments[] = {"diff", "-u", "--label", old_label, "--label", path, old, new, NULL};
+    pid_t child;
+    int status;
+    int error;
+
+    snprintf(old_label, sizeof(old_label), "%s.orig", path);
+    snprintf(old, sizeof(old), "/dev/fd/%d", before);
+    snprintf(new, sizeof(new), "/dev/fd/%d", after);
+    error = posix_spawnp(&child, "diff", NULL, NULL, (char *const *)arguments, environ);
+    if (error != 0)
+        return -error;
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            return -errno;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
+}
+
 /* True: there is no difference. */
 static bool print_diff(const char *path, struct str text, struct str made)
 {
-    struct buffer diff = {0};
-    int error = format_diff(str_from(path), text, made, &diff);
-    bool same = error < 0 ? report_failure("compare", path, error) : print_str(buffer_str(&diff)) && diff.length == 0;
+    int before = text_as_file(text);
+    int after = text_as_file(made);
+    int result = before < 0 ? before : after < 0 ? after : fflush(stdout) != 0 ? -errno : diff_run(path, before, after);
 
-    buffer_finish(&diff);
-    return same;
+    if (before >= 0)
+        close(before);
+    if (after >= 0)
+        close(after);
+    if (result == -ENOENT)
+        error_log_print(LOG_ERROR, "--diff needs the program diff, which is not installed");
+    else if (result < 0 || result > 1)
+        report_failure("compare", path, result < 0 ? result : -EIO);
+    return result == 0;
 }
 
 /* What the options ask for, with one file whose text and layout are known. */

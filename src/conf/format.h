@@ -22,12 +22,6 @@ MUST_CHECK int conf_format(struct arena *arena, struct str name, struct str text
  */
 bool format_same(struct str before, struct str after);
 
-/*
- * Appends what leads from `before` to `after` as a unified diff of `name`, which patch(1) takes; nothing where they are the same. 0, -ENOMEM or
- * -ENOBUFS, and a part of it may be there.
- */
-MUST_CHECK int format_diff(struct str name, struct str before, struct str after, struct buffer *out);
-
 /* Private to formatting: converts libyaml's marks, which count characters, to byte offsets. */
 struct format_cursor {
     struct str text;

@@ -101,6 +101,19 @@ def test_what_would_change_in_several(path):
     assert f'+++ {path}\n' in done.stdout and f'+++ {other}\n' in done.stdout and str(broken) not in done.stdout
 
 
+def test_what_would_change_without_a_line_end(path):
+    path.write_text('a:   1')
+    done = fmt('--diff', path)
+    assert (done.returncode, done.stderr) == (1, '')
+    assert done.stdout == f'--- {path}.orig\n+++ {path}\n@@ -1 +1 @@\n-a:   1\n\\ No newline at end of file\n+a: 1\n'
+
+
+def test_what_would_change_without_diff(path):
+    done = subprocess.run([server_kit.SLUICE, 'fmt', '--diff', path], capture_output=True, check=False, timeout=60, encoding='utf-8',
+                          env={'PATH': str(path.parent)})
+    assert (done.returncode, done.stdout) == (1, '') and 'diff, which is not installed' in done.stderr
+
+
 def test_what_would_change_in_a_long_file():
     text = 'a:\n' + '    b:   [1,2]   # c\n\n\n' * 50000
     done = fmt('--diff', '-', text=text.replace('b:', 'b%d:') % tuple(range(50000)))
