@@ -14,6 +14,7 @@
 struct template_part {
     struct str text; /* a constant, or a family's parameter */
     const struct variable *variable;
+    const void *(*subject)(const void *subject); /* of the variable: struct variable_table, part */
 };
 
 struct template
@@ -105,7 +106,8 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
         parameter = arena_copy(compiler->arena, parameter);
     if (variable->prefix && !parameter.data)
         return -ENOMEM;
-    template->parts[template->count++] = (struct template_part){parameter, variable};
+    template->parts[template->count++] = (struct template_part){
+        parameter, variable, variable_table_of(compiler->table, variable)->part};
     template->constant = false;
     return 0;
 }
@@ -179,7 +181,11 @@ int template_compile(struct arena *arena, struct str text, const struct variable
 
 static struct str part_value(const struct template_part *part, const void *subject, struct arena *arena)
 {
-    return part->variable ? part->variable->get(subject, part->text, arena) : part->text;
+    if (!part->variable)
+        return part->text;
+    if (part->subject)
+        subject = part->subject(subject);
+    return subject ? part->variable->get(subject, part->text, arena) : (struct str){NULL, 0};
 }
 
 size_t template_part_count(const struct template *template)

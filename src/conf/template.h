@@ -25,6 +25,8 @@ struct variable_table {
     const struct variable *variables;
     size_t count;
     const struct variable_table *next;
+    /* The part of the subject that these variables are of, so that several tables may share their rows; NULL (of the part): absent. NULL: all of it. */
+    const void *(*part)(const void *subject);
 };
 
 /*
@@ -33,6 +35,8 @@ struct variable_table {
  */
 const struct variable *variable_find(const struct variable_table *table, struct str name,
                                      struct str *out_parameter);
+/* The table in which variable_find has found it. */
+const struct variable_table *variable_table_of(const struct variable_table *table, const struct variable *variable);
 /* The most similar name for a hint, or NULL. */
 const char *variable_suggestion(const struct variable_table *table, struct str name);
 

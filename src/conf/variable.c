@@ -32,6 +32,16 @@ const struct variable *variable_find(const struct variable_table *table, struct 
     return family;
 }
 
+const struct variable_table *variable_table_of(const struct variable_table *table, const struct variable *variable)
+{
+    for (;; table = table->next) {
+        for (size_t i = 0; i < table->count; i++) {
+            if (variable == &table->variables[i])
+                return table;
+        }
+    }
+}
+
 const char *variable_suggestion(const struct variable_table *table, struct str name)
 {
     const char *suggestion = NULL;

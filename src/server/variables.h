@@ -18,6 +18,9 @@ extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_tls;
 extern const struct variable_table variables_answer;
+/* Rows for other tables; their subject is a const struct tls_session *. */
+#define VARIABLES_OF_TLS 17
+extern const struct variable variables_of_tls[VARIABLES_OF_TLS];
 
 /*
  * The value of the fields that `parameter` names ("user_agent" for User-Agent), joined by ", " where there are several; data NULL

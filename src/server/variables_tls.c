@@ -1,63 +1,46 @@
 /*
- * Variables of TLS: what was agreed with the client, and what it has shown of itself.
+ * Variables of TLS: the negotiated parameters and the client's certificate. The rows of variables_of_tls have a TLS
+ * session as their subject; `http` and `stream` share them.
  */
 #include "server/variables.h"
 
 #include "server/connection.h"
 
-#define ABSENT ((struct str){NULL, 0})
-
-static const struct tls_session *tls_of(const void *subject)
-{
-    return request_state_of(subject)->connection->wire.tls;
-}
-
 static struct str get_ssl_protocol(const void *subject, struct str parameter, struct arena *arena)
 {
-    return tls_of(subject) ? tls_session_protocol(tls_of(subject)) : ABSENT;
+    return tls_session_protocol(subject);
 }
 
 static struct str get_ssl_cipher(const void *subject, struct str parameter, struct arena *arena)
 {
-    return tls_of(subject) ? tls_session_cipher(tls_of(subject)) : ABSENT;
+    return tls_session_cipher(subject);
 }
 
 static struct str get_ssl_curve(const void *subject, struct str parameter, struct arena *arena)
 {
-    return tls_of(subject) ? tls_session_curve(tls_of(subject)) : ABSENT;
+    return tls_session_curve(subject);
 }
 
 static struct str get_ssl_alpn_protocol(const void *subject, struct str parameter, struct arena *arena)
 {
-    return tls_of(subject) ? tls_session_alpn(tls_of(subject)) : ABSENT;
+    return tls_session_alpn(subject);
 }
 
 static struct str get_ssl_server_name(const void *subject, struct str parameter, struct arena *arena)
 {
-    return tls_of(subject) ? tls_session_server_name(tls_of(subject)) : ABSENT;
+    return tls_session_server_name(subject);
 }
 
 static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
 {
-    if (!tls_of(subject))
-        return ABSENT;
-    return tls_session_reused(tls_of(subject)) ? STR("r") : STR(".");
-}
-
-static struct str get_ssl_session_id(const void *subject, struct str parameter, struct arena *arena)
-{
-    char text[80];
-
-    if (!tls_of(subject))
-        return ABSENT;
-    return arena_copy(arena, tls_session_id(tls_of(subject), text, sizeof(text)));
+    return tls_session_reused(subject) ? STR("r") : STR(".");
 }
 
 /* The client's certificate: empty where it has shown none. */
 #define OF_CERTIFICATE(name, fact)                                                                           \
     static struct str get_ssl_client_##name(const void *subject, struct str parameter, struct arena *arena)  \
     {                                                                                                        \
-        return tls_of(subject) ? tls_session_client_fact(tls_of(subject), fact, arena) : ABSENT;             \
+        return tls_session_client_fact(subject, fact, arena);                                                \
     }
 
 OF_CERTIFICATE(cert, TLS_CLIENT_PEM_FOLDED)
@@ -71,17 +54,12 @@ OF_CERTIFICATE(v_end, TLS_CLIENT_END)
 OF_CERTIFICATE(v_remain, TLS_CLIENT_REMAIN)
 OF_CERTIFICATE(v_start, TLS_CLIENT_START)
 
-static struct str get_ssl_early(const void *subject, struct str parameter, struct arena *arena)
-{
-    return request_state_of(subject)->early ? STR("1") : STR("");
-}
-
 static struct str get_ssl_client_verify(const void *subject, struct str parameter, struct arena *arena)
 {
-    return tls_of(subject) ? tls_session_client_verify(tls_of(subject), arena) : ABSENT;
+    return tls_session_client_verify(subject, arena);
 }
 
-static const struct variable variables[] = {
+const struct variable variables_of_tls[VARIABLES_OF_TLS] = {
     {"ssl_alpn_protocol", false, get_ssl_alpn_protocol, .type = "text",
      .help = "Protocol selected by ALPN."},
     {"ssl_cipher", false, get_ssl_cipher, .type = "text",
@@ -110,20 +88,47 @@ static const struct variable variables[] = {
      .help = "SUCCESS, NONE without a certificate, or FAILED with the reason."},
     {"ssl_curve", false, get_ssl_curve, .type = "text",
      .help = "Group of the key exchange."},
-    {"ssl_early_data", false, get_ssl_early, .type = "text",
-     .help = "\"1\" while the request is TLS 1.3 early data, else empty."},
     {"ssl_protocol", false, get_ssl_protocol, .type = "text",
      .help = "Version of TLS: TLSv1.2, TLSv1.3."},
     {"ssl_server_name", false, get_ssl_server_name, .type = "text",
      .help = "Name in the client's SNI extension."},
-    {"ssl_session_id", false, get_ssl_session_id, .type = "text",
-     .help = "Identifier of the session, in hexadecimal digits."},
     {"ssl_session_reused", false, get_ssl_session_reused, .type = "text",
      .help = "\"r\" if the session was resumed, \".\" if not."},
 };
 
-const struct variable_table variables_tls = {
-    variables,
-    sizeof(variables) / sizeof(variables[0]),
-    &variables_answer,
+static const void *tls_of(const void *subject)
+{
+    return request_state_of(subject)->connection->wire.tls;
+}
+
+/* Of exchanges alone. */
+
+static struct str get_ssl_session_id(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct tls_session *tls = tls_of(subject);
+    char text[80];
+
+    if (!tls)
+        return (struct str){NULL, 0};
+    return arena_copy(arena, tls_session_id(tls, text, sizeof(text)));
+}
+
+static struct str get_ssl_early(const void *subject, struct str parameter, struct arena *arena)
+{
+    return request_state_of(subject)->early ? STR("1") : STR("");
+}
+
+static const struct variable variables[] = {
+    {"ssl_early_data", false, get_ssl_early, .type = "text",
+     .help = "\"1\" while the request is TLS 1.3 early data, else empty."},
+    {"ssl_session_id", false, get_ssl_session_id, .type = "text",
+     .help = "Identifier of the session, in hexadecimal digits."},
 };
+
+static const struct variable_table variables_exchange = {
+    .variables = variables,
+    .count = sizeof(variables) / sizeof(variables[0]),
+    .next = &variables_answer,
+};
+
+const struct variable_table variables_tls = {variables_of_tls, VARIABLES_OF_TLS, &variables_exchange, tls_of};

@@ -251,56 +251,7 @@ OF_EACH(session_time)
 OF_EACH(bytes_sent)
 OF_EACH(bytes_received)
 
-/* TLS: that which ends here, and that which is only read. */
-
-#define OF_TLS(name)                                                                                         \
-    static struct str get_ssl_##name(const void *subject, struct str parameter, struct arena *arena)         \
-    {                                                                                                        \
-        const struct stream *stream = subject;                                                               \
-                                                                                                             \
-        return stream->client.tls ? tls_session_##name(stream->client.tls) : ABSENT;                         \
-    }
-
-OF_TLS(protocol)
-OF_TLS(cipher)
-OF_TLS(curve)
-OF_TLS(alpn)
-OF_TLS(server_name)
-
-#define OF_CERTIFICATE(name, fact)                                                                           \
-    static struct str get_ssl_client_##name(const void *subject, struct str parameter, struct arena *arena)  \
-    {                                                                                                        \
-        const struct stream *stream = subject;                                                               \
-                                                                                                             \
-        return stream->client.tls ? tls_session_client_fact(stream->client.tls, fact, arena) : ABSENT;       \
-    }
-
-OF_CERTIFICATE(cert, TLS_CLIENT_PEM_FOLDED)
-OF_CERTIFICATE(escaped_cert, TLS_CLIENT_PEM_ESCAPED)
-OF_CERTIFICATE(fingerprint, TLS_CLIENT_FINGERPRINT)
-OF_CERTIFICATE(i_dn, TLS_CLIENT_ISSUER)
-OF_CERTIFICATE(raw_cert, TLS_CLIENT_PEM)
-OF_CERTIFICATE(s_dn, TLS_CLIENT_SUBJECT)
-OF_CERTIFICATE(serial, TLS_CLIENT_SERIAL)
-OF_CERTIFICATE(v_end, TLS_CLIENT_END)
-OF_CERTIFICATE(v_remain, TLS_CLIENT_REMAIN)
-OF_CERTIFICATE(v_start, TLS_CLIENT_START)
-
-static struct str get_ssl_client_verify(const void *subject, struct str parameter, struct arena *arena)
-{
-    const struct stream *stream = subject;
-
-    return stream->client.tls ? tls_session_client_verify(stream->client.tls, arena) : ABSENT;
-}
-
-static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
-{
-    const struct stream *stream = subject;
-
-    if (!stream->client.tls)
-        return ABSENT;
-    return tls_session_reused(stream->client.tls) ? STR("r") : STR(".");
-}
+/* Of the ClientHello that is only read. */
 
 static struct str get_preread_name(const void *subject, struct str parameter, struct arena *arena)
 {
@@ -402,46 +353,12 @@ static const struct variable variables[] = {
      .help = "Port to which the client connected."},
     {"session_time", false, get_session_time, .type = "seconds",
      .help = "Time of the connection, with milliseconds."},
-    {"ssl_alpn_protocol", false, get_ssl_alpn, .type = "text",
-     .help = "Protocol selected by ALPN."},
-    {"ssl_cipher", false, get_ssl_cipher, .type = "text",
-     .help = "Cipher suite of the connection."},
-    {"ssl_client_cert", false, get_ssl_client_cert, .type = "text",
-     .help = "Certificate of the client in PEM; lines after the first begin with a tab."},
-    {"ssl_client_escaped_cert", false, get_ssl_client_escaped_cert, .type = "text",
-     .help = "Certificate of the client in PEM, percent-encoded."},
-    {"ssl_client_fingerprint", false, get_ssl_client_fingerprint, .type = "text",
-     .help = "SHA-1 of the certificate of the client, in hexadecimal digits."},
-    {"ssl_client_i_dn", false, get_ssl_client_i_dn, .type = "text",
-     .help = "Issuer of the certificate of the client (RFC 2253)."},
-    {"ssl_client_raw_cert", false, get_ssl_client_raw_cert, .type = "text",
-     .help = "Certificate of the client in PEM."},
-    {"ssl_client_s_dn", false, get_ssl_client_s_dn, .type = "text",
-     .help = "Subject of the certificate of the client (RFC 2253)."},
-    {"ssl_client_serial", false, get_ssl_client_serial, .type = "text",
-     .help = "Serial number of the certificate of the client."},
-    {"ssl_client_v_end", false, get_ssl_client_v_end, .type = "time",
-     .help = "End of the validity of the client certificate."},
-    {"ssl_client_v_remain", false, get_ssl_client_v_remain, .type = "number",
-     .help = "Days until the client certificate expires."},
-    {"ssl_client_v_start", false, get_ssl_client_v_start, .type = "time",
-     .help = "Start of the validity of the client certificate."},
-    {"ssl_client_verify", false, get_ssl_client_verify, .type = "text",
-     .help = "SUCCESS, NONE without a certificate, or FAILED with the reason."},
-    {"ssl_curve", false, get_ssl_curve, .type = "text",
-     .help = "Group of the key exchange."},
     {"ssl_preread_alpn_protocols", false, get_preread_alpn, .type = "text",
      .help = "Protocols that the ClientHello offers by ALPN, separated by commas."},
     {"ssl_preread_protocol", false, get_preread_protocol, .type = "text",
      .help = "Highest version of TLS that the ClientHello offers."},
     {"ssl_preread_server_name", false, get_preread_name, .type = "text",
      .help = "Name in the SNI extension of the ClientHello."},
-    {"ssl_protocol", false, get_ssl_protocol, .type = "text",
-     .help = "Version of TLS: TLSv1.2, TLSv1.3."},
-    {"ssl_server_name", false, get_ssl_server_name, .type = "text",
-     .help = "Name in the client's SNI extension."},
-    {"ssl_session_reused", false, get_ssl_session_reused, .type = "text",
-     .help = "\"r\" if the session was resumed, \".\" if not."},
     {"status", false, get_stream_status, .type = "number",
      .help = "Status of the connection's end: 200, 400, 403, 500, 502 or 503."},
     {"time_iso8601", false, get_time_iso8601, .type = "time",
@@ -466,4 +383,17 @@ static const struct variable variables[] = {
      .help = "Duration of the connection to each server that was tried."},
 };
 
-const struct variable_table variables_stream = {variables, sizeof(variables) / sizeof(variables[0]), NULL};
+static const void *tls_of(const void *subject)
+{
+    const struct stream *stream = subject;
+
+    return stream->client.tls;
+}
+
+static const struct variable_table variables_tls_stream = {variables_of_tls, VARIABLES_OF_TLS, .part = tls_of};
+
+const struct variable_table variables_stream = {
+    .variables = variables,
+    .count = sizeof(variables) / sizeof(variables[0]),
+    .next = &variables_tls_stream,
+};

@@ -31,8 +31,23 @@ static struct str get_long_family(const void *subject, struct str parameter, str
     return STR("long");
 }
 
+/* Rows whose subject is a part of the fake: its host. */
+static struct str get_host_itself(const void *subject, struct str parameter, struct arena *arena)
+{
+    return *(const struct str *)subject;
+}
+
+static const void *host_of(const void *subject)
+{
+    const struct fake *fake = subject;
+
+    return fake->host.length ? &fake->host : NULL;
+}
+
+static const struct variable parts[] = {{"part", false, get_host_itself}};
+static const struct variable_table parts_table = {parts, 1, NULL, host_of};
 static const struct variable more[] = {{"arg_deep_", true, get_long_family}};
-static const struct variable_table more_table = {more, 1, NULL};
+static const struct variable_table more_table = {more, 1, &parts_table};
 static const struct variable own[] = {
     {"host", false, get_host},
     {"arg_", true, get_arg},
@@ -56,6 +71,7 @@ static const struct {
     {"$host$host", "example.orgexample.org", false},
     {"$arg_a-$arg_none-$arg_special-$arg_deep_x", "a--special-long", false},
     {"$arg_none", "", false},
+    {"$part:$host", "example.org:example.org", false},
     {"cost: $ 5 and 5$", "cost: $ 5 and 5$", true},
     {"^/a$", "^/a$", true},
     {"${", "${", true},
@@ -183,6 +199,25 @@ static const struct {
 };
 
 /* What is settled is asked for once, and stays as it was; what is late is asked for at the end. */
+/* No part: its variables are absent, and no getter is called. */
+START_TEST(without_the_part)
+{
+    struct fake fake = {.host = STR("")};
+    const struct template *template;
+    struct arena arena;
+    struct str error;
+    size_t at;
+    bool variable;
+
+    arena_init(&arena, NULL, 0);
+    ck_assert_int_eq(template_compile(&arena, STR("$part"), &table, &template, &at, &error), 0);
+    ck_assert_ptr_null(template_part(template, 0, &fake, &arena, &variable).data);
+    ck_assert(variable);
+    ck_assert_uint_eq(template_eval(template, &fake, &arena).length, 0);
+    arena_reset(&arena);
+}
+END_TEST
+
 START_TEST(settling)
 {
     struct fake fake = {STR("fir\"st"), 0};
@@ -245,6 +280,7 @@ int main(void)
     tcase_add_test(tests, costs_nothing);
     tcase_add_test(tests, many_parts);
     tcase_add_test(tests, writing);
+    tcase_add_test(tests, without_the_part);
     tcase_add_loop_test(tests, settling, 0, (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
