@@ -29,8 +29,6 @@ struct compress_conf {
     } codings[CODINGS];
     unsigned proxied;               /* enum compress_proxied */
     int least_version;              /* index of `gzip_http_version` */
-    bool vary;
-    struct conf_words buffers;      /* no effect */
     bool gunzip;
     bool any;                       /* one of the codings is on */
 };

@@ -51,7 +51,7 @@ const struct directive compress_directives[] = {
     {.name = "gzip_vary",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
-     .offset = AT(vary),
+     .ignored = &(const struct directive_ignored){"a cache that is not told would mix answers up", "delete it"},
      .fallback = "on",
      .example = "gzip_vary: off",
      .help = "Responses that could be encoded always have Vary: Accept-Encoding, so that caches keep them apart. "
@@ -76,7 +76,7 @@ const struct directive compress_directives[] = {
     {.name = "gzip_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
-     .offset = AT(buffers),
+     .ignored = &(const struct directive_ignored){0},
      .example = "gzip_buffers: 16 8k",
      .help = "Accepted, without effect: one small buffer holds the next encoded bytes."},
     {.name = "gunzip",
@@ -173,15 +173,11 @@ static void check_types(struct conf_reader *reader, const struct conf_node *at, 
 int compress_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct compress_conf *own = conf;
-    const struct conf_node *vary = conf_map_get(at, STR("gzip_vary"));
 
     own->any = false;
     for (enum coding coding = 0; coding < CODINGS; coding++) {
         own->any = own->any || own->codings[coding].on;
         check_types(reader, at, coding, &own->codings[coding].types);
     }
-    if (vary && !own->vary)
-        conf_warning(reader->errors, vary->mark, STR("delete it"),
-                     "\"gzip_vary: off\" has no effect: a cache that is not told would mix answers up");
     return 0;
 }

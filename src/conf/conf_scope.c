@@ -6,6 +6,7 @@
 #include "conf/conf_value.h"
 #include "conf/conf_vocabulary.h"
 
+#include <assert.h>
 #include <errno.h>
 
 struct scope_reader {
@@ -77,7 +78,8 @@ static int fallbacks_read(struct scope_reader *scope, const struct conf_group *g
     for (size_t i = 0; group->directives && group->directives[i].name; i++) {
         const struct directive *directive = &group->directives[i];
 
-        if (field_fallback(scope->reader, directive, (char *)conf + directive->offset) == -ENOMEM)
+        if (!directive->ignored &&
+            field_fallback(scope->reader, directive, (char *)conf + directive->offset) == -ENOMEM)
             return -ENOMEM;
     }
     return 0;
@@ -91,7 +93,7 @@ static int own_fields_reset(struct scope_reader *scope, const struct conf_group 
     for (size_t i = 0; group->directives && group->directives[i].name; i++) {
         const struct directive *directive = &group->directives[i];
 
-        if (directive->merge != MERGE_NONE || scope->reader->laid_over)
+        if (directive->merge != MERGE_NONE || directive->ignored || scope->reader->laid_over)
             continue;
         if (directive->type == DIRECTIVE_BLOCK) {
             for (const struct directive *child = directive->children; child->name; child++)
@@ -330,6 +332,23 @@ static size_t item_size(const struct directive *directive)
     }
 }
 
+static int ignored_read(struct scope_reader *scope, const struct directive *directive, const struct conf_node *node)
+{
+    const struct directive_ignored *ignored = directive->ignored;
+    union {
+        bool on;
+        uint64_t words[4];
+    } value = {.words = {0}};
+    int error;
+
+    assert(field_size(directive) <= sizeof(value));
+    error = field_read(scope->reader, directive, node, &value);
+    if (error == 0 && directive->type == DIRECTIVE_SWITCH && ignored->off_reason && !value.on)
+        conf_warning(scope->reader->errors, node->mark, str_from(ignored->off_hint),
+                     "\"%s: off\" has no effect: %s", directive->name, ignored->off_reason);
+    return error;
+}
+
 static int pair_read(struct scope_reader *scope, const struct conf_pair *pair)
 {
     struct conf_scope_values *values = scope->values;
@@ -346,6 +365,8 @@ static int pair_read(struct scope_reader *scope, const struct conf_pair *pair)
         key_refuse(scope, pair->key);
         return -EINVAL;
     }
+    if (directive->ignored)
+        return ignored_read(scope, directive, pair->value);
     field = (char *)values->values[slot] + directive->offset;
     items = directive->merge == MERGE_APPEND ? item_size(directive) : 0;
     if (directive->type != DIRECTIVE_BLOCK && !(directive->merge == MERGE_APPEND && outer && !items))

@@ -66,6 +66,12 @@ struct conf_reader;
  */
 typedef int directive_row(struct conf_reader *reader, const struct conf_node *node, void *out);
 
+/* A directive without effect: its value is checked and not stored. */
+struct directive_ignored {
+    const char *off_reason;         /* of a SWITCH: the reason, for the warning that `off` has no effect; NULL: no warning */
+    const char *off_hint;
+};
+
 struct directive {
     const char *name;
     unsigned scopes;
@@ -77,6 +83,7 @@ struct directive {
     const char *syntax;             /* CUSTOM and REPEAT: the syntax in the notation of nginx's documentation */
     const char *example;            /* an example in YAML, for the reference; NULL: name and default */
     const char *const *choices;
+    const struct directive_ignored *ignored; /* NULL: the value is stored at `offset` */
     uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
     bool written;                   /* PATH: a directory that workers write; added to reader->folders if the file sets it */
     size_t row_size;

@@ -41,7 +41,6 @@ struct core_main {
         int level;                  /* enum log_level */
     } error_log;
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
-    bool multi_accept;              /* off is warned of, and has no effect */
     struct str prefix;
 };
 
@@ -75,7 +74,7 @@ struct core_site {
     uint64_t lingering_time_ms;
     uint64_t lingering_timeout_ms;
     uint64_t output_buffer_count, output_buffer_size;
-    bool merge_slashes, underscores_in_headers, ignore_invalid_headers, server_tokens, sendfile, tcp_nodelay, internal, recursive_error_pages;
+    bool merge_slashes, underscores_in_headers, server_tokens, sendfile, tcp_nodelay, internal, recursive_error_pages;
     bool reset_timedout_connection;
     bool absolute_redirect, port_in_redirect, server_name_in_redirect;
     struct conf_rows types;         /* struct media_type, as the file says; NULL items: the built-in ones alone */

@@ -248,28 +248,16 @@ static const struct directive directives[] = {
     {.name = "multi_accept",
      .scopes = SCOPE_EVENTS,
      .type = DIRECTIVE_SWITCH,
-     .offset = AT(multi_accept),
+     .ignored = &(const struct directive_ignored){"connections are always taken as they come",
+                                                  "delete it; worker_connections bounds what one worker takes"},
      .fallback = "on",
      .example = "multi_accept: on",
      .help = "The loop always accepts all waiting connections: off causes a warning and has no effect."},
     {0},
 };
 
-static int check_main(void *conf, struct conf_reader *reader, const struct conf_node *at)
-{
-    const struct core_main *main = conf;
-    const struct conf_node *multi_accept = conf_map_get(at, STR("multi_accept"));
-
-    if (multi_accept && !main->multi_accept)
-        conf_warning(reader->errors, multi_accept->mark,
-                     STR("delete it; worker_connections bounds what one worker takes"),
-                     "\"multi_accept: off\" has no effect: connections are always taken as they come");
-    return 0;
-}
-
 const struct conf_group core_main_group = {
     .name = "core",
     .directives = directives,
     .size = sizeof(struct core_main),
-    .check = check_main,
 };

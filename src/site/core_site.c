@@ -382,7 +382,8 @@ static const struct directive directives[] = {
     {.name = "ignore_invalid_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
-     .offset = AT(ignore_invalid_headers),
+     .ignored = &(const struct directive_ignored){"a line that is no field line is refused",
+                                                  "delete it; underscores_in_headers: on takes those"},
      .fallback = "on",
      .example = "ignore_invalid_headers: on",
      .help = "Accepted for compatibility with nginx, without effect: a request with an invalid header line is "
@@ -457,11 +458,6 @@ static int check_site(void *conf, struct conf_reader *reader, const struct conf_
 {
     struct core_site *site = conf;
     const struct conf_node *alias = conf_map_get(at, STR("alias"));
-    const struct conf_node *invalid = conf_map_get(at, STR("ignore_invalid_headers"));
-
-    if (invalid && !site->ignore_invalid_headers)
-        conf_warning(reader->errors, invalid->mark, STR("delete it; underscores_in_headers: on takes those"),
-                     "\"ignore_invalid_headers: off\" has no effect: a line that is no field line is refused");
 
     if (!conf_map_get(at, STR("root")))
         return 0;
