@@ -58,7 +58,6 @@ struct gateway_buffering {
     bool requests;                  /* a request's body is read whole before a server is asked */
     bool answers;                   /* a response is read as fast as the server gives it */
     uint64_t count, size;           /* of what is buffered of it in memory: blocks, and bytes of one */
-    uint64_t busy;                  /* no effect */
     uint64_t file_max;
     struct str folder;
 };

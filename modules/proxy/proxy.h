@@ -23,7 +23,6 @@ struct proxy_conf {
     struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
     struct conf_rows ssl_commands;  /* struct tls_command */
     bool ssl_server_name, ssl_session_reuse; /* the same in gateway.ssl, the other way round */
-    int http_version;               /* no effect */
     struct conf_rows redirects;     /* struct proxy_rewrite; none: default */
     struct conf_rows cookie_domains, cookie_paths; /* struct proxy_rewrite */
     struct conf_rows cookie_flags;  /* struct proxy_flags */

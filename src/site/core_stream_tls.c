@@ -2,6 +2,7 @@
  * Directives of `stream` about TLS to the servers behind: as those of http, but that proxy_ssl asks for it.
  */
 #include "site/core_stream.h"
+#include "upstream/upstream_ssl_rows.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -40,8 +41,6 @@ static int check_tls(void *conf, struct conf_reader *reader, const struct conf_n
     return -EINVAL;
 }
 
-static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
-
 static const struct directive directives[] = {
     {.name = "proxy_ssl",
      .scopes = BOTH,
@@ -50,74 +49,6 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "proxy_ssl: on",
      .help = "Whether connections to servers use TLS."},
-    {.name = "proxy_ssl_verify",
-     .scopes = BOTH,
-     .type = DIRECTIVE_SWITCH,
-     .offset = AT(ssl.verify),
-     .fallback = "on",
-     .example = "proxy_ssl_verify: off",
-     .help = "Whether the certificate of a server must be trusted and match its name. Default: on."},
-    {.name = "proxy_ssl_name",
-     .scopes = BOTH,
-     .type = DIRECTIVE_TEMPLATE,
-     .offset = AT(name),
-     .example = "proxy_ssl_name: app.internal",
-     .help = "The name in the certificate and in SNI, if it is not the host of proxy_pass."},
-    {.name = "proxy_ssl_server_name",
-     .scopes = BOTH,
-     .type = DIRECTIVE_SWITCH,
-     .offset = AT(server_name),
-     .fallback = "on",
-     .example = "proxy_ssl_server_name: off",
-     .help = "Whether the server name is sent by SNI. Default: on."},
-    {.name = "proxy_ssl_trusted_certificate",
-     .scopes = BOTH,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(ssl.trusted),
-     .example = "proxy_ssl_trusted_certificate: /etc/ssl/internal-ca.pem",
-     .help = "A PEM file with the trusted certificates, in place of the system's store."},
-    {.name = "proxy_ssl_certificate",
-     .scopes = BOTH,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(ssl.certificate),
-     .example = "proxy_ssl_certificate: /etc/ssl/client.pem",
-     .help = "A PEM file with the client certificate and its chain, for servers that request one."},
-    {.name = "proxy_ssl_certificate_key",
-     .scopes = BOTH,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(ssl.key),
-     .example = "proxy_ssl_certificate_key: /etc/ssl/client.key",
-     .help = "The key of proxy_ssl_certificate, if it is not in the same file. It is read before root privileges "
-             "are dropped."},
-    {.name = "proxy_ssl_protocols",
-     .scopes = BOTH,
-     .type = DIRECTIVE_FLAGS,
-     .offset = AT(ssl.protocols),
-     .choices = protocols,
-     .fallback = "TLSv1.2 TLSv1.3",
-     .example = "proxy_ssl_protocols: TLSv1.3",
-     .help = "TLS versions for connections to upstream servers."},
-    {.name = "proxy_ssl_ciphers",
-     .scopes = BOTH,
-     .type = DIRECTIVE_TEXT,
-     .offset = AT(ssl.ciphers),
-     .example = "proxy_ssl_ciphers: ECDHE-RSA-AES128-GCM-SHA256:TLS_AES_128_GCM_SHA256",
-     .help = "Ciphers for connections to upstream servers: OpenSSL's names, of TLS 1.2 and of TLS 1.3."},
-    {.name = "proxy_ssl_verify_depth",
-     .scopes = BOTH,
-     .type = DIRECTIVE_NUMBER,
-     .offset = AT(ssl.verify_depth),
-     .fallback = "0",
-     .high = 100,
-     .example = "proxy_ssl_verify_depth: 2",
-     .help = "The maximum number of certificates between the server's and a trusted one; 0: OpenSSL's own limit."},
-    {.name = "proxy_ssl_session_reuse",
-     .scopes = BOTH,
-     .type = DIRECTIVE_SWITCH,
-     .offset = AT(session_reuse),
-     .fallback = "on",
-     .example = "proxy_ssl_session_reuse: off",
-     .help = "Whether a connection resumes the TLS session of an earlier one, for a shorter handshake."},
     {0},
 };
 
