@@ -19,9 +19,7 @@ struct limit_conn_row {
 struct limit_conn_conf {
     struct conf_rows zones;  /* struct limit_conf * */
     struct conf_rows limits; /* struct limit_conn_row */
-    uint64_t status;
-    int log_level;
-    bool dry_run;
+    struct limit_refusal refusal;
 };
 
 enum verdict { PASSED, REJECTED, REJECTED_DRY_RUN };
@@ -49,7 +47,8 @@ static int read_zone_limit(struct limit_conn_row *row, struct conf_reader *reade
     row->use.mark = node->mark;
     if (str_to_u64(number, &row->most) == 0 && row->most > 0 && row->most <= UINT32_MAX)
         return 0;
-    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no number of connections", STR_ARG(number));
+    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no number of connections",
+               STR_ARG(number));
     return -EINVAL;
 }
 
@@ -106,30 +105,10 @@ static const struct directive directives[] = {
      .help = "The maximum number of concurrent requests, or in stream connections, of one key. If the zone is "
              "full, requests with new keys are refused; in stream, the connection is closed. Idle connections do "
              "not count: see worker_connections_per_address."},
-    {.name = "limit_conn_status",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_NUMBER,
-     .offset = AT(status),
-     .low = 400,
-     .high = 599,
-     .fallback = "429",
-     .example = "limit_conn_status: 503",
-     .help = "The status of refused requests (default 429; 503 in nginx)."},
-    {.name = "limit_conn_log_level",
-     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
-     .type = DIRECTIVE_CHOICE,
-     .offset = AT(log_level),
-     .choices = limit_levels,
-     .fallback = "error",
-     .example = "limit_conn_log_level: notice",
-     .help = "The level of the log lines about refused requests."},
-    {.name = "limit_conn_dry_run",
-     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
-     .type = DIRECTIVE_SWITCH,
-     .offset = AT(dry_run),
-     .fallback = "off",
-     .example = "limit_conn_dry_run: on",
-     .help = "Count, log and set $limit_conn_status, but refuse nothing."},
+    LIMIT_REFUSAL_ROWS("limit_conn", SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER, AT(refusal),
+                       "The status of refused requests (default 429; 503 in nginx).",
+                       "The level of the log lines about refused requests.",
+                       "Count, log and set $limit_conn_status, but refuse nothing."),
     {0},
 };
 
@@ -166,10 +145,11 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
 static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
                                    const struct limit_conn_row *row)
 {
-    exchange_log_error(x, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
+    exchange_log_error(x, limit_level(own->refusal.log_level), SAID, own->refusal.dry_run ? ", dry run" : "",
+                       STR_ARG(row->use.name));
     leave_zones(holding, exchange_worker(x));
-    holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
-    return own->dry_run ? OUTCOME_PASS : exchange_error_response(x, (int)own->status);
+    holding->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
+    return own->refusal.dry_run ? OUTCOME_PASS : exchange_error_response(x, (int)own->refusal.status);
 }
 
 static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void *state)
@@ -221,10 +201,10 @@ static int limit_conn_connected(struct stream *stream, const void *conf, void *s
             return 500;
         if (enter_zone(holding, &rows[i], text, stream_worker(stream)))
             continue;
-        stream_report(stream, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "",
+        stream_report(stream, limit_level(own->refusal.log_level), SAID, own->refusal.dry_run ? ", dry run" : "",
                       STR_ARG(rows[i].use.name));
         leave_zones(holding, stream_worker(stream));
-        return own->dry_run ? 0 : 503;
+        return own->refusal.dry_run ? 0 : 503;
     }
     return 0;
 }

@@ -21,9 +21,7 @@ struct limit_req_row {
 struct limit_req_conf {
     struct conf_rows zones;  /* struct limit_conf * */
     struct conf_rows limits; /* struct limit_req_row */
-    uint64_t status;
-    int log_level;
-    bool dry_run;
+    struct limit_refusal refusal;
 };
 
 enum verdict { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
@@ -59,8 +57,8 @@ static int read_nodelay(struct conf_reader *reader, const struct conf_node *word
     return error;
 }
 
-static int read_option(struct conf_reader *reader, const struct conf_node *word, struct str name, struct str value,
-                       void *into)
+static int read_option(struct conf_reader *reader, const struct conf_node *word, struct str name,
+                       struct str value, void *into)
 {
     struct limit_req_row *row = into;
 
@@ -123,39 +121,19 @@ static const struct directive directives[] = {
      .help = "Requests beyond the rate of the zone are delayed until they conform to it, and requests beyond burst "
              "delayed ones are refused. delay=N: N requests of the burst are not delayed; nodelay: none is. Of "
              "several limits the strictest applies."},
-    {.name = "limit_req_status",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_NUMBER,
-     .offset = AT(status),
-     .low = 400,
-     .high = 599,
-     .fallback = "429",
-     .example = "limit_req_status: 503",
-     .help = "The status of refused requests (default 429; 503 in nginx), with Retry-After."},
-    {.name = "limit_req_log_level",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
-     .offset = AT(log_level),
-     .choices = limit_levels,
-     .fallback = "error",
-     .example = "limit_req_log_level: notice",
-     .help = "The level of the log lines about refused requests; delays are logged one level lower."},
-    {.name = "limit_req_dry_run",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_SWITCH,
-     .offset = AT(dry_run),
-     .fallback = "off",
-     .example = "limit_req_dry_run: on",
-     .help = "Count, log and set $limit_req_status, but neither delay nor refuse."},
+    LIMIT_REFUSAL_ROWS("limit_req", SCOPE_SITE, AT(refusal),
+                       "The status of refused requests (default 429; 503 in nginx), with Retry-After.",
+                       "The level of the log lines about refused requests; delays are logged one level lower.",
+                       "Count, log and set $limit_req_status, but neither delay nor refuse."),
     {0},
 };
 
 static void log_limit(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
                       struct str zone)
 {
-    exchange_log_error(x, limit_level(own->log_level - below),
+    exchange_log_error(x, limit_level(own->refusal.log_level - below),
                        "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
-                       own->dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
+                       own->refusal.dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
                        (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
 }
 
@@ -166,7 +144,7 @@ static enum outcome reject_request(struct exchange *x, const struct limit_req_co
     uint64_t wait_ms = u64_sub_sat(level, row->burst) / row->use.zone->rate + 1;
     struct str seconds;
 
-    exchange_error_response(x, (int)own->status);
+    exchange_error_response(x, (int)own->refusal.status);
     seconds = arena_printf(&x->arena, "%llu", (unsigned long long)((wait_ms + 999) / 1000));
     if (!seconds.data || headers_set(&x->response.headers, &x->arena, STR("Retry-After"), seconds) < 0)
         return exchange_error_response(x, 500);
@@ -239,15 +217,15 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
                                   const struct found *found)
 {
     if (found->refuser) {
-        limiting->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
+        limiting->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
         log_limit(x, own, "limiting requests", 0, found->refused_level, found->refuser->use.name);
-        return own->dry_run ? OUTCOME_PASS : reject_request(x, own, found->refuser, found->refused_level);
+        return own->refusal.dry_run ? OUTCOME_PASS : reject_request(x, own, found->refuser, found->refused_level);
     }
     if (!found->slowest)
         return OUTCOME_PASS;
-    limiting->verdict = own->dry_run ? DELAYED_DRY_RUN : DELAYED;
+    limiting->verdict = own->refusal.dry_run ? DELAYED_DRY_RUN : DELAYED;
     log_limit(x, own, "delaying request", 1, found->wait_level, found->slowest->use.name);
-    if (own->dry_run)
+    if (own->refusal.dry_run)
         return OUTCOME_PASS;
     exchange_hold(x);
     exchange_end_with_client(x, true); /* nobody waits for one who has left */

@@ -6,6 +6,8 @@
 
 #include "limit/limit_conf.h"
 
+#include <stddef.h>
+
 /* The first member of their rows. */
 struct limit_use {
     struct str name;
@@ -18,6 +20,40 @@ struct limit_use {
  * 0, or -EINVAL (reported): unknown, or named twice.
  */
 MUST_CHECK int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const struct conf_rows *rows, size_t row_size);
+
+/* How a limit refuses. */
+struct limit_refusal {
+    uint64_t status;
+    int log_level;                  /* index of limit_levels */
+    bool dry_run;
+};
+
+/* `directive`_status (of http alone), _log_level and _dry_run, read into the struct limit_refusal at offset `at`. */
+#define LIMIT_REFUSAL_ROWS(directive, where, at, status_help, log_level_help, dry_run_help)                  \
+    {.name = directive "_status",                                                                            \
+     .scopes = SCOPE_SITE,                                                                                   \
+     .type = DIRECTIVE_NUMBER,                                                                               \
+     .offset = (at) + offsetof(struct limit_refusal, status),                                                \
+     .low = 400,                                                                                             \
+     .high = 599,                                                                                            \
+     .fallback = "429",                                                                                      \
+     .example = directive "_status: 503",                                                                    \
+     .help = status_help},                                                                                   \
+    {.name = directive "_log_level",                                                                         \
+     .scopes = (where),                                                                                      \
+     .type = DIRECTIVE_CHOICE,                                                                               \
+     .offset = (at) + offsetof(struct limit_refusal, log_level),                                             \
+     .choices = limit_levels,                                                                                \
+     .fallback = "error",                                                                                    \
+     .example = directive "_log_level: notice",                                                              \
+     .help = log_level_help},                                                                                \
+    {.name = directive "_dry_run",                                                                           \
+     .scopes = (where),                                                                                      \
+     .type = DIRECTIVE_SWITCH,                                                                               \
+     .offset = (at) + offsetof(struct limit_refusal, dry_run),                                               \
+     .fallback = "off",                                                                                      \
+     .example = directive "_dry_run: on",                                                                    \
+     .help = dry_run_help}
 
 /* The values of limit_req_log_level and limit_conn_log_level, and the log level of each. */
 extern const char *const limit_levels[];
