@@ -5,6 +5,7 @@
 #include "http/exchange.h"
 #include "http/h1_parse.h"
 #include "server/module.h"
+#include "site/field_name.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -30,32 +31,9 @@ struct add_header_conf {
 
 #define HINT STR("write: add_header: [X-Frame-Options DENY always, {Cache-Control: 'max-age=60'}]")
 
-/* Fields that frame the message: the connection would break if they lied. */
-static bool is_framing(struct str name)
-{
-    static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Connection",
-                                        "Date",           "Trailer",           "Upgrade"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (str_equal_nocase(name, str_from(names[i])))
-            return true;
-    }
-    return false;
-}
-
-static int check_name(struct conf_reader *reader, struct conf_mark mark, struct str name)
-{
-    if (!h1_is_token(name)) {
-        conf_error(reader->errors, mark, HINT, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
-        return -EINVAL;
-    }
-    if (is_framing(name)) {
-        conf_error(reader->errors, mark, STR("the server writes it itself"), "add_header cannot set " STR_FMT,
-                   STR_ARG(name));
-        return -EINVAL;
-    }
-    return 0;
-}
+/* Fields that frame the message, which the server writes. */
+static const char *const framing_fields[] = {"Content-Length", "Transfer-Encoding", "Connection", "Date",
+                                             "Trailer",        "Upgrade",           NULL};
 
 /* {value: DENY, always: on} */
 static int read_detailed(struct conf_reader *reader, const struct conf_node *node, struct added *out)
@@ -86,7 +64,7 @@ static int read_header_map(struct conf_reader *reader, const struct conf_node *n
     for (size_t i = 0; i < node->count; i++) {
         const struct conf_pair *pair = &node->pairs[i];
         struct added *header = &row->items[row->count++];
-        int error = check_name(reader, pair->key->mark, pair->key->text);
+        int error = field_name_check(reader, pair->key->mark, pair->key->text, "add_header", framing_fields, HINT);
 
         header->name = pair->key->text;
         if (error == 0 && pair->value->kind == CONF_MAP)
@@ -124,7 +102,7 @@ static int read_row(struct conf_reader *reader, const struct conf_node *node, vo
     row->count = 1;
     row->items->name = words.items[0];
     row->items->always = words.count == 3;
-    error = check_name(reader, node->mark, words.items[0]);
+    error = field_name_check(reader, node->mark, words.items[0], "add_header", framing_fields, HINT);
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &row->items->value);
 }
 

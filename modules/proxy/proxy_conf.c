@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "site/field_name.h"
 
 #include <errno.h>
 
@@ -39,32 +40,9 @@ int proxy_read_pass(struct conf_reader *reader, const struct conf_node *node, vo
     return 0;
 }
 
-/* Fields that are of one connection: Upgrade and Connection are seen to without being asked for. */
-static bool is_own(struct str name)
-{
-    static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Keep-Alive", "TE", "Trailer",
-                                        "Expect"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (str_equal_nocase(name, str_from(names[i])))
-            return true;
-    }
-    return false;
-}
-
-static int check_name(struct conf_reader *reader, struct conf_mark mark, struct str name)
-{
-    if (!h1_is_token(name)) {
-        conf_error(reader->errors, mark, FIELD_HINT, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
-        return -EINVAL;
-    }
-    if (is_own(name)) {
-        conf_error(reader->errors, mark, STR("the server writes it itself"),
-                   "proxy_set_header cannot set " STR_FMT, STR_ARG(name));
-        return -EINVAL;
-    }
-    return 0;
-}
+/* Fields of one connection, which the server writes. Upgrade and Connection may be set. */
+static const char *const own_fields[] = {
+    "Content-Length", "Transfer-Encoding", "Keep-Alive", "TE", "Trailer", "Expect", NULL};
 
 static int read_fields_map(struct conf_reader *reader, const struct conf_node *node,
                            struct proxy_fields *fields)
@@ -79,7 +57,8 @@ static int read_fields_map(struct conf_reader *reader, const struct conf_node *n
         struct proxy_field *field = &fields->items[fields->count++];
 
         field->name = pair->key->text;
-        error = check_name(reader, pair->key->mark, field->name);
+        error = field_name_check(reader, pair->key->mark, field->name, "proxy_set_header", own_fields,
+                                 FIELD_HINT);
         if (error == 0)
             error = conf_read_template(reader, pair->value, &field->value);
     }
@@ -108,7 +87,7 @@ int proxy_read_fields(struct conf_reader *reader, const struct conf_node *node, 
         return -ENOMEM;
     fields->count = 1;
     fields->items->name = words.items[0];
-    error = check_name(reader, node->mark, words.items[0]);
+    error = field_name_check(reader, node->mark, words.items[0], "proxy_set_header", own_fields, FIELD_HINT);
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &fields->items->value);
 }
 

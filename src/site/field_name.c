@@ -1,0 +1,25 @@
+/*
+ * Names of header fields in directives: see field_name.h.
+ */
+#include "site/field_name.h"
+
+#include "http/h1_parse.h"
+
+#include <errno.h>
+
+int field_name_check(struct conf_reader *reader, struct conf_mark mark, struct str name, const char *directive,
+                     const char *const *reserved, struct str hint)
+{
+    if (!h1_is_token(name)) {
+        conf_error(reader->errors, mark, hint, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
+        return -EINVAL;
+    }
+    for (; *reserved; reserved++) {
+        if (str_equal_nocase(name, str_from(*reserved))) {
+            conf_error(reader->errors, mark, STR("the server writes it itself"), "%s cannot set " STR_FMT, directive,
+                       STR_ARG(name));
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
