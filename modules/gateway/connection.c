@@ -47,7 +47,10 @@ void gateway_release(struct gateway_request *p, bool keep)
         return;
     if (p->attempt->whole_us == UINT64_MAX)
         p->attempt->whole_us = u64_sub_sat(connection_now_us(p), p->attempt->begun_us);
-    upstream_release(connection, keep);
+    if (keep)
+        upstream_release(connection);
+    else
+        upstream_discard(connection);
 }
 
 void gateway_discard(struct gateway_request *p)

@@ -84,7 +84,7 @@ static size_t server_received(void *user, struct str bytes)
     bool cut = wire_cut(&t->connection->wire);
 
     if (str_empty(bytes) || (t->input.capacity == 0 && buffer_reserve(&t->input, LIMIT_PROXY_INPUT) < 0)) {
-        upstream_release(detach_connection(t), false);
+        upstream_discard(detach_connection(t));
         t->over = str_empty(bytes) && !cut;
         if (!t->over)
             connection_lost(t, "upstream prematurely closed connection", cut ? -ECONNRESET : -ENOMEM);
@@ -134,7 +134,7 @@ static size_t tunnel_consume(struct session *session, struct str bytes)
         struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(str_skip(bytes, taken), 0, room)};
 
         if (wire_send(&t->connection->wire, &chunk) < 0) {
-            upstream_release(detach_connection(t), false);
+            upstream_discard(detach_connection(t));
             connection_lost(t, "sending to upstream failed", -ENOMEM);
             return bytes.length;
         }
@@ -185,7 +185,7 @@ static void tunnel_signal(struct session *session, enum session_signal signal)
     if (signal != SESSION_PEER_CLOSED || !t->connection)
         return;
     t->over = true;
-    upstream_release_orderly(detach_connection(t));
+    upstream_close(detach_connection(t));
     upgraded_wake(&t->upgraded);
 }
 
@@ -194,7 +194,7 @@ static void close_tunnel(struct session *session)
     struct tunnel *t = tunnel_of(session);
 
     if (t->connection)
-        upstream_release(detach_connection(t), false);
+        upstream_discard(detach_connection(t));
     upgraded_end(&t->upgraded, false);
     buffer_finish(&t->input);
     free(t);

@@ -29,9 +29,9 @@ void stream_release_server(struct stream *stream, bool orderly)
     stream_flow_stop(&stream->up);
     stream_flow_stop(&stream->down);
     if (server && orderly)
-        upstream_release_orderly(server);
+        upstream_close(server);
     else if (server)
-        upstream_release(server, false);
+        upstream_discard(server);
 }
 
 /* The host alone, for the certificate. */

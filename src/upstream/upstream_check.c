@@ -53,7 +53,7 @@ static void probe_finish(struct upstream_probe *probe, bool good, const char *re
     list_remove(&probe->link);
     free(probe);
     if (connection)
-        upstream_release(connection, false);
+        upstream_discard(connection);
 }
 
 static void probe_opened(void *user)
@@ -221,7 +221,7 @@ void upstream_checks_stop(struct upstream_group *group)
     while ((link = list_pop(&group->probes)) != NULL) {
         struct upstream_probe *probe = container_of(link, struct upstream_probe, link);
 
-        upstream_release(probe->connection, false);
+        upstream_discard(probe->connection);
         free(probe);
     }
 }

@@ -414,7 +414,7 @@ static bool is_reusable(struct upstream_connection *connection)
     return peer->group->idle < upstream->keepalive;
 }
 
-void upstream_release_orderly(struct upstream_connection *connection)
+void upstream_close(struct upstream_connection *connection)
 {
     if (connection->state != UPSTREAM_OPEN) {
         close_connection(connection);
@@ -425,11 +425,16 @@ void upstream_release_orderly(struct upstream_connection *connection)
     wire_close(&connection->wire, WIRE_END_ORDERLY);
 }
 
-void upstream_release(struct upstream_connection *connection, bool keep)
+void upstream_discard(struct upstream_connection *connection)
+{
+    close_connection(connection);
+}
+
+void upstream_release(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
 
-    if (!keep || !is_reusable(connection)) {
+    if (!is_reusable(connection)) {
         close_connection(connection);
         return;
     }

@@ -157,17 +157,16 @@ MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstrea
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);
 /* Calls `room` later, from the loop. */
 void upstream_wake(struct upstream_connection *connection);
-/*
- * Ends the use of the connection. `keep`: the exchange is complete and the connection may be reused; else it is
- * closed at once. No event follows.
- */
-void upstream_release(struct upstream_connection *connection, bool keep);
+/* Ends the use of the connection after a complete exchange; it is kept for reuse where that is possible. No event follows. */
+void upstream_release(struct upstream_connection *connection);
+/* Ends the use of the connection and closes it at once. No event follows. */
+void upstream_discard(struct upstream_connection *connection);
 /*
  * Ends the use of the connection. Queued output is sent, then the server's close is awaited, both for at most
  * LIMIT_UPSTREAM_PARTING_MS: closing at once could reset a sending server before it reads the rest.
  * upstream_pool_stop does not wait for it. No event follows.
  */
-void upstream_release_orderly(struct upstream_connection *connection);
+void upstream_close(struct upstream_connection *connection);
 /* True if it has carried requests before: the server may have closed it just now. */
 static inline bool upstream_reused(const struct upstream_connection *connection)
 {

@@ -178,7 +178,7 @@ START_TEST(the_least_busy_is_asked)
     ck_assert_ptr_nonnull(strchr(seen, '1'));
     ck_assert_ptr_nonnull(strchr(seen, '3'));
     for (unsigned i = 0; i < 4; i++)
-        upstream_release(open[i], false);
+        upstream_discard(open[i]);
     ck_assert_ptr_ne(strchr(seen, '2'), strrchr(seen, '2')); /* twice the weight, twice the work */
     stop();
 }
@@ -196,10 +196,10 @@ START_TEST(full_servers_are_passed_over)
     for (unsigned i = 0; i < 3; i++)
         open[i] = begin(&seen[i]);
     ck_assert_str_eq(seen, "12-");
-    upstream_release(open[0], false);
+    upstream_discard(open[0]);
     scripted_settle(&loop, 100);
     ck_assert_int_eq(ask(STR("")), '1');
-    upstream_release(open[1], false);
+    upstream_discard(open[1]);
     stop();
 }
 END_TEST

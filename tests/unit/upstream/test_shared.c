@@ -192,9 +192,9 @@ START_TEST(the_most_connections_are_those_of_all)
     ck_assert_int_eq(connect_to(choose(0), &one), 0);
     ck_assert_ptr_null(choose(1));
     ck_assert_int_eq(connect_to(chosen, &two), -EBUSY); /* it was chosen before the other began */
-    upstream_release(one, false);
+    upstream_discard(one);
     ck_assert_int_eq(connect_to(choose(1), &two), 0);
-    upstream_release(two, false);
+    upstream_discard(two);
     stop();
 }
 END_TEST
@@ -211,11 +211,11 @@ START_TEST(the_least_busy_of_all_is_asked)
         for (unsigned k = 0; k < i; k++)
             ck_assert_str_ne(open[i]->peer->name, open[k]->peer->name);
     }
-    upstream_release(open[1], false);
+    upstream_discard(open[1]);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(ask(0), ask(1));
-    upstream_release(open[0], false);
-    upstream_release(open[2], false);
+    upstream_discard(open[0]);
+    upstream_discard(open[2]);
     stop();
 }
 END_TEST
@@ -234,7 +234,7 @@ START_TEST(what_a_dead_worker_held_is_given_back)
     ck_assert_ptr_nonnull(choose(1));
     ck_assert_uint_eq(choose(1)->state->holders, 1);
     shared_add(&connection->peer->state->active, 1); /* here it lives on, and gives it back once more */
-    upstream_release(connection, false);
+    upstream_discard(connection);
     stop();
 }
 END_TEST
@@ -391,7 +391,7 @@ START_TEST(targets_make_room)
         ck_assert_ptr_nonnull(upstream_pool_target(pools[0], str_from(text), 80, &error));
     }
     ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), held); /* it is in use */
-    upstream_release(connection, false);
+    upstream_discard(connection);
     stop();
 }
 END_TEST
