@@ -97,7 +97,7 @@ static void send_file(struct stage *stage)
         stage->given = true;
         if (wire_send(wire, &chunk) < 0) {
             set_fault(stage->self_test, "the wire took no file", 0);
-            wire_close(wire, WIRE_END_ABORT);
+            wire_close(wire, WIRE_CLOSE_ABORT);
             return;
         }
         wire_flush(wire);
@@ -109,7 +109,7 @@ static void send_file(struct stage *stage)
         stage->self_test->reason = transfer.reason;
         stage->self_test->bytes = transfer.total;
         stage->closing = true;
-        wire_close(wire, WIRE_END_ORDERLY);
+        wire_close(wire, WIRE_CLOSE_ORDERLY);
     }
 }
 
@@ -137,12 +137,12 @@ static void wire_has_room(struct wire *wire)
     send_file(container_of(wire, struct stage, wire));
 }
 
-static void wire_closed(struct wire *wire, enum wire_end end)
+static void wire_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct stage *stage = container_of(wire, struct stage, wire);
 
-    if (end != WIRE_END_ORDERLY)
-        set_fault(stage->self_test, end == WIRE_END_PROTOCOL ? "TLS failed" : "the connection broke", 0);
+    if (end != WIRE_CLOSE_ORDERLY)
+        set_fault(stage->self_test, end == WIRE_CLOSE_PROTOCOL ? "TLS failed" : "the connection broke", 0);
     stage->closed = true;
     loop_cancel(&stage->loop, &stage->deadline);
 }
@@ -154,7 +154,7 @@ static void too_late(struct op *op, int result)
     if (result == -ECANCELED)
         return;
     set_fault(stage->self_test, "it took too long", 0);
-    wire_close(&stage->wire, WIRE_END_TIMEOUT);
+    wire_close(&stage->wire, WIRE_CLOSE_TIMEOUT);
 }
 
 static const struct wire_events events = {

@@ -78,7 +78,7 @@ static void connection_proxy_header_received(struct wire *wire, const struct pro
     if (connection->proxy_header)
         *connection->proxy_header = *header;
     else
-        wire_close(wire, WIRE_END_ABORT);
+        wire_close(wire, WIRE_CLOSE_ABORT);
 }
 
 /* The client spoke plain HTTP to an HTTPS port: it is told so in the only words that it understands. */
@@ -89,9 +89,9 @@ static void send_plain_http_error(struct connection *connection)
     log_write(connection->worker->log, LOG_INFO, "*%llu client sent plain HTTP request to HTTPS port",
               (unsigned long long)connection->number);
     if (wire_send(&connection->wire, &chunk) < 0)
-        wire_close(&connection->wire, WIRE_END_ABORT);
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
     else
-        wire_close(&connection->wire, WIRE_END_ORDERLY);
+        wire_close(&connection->wire, WIRE_CLOSE_ORDERLY);
 }
 
 static const struct protocol *protocol_by_name(struct str alpn)
@@ -119,7 +119,7 @@ static void connection_handshake_done(struct wire *wire)
     connection->session = protocol->open(&connection->location->session, &exchange_events, connection, &worker->arenas,
                                          &worker->loop.clock);
     if (!connection->session) {
-        wire_close(wire, WIRE_END_ABORT);
+        wire_close(wire, WIRE_CLOSE_ABORT);
         return;
     }
     if (worker->draining)
@@ -162,7 +162,7 @@ static struct request_state *begin_request(struct connection *connection, struct
     if (request)
         route_server(request, connection->endpoint);
     else
-        wire_close(&connection->wire, WIRE_END_ABORT);
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
     return request;
 }
 
@@ -294,7 +294,7 @@ static void request_filter(struct request_state *request)
     struct exchange *x = request->x;
 
     if (x->response.status == STATUS_CUT) {
-        wire_close(&request->connection->wire, WIRE_END_REFUSED);
+        wire_close(&request->connection->wire, WIRE_CLOSE_REFUSED);
         return;
     }
     if (x->response.status >= 300 && !x->response.body && error_response_page(request) == OUTCOME_INTERNAL_REDIRECT) {
@@ -313,7 +313,7 @@ static void request_client_closed(void *owner, struct exchange *x)
     const struct request_state *request = request_state_of(x);
 
     if (request && subrequest_ends_with_client(request))
-        wire_close(&connection->wire, WIRE_END_ABORT);
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
 }
 
 static void connection_wait(struct connection *connection);
@@ -341,9 +341,9 @@ void connection_pump(struct connection *connection)
     while (rc > 0 && (room = wire_room(wire)) > 0)
         rc = move_chunk(connection, accept, room);
     if (rc == 0)
-        wire_close(wire, WIRE_END_ORDERLY); /* nothing more will ever come; what is queued leaves first */
+        wire_close(wire, WIRE_CLOSE_ORDERLY); /* nothing more will ever come; what is queued leaves first */
     else if (rc < 0 && rc != -EAGAIN) /* an answer broke off: the client must see that it is not whole */
-        wire_close(wire, rc == -ECONNRESET ? WIRE_END_BROKEN : WIRE_END_ABORT);
+        wire_close(wire, rc == -ECONNRESET ? WIRE_CLOSE_BROKEN : WIRE_CLOSE_ABORT);
     else
         wire_flush(wire);
     connection_wait(connection);
@@ -420,7 +420,7 @@ static void connection_drain(struct wire *wire)
 
 /* The wire is closed, in order or not. What was still open in the session is cut (request_finish for each),
  * and the connection ends. */
-static void connection_closed(struct wire *wire, enum wire_end end)
+static void connection_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct connection *connection = connection_of(wire);
 

@@ -201,7 +201,7 @@ void connection_drain_all(struct worker *worker)
 void connection_abort_all(struct worker *worker)
 {
     for (struct list *link = worker->connection_list.next; link != &worker->connection_list; link = link->next)
-        wire_close(&container_of(link, struct connection, link)->wire, WIRE_END_ABORT);
+        wire_close(&container_of(link, struct connection, link)->wire, WIRE_CLOSE_ABORT);
     subrequest_abort_all(worker);
 }
 

@@ -200,7 +200,7 @@ static void deadline_passed(struct connection *connection)
     case PHASE_BODY:
         connection->session->protocol->signal(connection->session, SESSION_TIMEOUT);
         if (connection->location->wire.reset_timed_out)
-            wire_close(&connection->wire, WIRE_END_TIMEOUT);
+            wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
         else
             connection_pump(connection); /* the session has 408 to say to it */
         break;
@@ -211,10 +211,10 @@ static void deadline_passed(struct connection *connection)
         break;
     case PHASE_HANDSHAKE:
     case PHASE_SENDING:
-        wire_close(&connection->wire, WIRE_END_TIMEOUT);
+        wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
         break;
     case PHASE_LINGERING: /* our side has ended in order long ago */
-        wire_close(&connection->wire, WIRE_END_ABORT);
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
         break;
     case PHASE_WAITING:
         break;

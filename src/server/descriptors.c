@@ -28,7 +28,7 @@ static unsigned close_idle_clients(struct worker *worker)
         struct connection *connection = container_of(link, struct connection, link);
 
         if (connection->wire.state == WIRE_OPEN && is_idle(connection)) {
-            wire_close(&connection->wire, WIRE_END_ABORT);
+            wire_close(&connection->wire, WIRE_CLOSE_ABORT);
             count++;
         }
     }

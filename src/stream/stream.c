@@ -62,9 +62,9 @@ static void down_idle(struct stream_flow *flow)
     stream_free_when_closed(container_of(flow, struct stream, down));
 }
 
-void stream_end(struct stream *stream, enum wire_end how)
+void stream_end(struct stream *stream, enum wire_close_reason how)
 {
-    stream_release_server(stream, how == WIRE_END_ORDERLY);
+    stream_release_server(stream, how == WIRE_CLOSE_ORDERLY);
     stream->ending = true;
     loop_timer_move(&stream->worker->loop, &stream->timer,
                     stream_now_ms(stream) + stream->client.settings->lingering_ms);
@@ -74,7 +74,7 @@ void stream_end(struct stream *stream, enum wire_end how)
 void stream_refuse(struct stream *stream, int status)
 {
     stream->status = status;
-    stream_end(stream, WIRE_END_ORDERLY);
+    stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
 struct str stream_eval(struct stream *stream, const struct template *template)
@@ -88,7 +88,7 @@ void stream_watch_for_end(struct stream *stream)
     bool both = stream->up.over && stream->down.over;
 
     if (both || (!stream->conf->half_close && (stream->up.over || stream->down.over)))
-        stream_end(stream, WIRE_END_ORDERLY);
+        stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
 void stream_moved(struct stream *stream)
@@ -108,7 +108,7 @@ static void send_text(struct stream *stream)
         const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(stream->said, 0, room)};
 
         if (wire_send(wire, &chunk) < 0) {
-            stream_end(stream, WIRE_END_ABORT);
+            stream_end(stream, WIRE_CLOSE_ABORT);
             return;
         }
         stream->said = str_skip(stream->said, chunk.bytes.length);
@@ -116,7 +116,7 @@ static void send_text(struct stream *stream)
     }
     wire_flush(wire);
     if (stream->said.length == 0)
-        stream_end(stream, WIRE_END_ORDERLY);
+        stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
 /* Its server of the configuration is known: the client is answered by it, or passed on. */
@@ -174,7 +174,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
     int error;
 
     if (str_empty(bytes)) { /* it has left */
-        stream_end(stream, WIRE_END_ORDERLY);
+        stream_end(stream, WIRE_CLOSE_ORDERLY);
         return 0;
     }
     if (buffer_append(&stream->hello, taken) < 0) {
@@ -203,7 +203,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     struct proxy_header *kept = arena_alloc(&stream->arena, sizeof(*kept));
 
     if (!kept) {
-        wire_close(wire, WIRE_END_ABORT);
+        wire_close(wire, WIRE_CLOSE_ABORT);
         return;
     }
     *kept = *header;
@@ -286,13 +286,13 @@ static void client_has_room(struct wire *wire)
         stream_watch_for_end(stream);
 }
 
-static void client_closed(struct wire *wire, enum wire_end how)
+static void client_closed(struct wire *wire, enum wire_close_reason how)
 {
     struct stream *stream = stream_of(wire);
 
     stream_release_server(stream, false);
     stream->closed = true;
-    if (stream->prereading && how == WIRE_END_PROTOCOL)
+    if (stream->prereading && how == WIRE_CLOSE_PROTOCOL)
         stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;
     stream->transfer = wire_transfer_end(wire);
     stream_modules_ended(stream);
@@ -344,7 +344,7 @@ static void stream_timer_done(struct op *op, int result)
         stream_log_line(stream, LOG_INFO,
                         stream->prereading ? "its beginning took too long" : "the connection was quiet for too long",
                         -ETIMEDOUT);
-    stream_end(stream, WIRE_END_TIMEOUT);
+    stream_end(stream, WIRE_CLOSE_TIMEOUT);
 }
 
 static struct stream *stream_create(struct worker *worker, const struct endpoint *endpoint,
@@ -405,7 +405,7 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
 static void stream_abort_all(struct worker *worker)
 {
     for (struct list *link = worker->streams.next; link != &worker->streams; link = link->next)
-        wire_close(&container_of(link, struct stream, link)->client, WIRE_END_ABORT);
+        wire_close(&container_of(link, struct stream, link)->client, WIRE_CLOSE_ABORT);
 }
 
 const struct stream_listening stream_listening = {stream_accept, stream_abort_all};

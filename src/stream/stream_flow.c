@@ -63,7 +63,7 @@ static void receive_more(struct stream_flow *flow)
 
 static void flow_broke(struct stream_flow *flow)
 {
-    wire_close(flow->to, WIRE_END_ABORT);
+    wire_close(flow->to, WIRE_CLOSE_ABORT);
 }
 
 /* The end goes behind everything before it. */

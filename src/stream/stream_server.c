@@ -172,7 +172,7 @@ static void server_failed(void *user, int error)
     stream->server = NULL;
     if (stream->connected) {
         stream_log_line(stream, LOG_INFO, "the server broke the connection", error);
-        stream_end(stream, WIRE_END_REFUSED);
+        stream_end(stream, WIRE_CLOSE_REFUSED);
         return;
     }
     attempt_failed(stream, error);

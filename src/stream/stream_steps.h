@@ -73,7 +73,7 @@ void stream_moved(struct stream *stream);
 /* Ends the connection once both directions were passed on, or one where that is enough. */
 void stream_watch_for_end(struct stream *stream);
 /* Ends it: the server's side, and the client's as it says. */
-void stream_end(struct stream *stream, enum wire_end how);
+void stream_end(struct stream *stream, enum wire_close_reason how);
 /* Ends it because it cannot be served: 400, 403, 500, 502 or 503. */
 void stream_refuse(struct stream *stream, int status);
 

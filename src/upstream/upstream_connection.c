@@ -73,7 +73,7 @@ static void abort_connection(struct upstream_connection *connection)
     loop_cancel(loop_of(connection), &connection->timer);
     loop_cancel(loop_of(connection), &connection->connect);
     if (connection->opened)
-        wire_close(&connection->wire, WIRE_END_ABORT);
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
     connection_free_when_idle(connection);
 }
 
@@ -161,12 +161,12 @@ static void wire_has_room(struct wire *wire)
         connection->events->room(connection->user);
 }
 
-static void wire_closed(struct wire *wire, enum wire_end end)
+static void wire_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
 
     connection->opened = false;
-    if (end == WIRE_END_PROTOCOL && wire->tls)
+    if (end == WIRE_CLOSE_PROTOCOL && wire->tls)
         log_write(connection->pool->log, LOG_ERROR, "TLS to upstream \"%s\" failed: %s", connection->name,
                   tls_session_error(wire->tls));
     if (connection->state == UPSTREAM_CLOSING) {
@@ -174,8 +174,8 @@ static void wire_closed(struct wire *wire, enum wire_end end)
         connection_free_when_idle(connection);
         return;
     }
-    connection_fail(connection, end == WIRE_END_TIMEOUT    ? -ETIMEDOUT
-                                : end == WIRE_END_PROTOCOL ? -EPROTO
+    connection_fail(connection, end == WIRE_CLOSE_TIMEOUT    ? -ETIMEDOUT
+                                : end == WIRE_CLOSE_PROTOCOL ? -EPROTO
                                                            : -ECONNRESET);
 }
 
@@ -232,7 +232,7 @@ static void connection_timer_done(struct op *op, int result)
         connection->deadline_ms > now)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
     else if (connection->state == UPSTREAM_CLOSING && connection->opened)
-        wire_close(&connection->wire, WIRE_END_ABORT); /* closing takes too long */
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT); /* closing takes too long */
     else if (connection->state == UPSTREAM_CLOSING)
         connection_free_when_idle(connection);
     else if (connection->deadline_ms <= now)
@@ -422,7 +422,7 @@ void upstream_close(struct upstream_connection *connection)
     }
     start_closing(connection);
     upstream_set_timeout(connection, LIMIT_UPSTREAM_PARTING_MS);
-    wire_close(&connection->wire, WIRE_END_ORDERLY);
+    wire_close(&connection->wire, WIRE_CLOSE_ORDERLY);
 }
 
 void upstream_discard(struct upstream_connection *connection)

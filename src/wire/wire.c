@@ -49,9 +49,9 @@ void wire_log(struct wire *wire, enum log_level level, const char *what, int err
         log_write(wire->shared->log, level, "%s, fd %d", what, wire->fd);
 }
 
-enum wire_end wire_end_of(int error)
+enum wire_close_reason wire_close_reason_of(int error)
 {
-    return error == -ETIMEDOUT ? WIRE_END_TIMEOUT : WIRE_END_PEER_RESET;
+    return error == -ETIMEDOUT ? WIRE_CLOSE_TIMEOUT : WIRE_CLOSE_PEER_RESET;
 }
 
 /* UNIX sockets have no such option. */
@@ -127,13 +127,13 @@ int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct
     if (error < 0)
         return error;
     if (tls_session_expect(wire->tls, context, name) < 0) {
-        wire_fail(wire, WIRE_END_PROTOCOL);
+        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
         return 0;
     }
     if (resumption)
         tls_session_resume(wire->tls, context, name, resumption);
     if (tls_session_handshake(wire->tls) != -EAGAIN)
-        wire_fail(wire, WIRE_END_PROTOCOL);
+        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
     else
         wire_push(wire); /* the client sends the first flight */
     return 0;
@@ -211,22 +211,22 @@ uint64_t wire_bytes_received(const struct wire *wire)
 static void close_orderly(struct wire *wire)
 {
     if (wire->state == WIRE_HANDSHAKE) { /* nothing was promised yet */
-        wire_fail(wire, WIRE_END_ORDERLY);
+        wire_fail(wire, WIRE_CLOSE_ORDERLY);
         return;
     }
     if (wire->state != WIRE_OPEN)
         return;
     wire->state = WIRE_DRAINING;
-    wire->end = WIRE_END_ORDERLY;
+    wire->end = WIRE_CLOSE_ORDERLY;
     if (!wire->promoting && wire_record_close(wire) < 0)
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
     else
         wire_push(wire);
 }
 
-void wire_close(struct wire *wire, enum wire_end end)
+void wire_close(struct wire *wire, enum wire_close_reason end)
 {
-    if (end == WIRE_END_ORDERLY)
+    if (end == WIRE_CLOSE_ORDERLY)
         close_orderly(wire);
     else
         wire_fail(wire, end);
@@ -251,7 +251,7 @@ static void last_step(struct op *op, int result)
     wire_finish_close(container_of(op, struct wire, receive));
 }
 
-void wire_fail(struct wire *wire, enum wire_end end)
+void wire_fail(struct wire *wire, enum wire_close_reason end)
 {
     if (wire->state == WIRE_CLOSING)
         return;
@@ -275,10 +275,10 @@ static void set_reset_on_close(int fd)
 
 static bool ends_with_reset(const struct wire *wire)
 {
-    if (wire->end == WIRE_END_BROKEN)
+    if (wire->end == WIRE_CLOSE_BROKEN)
         return true;
     return wire->settings->reset_timed_out &&
-           (wire->end == WIRE_END_TIMEOUT || wire->end == WIRE_END_REFUSED);
+           (wire->end == WIRE_CLOSE_TIMEOUT || wire->end == WIRE_CLOSE_REFUSED);
 }
 
 /* The owner may still inspect session and socket (for its log); after `closed` the wire itself may be gone. */

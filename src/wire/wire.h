@@ -93,14 +93,14 @@ struct wire_transfer {
     uint8_t reason;                 /* enum ktls_reason or wire_reason */
 };
 
-enum wire_end {
-    WIRE_END_ORDERLY,
-    WIRE_END_PEER_RESET,            /* reset by the peer */
-    WIRE_END_TIMEOUT,
-    WIRE_END_PROTOCOL,              /* TLS failure */
-    WIRE_END_ABORT,                 /* aborted: the response cannot be completed */
-    WIRE_END_REFUSED,               /* aborted: the peer gets no response */
-    WIRE_END_BROKEN,                /* aborted by RST: the peer would take a close for a complete response */
+enum wire_close_reason {
+    WIRE_CLOSE_ORDERLY,
+    WIRE_CLOSE_PEER_RESET,            /* reset by the peer */
+    WIRE_CLOSE_TIMEOUT,
+    WIRE_CLOSE_PROTOCOL,              /* TLS failure */
+    WIRE_CLOSE_ABORT,                 /* aborted: the response cannot be completed */
+    WIRE_CLOSE_REFUSED,               /* aborted: the peer gets no response */
+    WIRE_CLOSE_BROKEN,                /* aborted by RST: the peer would take a close for a complete response */
 };
 
 struct wire_events {
@@ -134,7 +134,7 @@ struct wire_events {
      * The last event: nothing is in flight. wire->tls and wire->fd are valid until it returns and are closed then;
      * the memory of the wire belongs to the owner again.
      */
-    void (*closed)(struct wire *wire, enum wire_end end);
+    void (*closed)(struct wire *wire, enum wire_close_reason end);
 };
 
 struct wire_settings {
@@ -144,7 +144,7 @@ struct wire_settings {
     bool small_records;             /* ssl_dyn_rec_enable: one-segment records first and after an idle period */
     uint64_t lingering_ms;          /* lingering_timeout, enforced by the owner's timer */
     bool delay;                     /* tcp_nodelay: off: Nagle's algorithm */
-    bool reset_timed_out;           /* reset_timedout_connection: WIRE_END_TIMEOUT and WIRE_END_REFUSED close by RST */
+    bool reset_timed_out;           /* reset_timedout_connection: WIRE_CLOSE_TIMEOUT and WIRE_CLOSE_REFUSED close by RST */
 };
 
 /* The encrypting party; changes only between two records. */
@@ -188,7 +188,7 @@ struct wire {
     uint32_t pipe_most;             /* bytes requested into `pipe` */
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
-    uint8_t end;                    /* enum wire_end, in WIRE_CLOSING */
+    uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
     uint8_t refused;                /* enum ktls_reason: the kernel refused and is not asked again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
     bool narrow;                    /* SEALING_KERNEL: the send buffer holds few segments */
@@ -306,12 +306,12 @@ static inline bool wire_lingering(const struct wire *wire)
 bool wire_unacknowledged(struct wire *wire);
 
 /*
- * Closes the connection. WIRE_END_ORDERLY: after all queued output: close_notify, shutdown(SHUT_WR), lingering
+ * Closes the connection. WIRE_CLOSE_ORDERLY: after all queued output: close_notify, shutdown(SHUT_WR), lingering
  * (input is discarded, at most LIMIT_LINGERING_BYTES), close. Others: at once, without close_notify (an aborted
  * response must not look complete). `closed` follows, never inside this call. A second call may abort an orderly
  * close.
  */
-void wire_close(struct wire *wire, enum wire_end end);
+void wire_close(struct wire *wire, enum wire_close_reason end);
 
 /* After `received` of length 0: TLS ended without close_notify (RFC 8446 6.1); the stream may have been truncated. */
 static inline bool wire_cut(const struct wire *wire)

@@ -109,7 +109,7 @@ bool wire_rekey(struct wire *wire)
     wire->rekeying--;
     if (error < 0) {
         wire_log(wire, LOG_ERROR, "kTLS: the kernel refused the next key of a connection, which ends", error);
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
         return false;
     }
     wire->key.sequence = 0;

@@ -118,7 +118,7 @@ static void continue_in_user_space(struct wire *wire)
 {
     wire_span_fill(wire);
     if (chunk_length(&wire->span) == 0 && wire->state != WIRE_CLOSING && wire_record_close(wire) < 0)
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
     wire_push(wire);
     wire->was_full = true;
 }

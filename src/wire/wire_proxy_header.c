@@ -47,7 +47,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     if (wire->receiving)
         wire_deliver(wire, rest, STR(""));
     else if (!str_empty(rest) && !wire_keep_unread(wire, rest, STR("")))
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
 }
 
 void wire_receive_proxy_header(struct wire *wire, struct str lent)
@@ -65,7 +65,7 @@ void wire_receive_proxy_header(struct wire *wire, struct str lent)
         wire_receive_start(wire);
     } else if (length < 0) {
         wire_log(wire, LOG_INFO, "a bad header of the PROXY protocol, or none", 0);
-        wire_fail(wire, WIRE_END_PROTOCOL);
+        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
     } else {
         proxy_header_received(wire, &header, str_skip(lent, size_sub_sat((size_t)length, before)));
     }

@@ -14,13 +14,13 @@ enum {
 };
 
 /* wire.c: aborts: cancels ops in flight; `closed` follows from the last completion. */
-void wire_fail(struct wire *wire, enum wire_end end);
+void wire_fail(struct wire *wire, enum wire_close_reason end);
 /*
  * In WIRE_CLOSING, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
  */
 void wire_finish_close(struct wire *wire);
 /* Maps an error of the socket. */
-enum wire_end wire_end_of(int error);
+enum wire_close_reason wire_close_reason_of(int error);
 /* One line at `level` about this connection. */
 void wire_log(struct wire *wire, enum log_level level, const char *what, int error);
 

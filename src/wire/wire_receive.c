@@ -60,11 +60,11 @@ static void tls_failed(struct wire *wire)
         wire->shared->counters->handshakes_failed++;
     log_write(wire->shared->log, LOG_INFO, "TLS: %s, fd %d", tls_session_error(wire->tls), wire->fd);
     if (chunk_length(&wire->span) > 0) { /* nothing may follow the alert */
-        wire_fail(wire, WIRE_END_PROTOCOL);
+        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
         return;
     }
     wire->state = WIRE_DRAINING;
-    wire->end = WIRE_END_PROTOCOL;
+    wire->end = WIRE_CLOSE_PROTOCOL;
     wire_flush(wire);
 }
 
@@ -122,7 +122,7 @@ static bool continue_handshake(struct wire *wire)
 static void peer_ended(struct wire *wire)
 {
     if (wire->state == WIRE_HANDSHAKE) {
-        wire_fail(wire, WIRE_END_PEER_RESET);
+        wire_fail(wire, WIRE_CLOSE_PEER_RESET);
         return;
     }
     wire->peer_ended = true;
@@ -145,7 +145,7 @@ static bool deliver_plaintext(struct wire *wire, struct str plain, struct str ci
     if (taken >= plain.length)
         return true;
     if (!wire_keep_unread(wire, str_skip(plain, taken), cipher))
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
     return false;
 }
 
@@ -198,7 +198,7 @@ static void receive_done(struct op *op, int result)
     } else if (result == -ECANCELED) {
         wire_receive_start(wire);
     } else if (result < 0) {
-        wire_fail(wire, wire_end_of(result));
+        wire_fail(wire, wire_close_reason_of(result));
     } else if (result == 0) {
         wire->cut = wire->tls != NULL;
         peer_ended(wire);
@@ -228,7 +228,7 @@ static void piped_done(struct op *op, int result)
     wire->received += result > 0 ? (uint64_t)result : 0;
     wire->delivering = true;
     if (result < 0 && result != -ECANCELED)
-        wire_fail(wire, wire_end_of(result));
+        wire_fail(wire, wire_close_reason_of(result));
     else if (result == 0)
         peer_ended(wire);
     else if (result > 0 && wire->state == WIRE_OPEN)
@@ -279,7 +279,7 @@ static void watch_done(struct op *op, int result)
     if (wire->state == WIRE_CLOSING)
         wire_finish_close(wire);
     else if (result > 0 && (result & (POLLERR | POLLHUP)))
-        wire_fail(wire, WIRE_END_PEER_RESET);
+        wire_fail(wire, WIRE_CLOSE_PEER_RESET);
     else
         wire_receive_start(wire);
 }

@@ -306,7 +306,7 @@ void wire_flush(struct wire *wire)
     if (wire->state == WIRE_CLOSING)
         return;
     if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
     else if (!wire->delivering) /* the receiver may produce more output: one send for all */
         wire_push(wire);
 }
@@ -363,7 +363,7 @@ static void send_done(struct op *op, int result)
         return;
     }
     if (result < 0) {
-        wire_fail(wire, wire_end_of(result));
+        wire_fail(wire, wire_close_reason_of(result));
         return;
     }
     had_room = !wire->was_full && wire_room(wire) > 0;
@@ -412,7 +412,7 @@ static void shut_down_sending(struct wire *wire)
 /* close_notify follows all queued output, hence after a span. */
 static void push_end(struct wire *wire)
 {
-    if (wire->tls && wire->end == WIRE_END_ORDERLY && !wire->notified) {
+    if (wire->tls && wire->end == WIRE_CLOSE_ORDERLY && !wire->notified) {
         wire->notified = true;
         tls_session_shutdown(wire->tls);
         wire_push(wire);

@@ -26,7 +26,7 @@ static void span_broken(struct wire *wire, int error)
                                                      : "a file was truncated while it was sent";
 
     wire_log(wire, LOG_ERROR, what, error);
-    wire_fail(wire, WIRE_END_ABORT);
+    wire_fail(wire, WIRE_CLOSE_ABORT);
 }
 
 static size_t span_piece_length(const struct wire *wire, size_t room)
@@ -58,7 +58,7 @@ static void read_done(struct op *op, int result)
     }
     span_sent(wire, wire_path_of_bytes(wire), (uint64_t)result);
     if (wire_record_grow(wire, block, (size_t)result) < 0)
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
     else
         wire_continue(wire, false);
 }
@@ -69,7 +69,7 @@ static void read_cold(struct wire *wire)
 
     if (!block || wire_record_close(wire) < 0) {
         output_block_release(wire->shared, block);
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
         return;
     }
     wire->reading = block;
@@ -134,7 +134,7 @@ void wire_span_fill(struct wire *wire)
             if (wire->first)
                 wire_push(wire);
             else /* out of memory, and no completion will call this again */
-                wire_fail(wire, WIRE_END_ABORT);
+                wire_fail(wire, WIRE_CLOSE_ABORT);
             return;
         }
         count = read_span(wire, places, wire_record_places(wire, block, chunk_length(&wire->span), places));
@@ -148,7 +148,7 @@ void wire_span_fill(struct wire *wire)
         }
         span_sent(wire, wire_path_of_bytes(wire), (uint64_t)count);
         if (commit_records(wire, block, places, (size_t)count) < 0)
-            wire_fail(wire, WIRE_END_ABORT);
+            wire_fail(wire, WIRE_CLOSE_ABORT);
         else if (wire_record_room(wire, block) == 0 && !ends_in_another(wire))
             wire_push(wire);
     }
@@ -166,7 +166,7 @@ static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
     }
     wire_count_key_use(wire, sent);
     if (result < 0 && result != -ECANCELED)
-        wire_fail(wire, wire_end_of(result));
+        wire_fail(wire, wire_close_reason_of(result));
     else if (broken)
         span_broken(wire, 0);
     else
@@ -194,7 +194,7 @@ void wire_span_push(struct wire *wire)
 
     if (length == 0) {
         wire_log(wire, LOG_ERROR, "an answer is longer than its key may be used for", 0);
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
         return;
     }
     wire->send.done = wire->span.kind == CHUNK_PIPE ? pipe_sent : file_sent;

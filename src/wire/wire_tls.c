@@ -54,7 +54,7 @@ static void append_ciphertext(void *owner, struct str bytes)
     struct wire *wire = owner;
 
     if (wire->state != WIRE_CLOSING && wire_append(wire, bytes) < 0)
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
 }
 
 static int seal_control(struct wire *wire, uint8_t type, struct str plaintext)
@@ -116,7 +116,7 @@ static void control_record(void *owner, uint8_t type, struct str plaintext)
     else
         rc = seal_control(wire, type, plaintext);
     if (rc < 0)
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
     else if (wire->sealing == SEALING_KERNEL)
         interrupt_span(wire);
 }
@@ -128,7 +128,7 @@ static void key_ready(void *owner, const struct record_key *key)
     if (wire->state == WIRE_CLOSING)
         return;
     if ((wire->sealing == SEALING_KERNEL ? wire_queue_key(wire, key) : wire_record_close(wire)) < 0) {
-        wire_fail(wire, WIRE_END_ABORT);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
         return;
     }
     if (wire->sealing == SEALING_KERNEL)
@@ -175,7 +175,7 @@ static void control_writable(struct op *op, int result)
     if (wire->state == WIRE_CLOSING)
         wire_finish_close(wire);
     else if (result < 0)
-        wire_fail(wire, wire_end_of(result));
+        wire_fail(wire, wire_close_reason_of(result));
     else
         wire_continue(wire, wire_room(wire) > 0);
 }
@@ -196,7 +196,7 @@ void wire_push_control(struct wire *wire)
         wire->send.done = control_writable;
         loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
     } else if (sent < 0) {
-        wire_fail(wire, wire_end_of((int)sent));
+        wire_fail(wire, wire_close_reason_of((int)sent));
     } else {
         block->from = block->filled;
         wire_count_key_use(wire, 0);

@@ -76,7 +76,7 @@ void kit_pump(struct kit *kit)
             return;
     }
     if (kit->given == kit->planned && kit->close_after && chunk_length(&kit->wire.span) == 0)
-        wire_close(&kit->wire, WIRE_END_ORDERLY);
+        wire_close(&kit->wire, WIRE_CLOSE_ORDERLY);
     else
         wire_flush(&kit->wire);
 }
@@ -119,7 +119,7 @@ static void ending(struct wire *wire)
     kit_of(wire)->ending++;
 }
 
-static void closed(struct wire *wire, enum wire_end end)
+static void closed(struct wire *wire, enum wire_close_reason end)
 {
     kit_of(wire)->closed++;
     kit_of(wire)->end = end;

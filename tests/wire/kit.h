@@ -44,7 +44,7 @@ struct kit {
     bool close_after;               /* orderly, once all is given */
     bool greedy;                    /* takes what it receives; else nothing */
     unsigned opened, closed, ending, rooms;
-    enum wire_end end;
+    enum wire_close_reason end;
     bool peer_ended;
     char heard[65536];
     size_t heard_length;

@@ -66,7 +66,7 @@ START_TEST(rule_03_a_long_chain_through_a_small_buffer)
     kit_until_got(&kit, 1000000);
     ck_assert_mem_eq(kit.got, kit_pattern(), 1000000);
     ck_assert_uint_eq(kit.counters.promotions, 1);
-    wire_close(&kit.wire, WIRE_END_ABORT);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     kit_close(&kit);
     pem_folder_remove();
@@ -114,9 +114,9 @@ START_TEST(rule_11_moving_write_buffers)
         kit_turn(&kit);
     }
     ck_assert_mem_eq(kit.got, kit_pattern(), (size_t)PIECE * PIECES);
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     kit_close(&kit);
     free(moving);
 }

@@ -38,7 +38,7 @@ START_TEST(rule_15_orderly_with_a_slow_reader)
     kit.read_max = 3000;
     kit_say(&kit, "GET\n");
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kit.got_length, 150004);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), 150000);
     ck_assert_int_eq(kit.got_close_notify, kit.transport->version != 0);
@@ -75,7 +75,7 @@ START_TEST(truncated_file)
     ck_assert_int_eq(ftruncate(fd, 150000), 0);
     kit.read_max = 0;
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
     ck_assert(!kit.got_close_notify);
     ck_assert_uint_lt(kit.got_length, 2000004);
     ck_assert_uint_ge(kit_counted(&kit), kit.got_length);
@@ -95,7 +95,7 @@ START_TEST(unreadable_file)
     plan(fd, 1000);
     kit_say(&kit, "GET\n");
     kit_until_closed(&kit);
-    ck_assert_int_ne(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_ne(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert(!kit.got_close_notify);
     kit_close(&kit);
     close(fd);
@@ -136,7 +136,7 @@ START_TEST(reset_at_every_moment)
     until_moment(_i / (transport_count * backend_count()), fd);
     reset_client();
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_PEER_RESET);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_PEER_RESET);
     kit_close(&kit);
     close(fd);
 }
@@ -149,11 +149,11 @@ START_TEST(given_up_at_every_moment)
     start(_i % (transport_count * backend_count()), 4096);
     kit.read_max = 5000;
     until_moment(_i / (transport_count * backend_count()), fd);
-    wire_close(&kit.wire, WIRE_END_TIMEOUT);
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_TIMEOUT);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kit.closed, 0);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_TIMEOUT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_TIMEOUT);
     ck_assert(!kit.got_close_notify);
     kit_close(&kit);
     close(fd);
@@ -171,13 +171,13 @@ START_TEST(orderly_end_in_a_hurry)
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 20; i++)
         kit_turn(&kit);
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     for (int i = 0; i < 20; i++)
         kit_turn(&kit);
     ck_assert_uint_eq(kit.closed, 0);
-    wire_close(&kit.wire, WIRE_END_TIMEOUT);
+    wire_close(&kit.wire, WIRE_CLOSE_TIMEOUT);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_TIMEOUT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_TIMEOUT);
     kit_close(&kit);
     close(fd);
 }
@@ -191,7 +191,7 @@ START_TEST(lingering_is_bounded)
 
     start(_i, 0);
     kit_until_open(&kit);
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     while (!kit.closed && sent < 4 * (size_t)LIMIT_LINGERING_BYTES) {
         ssize_t count = send(kit.far, junk, sizeof junk, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -224,7 +224,7 @@ START_TEST(peer_ends)
     kit.close_after = true;
     kit_pump(&kit);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kit.got_length, 10);
     kit_close(&kit);
 }
@@ -278,7 +278,7 @@ START_TEST(garbage_for_a_handshake)
     speak(garbage[_i].bytes, garbage[_i].length, false);
     kit_until_closed(&kit);
     ck_assert_uint_eq(kit.opened, 0);
-    ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_PROTOCOL);
     ck_assert_uint_eq(kit.counters.handshakes_failed, 1);
     kit_close(&kit);
 }
@@ -302,7 +302,7 @@ START_TEST(garbage_after_the_handshake)
     ck_assert_int_eq(send(kit.far, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37, MSG_NOSIGNAL),
                      37);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_PROTOCOL);
     ck_assert(!kit.got_close_notify);
     kit_close(&kit);
 }
@@ -330,7 +330,7 @@ START_TEST(rule_17_cold_file)
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 3; i++)
         kit_turn(&kit);
-    wire_close(&kit.wire, WIRE_END_ABORT);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     kit_close(&kit);
     close(fd);

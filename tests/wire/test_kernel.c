@@ -49,9 +49,9 @@ static void fetch(int fd, size_t length)
 
 static void finish(void)
 {
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert(kit.got_close_notify);
     kit_close(&kit);
 }
@@ -109,7 +109,7 @@ START_TEST(rule_10_a_key_is_replaced_in_time)
         ck_assert_mem_eq(kit.got, kit_pattern(), kit.got_length);
         ck_assert(!kit.got_close_notify);
         kit_until_closed(&kit);
-        ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+        ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
         kit_close(&kit);
     } else {
         fetch(fd, BODY);

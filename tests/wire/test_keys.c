@@ -75,7 +75,7 @@ static void leave(void)
 {
     kernel.marks = false;
     if (kit.wire.state == WIRE_OPEN)
-        wire_close(&kit.wire, WIRE_END_ORDERLY);
+        wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     close(kit.far);
     kit.far = -1;
     kit_until_closed(&kit);
@@ -135,7 +135,7 @@ START_TEST(rule_09_a_refused_key_ends_the_connection)
     while (!kit.got_end && !kit.got_reset)
         kit_turn(&kit);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
     ck_assert_int_eq(kernel.tx_calls, 2);
     ck_assert_uint_eq(kernel.controls, 1);
     ck_assert_uint_lt(kit.got_length, BODY);
@@ -165,7 +165,7 @@ START_TEST(rule_09_an_old_kernel_finishes_the_answer)
     kit.read_max = 0;
     kit_until_got(&kit, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     while (kernel.controls == 0)
         kit_turn(&kit);
     ck_assert_uint_eq(kernel.control_types[0], RECORD_ALERT);
@@ -173,7 +173,7 @@ START_TEST(rule_09_an_old_kernel_finishes_the_answer)
     ck_assert_int_eq(kernel.tx_calls, 1);
     ck_assert_uint_eq(kit.ending, 1);
     leave();
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     kit_close(&kit);
     close(fd);
 }
@@ -197,7 +197,7 @@ START_TEST(rule_10_a_new_key_in_user_space)
         ck_assert_uint_lt(kit.wire.key.sequence, renewable ? 64 : 200);
     }
     ck_assert_uint_eq(kit.ending, renewable ? 0 : 1); /* TLS 1.2: the owner closes */
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
     ck_assert(kit.got_close_notify);
     kit_close(&kit);
@@ -278,7 +278,7 @@ START_TEST(rule_10_a_worn_key_is_never_used_on)
     while (!kit.closed)
         kit_turn(&kit);
     ck_assert_uint_eq(kit.ending, 1);
-    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
     ck_assert_uint_eq(kernel.controls, 0);
     ck_assert_uint_le(kit.got_length, RECORDS * 4096);
     ck_assert_uint_ge(kit.got_length, RECORDS * 4096 / 2);
@@ -349,7 +349,7 @@ START_TEST(rule_09_asking_for_keys_is_not_taking)
         ck_assert_uint_eq(wire_bytes_sent(&kit.wire), sent);
     }
     leave();
-    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
     kit_close(&kit);
     close(fd);
 }
@@ -385,7 +385,7 @@ START_TEST(rule_09_a_storm_of_key_updates)
         ck_assert_mem_eq(kernel.control, "\2\x0a", 2);
     }
     leave();
-    ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_PROTOCOL);
     ck_assert_uint_eq(kit.log_lines, 1);
     ck_assert_ptr_nonnull(strstr(kit.last_log, "asks for too much"));
     kit_close(&kit);

@@ -50,7 +50,7 @@ static void plan_pipe(const struct pipe *pipe, size_t length, uint64_t whole)
 
 static void finish(void)
 {
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     if (kit.wire.sealing == SEALING_KERNEL) { /* the scripted kernel keeps close_notify to itself */
         close(kit.far);
         kit.far = -1;
@@ -180,7 +180,7 @@ START_TEST(a_pipe_with_bytes_is_not_kept)
     plan_pipe(pipe, 65536, 65536);
     kit_pump(&kit);
     ck_assert_uint_gt(wire_unsent(&kit.wire), 0);
-    wire_close(&kit.wire, WIRE_END_ABORT);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     pipe_discard(pipe);
     ck_assert_uint_eq(kit.shared.pipes.open, 0);
@@ -313,7 +313,7 @@ START_TEST(an_abort_lets_go_of_the_pipe)
     start_piping(_i / 2);
     pipe_discard(into);
     ck_assert_uint_eq(into->users, 1);
-    wire_close(&kit.wire, _i % 2 ? WIRE_END_ORDERLY : WIRE_END_ABORT);
+    wire_close(&kit.wire, _i % 2 ? WIRE_CLOSE_ORDERLY : WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     ck_assert_uint_eq(kit.shared.pipes.free_count, 1);
     ck_assert_uint_eq(kit.shared.pipes.open, 1);

@@ -43,9 +43,9 @@ static void fetch_file(int fd, size_t length)
 
 static void finish(void)
 {
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     kit_close(&kit);
 }
 
@@ -54,7 +54,7 @@ static void finish(void)
 static void finish_promoted(void)
 {
     if (kit.wire.state == WIRE_OPEN)
-        wire_close(&kit.wire, WIRE_END_ORDERLY);
+        wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     while (kernel.controls == 0)
         kit_turn(&kit);
     for (int i = 0; i < 10; i++)
@@ -64,7 +64,7 @@ static void finish_promoted(void)
     close(kit.far);
     kit.far = -1;
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kernel.controls, 1);
     ck_assert_uint_eq(kernel.control_types[0], RECORD_ALERT);
     ck_assert_mem_eq(kernel.control, "\1\0", 2); /* warning, close_notify */
@@ -321,7 +321,7 @@ START_TEST(rule_13_truncated_after_promotion)
     kit_until_got(&kit, 10000);
     ck_assert_int_eq(ftruncate(fd, 100000), 0);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
     ck_assert_uint_eq(kernel.controls, 0);
     ck_assert_uint_lt(kit.got_length, 2000000);
     kit_close(&kit);
@@ -398,7 +398,7 @@ START_TEST(rule_15_an_end_awaits_the_tail)
         kit.far = -1;
     }
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     kit_close(&kit);
     close(fd);
 }

@@ -108,7 +108,7 @@ START_TEST(the_reason_is_named)
     ck_assert_uint_eq(kit.counters.transfers[kit.transfer.path], 1);
     ck_assert_uint_eq(kit.counters.declines[kit.transfer.reason],
                       strcmp(row->reason, "ok") != 0 && strcmp(row->reason, "plain") != 0);
-    wire_close(&kit.wire, WIRE_END_ABORT);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     kit_close(&kit);
 }
@@ -139,7 +139,7 @@ START_TEST(rule_04_the_threshold_decides)
     kit.raw = true;
     kit_until_got(&kit, 2 * LARGE - 1 + given);
     ck_assert_uint_eq(kit.counters.promotions, strcmp(BUILD_KTLS, "built in") == 0);
-    wire_close(&kit.wire, WIRE_END_ABORT);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     kit_close(&kit);
     close(fd);

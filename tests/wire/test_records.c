@@ -111,7 +111,7 @@ static void nothing_is_held(void)
 
 static void finish(int fd)
 {
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
     kit_close(&kit);
     close(fd);

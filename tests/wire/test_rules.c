@@ -91,7 +91,7 @@ static void give_bytes(size_t length)
 
 static void finish(void)
 {
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     close(kit.far);
     kit.far = -1;
     kit_until_closed(&kit);

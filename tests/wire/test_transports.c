@@ -20,9 +20,9 @@ static const struct transport *pick(int index, int *out_backend)
 
 static void finish(void)
 {
-    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kit_counted(&kit), kit.got_length);
     ck_assert(kit.got_end || kit.got_close_notify);
     if (kit.transport->version)
