@@ -107,7 +107,7 @@ void gateway_lost(void *user, int error)
 {
     struct gateway_request *p = user;
 
-    p->attempt->whole_us = u64_sub_sat(attempt_now_us(p), p->attempt->begun_us);
+    p->attempt->total_us = u64_sub_sat(attempt_now_us(p), p->attempt->begun_us);
     p->connection = NULL;
     gateway_connection_failed(p, error);
 }
@@ -194,7 +194,7 @@ static struct gateway_attempt *add_attempt(struct gateway_request *p, struct str
     if (!attempt)
         return NULL;
     attempt->begun_us = attempt_now_us(p);
-    attempt->connect_us = attempt->header_us = attempt->whole_us = UINT64_MAX;
+    attempt->connect_us = attempt->header_us = attempt->total_us = UINT64_MAX;
     attempt->server = arena_copy(&p->x->arena, server);
     while (*last)
         last = &(*last)->next;
@@ -217,7 +217,7 @@ static int connect_to_peer(struct gateway_request *p)
                              &p->connection);
     if (error < 0) {
         p->connection = NULL;
-        p->attempt->whole_us = 0;
+        p->attempt->total_us = 0;
         if (error == -EBUSY) /* another worker was faster: it is no worse for it */
             return -EAGAIN;
         if (error == -EMFILE || error == -ENFILE) /* no fault of the server */
@@ -253,7 +253,7 @@ static int nobody_left(struct gateway_request *p, int error)
     if (p->tries == 0) {
         if (!add_attempt(p, p->target.authority)) /* $upstream_addr names the group or host that has no server */
             return 500;
-        p->attempt->whole_us = 0;
+        p->attempt->total_us = 0;
     }
     if (p->tries == 0 || error == -ENOENT)
         gateway_log(p, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);

@@ -45,8 +45,8 @@ void gateway_release(struct gateway_request *p, bool keep)
     p->conf->gateway->finish(p);
     if (!connection)
         return;
-    if (p->attempt->whole_us == UINT64_MAX)
-        p->attempt->whole_us = u64_sub_sat(connection_now_us(p), p->attempt->begun_us);
+    if (p->attempt->total_us == UINT64_MAX)
+        p->attempt->total_us = u64_sub_sat(connection_now_us(p), p->attempt->begun_us);
     if (keep)
         upstream_release(connection);
     else

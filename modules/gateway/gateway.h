@@ -38,7 +38,7 @@ struct gateway_attempt {
     struct str server;
     int status;                     /* 0: no response came */
     uint64_t begun_us;
-    uint64_t connect_us, header_us, whole_us; /* since begun_us; UINT64_MAX: not come that far */
+    uint64_t connect_us, header_us, total_us; /* since begun_us; UINT64_MAX: not come that far */
     uint64_t bytes_received;
     uint64_t bytes_sent;
 };

@@ -71,7 +71,7 @@ static struct str header_time(const struct gateway_attempt *attempt, struct aren
 
 static struct str response_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_seconds(arena, attempt->whole_us);
+    return format_seconds(arena, attempt->total_us);
 }
 
 static struct str bytes_received(const struct gateway_attempt *attempt, struct arena *arena)

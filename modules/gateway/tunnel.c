@@ -57,7 +57,7 @@ static struct upstream_connection *detach_connection(struct tunnel *t)
 {
     struct upstream_connection *connection = t->connection;
 
-    t->attempt->whole_us = u64_sub_sat(tunnel_now_us(t), t->attempt->begun_us);
+    t->attempt->total_us = u64_sub_sat(tunnel_now_us(t), t->attempt->begun_us);
     t->connection = NULL;
     return connection;
 }

@@ -37,7 +37,7 @@ static void release_cache_entry(void *held)
 
 int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata)
 {
-    int64_t resident = cached_now_s(cached) - metadata->came_s;
+    int64_t resident = cached_now_s(cached) - metadata->received_s;
 
     return metadata->initial_age_s + (resident > 0 ? resident : 0);
 }
@@ -123,7 +123,7 @@ static enum outcome fetch_from_upstream(struct cached *cached)
 {
     (void)cached_hash(cached);
     cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
-    cached->asked_s = cached_now_s(cached);
+    cached->request_sent_s = cached_now_s(cached);
     return OUTCOME_PASS;
 }
 

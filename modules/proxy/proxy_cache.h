@@ -17,7 +17,7 @@ struct gateway_request;
 struct stored_metadata {
     int32_t status;                 /* 0: no answer, but the names by which there are several (fields: Vary) */
     uint32_t fields;
-    int64_t came_s;
+    int64_t received_s;
     int64_t initial_age_s;
     int64_t lifetime_s;
     int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness; of the fields that count */
@@ -63,7 +63,7 @@ struct cached {
     bool stores;                    /* what comes is stored where it may be */
     bool revalidates;               /* the server was asked whether `stale` still holds */
     bool background;                /* a child of the exchange that has answered already: nobody takes the body */
-    int64_t asked_s;
+    int64_t request_sent_s;
     struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
     struct cache_fill *publishing[2]; /* whole, and not yet found by others: the answer, and what it is found by */
     bool holds_head;                /* the answer is held back until then, since it has no body */
@@ -89,10 +89,10 @@ MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *
 
 /* Note and fields as text; data NULL: out of memory. */
 struct str stored_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena);
-/* Gives an answer that came at `came_s` that Date, where it has none that can be read (RFC 9110 6.6.1). 0 or -ENOMEM. */
-MUST_CHECK int stored_date(struct headers *headers, struct arena *arena, int64_t came_s);
-/* Validators of an answer that came at `came_s`; the tag points into its fields. */
-void stored_validators(const struct headers *headers, int64_t came_s, int64_t now_s, struct validators *out);
+/* Gives an answer that came at `received_s` that Date, where it has none that can be read (RFC 9110 6.6.1). 0 or -ENOMEM. */
+MUST_CHECK int stored_date(struct headers *headers, struct arena *arena, int64_t received_s);
+/* Validators of an answer that came at `received_s`; the tag points into its fields. */
+void stored_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
 /* What an entry's head says, read once. NULL: out of memory, or not to be understood. */
 const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s);
 
@@ -182,7 +182,7 @@ MUST_CHECK int proxy_cache_fields(struct gateway_request *p, struct headers *fie
  * Fields of an answer without those of proxy_ignore_headers, and what they say to this cache: in the place of Cache-Control and Expires, a targeted field (RFC 9213).
  * X-Accel-Expires has precedence: beside it only extensions and what concerns stale answers are left. 0 or -ENOMEM.
  */
-MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t came_s, struct headers *to, struct cache_control *out);
+MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to, struct cache_control *out);
 /* How long it is fresh, how old it is, and what it says of being stale, into `metadata`. */
 void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /*

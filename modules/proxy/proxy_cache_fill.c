@@ -95,13 +95,13 @@ static void read_control(const struct conf_words *targeted, struct headers *coun
     cache_control_read(counting, CACHE_OF_RESPONSE, out);
 }
 
-int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t came_s, struct headers *to,
+int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to,
                   struct cache_control *out)
 {
     if (counting_fields(p, from, to) < 0)
         return -ENOMEM;
     read_control(&p->conf->cache.targeted, to, out);
-    if (accel_expires(headers_value(to, STR("X-Accel-Expires")), came_s) != DELTA_NONE)
+    if (accel_expires(headers_value(to, STR("X-Accel-Expires")), received_s) != DELTA_NONE)
         out->no_store = out->no_cache = out->is_private = out->must_understand = out->malformed = false;
     return 0;
 }
@@ -137,10 +137,10 @@ static void set_rules(const struct arrival *arrival, struct stored_metadata *met
 /* The age of an answer does not count where the configuration gives the time. */
 void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
-    int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->came_s);
+    int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->received_s);
     int64_t said = freshness_lifetime(arrival);
 
-    metadata->came_s = arrival->came_s;
+    metadata->received_s = arrival->received_s;
     metadata->initial_age_s = freshness_initial_age(arrival);
     if (accel != DELTA_NONE || said == DELTA_NONE) {
         metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
@@ -323,7 +323,7 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     if (error == 0)
         error = gateway_end_to_end_fields(p, &p->reply.headers, &fields);
     if (error == 0)
-        error = stored_date(&fields, &p->x->arena, metadata->came_s);
+        error = stored_date(&fields, &p->x->arena, metadata->received_s);
     if (error < 0)
         return error;
     cached->head = stored_write(metadata, &fields, &p->x->arena);
@@ -361,7 +361,7 @@ int proxy_cache_head(struct gateway_request *p)
                               .response_control = &said,
                               .headers = &counting,
                               .status = p->reply.status,
-                              .came_s = clock_wall_s(exchange_clock(p->x))};
+                              .received_s = clock_wall_s(exchange_clock(p->x))};
     int result;
 
     if (p->conf->cache.cache && !is_safe(p->method) && p->reply.status >= 200 && p->reply.status < 400)
@@ -371,10 +371,10 @@ int proxy_cache_head(struct gateway_request *p)
     if (!is_safe(p->method)) /* what it forgets is what was before it: its own answer may be kept */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     arrival.request_control = &cached->request_control;
-    arrival.asked_s = cached->asked_s;
+    arrival.request_sent_s = cached->request_sent_s;
     if (cached->revalidates && p->reply.status == 304)
         return cached_revalidated(p, &arrival);
-    if (cached_policy(p, &p->reply.headers, arrival.came_s, &counting, &said) < 0)
+    if (cached_policy(p, &p->reply.headers, arrival.received_s, &counting, &said) < 0)
         return -ENOMEM;
     result = decide_storing(p, &arrival, &metadata);
     if (result > 0)

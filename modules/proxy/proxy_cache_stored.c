@@ -52,18 +52,18 @@ static bool read_fields(struct stored_response *stored, struct str text)
     return str_empty(text);
 }
 
-int stored_date(struct headers *headers, struct arena *arena, int64_t came_s)
+int stored_date(struct headers *headers, struct arena *arena, int64_t received_s)
 {
     char text[DATE_LENGTH + 1];
     struct str value;
 
-    if (headers_have_date(headers, came_s))
+    if (headers_have_date(headers, received_s))
         return 0;
-    value = arena_copy(arena, date_format(came_s, text));
+    value = arena_copy(arena, date_format(received_s, text));
     return value.data ? headers_set(headers, arena, STR("Date"), value) : -ENOMEM;
 }
 
-void stored_validators(const struct headers *headers, int64_t came_s, int64_t now_s, struct validators *out)
+void stored_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out)
 {
     struct str modified = headers_value(headers, STR("Last-Modified"));
     struct str date = headers_value(headers, STR("Date"));
@@ -72,7 +72,7 @@ void stored_validators(const struct headers *headers, int64_t came_s, int64_t no
     if (!modified.data || date_parse(modified, now_s, &out->modified) < 0)
         out->modified = -1;
     if (!date.data || date_parse(date, now_s, &out->dated) < 0)
-        out->dated = came_s;
+        out->dated = received_s;
 }
 
 static void set_freshness(struct stored_response *stored, int64_t now_s)
@@ -82,7 +82,7 @@ static void set_freshness(struct stored_response *stored, int64_t now_s)
                                            .never_stale = stored->metadata.never_stale,
                                            .stale_while_revalidate = stored->metadata.stale_while_revalidate,
                                            .stale_if_error = stored->metadata.stale_if_error};
-    stored_validators(&stored->headers, stored->metadata.came_s, now_s, &stored->validators);
+    stored_validators(&stored->headers, stored->metadata.received_s, now_s, &stored->validators);
 }
 
 const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s)

@@ -59,7 +59,7 @@ static int retry_without_conditions(struct cached *cached)
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
     cached->revalidates = false;
-    cached->asked_s = cached_now_s(cached);
+    cached->request_sent_s = cached_now_s(cached);
     return -EAGAIN;
 }
 
@@ -77,9 +77,9 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return retry_without_conditions(cached);
     error = merge_headers(p, stored, &merged);
     if (error == 0)
-        error = stored_date(&merged, &p->x->arena, arrival->came_s);
+        error = stored_date(&merged, &p->x->arena, arrival->received_s);
     if (error == 0)
-        error = cached_policy(p, &merged, arrival->came_s, &counting, &said);
+        error = cached_policy(p, &merged, arrival->received_s, &counting, &said);
     if (error < 0)
         return error;
     arrival->headers = &counting;

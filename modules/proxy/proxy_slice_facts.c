@@ -22,7 +22,7 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     headers_remove(&facts->headers, STR("Content-Range"));
     headers_remove(&facts->headers, STR("Content-Length"));
     headers_remove(&facts->headers, STR("Accept-Ranges"));
-    stored_validators(&facts->headers, facts->metadata.came_s, clock_wall_s(exchange_clock(s->p->x)),
+    stored_validators(&facts->headers, facts->metadata.received_s, clock_wall_s(exchange_clock(s->p->x)),
                       &facts->validators);
     return 0;
 }
@@ -61,7 +61,7 @@ static bool is_strong(const struct slice_facts *facts)
 {
     if (facts->validators.etag.length > 0 && !str_starts(facts->validators.etag, STR("W/")))
         return true;
-    return facts->validators.modified >= 0 && facts->metadata.came_s - facts->validators.modified >= STRONG_AFTER_S;
+    return facts->validators.modified >= 0 && facts->metadata.received_s - facts->validators.modified >= STRONG_AFTER_S;
 }
 
 static bool same_field(const struct headers *a, const struct headers *b, struct str name)
@@ -129,7 +129,7 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
     if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||
-        stored_date(&fields, &child->x->arena, metadata->came_s) < 0)
+        stored_date(&fields, &child->x->arena, metadata->received_s) < 0)
         return -ENOMEM;
     renewed = facts_still_match(s, &fields, total);
     s->facts.total = total;
@@ -170,7 +170,7 @@ int proxy_slice_check_response(struct gateway_request *child, struct arrival *ar
     arrival->request_control = &s->p->cached->request_control;
     if (s->known) {
         if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
-            metadata->came_s = arrival->came_s;
+            metadata->received_s = arrival->received_s;
             child->slice.fits = true;
             return child->cached->stores;
         }

@@ -22,7 +22,7 @@ static const struct row rows[] = {
     {"upstream_failures_total", "counter", "Failures of the server.", AT(failures), false},
     {"upstream_active", "gauge", "Connections to the server in use, of all workers.", AT(active), false},
     {"upstream_header_seconds", "gauge", "Recent response time of the server, to the head.", AT(header_us), true},
-    {"upstream_answer_seconds", "gauge", "Recent response time of the server, to the end.", AT(whole_us), true},
+    {"upstream_answer_seconds", "gauge", "Recent response time of the server, to the end.", AT(total_us), true},
 };
 
 static const char *state_of(const struct upstream_shared *peer)

@@ -55,7 +55,7 @@
 #define LIMIT_COMPRESS_MEMORY       (256 * 1024 * 1024) /* memory of all encoders of a worker; further responses are sent unencoded */
 #define LIMIT_SUBREQUESTS           50              /* concurrent subrequests of one exchange */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* nesting depth of subrequests */
-#define LIMIT_SUBREQUESTS_APART     512             /* detached subrequests of a worker; above it no new one starts */
+#define LIMIT_DETACHED_SUBREQUESTS     512             /* detached subrequests of a worker; above it no new one starts */
 #define LIMIT_SUBREQUEST_REST       (64 * 1024)     /* bytes of an unneeded subrequest response read to keep the connection reusable */
 
 /* server */

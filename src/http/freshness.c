@@ -28,9 +28,9 @@ bool headers_have_date(const struct headers *headers, int64_t now_s)
 
 static int64_t date_of(const struct arrival *arrival)
 {
-    int64_t date = arrival->came_s;
+    int64_t date = arrival->received_s;
 
-    return single_date(arrival->headers, STR("Date"), arrival->came_s, &date) ? date : arrival->came_s;
+    return single_date(arrival->headers, STR("Date"), arrival->received_s, &date) ? date : arrival->received_s;
 }
 
 static int64_t clamp_delta(int64_t seconds)
@@ -49,7 +49,7 @@ int64_t freshness_lifetime(const struct arrival *arrival)
         return response_control->max_age;
     if (!headers_find(arrival->headers, STR("Expires")))
         return DELTA_NONE;
-    if (!single_date(arrival->headers, STR("Expires"), arrival->came_s, &expires))
+    if (!single_date(arrival->headers, STR("Expires"), arrival->received_s, &expires))
         return 0; /* 5.3: an invalid date is in the past */
     return clamp_delta(expires - date_of(arrival));
 }
@@ -71,7 +71,7 @@ int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
 
     if (!is_heuristically_cacheable(arrival->status) && !arrival->response_control->is_public)
         return DELTA_NONE;
-    if (!single_date(arrival->headers, STR("Last-Modified"), arrival->came_s, &modified))
+    if (!single_date(arrival->headers, STR("Last-Modified"), arrival->received_s, &modified))
         return DELTA_NONE;
     lifetime = clamp_delta((date_of(arrival) - modified) / 10);
     return lifetime < most_s ? lifetime : most_s;
@@ -90,8 +90,9 @@ static int64_t parse_age(const struct headers *headers)
 
 int64_t freshness_initial_age(const struct arrival *arrival)
 {
-    int64_t apparent = clamp_delta(arrival->came_s - date_of(arrival));
-    int64_t corrected = clamp_delta(parse_age(arrival->headers) + clamp_delta(arrival->came_s - arrival->asked_s));
+    int64_t apparent = clamp_delta(arrival->received_s - date_of(arrival));
+    int64_t corrected =
+        clamp_delta(parse_age(arrival->headers) + clamp_delta(arrival->received_s - arrival->request_sent_s));
 
     return apparent > corrected ? apparent : corrected;
 }

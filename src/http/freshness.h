@@ -14,8 +14,8 @@ struct arrival {
     const struct cache_control *response_control;
     const struct headers *headers;  /* of the response */
     int status;
-    int64_t asked_s;                /* time the request was sent */
-    int64_t came_s;                 /* time the response head arrived */
+    int64_t request_sent_s;                /* time the request was sent */
+    int64_t received_s;                 /* time the response head arrived */
 };
 
 /* True if there is exactly one Date and it is valid. */

@@ -15,7 +15,7 @@ static void accept_next(struct listener *listener)
     if (!op_idle(&listener->accept))
         return;
     loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
-    listener->asked_last = listener->draining;
+    listener->accept_submitted = listener->draining;
     if (listener->draining)
         loop_cancel(listener->loop, &listener->accept); /* queued ones are still accepted */
 }
@@ -77,7 +77,7 @@ static void accept_done(struct op *op, int result)
     }
     if (listener->stopping)
         stop_when_idle(listener);
-    else if (result == -ECANCELED && listener->asked_last)
+    else if (result == -ECANCELED && listener->accept_submitted)
         listener_stop(listener);
     else if (result < 0 && result != -ECANCELED)
         accept_failed(listener, result);
@@ -100,7 +100,8 @@ void listener_start(struct listener *listener)
     listener->accept = (struct op){.done = accept_done};
     listener->pause = (struct op){.done = accept_pause_done};
     listener->spare_fd = spare_open();
-    listener->paused = listener->draining = listener->asked_last = listener->stopping = listener->accept_paused = false;
+    listener->paused = listener->draining = listener->accept_submitted = listener->stopping =
+        listener->accept_paused = false;
     accept_next(listener);
 }
 

@@ -45,7 +45,7 @@ struct listener {
     void *owner;
     bool paused;                    /* by listener_pause */
     bool draining;                  /* by listener_drain */
-    bool asked_last;                /* the accept in flight was submitted while draining: if it finds no connection, the queue is empty */
+    bool accept_submitted;                /* the accept in flight was submitted while draining: if it finds no connection, the queue is empty */
     bool stopping;
     bool accept_paused;                   /* out of descriptors or memory, already logged */
 };

@@ -28,7 +28,7 @@ enum outcome exchange_internal_redirect(struct exchange *x, struct str path, str
     if (query.data)
         x->request.query = query;
     request->internal = true;
-    request->rules_asked = false;
+    request->rules_checked = false;
     request->rewritten = true;
     return OUTCOME_INTERNAL_REDIRECT;
 }
@@ -78,7 +78,7 @@ enum outcome exchange_relocate(struct exchange *x)
 {
     enum outcome outcome = exchange_internal_redirect(x, x->request.path, (struct str){NULL, 0});
 
-    request_state_of(x)->rules_asked = outcome == OUTCOME_INTERNAL_REDIRECT;
+    request_state_of(x)->rules_checked = outcome == OUTCOME_INTERNAL_REDIRECT;
     return outcome;
 }
 

@@ -94,7 +94,7 @@ typedef void exchange_answered(struct exchange *child, void *owner);
  * changed. Once it is answered the owner is told, never inside this call, and calls exchange_child_end then or later. It is not
  * logged, shaped, or given an error page, and ends with x: then nobody is told, and nothing may be called on it.
  * With `answered` NULL nobody waits: the answer is thrown away, and x may be answered before it. Cut off it is with x, all the same.
- * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
+ * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_DETACHED_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
  */
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *owner, struct exchange **out_child);
 /* Fields that x is answered with, whoever answers it after an internal redirect, in the place of that one's own; not copied. Not on refusals. 0 or -ENOMEM. */
@@ -109,7 +109,7 @@ void exchange_become_get(struct exchange *x);
 void exchange_drop_body(struct exchange *x);
 /* The owner has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
 void exchange_child_end(struct exchange *child);
-/* The same, but all of its body is read, as far as memory and LIMIT_SUBREQUESTS_APART allow, after x's end, too: it is of use to others. */
+/* The same, but all of its body is read, as far as memory and LIMIT_DETACHED_SUBREQUESTS allow, after x's end, too: it is of use to others. */
 void exchange_child_leave(struct exchange *child);
 /* No client asked for it. */
 bool exchange_is_child(const struct exchange *x);

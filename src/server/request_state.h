@@ -22,7 +22,7 @@ struct request_state {
     bool has_security_policy;                /* exchange_set_security_policy */
     struct str response_type;            /* exchange_set_response_type */
     bool in_server;                 /* the server's own rules are asked: `location` is its scope */
-    bool rules_asked;               /* they were asked for this URI: route_next looks for a location */
+    bool rules_checked;               /* they were asked for this URI: route_next looks for a location */
     bool rules_ended;               /* they answered an error, and its page is not asked for by them */
     const struct location *return_skipped; /* the scope of exchange_skip_return; NULL: none */
     bool internal;                  /* internally redirected: `internal` locations may answer */

@@ -162,8 +162,8 @@ void route_next(struct request_state *request)
 {
     const struct location *root = request->server->root;
 
-    request->in_server = root->rules != 0 && !request->named && !request->rules_asked && !request->rules_ended;
-    request->rules_asked = request->in_server;
+    request->in_server = root->rules != 0 && !request->named && !request->rules_checked && !request->rules_ended;
+    request->rules_checked = request->in_server;
     request->return_skipped = NULL;
     if (request->in_server)
         request->location = root;

@@ -22,7 +22,7 @@ struct subrequest {
     struct list link;            /* in the parent's request->children, or worker->orphaned_sockets */
     exchange_answered *answered; /* NULL: nobody waits for it */
     void *owner;
-    struct connection *apart; /* where nobody waits: what is known of the connection once that is gone */
+    struct connection *detached; /* where nobody waits: what is known of the connection once that is gone */
     enum stage stage;
     size_t dropped; /* bytes of its body */
     bool is_left;   /* and all of them are to be read */
@@ -39,8 +39,8 @@ static void subrequest_end(struct subrequest *sub)
     struct exchange *parent = sub->request->parent;
 
     list_remove(&sub->link);
-    if (sub->apart)
-        sub->request->worker->apart--;
+    if (sub->detached)
+        sub->request->worker->detached--;
     request_state_of(parent)->child_count--;
     body_close(&sub->x.response.body);
     request_release(sub->request);
@@ -126,25 +126,25 @@ void exchange_child_end(struct exchange *child)
 /* A connection without its socket, for who goes on when that is closed. */
 static int create_detached(struct subrequest *sub, const struct connection *connection)
 {
-    struct connection *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
+    struct connection *detached = arena_zalloc(&sub->x.arena, 1, sizeof(*detached));
 
-    if (!apart)
+    if (!detached)
         return -ENOMEM;
-    apart->worker = connection->worker;
-    apart->endpoint = connection->endpoint;
-    apart->location = connection->location;
-    apart->peer = connection->peer;
-    apart->number = connection->number;
-    apart->requests = connection->requests;
-    apart->opened_s = connection->opened_s;
-    apart->wire.fd = -1;
+    detached->worker = connection->worker;
+    detached->endpoint = connection->endpoint;
+    detached->location = connection->location;
+    detached->peer = connection->peer;
+    detached->number = connection->number;
+    detached->requests = connection->requests;
+    detached->opened_s = connection->opened_s;
+    detached->wire.fd = -1;
     if (connection->proxy_header) {
-        apart->proxy_header = arena_alloc(&sub->x.arena, sizeof(*apart->proxy_header));
-        if (!apart->proxy_header)
+        detached->proxy_header = arena_alloc(&sub->x.arena, sizeof(*detached->proxy_header));
+        if (!detached->proxy_header)
             return -ENOMEM;
-        *apart->proxy_header = *connection->proxy_header;
+        *detached->proxy_header = *connection->proxy_header;
     }
-    sub->apart = apart;
+    sub->detached = detached;
     return 0;
 }
 
@@ -153,9 +153,10 @@ void exchange_child_leave(struct exchange *child)
     struct subrequest *sub = subrequest_of(child);
     struct worker *worker = sub->request->worker;
 
-    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && create_detached(sub, sub->request->connection) == 0)
-        worker->apart++;
-    sub->is_left = sub->apart != NULL;
+    if (!sub->detached && worker->detached < LIMIT_DETACHED_SUBREQUESTS &&
+        create_detached(sub, sub->request->connection) == 0)
+        worker->detached++;
+    sub->is_left = sub->detached != NULL;
     exchange_child_end(child);
 }
 
@@ -264,11 +265,11 @@ static int subrequest_init(struct subrequest *sub, struct request_state *parent,
 }
 
 /* Those that nobody waits for are bounded for all together: no client is held up by them. */
-static bool may_start(struct request_state *request, bool apart)
+static bool may_start(struct request_state *request, bool detached)
 {
     unsigned depth = 1;
 
-    if (apart && request->worker->apart >= LIMIT_SUBREQUESTS_APART)
+    if (detached && request->worker->detached >= LIMIT_DETACHED_SUBREQUESTS)
         return false;
     for (const struct exchange *x = request->parent; x; x = request_state_of(x)->parent)
         depth++;
@@ -295,8 +296,8 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
         return error;
     }
     request->child_count++;
-    if (sub->apart)
-        request->worker->apart++;
+    if (sub->detached)
+        request->worker->detached++;
     exchange_hold(x);
     list_push(&request->children, &sub->link);
     sub->request->next_module = request->next_module - 1;
@@ -324,11 +325,11 @@ void subrequest_part(struct request_state *request)
     while ((link = list_pop(&request->children)) != NULL) {
         struct subrequest *sub = container_of(link, struct subrequest, link);
 
-        if (!sub->apart || request->x->cancelled) {
+        if (!sub->detached || request->x->cancelled) {
             subrequest_cut(sub);
             continue;
         }
-        sub->request->connection = sub->apart;
+        sub->request->connection = sub->detached;
         list_push(&request->worker->orphaned_sockets, link);
     }
 }

@@ -40,7 +40,7 @@ struct worker {
     struct list resumed;                    /* requests whose module said exchange_resume */
     struct list awake;                      /* connections whose session has something to send again */
     struct list orphaned_sockets;                    /* subrequests whose parent has ended */
-    unsigned apart;                         /* subrequests that nobody waits for, with or without a parent */
+    unsigned detached;                         /* subrequests that nobody waits for, with or without a parent */
     const struct stream_listening *stream;  /* NULL: nothing is accepted for `stream` */
     struct list streams;                    /* every open connection of `stream` */
     unsigned connections;

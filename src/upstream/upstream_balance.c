@@ -38,7 +38,7 @@ static double load_of(const struct upstream_peer *peer)
     case BALANCE_LEAST_TIME_HEADER:
         return (double)shared_get(&state->header_us) * (active + 1) / weight;
     case BALANCE_LEAST_TIME_LAST_BYTE:
-        return (double)shared_get(&state->whole_us) * (active + 1) / weight;
+        return (double)shared_get(&state->total_us) * (active + 1) / weight;
     case BALANCE_ROUND_ROBIN:
     case BALANCE_LEAST_CONN:
     case BALANCE_IP_HASH:

@@ -345,7 +345,7 @@ static struct upstream_connection *connection_create(struct upstream_peer *peer,
 }
 
 int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
-                     const struct upstream_events *events, void *user, uint64_t timeout_ms, bool fresh,
+                     const struct upstream_events *events, void *user, uint64_t timeout_ms, bool new_connection,
                      struct upstream_connection **out_connection)
 {
     struct upstream_connection *connection;
@@ -353,7 +353,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
 
     if (!upstream_peer_enter(peer))
         return -EBUSY;
-    connection = fresh || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
+    connection = new_connection || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
     if (!connection)
         connection = connection_create(peer, tls, &error);
     if (!connection) {

@@ -138,12 +138,12 @@ static void update_average(uint64_t *average_us, uint64_t us)
     shared_set(average_us, before ? before - before / 8 + us / 8 : us > 0 ? us : 1);
 }
 
-void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us)
+void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t total_us)
 {
     if (header_us != UINT64_MAX)
         update_average(&peer->state->header_us, header_us);
-    if (whole_us != UINT64_MAX)
-        update_average(&peer->state->whole_us, whole_us);
+    if (total_us != UINT64_MAX)
+        update_average(&peer->state->total_us, total_us);
 }
 
 bool upstream_peer_enter(struct upstream_peer *peer)

@@ -46,7 +46,7 @@ struct upstream_waiter {
 /* How to open a connection. */
 struct upstream_tls {
     struct str proxy_header;            /* sent first, before TLS, and constant until it is open; such a connection is not shared. Empty: none */
-    const struct sockaddr *from;    /* local address, only with `fresh`; NULL: chosen by the system */
+    const struct sockaddr *from;    /* local address, only with `new_connection`; NULL: chosen by the system */
     struct tls_context *context;    /* from upstream_pool_tls; NULL: plain */
     struct str name;                /* name that the certificate must match */
 };
@@ -144,14 +144,14 @@ void upstream_wait_end(struct upstream_waiter *waiter);
 void upstream_peer_failed(struct upstream_peer *peer);
 void upstream_peer_succeeded(struct upstream_peer *peer);
 /* Records response times for least_time; UINT64_MAX: unknown. */
-void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us);
+void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t total_us);
 
 /*
  * Opens a connection to the peer: an idle one (state UPSTREAM_OPEN, usable at once, without `opened`), or a new one,
- * and `opened` follows. `fresh`: not an idle one. 0 or -errno, -EBUSY at max_conns; without a following event.
+ * and `opened` follows. `new_connection`: not an idle one. 0 or -errno, -EBUSY at max_conns; without a following event.
  */
 MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls, const struct upstream_events *events, void *user,
-                                uint64_t timeout_ms, bool fresh,
+                                uint64_t timeout_ms, bool new_connection,
                                 struct upstream_connection **out_connection);
 /* Sets the timeout: without another call in this time it fails with -ETIMEDOUT. 0: none. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);

@@ -28,7 +28,7 @@ struct upstream_shared {
     uint64_t paused;               /* it pauses or is being tried */
     uint64_t retrying;                 /* a retrying request is in progress */
     uint64_t returned_ms;           /* time of recovery; 0: never failed */
-    uint64_t header_us, whole_us;   /* average response times; 0: none yet */
+    uint64_t header_us, total_us;   /* average response times; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */
     uint64_t consecutive_failures;                /* consecutive checks that contradict `checked` */
 };

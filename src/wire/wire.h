@@ -202,7 +202,7 @@ struct wire {
     bool finishing;                 /* wire_finish: the end follows the queued output */
     bool notified;                  /* close_notify was queued */
     bool tail_seen;                 /* result of the last check of wire_unacknowledged */
-    bool worn;                      /* `ending` was called */
+    bool key_exhausted;                      /* `ending` was called */
     uint8_t rekeying;               /* keys queued for the kernel */
     uint8_t leaving;                /* blocks in flight, not yet counted as sent */
 };

@@ -46,16 +46,16 @@ static bool is_past(struct wire *wire, uint64_t number)
 
 void wire_announce_end(struct wire *wire)
 {
-    if (wire->worn)
+    if (wire->key_exhausted)
         return;
-    wire->worn = true;
+    wire->key_exhausted = true;
     if (wire->events->ending)
         wire->events->ending(wire);
 }
 
 void wire_check_key_limit(struct wire *wire)
 {
-    if (wire->key.sequence < key_change_mark(wire) || wire->worn || wire->rekeying ||
+    if (wire->key.sequence < key_change_mark(wire) || wire->key_exhausted || wire->rekeying ||
         !is_past(wire, key_change_mark(wire)))
         return;
     if (wire_may_rekey(wire) && tls_session_update_key(wire->tls) == 0) {
@@ -69,12 +69,12 @@ void wire_check_key_limit(struct wire *wire)
 
 uint64_t wire_key_allows(struct wire *wire)
 {
-    uint64_t end = wire->worn ? key_limit(wire) : key_change_mark(wire);
+    uint64_t end = wire->key_exhausted ? key_limit(wire) : key_change_mark(wire);
 
     if (wire->sealing != SEALING_KERNEL)
         return UINT64_MAX;
     if (is_past(wire, end))
-        return wire->worn ? 0 : LEAST_RECORD;
+        return wire->key_exhausted ? 0 : LEAST_RECORD;
     return u64_sub_sat(end, wire->key.sequence) * LEAST_RECORD;
 }
 

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct headers headers = {0};
     struct cache_control asked, said;
     struct arrival arrival = {.request_control = &asked, .response_control = &said, .headers = &headers, .status = 200,
-                              .asked_s = 784111777, .came_s = 784111780};
+                              .request_sent_s = 784111777, .received_s = 784111780};
     struct freshness stored;
     struct str vary = STR("");
     struct arena arena;

@@ -54,7 +54,7 @@ START_TEST(lifetimes)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control said;
-        struct arrival arrival = {.response_control = &said, .status = 200, .asked_s = NOW, .came_s = NOW};
+        struct arrival arrival = {.response_control = &said, .status = 200, .request_sent_s = NOW, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
@@ -95,7 +95,7 @@ START_TEST(ages)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct arrival arrival = {.status = 200, .asked_s = NOW - cases[i].took, .came_s = NOW};
+        struct arrival arrival = {.status = 200, .request_sent_s = NOW - cases[i].took, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
@@ -132,7 +132,8 @@ START_TEST(heuristics)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control said;
-        struct arrival arrival = {.response_control = &said, .status = cases[i].status, .asked_s = NOW, .came_s = NOW};
+        struct arrival arrival = {
+            .response_control = &said, .status = cases[i].status, .request_sent_s = NOW, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
