@@ -199,8 +199,8 @@ static uint64_t share_of(uint64_t rate)
 {
     uint64_t share = rate / 10;
 
-    if (share > LIMIT_TURN_BYTES)
-        return LIMIT_TURN_BYTES;
+    if (share > LIMIT_ITERATION_BYTES)
+        return LIMIT_ITERATION_BYTES;
     return share < 512 ? (rate < 512 ? rate : 512) : share;
 }
 

@@ -13,9 +13,9 @@
 #define LIMIT_REGEX_HEAP_KIB        4096            /* heap of one match by the interpreter */
 
 /* io */
-#define LIMIT_TURN_BYTES            (256 * 1024)    /* bytes of large sends and file spans, over all operations of one loop iteration */
-#define LIMIT_TURN_FILE_BYTES       (2 * 1024 * 1024) /* the same while file pages are in the page cache, which costs less per byte */
-#define LIMIT_TURN_FETCHED_BYTES    (64 * 1024)     /* the same while helper threads read them from disk */
+#define LIMIT_ITERATION_BYTES            (256 * 1024)    /* bytes of large sends and file spans, over all operations of one loop iteration */
+#define LIMIT_ITERATION_FILE_BYTES       (2 * 1024 * 1024) /* the same while file pages are in the page cache, which costs less per byte */
+#define LIMIT_ITERATION_FETCHED_BYTES    (64 * 1024)     /* the same while helper threads read them from disk */
 #define LIMIT_HOT_WINDOW            (1024 * 1024)   /* file bytes probed at once while the previous window was in the page cache */
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024

@@ -179,7 +179,7 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
         if (result == 0) {
             loop_timer(&stage->loop, &stage->deadline, stage->loop.clock.monotonic_ms + SELF_TEST_MS);
             while (result >= 0 && (!stage->closed || stage->loop.in_flight > 0))
-                result = loop_turn(&stage->loop, UINT64_MAX);
+                result = loop_run_iteration(&stage->loop, UINT64_MAX);
         }
         wire_shared_finish(&stage->shared);
     }

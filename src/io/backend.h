@@ -12,7 +12,7 @@ void loop_finish(struct loop *loop, struct op *op, int result);
 /* Queues op for the backend's deliver. */
 void loop_ready(struct loop *loop, struct op *op);
 /*
- * Queues op behind all others for an iteration with bytes left (loop->turn_left); it is then submitted to the
+ * Queues op behind all others for an iteration with bytes left (loop->iteration_bytes_left); it is then submitted to the
  * backend again.
  */
 void loop_defer(struct loop *loop, struct op *op);

@@ -251,7 +251,7 @@ void helpers_destroy(struct loop *loop)
         pthread_join(helpers->threads[i], NULL);
     loop_cancel(loop, &helpers->wake);
     while (!op_idle(&helpers->wake)) {
-        if (loop_turn(loop, 0) < 0)
+        if (loop_run_iteration(loop, 0) < 0)
             break;
     }
     loop_close_fd(loop, helpers->eventfd);

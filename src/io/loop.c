@@ -22,13 +22,13 @@ static_assert(sizeof(struct op) <= 96, "an op has grown");
  * An op submitted by a finished one is often finished at once: this many rounds run before the kernel is asked
  * again.
  */
-#define ROUNDS_PER_TURN 4
+#define ROUNDS_PER_ITERATION 4
 
 int loop_open_backend(struct loop *loop, const struct loop_backend *backend, struct log *log)
 {
     int error;
 
-    *loop = (struct loop){.backend = backend, .log = log, .turn_left = LIMIT_TURN_BYTES};
+    *loop = (struct loop){.backend = backend, .log = log, .iteration_bytes_left = LIMIT_ITERATION_BYTES};
     list_init(&loop->finished);
     list_init(&loop->retries);
     list_init(&loop->tail);
@@ -100,13 +100,13 @@ void loop_retry(struct loop *loop, struct op *op)
 
 void loop_charge(struct loop *loop, uint64_t count)
 {
-    loop->turn_left -= count < loop->turn_left ? count : loop->turn_left;
+    loop->iteration_bytes_left -= count < loop->iteration_bytes_left ? count : loop->iteration_bytes_left;
 }
 
 void loop_finish_large(struct loop *loop, struct op *op, int result)
 {
     loop_finish(loop, op, result);
-    if (loop->turn_left > 0) {
+    if (loop->iteration_bytes_left > 0) {
         loop_charge(loop, (uint64_t)result);
         return;
     }
@@ -174,8 +174,8 @@ static void resume_tail(struct loop *loop)
     struct list *last = loop->tail.previous;
     struct list *link = NULL;
 
-    loop->turn_left = LIMIT_TURN_BYTES;
-    while (link != last && loop->turn_left > 0 && (link = list_pop(&loop->tail)) != NULL) {
+    loop->iteration_bytes_left = LIMIT_ITERATION_BYTES;
+    while (link != last && loop->iteration_bytes_left > 0 && (link = list_pop(&loop->tail)) != NULL) {
         struct op *op = container_of(link, struct op, link);
 
         if (op->state == OP_STATE_FINISHED) {
@@ -209,7 +209,7 @@ static void expire_timers(struct loop *loop)
         loop_finish(loop, op, 0);
 }
 
-int loop_turn(struct loop *loop, uint64_t until_ms)
+int loop_run_iteration(struct loop *loop, uint64_t until_ms)
 {
     uint64_t next = timers_next(loop->timers);
     int count = 0;
@@ -219,7 +219,7 @@ int loop_turn(struct loop *loop, uint64_t until_ms)
         until_ms = next;
     if (!list_empty(&loop->finished) || !list_empty(&loop->retries) || !list_empty(&loop->tail))
         until_ms = 0;
-    loop->turn_left = 0; /* ops that become ready now queue behind the tail */
+    loop->iteration_bytes_left = 0; /* ops that become ready now queue behind the tail */
     error = loop->backend->wait(loop, until_ms);
     if (error < 0)
         return error;
@@ -227,7 +227,7 @@ int loop_turn(struct loop *loop, uint64_t until_ms)
     resume_retries(loop);
     count += run_small(loop);
     resume_tail(loop);
-    for (int round = 0; round < ROUNDS_PER_TURN && !list_empty(&loop->finished); round++)
+    for (int round = 0; round < ROUNDS_PER_ITERATION && !list_empty(&loop->finished); round++)
         count += run_round(loop);
     return count;
 }

@@ -11,8 +11,8 @@
  * 5. A receive lends bytes, valid until `done` returns. An idle connection holds no buffer. Receive is single-shot:
  *    not submitting the next one is backpressure.
  * 6. To close: cancel, count the completions, free in the last one.
- * 7. Large sends and files move LIMIT_TURN_BYTES per loop iteration in total (LIMIT_TURN_FILE_BYTES from the page
- *    cache, LIMIT_TURN_FETCHED_BYTES read from disk); further ops wait in the tail in FIFO order. Small sends go at
+ * 7. Large sends and files move LIMIT_ITERATION_BYTES per loop iteration in total (LIMIT_ITERATION_FILE_BYTES from the page
+ *    cache, LIMIT_ITERATION_FETCHED_BYTES read from disk); further ops wait in the tail in FIFO order. Small sends go at
  *    once.
  *
  * No ring exists before fork: loop_open is called in the process that uses it.
@@ -135,7 +135,7 @@ struct loop {
     struct list finished;                              /* ops whose `done` has not run yet */
     struct list retries;                               /* ops to be submitted again in the next iteration */
     struct list tail;                                  /* large ops that wait for an iteration with bytes left */
-    uint64_t turn_left;                                /* bytes that large ops may still move; nonzero only while the tail is empty */
+    uint64_t iteration_bytes_left;                                /* bytes that large ops may still move; nonzero only while the tail is empty */
     struct loop_timers *timers;
     struct helpers *helpers;                           /* started on first use */
     unsigned in_flight;                                /* submitted and not finished */
@@ -157,7 +157,7 @@ void loop_close(struct loop *loop);
  * One iteration: waits at most until `until_ms` (loop time; 0: no wait), then runs finished ops. Returns their
  * number, or -errno.
  */
-int loop_turn(struct loop *loop, uint64_t until_ms);
+int loop_run_iteration(struct loop *loop, uint64_t until_ms);
 
 /*
  * Submits op, filled in by one of the functions below. It belongs to the loop until `done` runs. Submitting a

@@ -339,7 +339,7 @@ static int wait_ms(const struct loop *loop, uint64_t until_ms)
     return until_ms - now > INT_MAX ? INT_MAX : (int)(until_ms - now);
 }
 
-static int epoll_wait_turn(struct loop *loop, uint64_t until_ms)
+static int epoll_wait_iteration(struct loop *loop, uint64_t until_ms)
 {
     struct epoll *epoll = loop->backend_state;
     int count = epoll_wait(epoll->fd, epoll->events, EVENTS_PER_WAIT, wait_ms(loop, until_ms));
@@ -407,7 +407,7 @@ const struct loop_backend loop_backend_epoll = {
     .open = epoll_open,
     .submit = epoll_submit,
     .cancel = epoll_cancel,
-    .wait = epoll_wait_turn,
+    .wait = epoll_wait_iteration,
     .deliver = epoll_deliver,
     .forget = epoll_forget,
     .close = epoll_close,

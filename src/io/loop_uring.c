@@ -176,8 +176,8 @@ static void submit_send(struct loop *loop, struct op *op, bool full)
         loop_retry(loop, op);
         return;
     }
-    if (length > LIMIT_TURN_BYTES)
-        length = LIMIT_TURN_BYTES;
+    if (length > LIMIT_ITERATION_BYTES)
+        length = LIMIT_ITERATION_BYTES;
     io_uring_prep_send(entry, op->fd, (char *)part->iov_base + op->send.progress, length, MSG_NOSIGNAL);
     if (full)
         entry->ioprio = IORING_RECVSEND_POLL_FIRST;

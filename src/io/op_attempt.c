@@ -157,7 +157,7 @@ static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out
     while (!done) {
         ssize_t sent;
 
-        if (in_turn >= LIMIT_TURN_BYTES) {
+        if (in_turn >= LIMIT_ITERATION_BYTES) {
             loop_defer(loop, op);
             return false;
         }
@@ -206,7 +206,7 @@ static void push_held_back(int fd)
  */
 static uint64_t file_share(const struct op *op)
 {
-    return op->file.fetches > 0 ? LIMIT_TURN_FETCHED_BYTES : LIMIT_TURN_FILE_BYTES;
+    return op->file.fetches > 0 ? LIMIT_ITERATION_FETCHED_BYTES : LIMIT_ITERATION_FILE_BYTES;
 }
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
@@ -220,7 +220,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
 
         if (!span_is_hot(loop, op))
             return false;
-        room = loop->turn_left * file_share(op) / LIMIT_TURN_BYTES;
+        room = loop->iteration_bytes_left * file_share(op) / LIMIT_ITERATION_BYTES;
         if (room == 0) {
             loop_defer(loop, op);
             return false;
@@ -244,7 +244,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0)
             return finish_op(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
-        loop_charge(loop, ((uint64_t)sent * LIMIT_TURN_BYTES + file_share(op) - 1) / file_share(op));
+        loop_charge(loop, ((uint64_t)sent * LIMIT_ITERATION_BYTES + file_share(op) - 1) / file_share(op));
         op->file.fetches = op->file.fetches > 0;
     }
     return finish_op(loop, op, count_result(op->file.progress));
@@ -269,7 +269,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
 
 static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    size_t most = op->splice.narrow ? LIMIT_RECORD_PLAINTEXT : LIMIT_TURN_BYTES;
+    size_t most = op->splice.narrow ? LIMIT_RECORD_PLAINTEXT : LIMIT_ITERATION_BYTES;
     size_t want = op->splice.length < most ? op->splice.length : most;
     ssize_t moved;
 

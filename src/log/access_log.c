@@ -394,7 +394,7 @@ void access_log_destroy(struct access_log *log)
         return;
     loop_cancel(log->loop, &log->timer);
     while (is_busy(log)) {
-        if (loop_turn(log->loop, log_now_ms(log) + STOP_EACH_MS) < 0)
+        if (loop_run_iteration(log->loop, log_now_ms(log) + STOP_EACH_MS) < 0)
             break;
     }
     log->quiet_until_ms = 0;

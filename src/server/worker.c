@@ -354,9 +354,9 @@ static bool worker_finished(const struct worker *worker)
     return worker->stopping || !upstream_pool_draining(worker->upstreams);
 }
 
-static void run_turn(struct worker *worker, uint64_t until_ms)
+static void run_iteration(struct worker *worker, uint64_t until_ms)
 {
-    int result = loop_turn(&worker->loop, until_ms);
+    int result = loop_run_iteration(&worker->loop, until_ms);
 
     if (result < 0) {
         log_write(worker->log, LOG_EMERG, "the loop failed (%d: %s)", -result, strerror(-result));
@@ -376,7 +376,7 @@ static bool cancel_and_wait(struct worker *worker)
     loop_cancel(&worker->loop, &worker->signals);
     loop_cancel(&worker->loop, &worker->drain_deadline);
     while (worker->loop.in_flight > 0 && worker->loop.clock.monotonic_ms < limit) {
-        if (loop_turn(&worker->loop, limit) < 0)
+        if (loop_run_iteration(&worker->loop, limit) < 0)
             return false;
     }
     return worker->loop.in_flight == 0;
@@ -456,7 +456,7 @@ static int serve_worker(struct worker *worker, const struct worker_start *start)
         worker->error_log->echo = false;
         notify_master(worker, CHANNEL_READY);
         while (!worker_finished(worker))
-            run_turn(worker, FOREVER);
+            run_iteration(worker, FOREVER);
     } else {
         log_write(worker->log, LOG_EMERG, "this worker cannot start (%d: %s)", -result, strerror(-result));
         stop_now(worker);

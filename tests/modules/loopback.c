@@ -218,7 +218,7 @@ static int turn(struct loopback *loopback, uint64_t until_ms)
 
     if (loopback->inside)
         loopback->inside(true);
-    result = loop_turn(&loopback->worker.loop, until_ms);
+    result = loop_run_iteration(&loopback->worker.loop, until_ms);
     connection_resume_all(&loopback->worker);
     access_log_flush(loopback->worker.access_log);
     if (loopback->inside)
@@ -380,7 +380,7 @@ void loopback_close(struct loopback *loopback)
     each_cache(worker, cache_store_stop);
     upstream_pool_stop(worker->upstreams);
     for (int i = 0; i < 1000 && worker->loop.in_flight; i++)
-        ck_assert_int_ge(loop_turn(&worker->loop, worker->loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&worker->loop, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->loop.in_flight, 0);
     connection_free_all(worker);
     each_cache(worker, cache_store_destroy);

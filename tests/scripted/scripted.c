@@ -85,7 +85,7 @@ static int turn_receive(struct loop *loop, struct op *op)
 
 static size_t share_of_turn(const struct fake *fake, uint64_t wanted)
 {
-    size_t most = fake->send_most ? fake->send_most : LIMIT_TURN_BYTES;
+    size_t most = fake->send_most ? fake->send_most : LIMIT_ITERATION_BYTES;
 
     if (most > fake->room)
         most = fake->room;
@@ -365,7 +365,7 @@ void scripted_settle(struct loop *loop, int most)
 
     for (int i = 0; i < most; i++) {
         uint64_t before = sockets_progress(scripted);
-        int count = loop_turn(loop, 0);
+        int count = loop_run_iteration(loop, 0);
 
         if (count < 0) {
             fprintf(stderr, "scripted: turn failed with %d\n", count);

@@ -34,7 +34,7 @@ bool scripted_closed(struct loop *loop, int fd);
 
 /* A receive lends at most `most` bytes (1: byte by byte). */
 void scripted_receive_at_most(struct loop *loop, int fd, size_t most);
-/* Each turn takes at most `most` bytes of a send or sendfile (1: byte by byte). 0 stands for LIMIT_TURN_BYTES. */
+/* Each turn takes at most `most` bytes of a send or sendfile (1: byte by byte). 0 stands for LIMIT_ITERATION_BYTES. */
 void scripted_send_at_most(struct loop *loop, int fd, size_t most);
 /* The peer reads no more than `room` bytes from now on; SIZE_MAX: all. */
 void scripted_give_room(struct loop *loop, int fd, size_t room);

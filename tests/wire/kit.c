@@ -368,7 +368,7 @@ static void client_turn(struct kit *kit)
 
 void kit_turn(struct kit *kit)
 {
-    ck_assert_int_ge(loop_turn(&kit->loop, kit->loop.clock.monotonic_ms + 1), 0);
+    ck_assert_int_ge(loop_run_iteration(&kit->loop, kit->loop.clock.monotonic_ms + 1), 0);
     client_turn(kit);
 }
 

@@ -196,7 +196,7 @@ START_TEST(lingering_is_bounded)
         ssize_t count = send(kit.far, junk, sizeof junk, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         sent += count > 0 ? (size_t)count : 0;
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     }
     ck_assert_uint_gt(sent, LIMIT_LINGERING_BYTES);
     ck_assert_uint_eq(kit.closed, 1);

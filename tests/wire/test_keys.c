@@ -337,7 +337,7 @@ START_TEST(rule_09_asking_for_keys_is_not_taking)
     do {
         sent = wire_bytes_sent(&kit.wire);
         for (int i = 0; i < 250; i++) /* an acknowledgement that makes room may be 200 ms late */
-            ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+            ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     } while (wire_bytes_sent(&kit.wire) != sent);
     for (; asked < 3 * LIMIT_KEY_UPDATES && kit.wire.state == WIRE_OPEN; asked++) {
         uint64_t received = wire_bytes_received(&kit.wire);
@@ -345,7 +345,7 @@ START_TEST(rule_09_asking_for_keys_is_not_taking)
         later = kit.loop.clock.monotonic_ms + 2 * LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES;
         ask_for_a_key();
         while (wire_bytes_received(&kit.wire) == received || kit.loop.clock.monotonic_ms < later)
-            ck_assert_int_ge(loop_turn(&kit.loop, later), 0);
+            ck_assert_int_ge(loop_run_iteration(&kit.loop, later), 0);
         ck_assert_uint_eq(wire_bytes_sent(&kit.wire), sent);
     }
     leave();

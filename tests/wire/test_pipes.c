@@ -296,10 +296,10 @@ START_TEST(a_pipeful_is_answered)
     piping.piped = piped_and_answered;
     ck_assert_int_eq(send(kit.far, kit_pattern(), 100, MSG_NOSIGNAL), 100);
     for (int turn = 0; turn < 1000 && piped_bytes == 0; turn++)
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(piped_bytes, 100);
     for (int turn = 0; turn < 10; turn++)
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms), 0);
     ck_assert_int_eq(recv(kit.far, said, sizeof said, MSG_DONTWAIT), 5);
     ck_assert_mem_eq(said, "taken", 5);
     pipe_discard(into);

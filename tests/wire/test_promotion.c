@@ -339,7 +339,7 @@ START_TEST(key_update_after_promotion)
     kit_plan_file(&kit, fd, 0, 100000);
     kit_say(&kit, "GET\n");
     while (kit.counters.promotions == 0)
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
     ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
     read_plainly();
@@ -378,10 +378,10 @@ START_TEST(rule_15_an_end_awaits_the_tail)
     if (_i % 2)
         ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire))
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     until = kit.loop.clock.monotonic_ms + 5 * LIMIT_TAIL_CHECK_MS;
     while (kit.loop.clock.monotonic_ms < until)
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     ck_assert_uint_eq(kit.closed, 0);
     ck_assert(wire_unacknowledged(&kit.wire));
     progress = wire_bytes_sent(&kit.wire);
@@ -418,7 +418,7 @@ START_TEST(rule_15_a_reset_ends_the_tail)
     kit_say(&kit, "GET\n");
     ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire) || kit.wire.receive.verb != OP_TIMER)
-        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     close(kit.far); /* with bytes that it has not read: a reset */
     kit.far = -1;
     kit_until_closed(&kit);

@@ -46,14 +46,14 @@ static void turn_for(unsigned ms)
     uint64_t until = loop.clock.monotonic_ms + ms;
 
     while (loop.clock.monotonic_ms < until)
-        ck_assert_int_ge(loop_turn(&loop, until), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, until), 0);
 }
 
 /* Until nothing is asked for but what the cache manager asks for: its timer, or its step. */
 static void settle_to(unsigned left)
 {
     for (unsigned i = 0; i < 2000 && loop.in_flight > left; i++)
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 5), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 5), 0);
     ck_assert_uint_le(loop.in_flight, left);
 }
 
@@ -87,7 +87,7 @@ static struct cache_entry *get(const char *key)
     answered = false;
     last = cache_store_get(store, &lookup, str_from(key), &pending);
     for (unsigned i = 0; i < 1000 && pending && !answered; i++)
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 10), 0);
     ck_assert(!pending || answered);
     return last;
 }
@@ -202,7 +202,7 @@ START_TEST(large_bodies_are_written_while_they_come)
             unsigned before = reliefs;
 
             for (unsigned k = 0; k < 1000 && reliefs == before; k++)
-                ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 10), 0);
+                ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 10), 0);
             ck_assert_uint_eq(reliefs, before + 1);
         }
     }

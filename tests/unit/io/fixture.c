@@ -49,7 +49,7 @@ void run_until_done(struct probe *probe, int runs)
     clock_read(&start);
     now = start;
     while (probe->runs < runs && now.monotonic_ms < start.monotonic_ms + 20000) {
-        ck_assert_int_ge(loop_turn(probe->loop, probe->loop->clock.monotonic_ms + 100), 0);
+        ck_assert_int_ge(loop_run_iteration(probe->loop, probe->loop->clock.monotonic_ms + 100), 0);
         clock_read(&now);
     }
     ck_assert_int_eq(probe->runs, runs);
@@ -58,7 +58,7 @@ void run_until_done(struct probe *probe, int runs)
 void turn_some(struct loop *loop, int turns)
 {
     while (turns-- > 0)
-        ck_assert_int_ge(loop_turn(loop, 0), 0);
+        ck_assert_int_ge(loop_run_iteration(loop, 0), 0);
 }
 
 /* What the peer of a scripted connection has room for until it reads. */

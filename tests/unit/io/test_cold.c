@@ -169,15 +169,15 @@ static int open_sink(void)
 /* Sends all of the file but its first three bytes, looking at each turn's share. */
 static void send_all(void)
 {
-    uint64_t before = 0, share = LIMIT_TURN_FILE_BYTES;
+    uint64_t before = 0, share = LIMIT_ITERATION_FILE_BYTES;
 
     sink = open_sink();
     loop_sendfile(&loop, &probe.op, sink, disk.fd, 3, LENGTH - 3, false);
     for (int turn = 0; turn < 100000 && probe.runs == 0; turn++) {
         ck_assert_uint_le(disk.sent - before, share);
         before = disk.sent;
-        share = probe.op.file.fetches > 0 ? LIMIT_TURN_FETCHED_BYTES : LIMIT_TURN_FILE_BYTES;
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1000), 0);
+        share = probe.op.file.fetches > 0 ? LIMIT_ITERATION_FETCHED_BYTES : LIMIT_ITERATION_FILE_BYTES;
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1000), 0);
     }
     ck_assert_int_eq(probe.runs, 1);
     ck_assert_int_eq(probe.result, LENGTH - 3);

@@ -347,7 +347,7 @@ START_TEST(turns_are_shared)
 {
     struct probe greedy;
     struct probe modest;
-    int file = pattern_file(5 * LIMIT_TURN_FILE_BYTES);
+    int file = pattern_file(5 * LIMIT_ITERATION_FILE_BYTES);
     int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int near;
     int far;
@@ -357,22 +357,22 @@ START_TEST(turns_are_shared)
     probe_init(&greedy, &loop);
     probe_init(&modest, &loop);
     unix_pair(&loop, &near, &far);
-    loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_TURN_FILE_BYTES, false);
-    ck_assert_uint_le(greedy.op.file.progress, LIMIT_TURN_FILE_BYTES);
+    loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_ITERATION_FILE_BYTES, false);
+    ck_assert_uint_le(greedy.op.file.progress, LIMIT_ITERATION_FILE_BYTES);
     loop_recv(&loop, &modest.op, near);
     say(far, "x");
     for (int i = 1; i < 4; i++) {
         uint64_t before = greedy.op.file.progress;
 
         turn_some(&loop, 1);
-        ck_assert_uint_le(greedy.op.file.progress - before, LIMIT_TURN_FILE_BYTES);
+        ck_assert_uint_le(greedy.op.file.progress - before, LIMIT_ITERATION_FILE_BYTES);
         ck_assert_int_eq(greedy.runs, 0);
     }
     ck_assert_int_eq(modest.runs, 1);
     run_until_done(&greedy, 1);
-    ck_assert_int_eq(greedy.result, 5 * LIMIT_TURN_FILE_BYTES);
+    ck_assert_int_eq(greedy.result, 5 * LIMIT_ITERATION_FILE_BYTES);
 
-    loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_TURN_FILE_BYTES, false);
+    loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_ITERATION_FILE_BYTES, false);
     ck_assert(!op_idle(&greedy.op));
     loop_cancel(&loop, &greedy.op);
     run_until_done(&greedy, 2);

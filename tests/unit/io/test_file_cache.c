@@ -55,7 +55,7 @@ static struct file_entry *get_from(struct file_cache *cache, const char *top, co
     }
     ck_assert_int_eq(waiter.runs, 0);
     while (waiter.runs == 0)
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 100), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 100), 0);
     ck_assert_ptr_nonnull(waiter.entry);
     return waiter.entry;
 }
@@ -291,7 +291,7 @@ START_TEST(waiters_share)
     file_lookup_cancel(&waiters[1].lookup);
     ck_assert_int_eq(waiters[1].runs, 0);
     while (waiters[2].runs == 0)
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 100), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 100), 0);
     ck_assert_int_eq(waiters[0].runs + waiters[1].runs + waiters[2].runs, 3);
     ck_assert_ptr_null(waiters[1].entry);
     ck_assert_ptr_eq(waiters[0].entry, waiters[2].entry);

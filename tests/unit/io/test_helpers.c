@@ -169,7 +169,7 @@ START_TEST(files_without_openat2)
         found_entry = file_cache_get(cache, &lookup, str_from(root), str_from(cases[i].path), SYMLINKS_BENEATH,
                                      &pending);
         while (!found_entry)
-            ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 100), 0);
+            ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 100), 0);
         ck_assert_msg(found_entry->error == cases[i].error, "%s: %d", cases[i].path, found_entry->error);
         file_entry_unref(found_entry);
     }

@@ -129,7 +129,7 @@ static void door_close(struct door *door)
     listener_stop(&door->listener);
     ck_assert_int_eq(door->stopped, before);
     for (int i = 0; i < 100 && door->stopped == 0; i++)
-        loop_turn(&door->loop, door->loop.clock.monotonic_ms + 10);
+        loop_run_iteration(&door->loop, door->loop.clock.monotonic_ms + 10);
     ck_assert_int_eq(door->stopped, 1);
     ck_assert_uint_eq(door->loop.in_flight, 0);
     for (int i = 0; i < door->accepted; i++)
@@ -150,7 +150,7 @@ static int knock(const struct door *door)
 static void wait_accepted(struct door *door, int count)
 {
     for (int i = 0; i < 500 && door->accepted < count; i++)
-        ck_assert_int_ge(loop_turn(&door->loop, door->loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&door->loop, door->loop.clock.monotonic_ms + 10), 0);
     ck_assert_int_eq(door->accepted, count);
 }
 
@@ -197,7 +197,7 @@ START_TEST(drains_who_is_queued)
     listener_drain(&door.listener);
     ck_assert_int_eq(door.stopped, 0);
     for (int i = 0; i < 100 && door.stopped == 0; i++)
-        ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
     ck_assert_int_eq(door.accepted, 20);
     for (int i = 0; i < 20; i++)
         close(clients[i]);
@@ -224,7 +224,7 @@ START_TEST(drains_when_there_is_room)
     listener_resume(&door.listener);
     wait_accepted(&door, 6);
     for (int i = 0; i < 100 && door.stopped == 0; i++)
-        ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
     ck_assert_int_eq(door.stopped, 1);
     for (int i = 0; i < 6; i++)
         close(clients[i]);
@@ -255,12 +255,12 @@ START_TEST(survives_without_descriptors)
     }
     setrlimit(RLIMIT_NOFILE, &none);
     for (turns = 0; turns < 50 && !door.listener.accept_paused; turns++)
-        ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
     ck_assert(door.listener.accept_paused);
     ck_assert_int_eq(door.accepted, 0);
     ck_assert_int_ge(door.listener.spare_fd, 0);
     for (turns = 0; turns < 5; turns++) /* resting: nothing to do until the timer */
-        ck_assert_int_eq(loop_turn(&door.loop, 0), 0);
+        ck_assert_int_eq(loop_run_iteration(&door.loop, 0), 0);
     setrlimit(RLIMIT_NOFILE, &limit);
     wait_accepted(&door, 2);
     ck_assert(!door.listener.accept_paused);

@@ -79,7 +79,7 @@ static void receive_and_offload(int *failed)
     loop_recv(&loop, &receive.op, near);
     loop_offload(&loop, &offload.op, answer, NULL);
     while (timer.runs + receive.runs + offload.runs < 3) {
-        if (loop_turn(&loop, loop.clock.monotonic_ms + 100) < 0)
+        if (loop_run_iteration(&loop, loop.clock.monotonic_ms + 100) < 0)
             break;
     }
     armed = false;
@@ -102,7 +102,7 @@ static struct file_entry *get(struct file_cache *cache, const char *path, enum s
     if (!pending)
         return entry;
     while (found_count == 0) {
-        if (loop_turn(&loop, loop.clock.monotonic_ms + 100) < 0)
+        if (loop_run_iteration(&loop, loop.clock.monotonic_ms + 100) < 0)
             return NULL;
     }
     return found_entry;

@@ -100,7 +100,7 @@ static void end(void)
 {
     resolver_stop(resolver);
     for (int i = 0; i < 100 && loop.in_flight > 0; i++)
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 10), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(loop.in_flight, 0);
     resolver_destroy(resolver);
     loop_close(&loop);
@@ -114,7 +114,7 @@ static void wait_for(int calls)
     uint64_t limit = loop.clock.monotonic_ms + 20000;
 
     while (came.calls < calls && loop.clock.monotonic_ms < limit)
-        ck_assert_int_ge(loop_turn(&loop, limit), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, limit), 0);
     ck_assert_int_eq(came.calls, calls);
 }
 

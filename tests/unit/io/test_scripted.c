@@ -135,7 +135,7 @@ START_TEST(time_by_command)
     ck_assert_int_eq(clock_wall_s(&loop.clock), 1795176060);
     loop_timer(&loop, &probe.op, start + 100000);
     run_until_done(&probe, 2); /* waiting takes no time, and arrives exactly */
-    ck_assert_int_eq(loop_turn(&loop, UINT64_MAX), -EDEADLK);
+    ck_assert_int_eq(loop_run_iteration(&loop, UINT64_MAX), -EDEADLK);
 }
 END_TEST
 
@@ -214,13 +214,13 @@ END_TEST
 
 START_TEST(files_are_real)
 {
-    int file = pattern_file(3 * LIMIT_TURN_BYTES);
+    int file = pattern_file(3 * LIMIT_ITERATION_BYTES);
     char bytes[100];
     size_t at = 5;
 
-    loop_sendfile(&loop, &probe.op, fd, file, 5, 3 * LIMIT_TURN_BYTES, false);
+    loop_sendfile(&loop, &probe.op, fd, file, 5, 3 * LIMIT_ITERATION_BYTES, false);
     scripted_settle(&loop, 9);
-    ck_assert_int_eq(probe.result, 3 * LIMIT_TURN_BYTES - 5); /* the file ended early */
+    ck_assert_int_eq(probe.result, 3 * LIMIT_ITERATION_BYTES - 5); /* the file ended early */
     check_pattern(scripted_sent(&loop, fd).data, scripted_sent(&loop, fd).length, &at);
     loop_read(&loop, &probe.op, file, 1000, bytes, sizeof(bytes));
     scripted_settle(&loop, 9);

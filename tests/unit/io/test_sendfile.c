@@ -30,8 +30,8 @@ static const struct {
     unsigned calls;
     size_t longest;
 } ways[] = {
-    {false, TURNS + 1, LIMIT_TURN_FILE_BYTES},
-    {true, TURNS * LIMIT_TURN_FILE_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
+    {false, TURNS + 1, LIMIT_ITERATION_FILE_BYTES},
+    {true, TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
 };
 
 /* Where the file system cannot tell what is in memory (tmpfs), nothing is looked at. */
@@ -45,13 +45,13 @@ static bool is_looked_at(int file)
 /* Windows that are looked at grow: the first goes in three, and a share of a turn has several. */
 static unsigned windows(void)
 {
-    return TURNS * LIMIT_TURN_FILE_BYTES / LIMIT_HOT_WINDOW + 2 + 1;
+    return TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_HOT_WINDOW + 2 + 1;
 }
 
 /* Only a narrow kTLS socket is sent to record by record: elsewhere the kernel gets the whole share of a turn. */
 START_TEST(only_narrow_sockets_get_single_records)
 {
-    const size_t length = TURNS * LIMIT_TURN_FILE_BYTES + 1000;
+    const size_t length = TURNS * LIMIT_ITERATION_FILE_BYTES + 1000;
     int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), way = _i % 2;
     bool looked_at = !ways[way].narrow && is_looked_at(file);
     struct loop loop;

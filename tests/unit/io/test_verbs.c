@@ -181,7 +181,7 @@ END_TEST
 static void drain_until_done(int far, size_t *at, int runs)
 {
     for (int i = 0; i < 100000 && probe.runs < runs; i++) {
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
         far_drain_pattern(far, at);
     }
     ck_assert_int_eq(probe.runs, runs);
@@ -240,7 +240,7 @@ START_TEST(what_waited_is_looked_at_again)
     tcp_pair(&loop, &near, &far);
     loop_sendfile(&loop, &probe.op, near, file, 0, length, false);
     for (int i = 0; i < 50; i++)
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
     before = probe.op.file.progress;
     ck_assert(before > 0 && before < length && probe.runs == 0);
     fsync(file);
@@ -248,7 +248,7 @@ START_TEST(what_waited_is_looked_at_again)
     if (loop_read_hot(file, (int64_t)before + 100000, &(struct iovec){&byte, 1}, 1) == -EAGAIN) {
         for (int i = 0; i < 100000 && probe.op.file.progress == before && probe.op.file.fetches == 0; i++) {
             far_drain_pattern(far, &at);
-            ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+            ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
         }
         ck_assert_uint_gt(probe.op.file.fetches, 0);
         ck_assert_uint_eq(probe.op.file.progress, before);
@@ -364,7 +364,7 @@ START_TEST(rule_18_splices_through_a_full_pipe)
         ssize_t count = given < length ? write(far, memory + given, length - given) : 0;
 
         given += count > 0 ? (size_t)count : 0;
-        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
         if (op_idle(&probe.op) && probe.result > 0)
             loop_splice(&loop, &probe.op, near, pipes[1], length, 0);
         if (i % 3)

@@ -19,9 +19,9 @@ START_TEST(rule_17_turns_are_shared_by_all)
 {
     struct probe probes[SENDFILES];
     struct probe modest;
-    int file = pattern_file(4 * LIMIT_TURN_FILE_BYTES);
+    int file = pattern_file(4 * LIMIT_ITERATION_FILE_BYTES);
     int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    uint64_t before = LIMIT_TURN_FILE_BYTES;
+    uint64_t before = LIMIT_ITERATION_FILE_BYTES;
     int near;
     int far;
 
@@ -31,7 +31,7 @@ START_TEST(rule_17_turns_are_shared_by_all)
     unix_pair(&loop, &near, &far);
     for (int i = 0; i < SENDFILES; i++) {
         probe_init(&probes[i], &loop);
-        loop_sendfile(&loop, &probes[i].op, sink, file, 0, 4 * LIMIT_TURN_FILE_BYTES, false);
+        loop_sendfile(&loop, &probes[i].op, sink, file, 0, 4 * LIMIT_ITERATION_FILE_BYTES, false);
     }
     loop_recv(&loop, &modest.op, near);
     say(far, "x");
@@ -49,14 +49,14 @@ START_TEST(rule_17_turns_are_shared_by_all)
             least = progress < least ? progress : least;
             most = progress > most ? progress : most;
         }
-        ck_assert_uint_le(sum - before, LIMIT_TURN_FILE_BYTES);
+        ck_assert_uint_le(sum - before, LIMIT_ITERATION_FILE_BYTES);
         ck_assert_uint_gt(sum, before);
-        ck_assert_uint_le(most - least, 2 * LIMIT_TURN_FILE_BYTES);
+        ck_assert_uint_le(most - least, 2 * LIMIT_ITERATION_FILE_BYTES);
         before = sum;
     }
     for (int i = 0; i < SENDFILES; i++) {
         run_until_done(&probes[i], 1);
-        ck_assert_int_eq(probes[i].result, 4 * LIMIT_TURN_FILE_BYTES);
+        ck_assert_int_eq(probes[i].result, 4 * LIMIT_ITERATION_FILE_BYTES);
     }
     far_close(far);
     close(file);
@@ -102,7 +102,7 @@ START_TEST(rule_17_senders_take_turns)
         for (int i = runs; i < SENDERS; i++)
             ck_assert_int_eq(senders[i].runs, 0); /* first come, first served */
         ck_assert_int_gt(runs, before);
-        ck_assert_int_le(runs - before, 2 * LIMIT_TURN_BYTES / SENT);
+        ck_assert_int_le(runs - before, 2 * LIMIT_ITERATION_BYTES / SENT);
         ck_assert_int_eq(modest.runs, 1);
     }
     for (int i = 0; i <= SENDERS; i++) {
@@ -181,7 +181,7 @@ END_TEST
 /* ... and before a file whose turn it is: both go to one socket, which tells what came first. */
 START_TEST(rule_17_small_answers_leave_before_files)
 {
-    int file = pattern_file(2 * LIMIT_TURN_FILE_BYTES);
+    int file = pattern_file(2 * LIMIT_ITERATION_FILE_BYTES);
     struct probe waiting;
     struct probe large;
     int other, sink;
@@ -196,7 +196,7 @@ START_TEST(rule_17_small_answers_leave_before_files)
     sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     request = (struct op){.done = request_came};
     loop_recv(&loop, &request, answered_at);
-    loop_sendfile(&loop, &waiting.op, sink, file, 0, 2 * LIMIT_TURN_FILE_BYTES, false);
+    loop_sendfile(&loop, &waiting.op, sink, file, 0, 2 * LIMIT_ITERATION_FILE_BYTES, false);
     turn_some(&loop, 1);
     loop_sendfile(&loop, &large.op, other, file, 1, 1, false);
     say(far_end, "x");
@@ -216,7 +216,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("turns");
+    Suite *suite = suite_create("iterations");
     TCase *group = tcase_create("turns");
     SRunner *runner = srunner_create(suite);
     int failed;
