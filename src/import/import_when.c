@@ -160,14 +160,38 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
     return NULL;
 }
 
-/* The locations of a server that always answers itself are unreachable. */
-static void check_locations(struct import *import, const struct scope *scope, unsigned line)
+/* True if the directive may end the server's rules without a response: the request then reaches a location. */
+static bool leads_to_location(const struct nginx_directive *directive)
 {
+    if (directive_is(directive, "rewrite"))
+        return directive->count == 3 &&
+               (str_equal(directive->words[2], STR("last")) || str_equal(directive->words[2], STR("break")));
+    if (directive_is(directive, "break"))
+        return true;
+    for (const struct nginx_directive *child = directive_is(directive, "if") ? directive->first : NULL; child;
+         child = child->next) {
+        if (leads_to_location(child))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The locations of a server that always answers itself are unreachable, except named ones: error_page leads there
+ * without the server's rules.
+ */
+static void check_locations(struct import *import, const struct scope *scope, const struct nginx_directive *answer)
+{
+    for (const struct nginx_directive *child = scope->block->first; child && child != answer; child = child->next) {
+        if (leads_to_location(child))
+            return;
+    }
     for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
-        if (!directive_is(child, "location"))
+        if (!directive_is(child, "location") || (child->count == 1 && str_starts(child->words[0], STR("@"))))
             continue;
         child->dead = true;
-        import_add_note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
+        import_add_note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u",
+                        answer->place.line);
     }
 }
 
@@ -209,7 +233,7 @@ void check_order(struct import *import, const struct scope *scope)
     if (!end || !directive_is(end, "return"))
         return;
     if (scope->kind == SCOPE_SERVER)
-        check_locations(import, scope, end->place.line);
+        check_locations(import, scope, end);
     if (has_rules_of_access(scope))
         import_add_note(import, IMPORT_CHANGED, end,
                         "access rules are checked before return here, and after it in nginx");
