@@ -1,10 +1,10 @@
 /*
- * The path of a connection below HTTP, top to bottom:
+ * The path of a `stream` connection, from top to bottom:
  *
  *      accept -> handshake -> preread -> choose -> connect -> both ways -> end
  *
- * The client's bytes are asked for once there is a server to give them to (stream_server.c). Each direction
- * (stream_flow.c) ends by itself; when both have ended the connection has.
+ * The client's bytes are read once an upstream server is connected (stream_server.c). Each direction (stream_flow.c)
+ * ends separately; the connection ends when both have.
  */
 #include "base/saturate.h"
 #include "log/access_log.h"
@@ -37,7 +37,7 @@ void stream_log_line(const struct stream *stream, enum log_level level, const ch
                   (unsigned long long)stream->number, what, server);
 }
 
-/* Freed when the client's wire is closed and the timer has been told. */
+/* Frees the stream when the client's wire is closed and the timer and both flows have no operation in flight. */
 static void stream_free_when_closed(struct stream *stream)
 {
     struct worker *worker = stream->worker;
@@ -82,7 +82,7 @@ struct str stream_eval(struct stream *stream, const struct template *template)
     return template_eval(template, stream, &stream->arena);
 }
 
-/* Both ends were passed on, or one is enough. */
+/* Ends the connection when the end of both directions was passed on, or of one without half_close. */
 void stream_watch_for_end(struct stream *stream)
 {
     bool both = stream->up.over && stream->down.over;
@@ -96,9 +96,7 @@ void stream_moved(struct stream *stream)
     stream->moved_ms = stream_now_ms(stream);
 }
 
-/* The client's side. */
-
-/* `return`: as much of its text as there is room for; the end behind it. */
+/* `return`: sends as much of the text as there is room for, then closes. */
 static void send_text(struct stream *stream)
 {
     struct wire *wire = &stream->client;
@@ -119,7 +117,7 @@ static void send_text(struct stream *stream)
         stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
-/* Its server of the configuration is known: the client is answered by it, or passed on. */
+/* The virtual server is known: responds with its text, or proxies the connection. */
 static void serve_stream(struct stream *stream)
 {
     int status = stream_admit(stream);
@@ -142,7 +140,7 @@ static void serve_stream(struct stream *stream)
         stream_try_server(stream);
 }
 
-/* Its name is known, or that it has none: that chooses the server of the configuration. */
+/* Selects the virtual server by the client's server name, or without one; then serves the connection. */
 static void choose_server(struct stream *stream, const struct virtual_server *virtual)
 {
     stream->prereading = false;
@@ -153,7 +151,7 @@ static void choose_server(struct stream *stream, const struct virtual_server *vi
     serve_stream(stream);
 }
 
-/* What was read of it lasts, for variables. */
+/* Copies the values of the ClientHello that variables need. */
 static void buffer_preread(struct stream *stream, const struct client_hello *hello)
 {
     static const char *const versions[] = {"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"};
@@ -165,7 +163,7 @@ static void buffer_preread(struct stream *stream, const struct client_hello *hel
         stream->preread.protocol = str_from(versions[hello->version - 0x0301]);
 }
 
-/* What is no TLS, or not to the letter, asks for no name. */
+/* Bytes that are not a valid TLS ClientHello have no server name. */
 static size_t preread_hello(struct stream *stream, struct str bytes)
 {
     size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->hello.length);
@@ -173,7 +171,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
     struct client_hello hello = {.name_length = 0};
     int error;
 
-    if (str_empty(bytes)) { /* it has left */
+    if (str_empty(bytes)) { /* the client closed */
         stream_end(stream, WIRE_CLOSE_ORDERLY);
         return 0;
     }
@@ -211,7 +209,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     stream_moved(stream);
 }
 
-/* Nothing can be told to who has shown no certificate, or a bad one: the connection ends. */
+/* A client without a valid certificate cannot be sent an error: the connection is closed. */
 static bool is_trusted(const struct stream *stream)
 {
     const struct tls_session *tls = stream->client.tls;
@@ -225,7 +223,7 @@ static bool is_trusted(const struct stream *stream)
     return state == TLS_CLIENT_ACCEPTED;
 }
 
-/* The server for which the client has shown what it asks for, by whatever name: no other one is looked up. */
+/* Returns the virtual server whose certificate requirements the handshake met; the name is not looked up again. */
 static const struct virtual_server *server_of(const struct stream *stream)
 {
     const struct tls_session *tls = stream->client.tls;
@@ -233,7 +231,7 @@ static const struct virtual_server *server_of(const struct stream *stream)
     return tls ? tls_session_settings(tls)->owner : stream->endpoint->servers[0];
 }
 
-/* Its bytes may flow, after TLS where there is TLS. */
+/* Application bytes can be exchanged (after the TLS handshake, if any). */
 static void client_opened(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
@@ -308,8 +306,10 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
 static const struct wire_events client_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = proxy_header_received};
 
-/* When it is too late: for all that comes before a server is chosen, by the default server's word; then for what comes
- * next. */
+/*
+ * Until a virtual server is selected the default server's preread_timeout applies from the start, afterwards the
+ * timeout since the last activity.
+ */
 static uint64_t deadline_ms(const struct stream *stream)
 {
     if (wire_lingering(&stream->client))
@@ -319,7 +319,7 @@ static uint64_t deadline_ms(const struct stream *stream)
     return stream->moved_ms + stream->conf->timeout_ms;
 }
 
-/* Nobody tells when lingering begins: that is looked for. */
+/* No event reports the start of lingering, so the timer checks for it. */
 static uint64_t next_check_time(const struct stream *stream, uint64_t due_ms)
 {
     uint64_t check_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;

@@ -1,5 +1,5 @@
 /*
- * Connections below HTTP: a client, a server behind, and bytes both ways until both have said all.
+ * `stream`: proxying below HTTP. Bytes pass between a client and an upstream server until both sides have ended.
  */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H

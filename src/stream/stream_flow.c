@@ -1,11 +1,13 @@
-/* One direction: see stream_flow.h. What a wire does not take is left with the other one, which asks for no more. */
+/*
+ * One direction: see stream_flow.h. Bytes that `to` does not accept stay in `from`, which then reads no more.
+ */
 #include "stream/stream_flow.h"
 
 #include "base/limits.h"
 
 #include <errno.h>
 
-/* A connection that has carried a little is not worth a pipe. */
+/* A pipe is not worth its cost for a connection that has carried few bytes. */
 static bool may_splice(struct stream_flow *flow)
 {
     if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_pipes(flow->from) || !(wire_accepts(flow->to) & CHUNK_PIPE))
@@ -27,7 +29,7 @@ static void pause_done(struct op *op, int result)
         receive_more(flow);
 }
 
-/* What has gone took less time than it should have: the rest of that is waited for. */
+/* Returns true if more bytes were sent than the rate allows by now; starts the pause until they are due. */
 static bool is_ahead(struct stream_flow *flow)
 {
     struct loop *loop = flow->from->shared->loop;
@@ -43,7 +45,7 @@ static bool is_ahead(struct stream_flow *flow)
     return true;
 }
 
-/* At once no more than a tenth of a second's: else the wait for the next is long. */
+/* At most a tenth of a second's bytes per read, which bounds the pause before the next read. */
 static size_t most_piped(const struct stream_flow *flow)
 {
     uint64_t tenth = flow->rate / 10 + 1;
@@ -66,7 +68,7 @@ static void flow_broke(struct stream_flow *flow)
     wire_close(flow->to, WIRE_CLOSE_ABORT);
 }
 
-/* The end goes behind everything before it. */
+/* Passes the end on after all bytes before it. */
 static void pass_end(struct stream_flow *flow)
 {
     if (!flow->ended || flow->over || flow->piped > 0)

@@ -1,5 +1,5 @@
 /*
- * What modules have to say of a connection below HTTP, and what they may ask of it.
+ * Modules in `stream`: calls their functions, and implements stream_module.h for them.
  */
 #include "server/variables.h"
 #include "site/subjects.h"
@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* In the arena of the connection. */
+/* One module's memory, in the arena of the connection. */
 struct stream_held {
     struct stream_held *next;
     const struct module *module;
@@ -89,7 +89,7 @@ void stream_report(struct stream *stream, enum log_level level, const char *form
               STR_ARG(client));
 }
 
-/* In the order in which they are asked of requests, too; the first that refuses is the last. */
+/* Same order as for requests; the first rejection ends the loop. */
 int stream_admit(struct stream *stream)
 {
     int status = 0;

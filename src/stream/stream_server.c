@@ -1,6 +1,6 @@
 /*
- * The server's side of a connection below HTTP: chosen, connected to, another one where that fails; then bytes both
- * ways until one side is gone.
+ * The upstream side of a `stream` connection: chooses a server, connects, tries another one after a failure; then
+ * starts both flows, which run until one side is gone.
  */
 #include "stream/stream_steps.h"
 
@@ -34,7 +34,7 @@ void stream_release_server(struct stream *stream, bool orderly)
         upstream_discard(server);
 }
 
-/* The host alone, for the certificate. */
+/* Returns the host without the port, for the certificate check. */
 static struct str host_of(const struct upstream *upstream)
 {
     ssize_t colon = str_rfind(upstream->name, ':');
@@ -82,7 +82,7 @@ int stream_find_group(struct stream *stream)
     return (key && !stream->choice.key.data) || set_upstream_tls(stream) < 0 ? 500 : 0;
 }
 
-/* One block takes it: preread_buffer_size is no larger. */
+/* Fits into one block: preread_buffer_size is no larger. */
 static int send_hello(struct stream *stream)
 {
     const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = buffer_str(&stream->hello)};
@@ -164,7 +164,7 @@ static void attempt_failed(struct stream *stream, int error)
         upstream_peer_failed(stream->peer);
 }
 
-/* A reset is passed on as one: what the client has got may not be all. */
+/* A reset is passed on as a reset, because the client's data may be incomplete. */
 static void server_failed(void *user, int error)
 {
     struct stream *stream = user;
@@ -224,7 +224,9 @@ static int add_stream_attempt(struct stream *stream)
     return attempt->server.data ? 0 : -ENOMEM;
 }
 
-/* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
+/*
+ * A server that fails immediately is skipped without waiting. No idle connection is used: it may have carried data.
+ */
 static int connect_to_server(struct stream *stream)
 {
     int error = add_stream_attempt(stream);

@@ -1,6 +1,6 @@
 /*
- * Variables of `stream`: whom a connection comes from, what was asked for it, and what came of it. Most mean something
- * only at its end, in the access log.
+ * Variables of `stream`: client, request for a server and result. Most are final only at the end of the connection,
+ * in the access log.
  */
 #include "server/variables.h"
 
@@ -60,7 +60,7 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
     return variable_port(stream_peer(subject), arena);
 }
 
-/* Of the header of the PROXY protocol: empty without one. */
+/* Address from the PROXY protocol header; NULL without one. */
 
 static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
@@ -126,7 +126,7 @@ static struct str get_connection(const void *subject, struct str parameter, stru
     return format_stream_number(arena, stream->number);
 }
 
-/* What came of it. */
+/* The result. */
 
 static struct str get_stream_status(const void *subject, struct str parameter, struct arena *arena)
 {
@@ -177,7 +177,7 @@ static struct str get_tls_path_reason(const void *subject, struct str parameter,
     return str_from(wire_reason_name(stream->transfer.reason));
 }
 
-/* The servers that were asked: where there were several, their values stand in a row. */
+/* Joins the values of all upstream servers that were tried. */
 
 static struct str join_attempts(const void *subject, struct arena *arena,
                                 struct str (*value)(const struct stream *stream, const struct stream_attempt *attempt,
@@ -224,7 +224,7 @@ static struct str session_time(const struct stream *stream, const struct stream_
     return format_seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
 }
 
-/* Only the last one was connected to. */
+/* Only the last server was connected to. */
 static struct str bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
                              struct arena *arena)
 {
