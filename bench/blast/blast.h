@@ -80,7 +80,7 @@ struct blast {
     uint8_t *scratch;
 };
 
-/* Ends the program with a message; errno is told where it is set. */
+/* fail.c: ends the program with a message; errno is told where it is set. */
 _Noreturn void fail(const char *what);
 uint64_t now(void);                 /* nanoseconds, monotonic */
 

@@ -3,7 +3,6 @@
  * of JSON when it is ready, one with what was counted. See blast.h for how; bench/README.md for what it is good for.
  */
 #include <errno.h>
-#include <openssl/err.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +12,6 @@
 #include <time.h>
 
 #include "blast.h"
-
-_Noreturn void fail(const char *what)
-{
-    fprintf(stderr, "blast: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
-    ERR_print_errors_fp(stderr);
-    exit(1);
-}
-
-uint64_t now(void)
-{
-    struct timespec moment;
-
-    clock_gettime(CLOCK_MONOTONIC, &moment);
-    return (uint64_t)moment.tv_sec * 1000000000u + (uint64_t)moment.tv_nsec;
-}
 
 static double own_cpu_seconds(void)
 {

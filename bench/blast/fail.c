@@ -1,0 +1,26 @@
+/*
+ * The end of the program after an error, and its clock: the parts of blast.h that all others call.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "blast.h"
+
+_Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "blast: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
+    ERR_print_errors_fp(stderr);
+    exit(1);
+}
+
+uint64_t now(void)
+{
+    struct timespec moment;
+
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (uint64_t)moment.tv_sec * 1000000000u + (uint64_t)moment.tv_nsec;
+}
