@@ -1,0 +1,53 @@
+/*
+ * Reads files of `/proc`, `/sys` and the kernel's modules, below the root folder of a struct host.
+ */
+#include "doctor/doctor.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size)
+{
+    char name[PATH_MAX];
+    char line[1024];
+    bool found = false;
+    FILE *file;
+
+    snprintf(name, sizeof(name), "%s%s", host->root, path);
+    into[0] = '\0';
+    file = fopen(name, "re");
+    while (file && !found && fgets(line, sizeof(line), file)) {
+        found = strncmp(line, start, strlen(start)) == 0;
+        if (found) {
+            struct str rest = str_trim(str_from(line + strlen(start)));
+
+            if (str_ends(rest, STR("\n")))
+                rest.length--;
+            snprintf(into, size, STR_FMT, STR_ARG(str_trim(rest)));
+        }
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+long long host_number(const struct host *host, const char *path, long long fallback)
+{
+    char text[64];
+    char *end = text;
+    long long number = host_line(host, path, "", text, sizeof(text)) ? strtoll(text, &end, 10) : 0;
+
+    return end == text ? fallback : number;
+}
+
+bool host_has(const struct host *host, const char *path, int access_mode)
+{
+    char name[PATH_MAX];
+
+    snprintf(name, sizeof(name), "%s%s", host->root, path);
+    return access(name, access_mode) == 0;
+}
