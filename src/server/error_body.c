@@ -6,7 +6,6 @@
 #include "server/error_body.h"
 
 #include "http/accept.h"
-#include "server/error_response.h"
 #include "server/variables.h"
 #include "site/core.h"
 
@@ -169,4 +168,9 @@ void error_body_make(struct request_state *request)
     x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
     if (x->response.body && describe_error(x, form, wanted) < 0)
         x->response.close_after = true;
+}
+
+int error_response_status(int status)
+{
+    return status == STATUS_CERTIFICATE_BAD || status == STATUS_CERTIFICATE_ABSENT ? 400 : status;
 }

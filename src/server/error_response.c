@@ -28,11 +28,6 @@ bool error_response_has_page(const struct core_site *site, int status)
     return find_error_page(site, (unsigned)status) != NULL;
 }
 
-int error_response_status(int status)
-{
-    return status == STATUS_CERTIFICATE_BAD || status == STATUS_CERTIFICATE_ABSENT ? 400 : status;
-}
-
 static enum outcome respond_built_in(struct request_state *request)
 {
     error_body_make(request);

@@ -5,7 +5,6 @@
 #include "site/configuration.h"
 
 #include "base/limits.h"
-#include "log/access_log.h"
 #include "site/capture.h"
 #include "site/core_stream.h"
 #include "site/load.h"
@@ -14,14 +13,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* A table of media types, shared by every scope that agrees on them. */
-struct media_table {
-    struct table table;
-    struct media_table *next;
-};
 
 /* Made once, before any fork: the core's groups, then one for each module. */
 const struct conf_schema *configuration_schema(void)
@@ -47,115 +39,6 @@ const struct conf_schema *configuration_schema(void)
     }
     schema.groups = groups;
     return &schema;
-}
-
-static bool same_types(const struct core_site *a, const struct core_site *b)
-{
-    return a->types.items == b->types.items && str_equal(a->charset, b->charset) &&
-           str_equal(a->default_type, b->default_type);
-}
-
-static int make_types(struct load *load, struct core_site *site, const struct core_site *outer)
-{
-    struct media_table *media;
-
-    if (outer && outer->mime.fallback.data && same_types(site, outer)) {
-        site->mime = outer->mime;
-        return 0;
-    }
-    media = arena_zalloc(load->reader.arena, 1, sizeof(*media));
-    if (!media || core_types_build(load->reader.arena, site) < 0)
-        return -ENOMEM;
-    media->table = site->mime.by_extension;
-    media->next = load->configuration->media_tables;
-    load->configuration->media_tables = media;
-    return 0;
-}
-
-static struct access_log_target *find_target(struct load *load, struct str path)
-{
-    struct configuration *configuration = load->configuration;
-    struct access_log_target **grown;
-    struct access_log_target *target;
-
-    for (size_t i = 0; i < configuration->access_log_count; i++) {
-        if (str_equal(configuration->access_logs[i]->path, path))
-            return configuration->access_logs[i];
-    }
-    target = arena_zalloc(load->reader.arena, 1, sizeof(*target));
-    grown = arena_zalloc(load->reader.arena, configuration->access_log_count + 1, sizeof(void *));
-    if (!target || !grown)
-        return NULL;
-    *target = (struct access_log_target){
-        .path = path, .index = (unsigned)configuration->access_log_count, .fd = -1};
-    for (size_t i = 0; i < configuration->access_log_count; i++)
-        grown[i] = configuration->access_logs[i];
-    grown[configuration->access_log_count++] = target;
-    configuration->access_logs = grown;
-    return target;
-}
-
-int load_access_logs(struct load *load, const struct conf_rows *logs, const struct conf_rows *formats)
-{
-    struct access_log_row *rows = logs->items;
-
-    for (size_t i = 0; i < logs->count; i++) {
-        if (str_empty(rows[i].path) || rows[i].target)
-            continue;
-        rows[i].target = find_target(load, rows[i].path);
-        rows[i].format = core_log_format_find(&load->reader, formats, rows[i].format_name);
-        if (!rows[i].target)
-            return -ENOMEM;
-        if (!rows[i].format)
-            conf_error(load->errors, rows[i].mark, STR("main, json, or a name from log_format"),
-                       "there is no log format \"" STR_FMT "\"", STR_ARG(rows[i].format_name));
-    }
-    return 0;
-}
-
-/* A root that is not there answers 404 to everything: that is said before somebody wonders. */
-static void warn_of_root(struct load *load, const struct conf_node *scope, const struct template *root)
-{
-    const struct conf_node *node = conf_map_get(scope, STR("root"));
-    struct str path = {NULL, 0};
-    struct stat found;
-
-    if (node && root && template_constant(root))
-        path = arena_copy(load->reader.arena, template_text(root));
-    if (!path.data)
-        return;
-    if (stat(path.data, &found) == 0 ? !S_ISDIR(found.st_mode) : errno == ENOENT || errno == ENOTDIR)
-        conf_warning(load->errors, node->mark,
-                     STR("relative paths start at the folder of this file, or at -p"),
-                     "there is no folder \"" STR_FMT "\"", STR_ARG(path));
-}
-
-struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,
-                                     const struct conf_scope_values *outer, const char *const *inner)
-{
-    bool failed = load->errors->failed;
-    struct conf_scope_values *values;
-    const struct core_site *outer_site = outer ? conf_scope_group(outer, CORE_SITE) : NULL;
-    struct core_site *site;
-
-    load->errors->failed = false;
-    values = conf_scope_read(&load->reader, load->schema, scope, node, outer, inner);
-    if (!values)
-        return NULL;
-    load->reader.scope = scope;
-    conf_scope_check(&load->reader, load->schema, values);
-    load->sound = !load->errors->failed;
-    load->errors->failed |= failed;
-    site = conf_scope_group(values, CORE_SITE);
-    if (scope == SCOPE_HTTP)
-        load->http = conf_scope_group(values, CORE_HTTP);
-    if (site == outer_site || !(scope & SCOPE_SITE))
-        return values;
-    warn_of_root(load, node, site->root);
-    if (make_types(load, site, outer_site) < 0 ||
-        load_access_logs(load, &site->access_logs, &load->http->log_formats) < 0)
-        return NULL;
-    return values;
 }
 
 /* nginx's "daemon off; user www;" as YAML, one directive a line. */

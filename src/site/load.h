@@ -17,6 +17,12 @@ struct loaded_server {
     bool tls_checked;                    /* what OpenSSL says of its settings was told */
 };
 
+/* A table of media types, shared by every scope that agrees on them. */
+struct media_table {
+    struct table table;
+    struct media_table *next;
+};
+
 struct load {
     struct configuration *configuration;
     const struct conf_schema *schema;

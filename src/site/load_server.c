@@ -17,13 +17,6 @@ const struct loaded_server *load_find_server(const struct load *load, const stru
     return NULL;
 }
 
-void load_take_values(struct location *location, const struct conf_scope_values *values)
-{
-    location->values = values;
-    location->site = conf_scope_group(values, CORE_SITE);
-    location->module_conf = values->values + CORE_GROUPS;
-}
-
 static struct location *make_location(struct load *load, const struct conf_scope_values *values)
 {
     struct location *location = arena_zalloc(load->reader.arena, 1, sizeof(*location));
@@ -222,21 +215,6 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
         }
     }
     return true;
-}
-
-/* What the alias of this location takes the place of. */
-void load_place_alias(struct load *load, const struct conf_node *node, const struct location *location)
-{
-    struct core_site *site = conf_scope_group(location->values, CORE_SITE);
-    const struct conf_node *alias = conf_map_get(node, STR("alias"));
-
-    if (!alias)
-        return;
-    site->alias.whole = location->regex != NULL;
-    site->alias.prefix = location->pattern;
-    if (location->kind == LOCATION_NAMED)
-        conf_error(load->errors, alias->mark, STR("write root: it has no prefix that an alias could stand for"),
-                   "a named location has no alias");
 }
 
 static int load_location(struct load *load, const struct conf_pair *pair, struct location *outer)
