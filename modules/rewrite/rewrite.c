@@ -271,7 +271,8 @@ static enum outcome run_server(struct exchange *x, const struct rewrite_conf *ow
 }
 
 /*
- * REROUTE: the new URI names the location. As in nginx, `return` that stands behind the rules answers then, unless
+ * INTERNAL_REDIRECT: the new URI names the location. As in nginx, `return` that stands behind the rules answers then,
+ * unless
  * last or break has ended them.
  */
 static enum outcome run_location(struct exchange *x, const struct rewrite_conf *own)

@@ -36,7 +36,7 @@ void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict ver
 /* What to do about the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Everything below but the self_tests; fills diagnosis->support by asking the kernel. */
+/* Everything below but the self-tests; fills diagnosis->support by asking the kernel. */
 void doctor_examine_host(struct diagnosis *diagnosis);
 
 /* Whether a device encrypts TLS by itself (tls-hw-tx-offload). */

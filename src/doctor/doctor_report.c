@@ -1,5 +1,5 @@
 /*
- * What came of the self_tests, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
+ * What came of the self-tests, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
  */
 #include "doctor/doctor.h"
 

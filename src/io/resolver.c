@@ -38,7 +38,7 @@ struct resolver_query {
     uint64_t deadline_ms;
     uint16_t port, priority, weight; /* of the requested name */
     unsigned steps;                 /* pending c-ares lookups */
-    bool asking;                    /* inside the call: an answer now comes from the hosts file */
+    bool in_query;                    /* inside the call: an answer now comes from the hosts file */
     bool forgotten;
     bool late;                      /* the owner was told of a timeout */
     int error;                      /* the last c-ares error */
@@ -128,7 +128,7 @@ static void lower_ttl(struct resolver_query *query, int ttl_s)
 {
     uint64_t ttl = ttl_s > 0 ? (uint64_t)ttl_s : 0;
 
-    if (query->asking && ttl == 0)
+    if (query->in_query && ttl == 0)
         return; /* an entry of the hosts file has no TTL */
     if (ttl < query->ttl_s)
         query->ttl_s = ttl;
@@ -235,13 +235,13 @@ struct resolver_query *resolver_query_start(struct resolver *resolver, struct st
     list_push(&resolver->open, &query->link);
     query->error = open_channel(resolver);
     query->steps++; /* held until all lookups are started: an answer may arrive inside the call */
-    query->asking = true;
+    query->in_query = true;
     snprintf(name, sizeof(name), STR_FMT, STR_ARG(host));
     if (query->error == ARES_SUCCESS && str_empty(service))
         query_addresses(query, name, port, 0, 0);
     else if (query->error == ARES_SUCCESS)
         query_records(query, host, service);
-    query->asking = false;
+    query->in_query = false;
     query->steps--;
     query_finish(query);
     schedule_wakeup(resolver);

@@ -2,8 +2,8 @@
  * Certificates and other files of TLS that change while the server runs: read and judged by the master, who may read them, and given to
  * workers, who may not, through memory.
  */
-#ifndef MASTER_RENEWAL_H
-#define MASTER_RENEWAL_H
+#ifndef MASTER_CERTIFICATE_RELOAD_H
+#define MASTER_CERTIFICATE_RELOAD_H
 
 #include "site/configuration.h"
 

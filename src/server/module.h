@@ -22,7 +22,7 @@ void *exchange_state(struct exchange *x, const struct module *module, size_t siz
 /* The same where it was asked for before; else NULL. */
 void *exchange_state_found(const struct exchange *x, const struct module *module);
 
-/* Ends OUTCOME_PENDING: the modules go on with `outcome` (ANSWERED, PASS, REROUTE ...). Queued; never inside the caller. */
+/* Ends OUTCOME_PENDING: the modules go on with `outcome` (ANSWERED, PASS, INTERNAL_REDIRECT ...). Queued; never inside the caller. */
 void exchange_resume(struct exchange *x, enum outcome outcome);
 
 /* Answers with a status: error pages and shape follow as for any other answer. Returns OUTCOME_ANSWERED. */

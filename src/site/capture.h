@@ -2,8 +2,8 @@
  * A regular expression of the configuration: what it captures become variables of what it is asked for, an exchange or a
  * connection of stream (site/user_variables.h).
  */
-#ifndef SITE_PATTERN_H
-#define SITE_PATTERN_H
+#ifndef SITE_CAPTURE_H
+#define SITE_CAPTURE_H
 
 #include "base/regex.h"
 #include "conf/directive.h"

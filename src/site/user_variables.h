@@ -3,8 +3,8 @@
  * are gathered from all of http, or of stream, before anything of it is read, so that a template may stand before
  * what gives its variable a value. The values are of an exchange, or of a connection of stream: the subject of templates there.
  */
-#ifndef SITE_OWN_VARIABLES_H
-#define SITE_OWN_VARIABLES_H
+#ifndef SITE_USER_VARIABLES_H
+#define SITE_USER_VARIABLES_H
 
 #include "conf/directive.h"
 

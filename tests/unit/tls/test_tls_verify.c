@@ -79,7 +79,7 @@ static void copy_end(const char *whole, const char *part, const char *into)
     fclose(first);
 }
 
-static struct tls_settings asking(enum tls_verify verify)
+static struct tls_settings verify_settings(enum tls_verify verify)
 {
     struct tls_settings settings = pair_settings();
 
@@ -134,7 +134,7 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 /* The handshake is finished whatever is shown; afterwards it is known. */
 START_TEST(what_is_shown_is_verified)
 {
-    struct tls_settings settings = asking(cases[_i / 2].verify);
+    struct tls_settings settings = verify_settings(cases[_i / 2].verify);
     struct tls_pair pair;
 
     pair_open(&pair, &settings, 1);
@@ -154,7 +154,7 @@ END_TEST
 /* Only a session that was accepted is taken up: the others are asked again. */
 START_TEST(resumption_bypasses_nothing)
 {
-    struct tls_settings settings = asking(cases[_i / 2].verify);
+    struct tls_settings settings = verify_settings(cases[_i / 2].verify);
     bool resumes = cases[_i / 2].state == TLS_CLIENT_ACCEPTED;
     struct tls_pair pair;
 
@@ -186,7 +186,8 @@ START_TEST(a_session_of_one_server_opens_no_other)
     static const struct str names[3][1] = {{{"open.test", 9}}, {{"strict.test", 11}}, {{"other.test", 10}}};
     struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);
     struct tls_certificate same = certificate;
-    struct tls_settings servers[3] = {asking(TLS_VERIFY_OFF), asking(TLS_VERIFY_ON), asking(TLS_VERIFY_ON)};
+    struct tls_settings servers[3] = {verify_settings(TLS_VERIFY_OFF), verify_settings(TLS_VERIFY_ON),
+                                      verify_settings(TLS_VERIFY_ON)};
     struct tls_pair pair;
 
     pem_write_certificates("site.pem", &site.certificate, 1);
@@ -230,7 +231,7 @@ START_TEST(a_session_from_before_a_list_is_not_taken_up)
     static const struct str names[2][1] = {{{"before.test", 11}}, {{"after.test", 10}}};
     struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);
     struct tls_certificate same = {pem_path("site.pem"), pem_path("site.key")};
-    struct tls_settings servers[2] = {asking(TLS_VERIFY_ON), asking(TLS_VERIFY_ON)};
+    struct tls_settings servers[2] = {verify_settings(TLS_VERIFY_ON), verify_settings(TLS_VERIFY_ON)};
     struct tls_pair pair;
 
     pem_write_certificates("site.pem", &site.certificate, 1);
@@ -282,7 +283,7 @@ static const struct {
 
 START_TEST(chains_and_lists_are_verified)
 {
-    struct tls_settings settings = asking(TLS_VERIFY_ON);
+    struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
 
     settings.client.depth = chains[_i].depth;
@@ -307,7 +308,7 @@ static size_t names_told(struct tls_pair *pair)
 /* ssl_trusted_certificate is trusted as well, and clients do not hear of it. */
 START_TEST(who_is_trusted_is_told_or_not)
 {
-    struct tls_settings settings = asking(TLS_VERIFY_ON);
+    struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
 
     settings.client.named = STR("");
@@ -330,7 +331,7 @@ static struct str fact(struct tls_pair *pair, enum tls_client_fact what)
 
 START_TEST(what_is_shown_can_be_told)
 {
-    struct tls_settings settings = asking(TLS_VERIFY_ON);
+    struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
 
     pair_open(&pair, &settings, 1);
@@ -376,7 +377,7 @@ START_TEST(bad_files_are_told)
         {"revoked", "authority.pem", "holds no list of revoked certificates"},
         {"revoked", "absent.pem", "cannot be opened"},
     };
-    struct tls_settings settings = asking(TLS_VERIFY_ON);
+    struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct log log = {.level = LOG_ERROR, .sink = quiet};
     char error[512] = "";
     struct str path = pem_path(faults[_i].file);
