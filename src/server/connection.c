@@ -1,15 +1,14 @@
 /*
- * THE STORY: the path of a byte through the server, top to bottom. Each step says
- * what is done and leaves to others how; it ends by asking for one thing, and
- * its comment names the step that follows.
+ * The path of a request through the server, from top to bottom. Each step performs one action, leaves the details to
+ * other files, and ends by requesting one event; its comment names the step that follows.
  *
- *      accept -> handshake -> receive -> route -> serve -> shape -> pump -> finish -> wait -> receive ...
+ *      accept -> handshake -> receive -> locate -> serve -> filter -> pump -> finish -> wait -> receive ...
  *
- * A connection's own steps are accept, handshake, receive, pump and wait. request_state is the server's
- * part of one exchange (a request and its answer): route, serve, shape and finish belong to it, and HTTP/2
- * has many at once. So nothing of an exchange is kept in the connection. Bytes that arrive are pushed into the
- * session (the connection's HTTP); bytes that leave are pulled from it, as long as the wire has room. Not
- * pulling is all the backpressure there is.
+ * The connection's own steps are accept, handshake, receive, pump and wait. request_state is the server's part of
+ * one exchange (a request and its response): locate, serve, filter and finish belong to it. HTTP/2 has many
+ * exchanges at once, so a connection stores no exchange state. Received bytes are pushed into the session (the HTTP
+ * protocol of the connection); bytes to send are pulled from it while the wire has room. Not pulling is the only
+ * backpressure.
  */
 #include "server/connection.h"
 
@@ -25,12 +24,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { STATUS_CUT = 444 }; /* `return: 444`: no answer, only an end */
+enum { STATUS_CUT = 444 }; /* `return: 444`: the connection is closed without a response */
 
 static const struct wire_events wire_events, proxy_header_events;
 static const struct exchange_events exchange_events;
 
-/* What is spoken here; the first where the client says nothing (ALPN). */
+/* The supported protocols; the first is used when ALPN selects none. */
 static const struct protocol *const protocols[] = {&protocol_http1};
 
 static const char plain_to_tls[] = "HTTP/1.1 400 Bad Request\r\n"
@@ -45,8 +44,7 @@ static struct connection *connection_of(struct wire *wire)
     return container_of(wire, struct connection, wire);
 }
 
-/* A listener handed us a socket. The wire is opened over it: next is connection_handshake_done, or connection_closed.
- * */
+/* Opens the wire on an accepted socket. Next: connection_handshake_done or connection_closed. */
 void connection_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
 {
     struct worker *worker = owner;
@@ -69,7 +67,7 @@ void connection_accept(void *owner, struct listener *listener, int fd, const str
     connection_timeout_start(connection);
 }
 
-/* A proxy before us has said who its client is: told to whoever asks ($proxy_protocol_addr), and believed by realip. */
+/* Keeps the PROXY protocol header for $proxy_protocol_addr and realip. */
 static void connection_proxy_header_received(struct wire *wire, const struct proxy_header *header)
 {
     struct connection *connection = connection_of(wire);
@@ -81,7 +79,7 @@ static void connection_proxy_header_received(struct wire *wire, const struct pro
         wire_close(wire, WIRE_CLOSE_ABORT);
 }
 
-/* The client spoke plain HTTP to an HTTPS port: it is told so in the only words that it understands. */
+/* Sends a plain-text 400: the client spoke HTTP without TLS on a TLS port. */
 static void send_plain_http_error(struct connection *connection)
 {
     struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = {plain_to_tls, sizeof plain_to_tls - 1}};
@@ -103,7 +101,9 @@ static const struct protocol *protocol_by_name(struct str alpn)
     return protocols[0];
 }
 
-/* Application bytes can flow (after TLS, where there is TLS): ALPN picks the protocol. Next: connection_receive.
+/*
+ * Application bytes can be exchanged (after the TLS handshake, if any): ALPN selects the protocol. Next:
+ * connection_receive.
  */
 static void connection_handshake_done(struct wire *wire)
 {
@@ -128,8 +128,7 @@ static void connection_handshake_done(struct wire *wire)
     connection_pump(connection);
 }
 
-/* Bytes arrived: the session gets them, and calls request_begun for each head that is whole. Next:
- * connection_pump. */
+/* Passes received bytes to the session, which calls request_begun for each complete head. Next: connection_pump. */
 static size_t connection_receive(struct wire *wire, struct str bytes)
 {
     struct connection *connection = connection_of(wire);
@@ -140,19 +139,21 @@ static size_t connection_receive(struct wire *wire, struct str bytes)
     else
         taken = connection->session->protocol->consume(connection->session, bytes);
     if (taken < bytes.length || str_empty(bytes))
-        wire_watch(wire); /* it has enough: bytes are asked for again when it wakes (connection_wake) */
+        wire_watch(wire); /* the session accepts no more for now: connection_wake resumes reading */
     else
         wire_receive(wire);
     if (taken == bytes.length)
-        list_remove(&connection->awake); /* who woke it meanwhile wants no more than what follows */
+        list_remove(&connection->awake); /* a wake queued meanwhile is covered by the pump below */
     connection_pump(connection);
     return taken;
 }
 
 static void request_locate(struct request_state *request);
 
-/* The server's part of an exchange begins; its host names the server. NULL: out of memory, and the connection
- * ends. */
+/*
+ * Creates the server's part of an exchange and selects the virtual server by host. NULL: out of memory; the
+ * connection closes.
+ */
 static struct request_state *begin_request(struct connection *connection, struct exchange *x)
 {
     struct request_state *request = request_state_create(x, connection, connection->worker);
@@ -168,10 +169,7 @@ static struct request_state *begin_request(struct connection *connection, struct
 
 static void request_refuse(struct request_state *request, int status);
 
-/*
- * A request head is whole, and becomes a request. Next: request_locate, unless its client may not have what
- * this server has.
- */
+/* A request head is complete. Next: request_locate, or request_filter if connection_authorize rejects the client. */
 static void request_begun(void *owner, struct exchange *x)
 {
     struct request_state *request = begin_request(owner, x);
@@ -186,22 +184,21 @@ static void request_begun(void *owner, struct exchange *x)
 static void request_serve(struct request_state *request);
 static void request_filter(struct request_state *request);
 
-/* What a location says of sizes and times holds from here on, until another request is located. */
+/* Applies the location's sizes and timeouts until the request is located again. */
 void request_apply_settings(struct request_state *request)
 {
     struct connection *connection = request->connection;
 
     request->x->settings = &request->location->session;
-    if (request->parent) /* the connection is its parent's */
+    if (request->parent) /* the connection belongs to the parent */
         return;
     connection->location = request->location;
     wire_apply_settings(&connection->wire, &request->location->wire);
 }
 
 /*
- * The server's own rules are asked where it has some, then the path names the location, also after an internal
- * redirect. Next:
- * request_serve, unless the location itself refuses.
+ * Enters the server-level rules, if any, then finds the location by path; also after an internal redirect.
+ * Next: request_serve, or request_filter if route_guard responds.
  */
 static void request_locate(struct request_state *request)
 {
@@ -212,8 +209,10 @@ static void request_locate(struct request_state *request)
     request_continue(request, route_guard(request));
 }
 
-/* A head that could not be accepted is refused like any other request, by the server it may have named. Next:
- * request_filter. */
+/*
+ * Rejects an invalid head through the virtual server that it names, if any, like any other request. Next:
+ * request_filter.
+ */
 static void request_refused(void *owner, struct exchange *x, int status)
 {
     struct request_state *request = begin_request(owner, x);
@@ -222,7 +221,7 @@ static void request_refused(void *owner, struct exchange *x, int status)
         request_refuse(request, status);
 }
 
-/* Before it has a location, the server's own scope answers. */
+/* Responds from the server's own scope, because no location is known yet. */
 static void request_refuse(struct request_state *request, int status)
 {
     request->location = request->server->root;
@@ -230,7 +229,7 @@ static void request_refuse(struct request_state *request, int status)
     request_continue(request, exchange_error_response(request->x, status));
 }
 
-/* What a step or a module has decided. */
+/* Continues after the outcome of a step or of a module. */
 void request_continue(struct request_state *request, enum outcome outcome)
 {
     switch (outcome) {
@@ -240,21 +239,23 @@ void request_continue(struct request_state *request, enum outcome outcome)
         break;
     case OUTCOME_ANSWERED:
         if (request->parent)
-            exchange_answer(request->x); /* as it is: what comes of it is its owner's */
+            exchange_answer(request->x); /* unfiltered: the owner handles it */
         else
             request_filter(request);
         break;
-    case OUTCOME_INTERNAL_REDIRECT: /* at most LIMIT_INTERNAL_REDIRECTS times: exchange_internal_redirect counts */
+    case OUTCOME_INTERNAL_REDIRECT: /* bounded: exchange_internal_redirect counts LIMIT_INTERNAL_REDIRECTS */
         request_locate(request);
         break;
-    case OUTCOME_PENDING: /* exchange_resume brings it back to request_continue */
+    case OUTCOME_PENDING: /* exchange_resume leads back to request_continue */
         request->pending = true;
         break;
     }
 }
 
-/* Modules are asked in order until one answers. Next: request_filter; request_locate behind the rules of the server; or
- * nothing, while a module keeps the exchange. */
+/*
+ * Calls the modules in order until one responds. Next: request_filter; request_locate after the server-level rules;
+ * or none while a module keeps the exchange pending.
+ */
 static void request_serve(struct request_state *request)
 {
     enum outcome outcome = OUTCOME_PASS;
@@ -272,7 +273,7 @@ static void request_serve(struct request_state *request)
     request_continue(request, outcome);
 }
 
-/* From the last module to the first, each may edit the head and wrap the body. */
+/* Calls the filters from the last module to the first; each may change the head and wrap the body. */
 static int filter_all(struct request_state *request)
 {
     uint64_t left = request->location->filtering | request->filtering;
@@ -287,8 +288,10 @@ static int filter_all(struct request_state *request)
     return rc;
 }
 
-/* There is an answer. A refusal gets its page, modules shape it, the session frames it. Next: connection_pump
- * pulls it out. */
+/*
+ * A response exists: errors get their page, filters change it, the session frames it. Next: connection_pump pulls
+ * it.
+ */
 static void request_filter(struct request_state *request)
 {
     struct exchange *x = request->x;
@@ -306,7 +309,10 @@ static void request_filter(struct request_state *request)
     exchange_answer(x);
 }
 
-/* The client ended its stream: work that was asked for with it alone in mind ends, too. Next: connection_closed. */
+/*
+ * The client closed its half of the connection: aborts if the request or a subrequest that it waits for ends with
+ * the client. Next: connection_closed.
+ */
 static void request_client_closed(void *owner, struct exchange *x)
 {
     struct connection *connection = owner;
@@ -318,7 +324,7 @@ static void request_client_closed(void *owner, struct exchange *x)
 
 static void connection_wait(struct connection *connection);
 
-/* One chunk from the session to the wire: 1, or what produce said. */
+/* Moves one chunk from the session to the wire. Returns 1, or the result of `produce`. */
 static int move_chunk(struct connection *connection, unsigned accept, size_t room)
 {
     struct chunk chunk;
@@ -329,8 +335,7 @@ static int move_chunk(struct connection *connection, unsigned accept, size_t roo
     return rc;
 }
 
-/* While the wire has room, the session is asked for the next chunk, and the wire sends it as it sees fit.
- * Next: connection_wait. */
+/* Moves chunks from the session to the wire while the wire has room. Next: connection_wait. */
 void connection_pump(struct connection *connection)
 {
     struct wire *wire = &connection->wire;
@@ -341,30 +346,32 @@ void connection_pump(struct connection *connection)
     while (rc > 0 && (room = wire_room(wire)) > 0)
         rc = move_chunk(connection, accept, room);
     if (rc == 0)
-        wire_close(wire, WIRE_CLOSE_ORDERLY); /* nothing more will ever come; what is queued leaves first */
-    else if (rc < 0 && rc != -EAGAIN) /* an answer broke off: the client must see that it is not whole */
+        wire_close(wire, WIRE_CLOSE_ORDERLY); /* the session has ended; queued output is sent first */
+    else if (rc < 0 && rc != -EAGAIN) /* a response broke off: the abort shows the client that it is incomplete */
         wire_close(wire, rc == -ECONNRESET ? WIRE_CLOSE_BROKEN : WIRE_CLOSE_ABORT);
     else
         wire_flush(wire);
     connection_wait(connection);
 }
 
-/* The session counts what the wire took; of an answer that was cut, some had not left. */
+/* The session counts bytes taken by the wire; subtracts those of a cut response that were never sent. */
 static void take_back_unsent(struct response *response, uint64_t unsent)
 {
     response->bytes_sent -= unsent < response->bytes_sent ? unsent : response->bytes_sent;
     response->body_bytes_sent -= unsent < response->body_bytes_sent ? unsent : response->body_bytes_sent;
 }
 
-/* The response has been taken to its last byte, or was cut off: modules let go, the log gets its line. The
- * session frees the arena next. */
+/*
+ * The response was taken completely, or was cut: modules release their state and the access log line is written. The
+ * session frees the arena next.
+ */
 static void request_finish(void *owner, struct exchange *x)
 {
     struct connection *connection = owner;
     struct request_state *request = request_state_of(x);
     struct wire_transfer transfer;
 
-    if (request && connection_upgraded(request)) /* another protocol goes on: its end is that of the request */
+    if (request && connection_upgraded(request)) /* the upgraded session logs the request when it ends */
         return;
     transfer = wire_transfer_end(&connection->wire);
     if (!request)
@@ -387,29 +394,30 @@ static void request_finish(void *owner, struct exchange *x)
 }
 
 /*
- * Nothing can be done now but to wait, for whatever comes first: more bytes (connection_receive), room
- * (connection_pump), a module (request_continue), or the clock. At rest a connection holds no buffer and no
- * arena.
+ * Waits for the next event: received bytes (connection_receive), room (connection_pump), a module (request_continue)
+ * or the timer. An idle connection holds no buffer and no arena.
  */
 static void connection_wait(struct connection *connection)
 {
     connection_timeout_update(connection);
 }
 
-/* What had left makes room for more. Next: connection_pump. */
+/* Sent output made room. Next: connection_pump. */
 static void connection_output_room(struct wire *wire)
 {
     connection_pump(connection_of(wire));
 }
 
-/* All that there was has left: whatever is waited for now begins now. */
+/* The output queue is empty: the time of the next wait starts now. */
 static void connection_output_drained(struct wire *wire)
 {
     connection_wait(connection_of(wire));
 }
 
-/* The connection may not last (its key is worn out): answers under way are finished, then the session has
- * nothing more to say. */
+/*
+ * The connection must not last (its key reached its usage limit): responses in progress are completed, then the
+ * session ends.
+ */
 static void connection_drain(struct wire *wire)
 {
     struct connection *connection = connection_of(wire);
@@ -418,8 +426,10 @@ static void connection_drain(struct wire *wire)
     connection_wake(connection);
 }
 
-/* The wire is closed, in order or not. What was still open in the session is cut (request_finish for each),
- * and the connection ends. */
+/*
+ * The wire is closed, in order or not. Exchanges still open in the session are cut (request_finish for each), and
+ * the connection is released.
+ */
 static void connection_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct connection *connection = connection_of(wire);

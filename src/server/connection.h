@@ -1,51 +1,54 @@
 /*
- * The path of a byte through the server; the story is connection.c.
+ * A client connection; the path of a request through it is described in connection.c.
  */
 #ifndef SERVER_CONNECTION_H
 #define SERVER_CONNECTION_H
 
 #include "server/request_state.h"
 
-/* One connection: what is asked of it by variables and the worker, too. Nothing of an exchange is kept in here. */
+/* One connection, with the members that variables and the worker read. Stores no exchange state. */
 struct connection {
     struct list link;               /* in worker->connection_list, or worker->free_connections */
-    struct list awake;              /* in worker->awake: to be pumped at the turn's end */
+    struct list awake;              /* in worker->awake: pumped at the end of the loop iteration */
     struct worker *worker;
     const struct endpoint *endpoint;
-    const struct location *location; /* of the newest request, whose timeouts hold; at first the default server's */
-    struct session *session;        /* owned; NULL until the handshake is over */
+    const struct location *location; /* of the newest request, for the timeouts; initially of the default server */
+    struct session *session;        /* owned; NULL until the handshake is done */
     struct wire wire;
-    struct op timer;                /* the one timer of the connection */
-    uint64_t waiting_since_ms;      /* when that began, or last moved */
+    struct op timer;                /* the connection's only timer */
+    uint64_t waiting_since_ms;      /* start of the current wait, or its last progress */
     uint64_t progress;              /* wire_bytes_sent or wire_bytes_received at that time */
     uint64_t number;                /* $connection */
     unsigned requests;              /* $connection_requests */
-    unsigned requests_seen;         /* when the clock was last looked at */
+    unsigned requests_seen;         /* value at the last timeout update */
     uint32_t opened_s;              /* for keepalive_time */
-    uint32_t lingering_since_ms;    /* for lingering_time: the lower half of the clock */
-    uint8_t phase;                  /* what is waited for: connection_timeout.c */
-    bool closed;                    /* the wire is closed; the timer is still to be cancelled */
+    uint32_t lingering_since_ms;    /* for lingering_time: low 32 bits of the monotonic clock */
+    uint8_t phase;                  /* enum phase of connection_timeout.c */
+    bool closed;                    /* the wire is closed; the timer's cancellation is pending */
     union proxy_address peer;
     struct {
-        uint64_t mark;              /* wire_bytes_sent or wire_bytes_received when the window began */
-        uint32_t ms;                /* spent in `phase` since */
-        uint32_t checked_ms;         /* the lower half of the clock at the last look */
+        uint64_t mark;              /* wire_bytes_sent or wire_bytes_received at the start of the window */
+        uint32_t ms;                /* spent in `phase` since then */
+        uint32_t checked_ms;         /* low 32 bits of the clock at the last check */
         uint8_t phase;
-        bool exact;                 /* what the peer has confirmed counts */
-        bool slow;                  /* it was, in a whole window */
+        bool exact;                 /* counts bytes acknowledged by the peer */
+        bool slow;                  /* too slow during a whole window */
     } min_rate;                         /* for client_min_rate: connection_timeout.c */
-    struct proxy_header *proxy_header;  /* owned: what a proxy before us said of the connection; NULL: nothing */
+    struct proxy_header *proxy_header;  /* owned: the received PROXY protocol header; NULL: none */
 };
 
-/* The listener handed us a socket (`owner` is the worker). */
+/* Creates a connection for a socket accepted by a listener (`owner` is the worker). Owns fd. */
 void connection_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-/* Goes on with every request on worker->resumed and every connection on worker->awake; called at each turn's end. */
+/*
+ * Continues every request on worker->resumed and every connection on worker->awake; called at the end of each loop
+ * iteration.
+ */
 void connection_resume_all(struct worker *worker);
-/* The worker stops: idle connections close now, others after their answer. */
+/* Drains all connections: idle ones close now, others after their response. */
 void connection_drain_all(struct worker *worker);
-/* At once, everything. */
+/* Aborts all connections at once. */
 void connection_abort_all(struct worker *worker);
-/* No connection may be open: frees the memory kept for new ones. */
+/* Frees the memory kept for new connections. No connection may be open. */
 void connection_free_all(struct worker *worker);
 
 #endif

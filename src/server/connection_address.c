@@ -1,7 +1,6 @@
 /*
- * How many connections one address may have (worker_connections_per_address): each worker counts for itself,
- * and only where there is a bound. A whole /64 counts as one address of IPv6, since one client commonly has
- * it all.
+ * Counts connections per client address (worker_connections_per_address), per worker, and only if the limit is set.
+ * An IPv6 /64 counts as one address, because one client commonly owns all of it.
  */
 #include "server/connection_internal.h"
 
@@ -10,12 +9,12 @@
 
 struct address {
     unsigned connections;
-    bool logged;      /* that there are too many; once as long as it has any */
+    bool logged;      /* the limit was logged; once until the last connection of the address closes */
     struct str key; /* `bytes` */
     char bytes[8];
 };
 
-/* Empty for who has no address. */
+/* Returns an empty key for a peer without an IP address. */
 static struct str key_of(const union proxy_address *peer)
 {
     if (peer->any.sa_family == AF_INET)

@@ -1,6 +1,6 @@
 /*
- * Whether a client may have what a server has: by the certificate that it has shown, or has not
- * (`ssl_verify_client`), and by when it has asked (`ssl_early_data`).
+ * Checks whether a client may use a virtual server: by its certificate (`ssl_verify_client`) and by early data
+ * (`ssl_early_data`).
  */
 #include "server/connection.h"
 #include "server/connection_internal.h"
@@ -20,7 +20,7 @@ static int check_certificate(struct request_state *request)
     if (!tls || request->server->tls.client.verify == TLS_VERIFY_OFF)
         return 0;
     if (tls_session_settings(tls)->owner != request->server) {
-        /* RFC 9110 7.4: that one has asked for other certificates, or none. */
+        /* RFC 9110 7.4: the other server requires a certificate that this handshake did not request. */
         log_authorization(connection,
                           "the request names another server than the connection was made for, and that one asks for "
                           "certificates",
@@ -40,11 +40,11 @@ static int check_certificate(struct request_state *request)
             break;
         }
     }
-    request->x->response.close_after = true; /* the next certificate comes with the next connection */
+    request->x->response.close_after = true; /* another certificate needs another connection */
     return status;
 }
 
-/* RFC 9110 9.2.1: that it comes twice harms nobody. */
+/* RFC 9110 9.2.1: a replay of a safe request is harmless. */
 static bool is_safe(const struct request *request)
 {
     bool safe =
@@ -53,7 +53,7 @@ static bool is_safe(const struct request *request)
     return safe && request->content_length == 0;
 }
 
-/* RFC 8470: whoever is asked behind us may say 425, too. */
+/* RFC 8470: sets Early-Data, so that an upstream can respond 425. */
 static int check_early(struct request_state *request)
 {
     struct exchange *x = request->x;

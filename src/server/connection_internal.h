@@ -1,5 +1,5 @@
 /*
- * What the files of the connection ask of each other. Private to connection*.c.
+ * Functions shared by the files of the connection. Private to connection*.c.
  */
 #ifndef SERVER_CONNECTION_INTERNAL_H
 #define SERVER_CONNECTION_INTERNAL_H
@@ -8,67 +8,70 @@
 
 /* connection.c */
 
-/* While the wire has room, the session is asked for what is to be sent. */
+/* Moves chunks from the session to the wire while the wire has room. */
 void connection_pump(struct connection *connection);
-/* A module that kept the exchange has made up its mind: goes on in the story. */
+/* Continues the exchange with the outcome of a step or of a module that kept it pending. */
 void request_continue(struct request_state *request, enum outcome outcome);
 
-/* What the request's location says of sizes and times holds from now on. */
+/* Applies the sizes and timeouts of the request's location from now on. */
 void request_apply_settings(struct request_state *request);
 
 /* connection_list.c */
 
 /*
- * Memory for one connection, zeroed but for its peer, counted, on worker->connection_list. NULL when out of memory, or when its address has too many: that
- * has been said. Pauses the listeners at the cap.
+ * Allocates and counts one connection on worker->connection_list; zeroed except for its peer. Returns NULL when out
+ * of memory or when the address has too many (already logged). Pauses the listeners at the limit.
  */
 struct connection *connection_create(struct worker *worker, const union proxy_address *peer);
 /*
- * One connection more, counted; false where its address has too many: that has been said. Pauses the listeners at the cap. connection_create asks it, and
- * whoever has connections that are no connections.
+ * Counts one more connection, also for streams; false if its address has too many (already logged) or the worker
+ * stops. Pauses the listeners at the limit.
  */
 bool connection_reserve(struct worker *worker, const union proxy_address *peer);
-/* One that has entered is gone. */
+/* Reverses connection_reserve. */
 void connection_unreserve(struct worker *worker, const union proxy_address *peer);
-/* Whether the memory of a new connection was missing; said once, until there is some again. */
+/* Logs the first failed allocation of a connection, once until one succeeds. */
 void connection_memory_missing(struct worker *worker, bool missing);
-/* Gives it back. */
+/* Releases a connection and its count. */
 void connection_destroy(struct connection *connection);
-/* The session of `connection` has something to send again, or room for more: pumped at the turn's end. */
+/* Queues a connection whose session has output or room again: pumped at the end of the loop iteration. */
 void connection_wake(void *connection);
-/* A request ends: modules let go. */
+/* Ends a request: cancels a pending module and calls the modules' `finish`. */
 void request_release(struct request_state *request);
-/* It is counted: an answer of that status, to a request that began then. */
+/* Counts a response with its status and its duration since `began_us`. */
 void request_count(struct worker *worker, int status, uint64_t began_us);
 
 /* protocol_upgrade.c: another protocol after 101 */
 
-/* The connection is the upgraded's now, and the request's session ends. */
+/* Hands the connection to the upgraded session and closes the session of the request. */
 void connection_upgrade(struct request_state *request);
-/* The request's session ends: true where its line in the log is its upgraded's. */
+/* Called when the session of the request ends: true if the upgraded session writes its access log line. */
 bool connection_upgraded(struct request_state *request);
 
 /* connection_address.c: worker_connections_per_address */
 
-/* One connection more from that address; false where it has as many as it may, or memory is out. */
+/* Counts one more connection of that address; false at the limit, or when out of memory. */
 bool connection_address_reserve(struct worker *worker, const union proxy_address *peer);
-/* One that was admitted is gone. */
+/* Reverses connection_address_reserve. */
 void connection_address_unreserve(struct worker *worker, const union proxy_address *peer);
 
 /* connection_authorize.c: ssl_verify_client, ssl_early_data */
 
-/* 0, or the status of a refusal: the client has not shown what the request's server asks for, or has asked too early. */
+/*
+ * Returns 0, or the error status: the client certificate is missing, invalid or for another server, or an unsafe
+ * request came as early data.
+ */
 int connection_authorize(struct request_state *request);
 
 /* connection_timeout.c */
 
-/* Starts the connection's one timer. */
+/* Starts the connection's only timer. */
 void connection_timeout_start(struct connection *connection);
-/* After each event: what are we waiting for now, and until when? */
+/* Recomputes phase and deadline; called after each event. */
 void connection_timeout_update(struct connection *connection);
-/* Counts the connection as one that is written to, ahead of the next connection_timeout_update, for the page that tells of it. */
+/* Counts the connection as writing before the next connection_timeout_update, for the status page. */
 void connection_timeout_count_writing(struct connection *connection);
-/* The wire is closed: stops the clock, then gives the connection back. */
+/* The wire is closed: stops the timer, then releases the connection. */
 void connection_timeout_stop(struct connection *connection);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * All connections of a worker: how many there may be, those that are to go on at the
- * turn's end, and what happens to them when the worker stops. What happens to one
- * is connection.c's.
+ * All connections of a worker: their limit, the queue of connections and requests to continue at the end of the loop
+ * iteration, and draining. A single connection is handled in connection.c.
  */
 #include "server/connection_internal.h"
 
@@ -18,7 +17,7 @@ static bool connections_full(const struct worker *worker)
            worker->wires.output_bytes >= worker->wires.output_max;
 }
 
-/* Too many, or too much memory is held for output: new connections wait in the kernel's queue. */
+/* At the connection limit or the output memory limit, new connections wait in the listen backlog. */
 static void pause_or_resume(struct worker *worker)
 {
     bool pause = connections_full(worker);
@@ -60,7 +59,7 @@ static struct connection *connection_init(struct worker *worker, const union pro
 
 bool connection_reserve(struct worker *worker, const union proxy_address *peer)
 {
-    /* One that was accepted before the listener was told to stop would be nobody's to end. */
+    /* A connection accepted while the worker stops would never be closed. */
     if (worker->stopping || !connection_address_reserve(worker, peer))
         return false;
     worker->connections++;
@@ -130,7 +129,7 @@ void request_count(struct worker *worker, int status, uint64_t began_us)
     counters_answered(worker->counters, status, now_us > began_us ? now_us - began_us : 0);
 }
 
-/* The module that keeps a pending exchange is the one before the next to be asked. */
+/* The module of a pending exchange is the one before next_module. */
 static void cancel_pending(struct request_state *request)
 {
     unsigned index = request->next_module - 1;
@@ -170,7 +169,7 @@ void connection_resume_all(struct worker *worker)
         }
         request->pending = false;
         request_continue(request, satisfy_combine(request, request->resumed_with));
-        if (connection) /* a child has none of its own, and may be gone by now */
+        if (connection) /* a subrequest has no connection of its own and may be freed by now */
             connection_wake(connection);
     }
     while ((link = list_pop(&worker->awake)) != NULL) {
@@ -185,13 +184,13 @@ void connection_resume_all(struct worker *worker)
         pause_or_resume(worker);
 }
 
-/* Each ends later, never inside these calls: the list stays whole. */
+/* Connections close later, never inside these calls: the list does not change. */
 void connection_drain_all(struct worker *worker)
 {
     for (struct list *link = worker->connection_list.next; link != &worker->connection_list; link = link->next) {
         struct connection *connection = container_of(link, struct connection, link);
 
-        if (!connection->session) /* in its handshake: told at its end */
+        if (!connection->session) /* in its handshake: drained when that ends */
             continue;
         connection->session->protocol->signal(connection->session, worker->retiring ? SESSION_RETIRE : SESSION_DRAIN);
         connection_wake(connection);

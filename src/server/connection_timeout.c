@@ -1,7 +1,6 @@
 /*
- * The one timer of a connection. What is waited for decides how long; the
- * deadline moves lazily, so that a request costs no timer operation. Nothing is
- * timed while a module works on an answer: modules keep their own time.
+ * The one timer of a connection. The phase determines the timeout; the deadline moves lazily, so a request needs no
+ * timer operation. There is no timeout while a module produces a response: modules have timers of their own.
  */
 #include "server/connection_internal.h"
 
@@ -36,7 +35,7 @@ static enum phase phase_of(struct connection *connection)
     case SESSION_BODY:
         return PHASE_BODY;
     case SESSION_WAITING:
-    case SESSION_SENDING: /* but nothing is on its way: the answer itself is slow */
+    case SESSION_SENDING: /* but no output is pending: the response itself is slow */
         return PHASE_WAITING;
     case SESSION_OVER:
         break;
@@ -50,7 +49,7 @@ static uint64_t timeout_ms(const struct connection *connection, enum phase phase
 
     switch (phase) {
     case PHASE_FIRST:
-        /* A connection that somebody keeps for later shall not hold up the end. */
+        /* During shutdown an unused connection must not delay the end of the worker. */
         if (connection->worker->draining && !connection->worker->retiring)
             return connection->location->wire.lingering_ms;
         return site->client_header_timeout_ms;
@@ -72,8 +71,8 @@ static uint64_t timeout_ms(const struct connection *connection, enum phase phase
 }
 
 /*
- * Between two reads or two writes is counted from the last one; everything else from its beginning. Reads do
- * not count between writes: TLS has records to say that no session hears of, without end.
+ * Timeouts between two reads or two writes count from the last one; all others from the start of the phase. Reads do
+ * not count while writing: a peer can send TLS records without application data endlessly.
  */
 static bool movement_counts(enum phase phase)
 {
@@ -112,8 +111,8 @@ static void begin_window(struct connection *connection, enum phase phase, bool e
 }
 
 /*
- * A window is over. The kernel takes much at once of what a client then gets slowly: who seems too slow is
- * looked at for another window, in which what its machine confirms is asked of TCP.
+ * Ends a measuring window. The kernel accepts much output at once that a client then receives slowly: a client that
+ * seems too slow is measured for another window by the bytes that TCP reports as acknowledged.
  */
 static void end_window(struct connection *connection, enum phase phase)
 {
@@ -129,7 +128,7 @@ static void end_window(struct connection *connection, enum phase phase)
         connection->min_rate.slow = true;
 }
 
-/* Only the time in which the client is waited for counts, and all of it of one request's body, or of one answer. */
+/* Counts only time spent waiting for the client, summed over one request body or one response. */
 static void measure_rate(struct connection *connection, enum phase phase, uint64_t now)
 {
     if (is_rate_measured((enum phase)connection->phase) && connection->phase == connection->min_rate.phase)
@@ -151,7 +150,7 @@ static void log_slow(struct connection *connection)
               (unsigned long long)connection->location->site->client_min_rate, LIMIT_SLOW_WINDOW_MS / 1000);
 }
 
-/* Each wait for more of what is dropped anyway has its limit, and all of them together. */
+/* Bounds each wait for more discarded input (lingering_timeout) and their sum (lingering_time). */
 static uint64_t lingering_deadline(const struct connection *connection, uint64_t timeout)
 {
     uint64_t now = connection->worker->loop.clock.monotonic_ms;
@@ -162,7 +161,7 @@ static uint64_t lingering_deadline(const struct connection *connection, uint64_t
     return next < last ? next : last;
 }
 
-/* Notes what is waited for now, and since when. Returns the deadline. */
+/* Stores the current phase and its start. Returns the deadline. */
 static uint64_t deadline_of(struct connection *connection)
 {
     uint64_t now = connection->worker->loop.clock.monotonic_ms;
@@ -202,7 +201,7 @@ static void deadline_passed(struct connection *connection)
         if (connection->location->wire.reset_timed_out)
             wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
         else
-            connection_pump(connection); /* the session has 408 to say to it */
+            connection_pump(connection); /* the session sends 408 */
         break;
     case PHASE_FIRST:
     case PHASE_IDLE:
@@ -213,7 +212,7 @@ static void deadline_passed(struct connection *connection)
     case PHASE_SENDING:
         wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
         break;
-    case PHASE_LINGERING: /* our side has ended in order long ago */
+    case PHASE_LINGERING: /* FIN was sent long before */
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
         break;
     case PHASE_WAITING:
@@ -242,7 +241,7 @@ void connection_timeout_count_writing(struct connection *connection)
 {
     enum phase phase = (enum phase)connection->phase;
 
-    /* The connection of a request that no client waits for is counted nowhere, and has no session. */
+    /* A detached subrequest's connection is not counted and has no session. */
     if (!connection->session || (phase != PHASE_FIRST && phase != PHASE_IDLE && phase != PHASE_HEAD))
         return;
     --*state_counter(connection, phase);
@@ -259,8 +258,10 @@ void connection_timeout_start(struct connection *connection)
     connection_timeout_update(connection);
 }
 
-/* Nobody tells when bytes move: so it is looked for, often enough that an end comes little later than it
- * should. */
+/*
+ * No event reports that bytes were acknowledged or a rate fell: checks often enough that a close is only slightly
+ * late.
+ */
 static uint64_t next_check_ms(const struct connection *connection, uint64_t deadline)
 {
     uint64_t soon = connection->location->wire.lingering_ms;

@@ -1,4 +1,6 @@
-/* Exhaustion of file descriptors: see descriptors.h. */
+/*
+ * Handling of file descriptor exhaustion: see descriptors.h.
+ */
 #include "server/descriptors.h"
 
 #include "base/limits.h"
@@ -18,7 +20,7 @@ static bool is_idle(const struct connection *connection)
            connection->session->protocol->phase(connection->session) == SESSION_IDLE;
 }
 
-/* Without lingering or close_notify: the descriptor is needed now. */
+/* Without lingering or close_notify: the descriptors are needed immediately. */
 static unsigned close_idle_clients(struct worker *worker)
 {
     unsigned count = 0;

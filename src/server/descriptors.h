@@ -1,5 +1,5 @@
 /*
- * What a worker does when it is out of file descriptors: connections that only wait for a request give theirs back.
+ * Frees file descriptors when the worker is out of them, by closing idle connections.
  */
 #ifndef SERVER_DESCRIPTORS_H
 #define SERVER_DESCRIPTORS_H
@@ -8,12 +8,12 @@
 
 struct worker;
 
-/* True for the errors that this is about: EMFILE and ENFILE, negative. */
+/* Returns true for EMFILE and ENFILE (negative). */
 bool descriptors_exhausted(int error);
 /*
- * Closes idle connections to upstream servers, and up to LIMIT_RECLAIMED client connections on which no request is under way, those accepted first. Their
- * descriptors are free in a later turn of the loop. Does so once in LIMIT_RECLAIM_MS, and logs one line per second. True where connections were closed by
- * the last call that did so.
+ * Closes idle connections to upstream servers, and up to LIMIT_RECLAIMED client connections without a request in
+ * progress, oldest first. Their descriptors are free in a later loop iteration. Acts once in LIMIT_RECLAIM_MS and
+ * logs one line per second. Returns true if the last call that acted closed connections.
  */
 bool descriptors_reclaim(struct worker *worker);
 

@@ -1,7 +1,7 @@
 /*
- * The page is HTML, JSON or text, of which the client likes best; HTML where it does not care. It brings a policy
- * that lets its own style through and nothing else, so that a site's strict one, which it takes the place of, does
- * not take its looks; without style it reads as well, dark and light.
+ * Error pages in HTML, JSON or text, by the client's Accept header; HTML by default. The HTML page replaces the
+ * site's Content-Security-Policy with one that allows only its own inline style, so that a strict policy of the site
+ * does not disable it. The page is readable without the style, and on dark and light backgrounds.
  */
 #include "server/error_body.h"
 
@@ -9,7 +9,7 @@
 #include "server/variables.h"
 #include "site/core.h"
 
-/* Any change of it changes the hash: printf '%s' STYLE | openssl sha256 -binary | base64. */
+/* After any change update the hash: printf '%s' STYLE | openssl sha256 -binary | base64. */
 #define STYLE                                                                                                  \
     "body{font:1.1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:14vh auto;" \
     "padding:0 1.2rem;color:#1c1c1c;background:#fcfcfc}h1{font-size:1.5rem;font-weight:600}" \
@@ -21,7 +21,7 @@
 const char error_style[] = STYLE;
 const char error_style_hash[] = STYLE_HASH;
 
-/* A plain sentence for those who see the page. */
+/* A plain sentence for the reader of the page. */
 static const char *status_sentence(int status)
 {
     static const struct {
@@ -62,12 +62,12 @@ static const char *status_sentence(int status)
     return status < 500 ? "The request cannot be answered." : "The server could not answer this request.";
 }
 
-/* What a page is made of. */
+/* The contents of a page. */
 struct error_facts {
     int status;
     struct str reason;
     const char *sentence;
-    struct str id; /* of the request; empty: of a redirect, which is no error */
+    struct str id; /* request id; empty for redirects, which are no errors */
 };
 
 static struct str make_html(struct arena *arena, const struct error_facts *facts)
@@ -86,7 +86,7 @@ static struct str make_html(struct arena *arena, const struct error_facts *facts
                         STR_ARG(id));
 }
 
-/* Nothing in it comes from the request, so nothing need be escaped. */
+/* Contains nothing from the request, so nothing needs escaping. */
 static struct str make_json(struct arena *arena, const struct error_facts *facts)
 {
     return arena_printf(arena,
@@ -104,8 +104,8 @@ static struct str make_text(struct arena *arena, const struct error_facts *facts
 
 static const struct form {
     enum error_format format;
-    const char *type;     /* what the client calls it */
-    const char *content_type;     /* what the answer content_type that it is */
+    const char *type;     /* media type compared with Accept */
+    const char *content_type;     /* Content-Type of the response */
     struct str (*make)(struct arena *arena, const struct error_facts *facts);
 } forms[] = {
     {ERROR_HTML, "text/html", "text/html; charset=utf-8", make_html},
@@ -116,7 +116,7 @@ static const struct form {
 
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
-/* The best liked; of equals the first. */
+/* The form with the highest weight; the first of equals. */
 static const struct form *choose_form(const struct request_state *request, enum error_format wanted)
 {
     const struct form *best = &forms[0];

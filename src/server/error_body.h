@@ -1,16 +1,16 @@
 /*
- * The built-in page of an error: what happened in plain words, as the client likes to read it, and the id by which the
- * request is found in the log.
+ * The built-in error page: a plain description in the format that the client prefers, and the request id for finding
+ * the request in the log.
  */
 #ifndef SERVER_ERROR_BODY_H
 #define SERVER_ERROR_BODY_H
 
 #include "server/request_state.h"
 
-/* Gives the response, which has a status, its body and what belongs to it; without memory the status alone has to do. */
+/* Sets body, Content-Type and policy of a response that has a status. When out of memory only the status is sent. */
 void error_body_make(struct request_state *request);
 
-/* The page's style and the hash by which its policy allows it: for the test that they fit. */
+/* The page's style and the hash that its policy allows, for the test that compares them. */
 extern const char error_style[], error_style_hash[];
 
 /* nginx's numbers for what error_page can tell apart; they leave as 400. */

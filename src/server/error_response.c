@@ -1,6 +1,6 @@
 /*
- * Error answers: what `error_page` says, and the built-in page. A page is made at most once for an exchange,
- * so that an error page that fails cannot go round in circles.
+ * Error responses: `error_page` and the built-in page. At most one error page is made per exchange (unless
+ * recursive_error_pages is on), so a failing error page cannot loop.
  */
 #include "server/error_response.h"
 
@@ -42,7 +42,7 @@ static enum outcome redirect_to_named_location(struct request_state *request, st
     return respond_built_in(request);
 }
 
-/* What the error said (WWW-Authenticate, Allow, Retry-After) is said with its page, whoever answers with that. */
+/* Moves the error's fields (WWW-Authenticate, Allow, Retry-After) aside: they are added to its page. */
 static void start_error_page(struct request_state *request)
 {
     struct response *response = &request->x->response;
@@ -52,7 +52,7 @@ static void start_error_page(struct request_state *request)
     response->headers = (struct headers){0};
 }
 
-/* It is no error any more: what that said is of no use, but for what a client is asked for. */
+/* The page turns the error into a success: drops the error's fields except WWW-Authenticate. */
 static void drop_error_headers(struct request_state *request)
 {
     struct headers *said = &request->error_headers;
@@ -126,7 +126,7 @@ enum outcome error_response_page(struct request_state *request)
     return respond_built_in(request);
 }
 
-/* But for what the page says itself. */
+/* Adds the error's fields that the page itself does not set. */
 static int add_error_headers(struct request_state *request)
 {
     const struct headers *error_headers = &request->error_headers;

@@ -1,6 +1,6 @@
 /*
- * One operation for each read that has to wait for a disk. Nobody cancels it: it ends soon, in memory that the body
- * left behind.
+ * One operation per read that waits for the disk. It is never cancelled: it completes soon, in memory that outlives
+ * the body.
  */
 #include "server/file_reader.h"
 

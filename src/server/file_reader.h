@@ -1,5 +1,6 @@
 /*
- * Reads for file bodies of which somebody wants bytes (http/body.h): at once what the page cache holds, the rest by the loop.
+ * Reads for file bodies whose consumer needs bytes (http/body.h): immediately from the page cache, else through the
+ * loop.
  */
 #ifndef SERVER_FILE_READER_H
 #define SERVER_FILE_READER_H
@@ -12,7 +13,7 @@ struct file_reader {
     struct loop *loop;
 };
 
-/* `loop` outlives it; so does every read that is under way: it ends in the loop. */
+/* `loop` outlives the reader and every read in progress: reads complete in the loop. */
 void file_reader_init(struct file_reader *reader, struct loop *loop);
 
 #endif

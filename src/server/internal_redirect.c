@@ -1,6 +1,5 @@
 /*
- * Another URI in the place of the one that was asked for: whoever finds that out says so here, and the exchange is
- * routed anew.
+ * Internal redirects: a module replaces the URI, and the exchange is located again.
  */
 #include "server/internal_redirect.h"
 
@@ -128,7 +127,7 @@ int exchange_set_headers_always(struct exchange *x, const struct headers *fields
     return error;
 }
 
-/* Several ranges are of a type of their own, and of nothing there is none. */
+/* multipart/byteranges has its own Content-Type; a 304 has none. */
 static bool has_own_type(const struct response *response)
 {
     struct str type = headers_value(&response->headers, STR("Content-Type"));

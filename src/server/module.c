@@ -1,6 +1,6 @@
 /*
- * What modules ask of the server: the functions of module.h. Each finds its way
- * from the exchange to the request, the location and the worker; none does the work of a module.
+ * The functions of module.h that concern the exchange: each finds the request, the location and the worker. No
+ * module logic is implemented here.
  */
 #include "server/request_state.h"
 
@@ -26,7 +26,7 @@ static unsigned module_index(const struct module *module)
     return index;
 }
 
-/* What one module keeps with one exchange. */
+/* The state of one module in one exchange. */
 struct request_module_state {
     struct request_module_state *next;
     const struct module *module;
@@ -172,8 +172,10 @@ const void *exchange_conf(const struct exchange *x, const struct module *module)
     return request_state_of(x)->location->module_conf[module_index(module)];
 }
 
-/* Empty where nobody named this server. Else "https://name:port" as `server_name_in_redirect` and
- * `port_in_redirect` want it. */
+/*
+ * Returns "https://name:port" according to `server_name_in_redirect` and `port_in_redirect`; empty if no server name
+ * is known.
+ */
 static struct str own_origin(struct exchange *x)
 {
     const struct request_state *request = request_state_of(x);
@@ -194,7 +196,7 @@ static struct str own_origin(struct exchange *x)
                         port);
 }
 
-/* Of several slashes in front one: "//name" names another host, and browsers read a backslash as a slash. */
+/* Reduces several leading slashes to one: "//name" names another host, and browsers read a backslash as a slash. */
 static struct str own_path(struct exchange *x, struct str location)
 {
     size_t count = 0;

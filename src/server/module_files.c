@@ -1,5 +1,5 @@
 /*
- * Where the file of a request lies: `root` and `alias`, and from which folder on symbolic links are looked at.
+ * Maps a request to a file by `root` and `alias`, and finds the directory below which symbolic links are checked.
  */
 #include "server/request_state.h"
 
@@ -16,15 +16,17 @@ struct str exchange_root(struct exchange *x)
     if (!folder)
         return (struct str){NULL, 0};
     root = template_eval(folder, x, &x->arena);
-    /* A variable may have been empty or hostile: only an absolute path is a root, and only the configuration
-     * traverses. */
+    /*
+     * A variable may be empty or hostile: a root must be absolute, and only the configuration's own text may contain
+     * "..".
+     */
     if (!root.data || !str_starts(root, STR("/")) ||
         (!template_constant(folder) && url_path_traverses(root) && !url_path_traverses(template_text(folder))))
         return (struct str){NULL, 0};
     return root;
 }
 
-/* Of "/a/b" the folder "/a/" and "b". */
+/* Splits "/a/b" into the directory "/a/" and "b". */
 static void split_name(struct str whole, struct str *out_root, struct str *out_path)
 {
     size_t slash = (size_t)str_rfind(whole, '/') + 1;
@@ -33,7 +35,7 @@ static void split_name(struct str whole, struct str *out_root, struct str *out_p
     *out_path = str_skip(whole, slash);
 }
 
-/* An alias of a regular expression is the whole path: what stands in it before the first variable is not left. */
+/* The alias of a regular expression is the whole path: its text before the first variable may not be left. */
 static int full_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
                       struct str *out_path)
 {
@@ -59,7 +61,9 @@ static bool is_beside(const struct core_site *site, struct str root, struct str 
     return rest.length && rest.data[0] != '/' && !str_ends(site->alias.prefix, STR("/")) && !str_ends(root, STR("/"));
 }
 
-/* A name below `root` begins with a dot, and not because the configuration says so of a whole path. */
+/*
+ * Returns true if a name below `root` begins with a dot, unless the configuration's own text does for a whole path.
+ */
 static bool alias_hides(const struct core_site *site, struct str root, struct str path)
 {
     return url_path_hidden(path) &&
@@ -81,16 +85,16 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         *out_path = str_skip(uri, site->alias.prefix.length);
     if (site->alias.path && !site->alias.whole && is_beside(site, root, *out_path))
         return -ENOENT;
-    /* The URI hides nothing; what is left of it behind a prefix ("/i.git/x" of "/i") or a capture may. */
+    /* The URI has no hidden name; its rest after a prefix ("/i.git/x" of "/i") or a capture may have one. */
     if (site->alias.path && alias_hides(site, *out_root, *out_path))
         return -ENOENT;
-    /* The alias of one file. */
+    /* An alias of a single file. */
     if (site->alias.path && str_empty(*out_path) && !str_ends(root, STR("/")))
         split_name(root, out_root, out_path);
-    /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
+    /* With merge_slashes: off a path may begin with several slashes; it is still relative to the root. */
     while (str_starts(*out_path, STR("/")))
         *out_path = str_skip(*out_path, 1);
-    /* And it traverses nowhere; what is left of it ("/i../x") may. */
+    /* The URI does not traverse; its rest after a prefix ("/i../x") may. */
     return site->alias.path && url_path_traverses(*out_path) ? -ENOENT : 0;
 }
 
@@ -111,7 +115,7 @@ enum symlinks exchange_symlinks(const struct exchange *x)
     return (enum symlinks)request_state_of(x)->location->site->disable_symlinks.policy;
 }
 
-/* Both as one path, without the slashes that a root may have at its end. */
+/* Joins both by one slash. */
 static struct str join_path(struct arena *arena, struct str root, struct str path)
 {
     while (str_ends(root, STR("/")))

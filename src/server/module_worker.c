@@ -1,5 +1,5 @@
 /*
- * What modules ask of their worker: the second half of module.h.
+ * The functions of module.h that concern the worker.
  */
 #include "server/module.h"
 

@@ -1,10 +1,10 @@
 /*
- * Whether a variable leads a path out of the folder that the configuration has written.
+ * Checks whether a variable makes a path leave the configured directory.
  */
 #include "http/url_traversal.h"
 #include "server/module.h"
 
-/* Without two dots there is none, however they are written. */
+/* A traversal needs two dots, in any encoding. */
 static bool may_traverse(struct str path, bool encoded)
 {
     return str_search(path, STR("..")) >= 0 || (encoded && str_find(path, '%') >= 0);

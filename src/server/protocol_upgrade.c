@@ -1,22 +1,21 @@
 /*
- * Another protocol after 101. The connection goes over to the session of a module, and the exchange ends: its
- * memory is given back at once, but for what its line in the access log still needs when the connection ends,
- * perhaps hours later. What is settled of that line is written down now; for the rest a small exchange is made anew
- * then.
+ * Another protocol after 101. The connection passes to a module's session and the exchange ends: its memory is freed
+ * except for the data of its access log line, which is written when the connection closes, perhaps hours later.
+ * Values known now are formatted now; for the others a small exchange is created then.
  */
 #include "log/access_log.h"
 #include "server/connection_internal.h"
 
 #include <stdlib.h>
 
-/* What is left of an exchange. */
+/* The remaining data of an exchange. */
 struct upgraded_exchange {
-    struct exchange *held;          /* all of it, where a module waits for its end; else NULL */
+    struct exchange *held;          /* the exchange itself if a module waits for its end, else NULL */
     struct access_log_pending *lines;  /* owned */
     const struct virtual_server *server;
     const struct location *location;
     uint64_t started_us;
-    uint64_t request_bytes, head_bytes; /* of the request, and of the answer's head */
+    uint64_t request_bytes, head_bytes; /* of the request, and of the response head */
     int status;
 };
 
@@ -29,7 +28,7 @@ void exchange_upgrade(struct exchange *x, struct upgraded_session *upgraded)
     list_push(&request->worker->resumed, &request->resumed);
 }
 
-/* A module other than that which answered has kept something: it is to be told of the end when that has come. */
+/* Returns true if a module other than the responding one keeps state: its `finish` runs at the real end. */
 static bool module_awaits_end(const struct request_state *request)
 {
     uint64_t others = request->location->finishing & ~(UINT64_C(1) << (request->next_module - 1));
@@ -41,7 +40,7 @@ static bool module_awaits_end(const struct request_state *request)
     return false;
 }
 
-/* NULL: out of memory. Then it is counted now, and its line in the log as one that was dropped. */
+/* Returns NULL when out of memory: the request is counted now, and its log line as dropped. */
 static struct upgraded_exchange *save_for_log(struct request_state *request)
 {
     struct exchange *x = request->x;
@@ -86,7 +85,7 @@ bool connection_upgraded(struct request_state *request)
 
     if (!upgraded)
         return false;
-    if (!request->upgrade_done) { /* the connection ends before */
+    if (!request->upgrade_done) { /* the connection closed before the upgrade */
         upgraded->session.protocol->close(&upgraded->session);
         return false;
     }
@@ -104,7 +103,7 @@ void upgraded_wake(struct upgraded_session *upgraded)
         connection_wake(upgraded->connection);
 }
 
-/* An exchange that has just what late variables ask for. NULL: out of memory. */
+/* Creates an exchange with the data that late variables read. NULL: out of memory. */
 static struct exchange *restore_exchange(const struct upgraded_exchange *ended, struct connection *connection)
 {
     struct exchange *x = exchange_create(&connection->worker->arenas, sizeof(*x));

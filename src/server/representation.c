@@ -1,6 +1,6 @@
 /*
- * The answer with something whole: which of the preconditions decides, and what of it was asked for. Nothing here asks
- * the kernel for anything but, for several ranges, a random boundary.
+ * Responds with a selected representation: evaluates preconditions and ranges. Makes no system call except for the
+ * random boundary of several ranges.
  */
 #include "server/representation.h"
 
@@ -19,7 +19,7 @@ struct answer {
     const struct representation *whole;
 };
 
-/* In the place of what the fields said before: those of a stored answer are there already. */
+/* Replaces earlier fields: those of a stored response are already set. */
 static int set_header(const struct answer *answer, struct str name, struct str value)
 {
     if (!value.data)
@@ -36,7 +36,7 @@ static int set_type(const struct answer *answer, struct str type)
     return headers_set(&answer->x->response.headers, &answer->x->arena, STR("Content-Type"), type);
 }
 
-/* A span of a file leaves as it is, or is read for who wants bytes. */
+/* A file span is sent as it is, or read if the consumer needs bytes. */
 static struct body *file_span(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
 {
     struct body *body = body_file(&x->arena, whole->fd, (int64_t)at, length, whole->release, whole->held);
@@ -113,8 +113,10 @@ static int make_boundary(char into[BOUNDARY_LENGTH + 1])
     return 0;
 }
 
-/* Two bodies for each range, its head and its bytes, and the closing line. Those made are the caller's to
- * close. */
+/*
+ * Two bodies per range, its part header and its bytes, and the closing delimiter. The caller closes the bodies that
+ * were made.
+ */
 static int make_parts(const struct answer *answer, const struct range *ranges, size_t count,
                       const char *boundary, struct body **parts)
 {
@@ -165,7 +167,7 @@ static int respond_unsatisfiable(const struct answer *answer)
                       arena_printf(&answer->x->arena, "bytes */%llu", (unsigned long long)answer->whole->size));
 }
 
-/* Range is defined for GET alone (14.2), and an error page is whole. */
+/* Range is defined for GET only (14.2), and an error page is always complete. */
 static int respond_content(const struct answer *answer, int64_t now)
 {
     const struct request *request = &answer->x->request;

@@ -1,6 +1,6 @@
 /*
- * Answering with something whole that lies in a file or in memory: preconditions (RFC 9110 13), ranges (RFC 9110 14), and a body
- * that leaves as the wire likes. Files of a site and answers out of a cache are both this.
+ * Responds with a representation from a file or from memory: preconditions (RFC 9110 13), ranges (RFC 9110 14), and
+ * a body in the form that suits the wire. Used for static files and cached responses.
  */
 #ifndef SERVER_REPRESENTATION_H
 #define SERVER_REPRESENTATION_H
@@ -9,24 +9,24 @@
 
 struct representation {
     uint64_t size;
-    struct str media_type;          /* empty: it has none */
+    struct str media_type;          /* empty: none */
     struct validators validators;
-    bool exact;                     /* If-Modified-Since: the very same time alone (conditional_check) */
+    bool exact;                     /* If-Modified-Since must match exactly (conditional_check) */
     unsigned max_ranges;            /* at most LIMIT_RANGES; 0: ranges are ignored */
-    struct str content;             /* all of it where it is in memory; else data NULL, and it lies in `fd` from byte 0 on */
+    struct str content;             /* all bytes if in memory; else data NULL, and the bytes start at offset 0 of `fd` */
     int fd;
-    struct body *(*span)(struct arena *arena, void *held, uint64_t at, uint64_t length); /* or whoever has it makes a body of a part; NULL: not so */
-    void (*hold)(void *held);       /* each body holds it once, and releases it when it is closed */
+    struct body *(*span)(struct arena *arena, void *held, uint64_t at, uint64_t length); /* or a function that makes a body of a part; NULL: not used */
+    void (*hold)(void *held);       /* called once per body; the body calls `release` when it is closed */
     void (*release)(void *held);
     void *held;
 };
 
 /*
- * Fills x->response: status (200, 206, 304, 412, 416), Content-Type, Content-Range, Accept-Ranges, body. Fields that go with 200, 206 and 304 alike
- * (validators) are there before. 0, or -errno: nothing can be answered.
+ * Fills x->response: status (200, 206, 304, 412, 416), Content-Type, Content-Range, Accept-Ranges, body. Fields
+ * common to 200, 206 and 304 (validators) are set before. Returns 0, or -errno: no response is possible.
  */
 MUST_CHECK int representation_answer(struct exchange *x, const struct representation *whole);
-/* All of it as a body of x, with no thought to what was asked. NULL: out of memory. */
+/* Returns the whole representation as a body of x, ignoring ranges and preconditions. NULL: out of memory. */
 struct body *representation_body(struct exchange *x, const struct representation *whole);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The server's part of an exchange, from its head to its last byte. What
- * modules ask of it is in module.c.
+ * The server's part of an exchange, from its head to its last byte. The functions for modules are in module.c.
  */
 #include "server/request_state.h"
 

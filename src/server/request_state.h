@@ -1,6 +1,6 @@
 /*
- * The server's part of an exchange: where it was routed, and which module has
- * it. In the exchange's arena; x->owner points here.
+ * The server's part of an exchange: its location, and the module that handles it. In the exchange's arena; x->owner
+ * points to it.
  */
 #ifndef SERVER_REQUEST_STATE_H
 #define SERVER_REQUEST_STATE_H
@@ -14,52 +14,58 @@ struct request_state {
     struct worker *worker;
     const struct virtual_server *server;
     const struct location *location;
-    unsigned next_module;           /* index of the module to ask next */
+    unsigned next_module;           /* index of the module to call next */
     unsigned internal_redirects;
-    const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
+    const struct location *named;   /* next target of route_location (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path is no longer the client's */
-    struct str alias_rest;          /* what follows a whole alias for the current path (exchange_use_file) */
+    struct str alias_rest;          /* the rest of the current path after a whole alias (exchange_use_file) */
     bool has_security_policy;                /* exchange_set_security_policy */
     struct str response_type;            /* exchange_set_response_type */
-    bool in_server;                 /* the server's own rules are asked: `location` is its scope */
-    bool rules_checked;               /* they were asked for this URI: route_next looks for a location */
-    bool rules_ended;               /* they answered an error, and its page is not asked for by them */
-    const struct location *return_skipped; /* the scope of exchange_skip_return; NULL: none */
-    bool internal;                  /* internally redirected: `internal` locations may answer */
+    bool in_server;                 /* the server-level rules run: `location` is the server's scope */
+    bool rules_checked;               /* they ran for this URI: route_next finds a location */
+    bool rules_ended;               /* they responded with an error: they do not run for its page */
+    const struct location *return_skipped; /* scope whose `return` is disabled (exchange_skip_return); NULL: none */
+    bool internal;                  /* internally redirected: `internal` locations may respond */
     bool ends_with_client;          /* exchange_end_with_client */
-    bool pending;                   /* a module keeps it */
-    bool allowed;                   /* satisfy: any, and a module has allowed the request */
-    int denied;                     /* or the status of a refusal that waits for the others; 0: none */
-    struct headers denied_headers;  /* and what it said */
+    bool pending;                   /* a module keeps the exchange (OUTCOME_PENDING) */
+    bool allowed;                   /* satisfy: any, and an access module allowed the request */
+    int denied;                     /* status of a denial that waits for the other access modules; 0: none */
+    struct headers denied_headers;  /* and its fields */
     struct headers headers_always;        /* exchange_set_headers_always */
-    bool error_page;                /* an error page is being made: no second one */
-    struct headers error_headers;   /* what the error said, for its page */
-    int error_status;               /* the status that the error page leaves with; 0: its own */
+    bool error_page;                /* an error page is in progress: no second one */
+    struct headers error_headers;   /* the error's fields, for its page */
+    int error_status;               /* status to send with the error page; 0: the page's own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
     struct upgraded_session *upgraded;    /* exchange_upgrade; NULL: HTTP goes on */
-    bool upgrade_done;                 /* the connection is the upgraded's */
-    struct request_module_state *states;     /* exchange_state: of the modules that asked for one */
-    struct user_variable_values user_values;          /* of the configuration's own variables */
-    uint64_t filtering;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
+    bool upgrade_done;                 /* the connection belongs to the upgraded session */
+    struct request_module_state *states;     /* exchange_state: of the modules that called it */
+    struct user_variable_values user_values;          /* values of the variables defined by the configuration */
+    uint64_t filtering;               /* bits of modules whose `filter` runs although it is not configured: exchange_set_rate */
     uint64_t rate;                  /* exchange_set_rate; valid where `filtering` has a bit */
-    bool early;                     /* it came before the handshake was over: $ssl_early_data */
+    bool early;                     /* received before the handshake completed: $ssl_early_data */
     bool regex_failed;                /* a regular expression failed: 500 */
-    struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */
+    struct exchange *parent;        /* parent exchange of a subrequest (subrequest.c), held; NULL: a client's request */
     struct list children;           /* struct subrequest */
-    unsigned child_count;                 /* how many there are */
-    char *request_id;               /* 32 hex digits once $request_id was asked for */
-    bool client_known;              /* exchange_set_client: `client` is whom the request comes from, told by a peer that is trusted */
-    bool trusted;                   /* and what the fields say is believed */
+    unsigned child_count;                 /* number of children */
+    char *request_id;               /* 32 hex digits once $request_id was evaluated */
+    bool client_known;              /* exchange_set_client: `client` is the address given by a trusted peer */
+    bool trusted;                   /* and the forwarding fields are trusted */
     union proxy_address client;
-    uint8_t tls_path, tls_reason;   /* copied from the wire at the end, for the log */
+    uint8_t tls_path, tls_reason;   /* copied from the wire when the response ends, for the log */
     uint64_t zero_copy;
 };
 
-/* The request of an exchange whose head is whole, in its arena; x->owner is set. NULL when out of memory. */
+/*
+ * Creates the request state of an exchange whose head is complete, in its arena, and sets x->owner. NULL when out of
+ * memory.
+ */
 struct request_state *request_state_create(struct exchange *x, struct connection *connection, struct worker *worker);
 
-/* $status: what was answered; 499 (nginx's number) where the client left before that, 0 where nothing was answered for another reason. */
+/*
+ * Returns $status: the response's; 499 (nginx's number) if the client closed before one, 0 if there is none for
+ * another reason.
+ */
 int request_status(const struct request_state *request);
 
 static inline struct request_state *request_state_of(const struct exchange *x)
@@ -67,7 +73,7 @@ static inline struct request_state *request_state_of(const struct exchange *x)
     return x->owner;
 }
 
-/* The request that a client asked for: its own, or that of the exchange it is a child of. */
+/* Returns the client's request: the exchange's own, or that of the exchange of which it is a subrequest. */
 static inline struct request_state *client_request_state_of(const struct exchange *x)
 {
     while (request_state_of(x)->parent)

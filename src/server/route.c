@@ -1,7 +1,6 @@
 /*
- * Which server and location answer, by nginx's rules. Names are looked up in
- * tables, at most once per label of the host; locations are walked from the longest
- * prefix down.
+ * Selects the server and the location by nginx's rules. Server names are looked up in tables, at most once per label
+ * of the host; locations from the longest prefix down.
  */
 #include "server/route.h"
 
@@ -48,7 +47,7 @@ static const struct virtual_server *find_server(const struct endpoint *endpoint,
     return server;
 }
 
-/* Whether one of the server's regular expressions takes the host; what it captures are the request's variables. */
+/* Returns true if a regular expression of the server matches the host; captures become the request's variables. */
 static bool takes_host(struct request_state *request, const struct virtual_server *server, struct str host)
 {
     for (size_t i = 0; i < server->pattern_count; i++) {
@@ -97,8 +96,10 @@ void route_server(struct request_state *request, const struct endpoint *endpoint
         request->server = server;
 }
 
-/* The location directly inside `outer` that takes the path: an exact one, else the longest prefix (they are
- * sorted so). */
+/*
+ * Returns the location directly inside `outer` that matches the path: an exact one, else the longest prefix (sorted
+ * in this order).
+ */
 static const struct location *find_static(const struct location *outer, struct str path)
 {
     for (size_t i = 0; i < outer->inner_count; i++) {
@@ -124,7 +125,7 @@ static const struct location *find_static(const struct location *outer, struct s
 
 static bool find_inside(struct request_state *request, const struct location *outer);
 
-/* The first regular expression directly inside `outer` that the path fits. */
+/* Finds the first matching regular expression directly inside `outer`. */
 static bool find_regex(struct request_state *request, const struct location *outer)
 {
     for (size_t i = 0; i < outer->pattern_count; i++) {
@@ -141,8 +142,8 @@ static bool find_regex(struct request_state *request, const struct location *out
 }
 
 /*
- * What is found inside `outer` is request->location. True where that is the last word (an exact location, a regular
- * expression); false where only prefixes were found: then the regular expressions further out are asked, too.
+ * Sets request->location to the match inside `outer`. Returns true if it is final (an exact location or a regular
+ * expression); false for a prefix: then the regular expressions of the outer locations are tried.
  */
 static bool find_inside(struct request_state *request, const struct location *outer)
 {
@@ -171,7 +172,7 @@ void route_next(struct request_state *request)
         route_location(request);
 }
 
-/* One of the rules of the server that this scope has will answer. */
+/* Returns true if a server-level rule of this scope responds. */
 static bool rules_decide(const struct request_state *request)
 {
     const struct location *location = request->location;
@@ -216,14 +217,14 @@ const struct location *route_named(const struct request_state *request, struct s
     return NULL;
 }
 
-/* No Allow: which methods are allowed depends on the resource. */
+/* No Allow: the allowed methods depend on the resource. */
 static enum outcome answer_asterisk(struct exchange *x)
 {
     x->response.status = 204;
     return OUTCOME_ANSWERED;
 }
 
-/* keepalive_time: a connection that has lasted so long ends with this answer. */
+/* keepalive_time: closes a connection of that age after this response. */
 static void end_if_old(struct request_state *request)
 {
     uint64_t limit_s = request->location->site->keepalive_time_ms / 1000;
@@ -253,7 +254,7 @@ enum outcome route_guard(struct request_state *request)
     const struct core_site *site = request->location->site;
 
     if (request->regex_failed) {
-        request->regex_failed = false; /* the page of this error is located anew */
+        request->regex_failed = false; /* the error page is located anew */
         return exchange_error_response(x, 500);
     }
     if (site->internal && !request->internal && !request->in_server)

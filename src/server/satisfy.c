@@ -1,5 +1,5 @@
 /*
- * `satisfy`, kept by the request: one allowing module is enough; a denial waits for the other modules.
+ * `satisfy` of a request: with `any` one allowing module is enough; a denial waits for the other modules.
  */
 #include "server/satisfy.h"
 
@@ -16,7 +16,7 @@ void satisfy_reset(struct request_state *request)
     request->denied = 0;
 }
 
-/* 401 tells what would help, so it is the one that is kept; the first of a kind stays. */
+/* 401 contains a challenge, so it replaces a 403; otherwise the first denial is kept. */
 static void save_denied(struct request_state *request)
 {
     struct response *response = &request->x->response;
@@ -64,7 +64,7 @@ enum outcome satisfy_run_module(struct request_state *request, unsigned index)
 {
     const struct module *module = module_table[index];
 
-    if (module->access && (request->allowed || request->parent)) /* a child asks for its parent, who was looked at */
+    if (module->access && (request->allowed || request->parent)) /* the parent of a subrequest was checked */
         return OUTCOME_PASS;
     if (!module->access && request->denied)
         return respond_denied(request);

@@ -1,6 +1,6 @@
 /*
- * A subrequest is an exchange like that of any protocol, with its owner in the place of a session: it is begun by
- * being located, answered by being taken, and ended here. Its connection is its parent's, as long as that lasts.
+ * A subrequest is an exchange whose session is its owner: it starts by being located, its response goes to the
+ * owner, and it ends here. It uses its parent's connection while the parent lasts.
  */
 #include "server/subrequest.h"
 
@@ -12,20 +12,20 @@
 
 enum stage {
     STAGE_ASKED,
-    STAGE_ANSWERED, /* the owner has it */
-    STAGE_ENDING,   /* nobody wants the rest of its body */
+    STAGE_ANSWERED, /* the owner has the response */
+    STAGE_ENDING,   /* the rest of the body is discarded */
 };
 
 struct subrequest {
-    struct exchange x; /* first: exchange_create made all of this */
+    struct exchange x; /* first: exchange_create allocated the whole struct */
     struct request_state *request;
     struct list link;            /* in the parent's request->children, or worker->orphaned_sockets */
-    exchange_answered *answered; /* NULL: nobody waits for it */
+    exchange_answered *answered; /* NULL: the response is discarded */
     void *owner;
-    struct connection *detached; /* where nobody waits: what is known of the connection once that is gone */
+    struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
     enum stage stage;
-    size_t dropped; /* bytes of its body */
-    bool is_left;   /* and all of them are to be read */
+    size_t dropped; /* bytes of the body that were read and dropped */
+    bool is_left;   /* the whole body is read */
 };
 
 static struct subrequest *subrequest_of(struct exchange *x)
@@ -33,7 +33,7 @@ static struct subrequest *subrequest_of(struct exchange *x)
     return container_of(x, struct subrequest, x);
 }
 
-/* Its memory goes with the last hold, and with it the hold on its parent's, which it points into. */
+/* Releases the subrequest's memory and its hold on the parent, into which it points. */
 static void subrequest_end(struct subrequest *sub)
 {
     struct exchange *parent = sub->request->parent;
@@ -55,7 +55,7 @@ static void subrequest_cut(struct subrequest *sub)
     subrequest_end(sub);
 }
 
-/* A short rest is read, so that the connection which it comes on may serve again. */
+/* Reads a short rest of the body, so that the upstream connection stays reusable. */
 static int drain_body(struct subrequest *sub)
 {
     struct body *body = sub->x.response.body;
@@ -88,7 +88,7 @@ static void body_woken(void *owner)
     exchange_resume(&sub->x, OUTCOME_ANSWERED);
 }
 
-/* Comes once with the answer, and again whenever more of an unwanted rest has come. */
+/* Called once with the response, and again when more of a discarded body is available. */
 static void subrequest_answer(struct exchange *x)
 {
     struct subrequest *sub = subrequest_of(x);
@@ -123,7 +123,7 @@ void exchange_child_end(struct exchange *child)
     exchange_resume(child, OUTCOME_ANSWERED);
 }
 
-/* A connection without its socket, for who goes on when that is closed. */
+/* Creates a connection without a socket, for a subrequest that outlives its parent's. */
 static int create_detached(struct subrequest *sub, const struct connection *connection)
 {
     struct connection *detached = arena_zalloc(&sub->x.arena, 1, sizeof(*detached));
@@ -160,7 +160,7 @@ void exchange_child_leave(struct exchange *child)
     exchange_child_end(child);
 }
 
-/* The fields that frame a body, or change what is spoken: a child has neither. */
+/* Fields that frame a body or switch the protocol are not copied. */
 static bool is_left_out(struct str name)
 {
     static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Trailer", "Expect",
@@ -184,7 +184,7 @@ static int copy_fields(const struct headers *from, struct exchange *x)
     return error;
 }
 
-/* As the client asked, but for what it is asked about, without a body. */
+/* Copies the client's request with another URI and without a body. */
 static int make_request(const struct exchange *parent, struct str uri, bool merge_slashes, struct exchange *x)
 {
     struct str query = arena_copy(&x->arena, uri.data ? uri : STR("/"));
@@ -209,7 +209,7 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
     return error < 0 ? error : copy_fields(&parent->request.headers, x);
 }
 
-/* The configuration's own variables have the values that the parent gave them. */
+/* Copies the parent's values of the configuration's variables. */
 static int copy_own(const struct request_state *parent, struct request_state *request)
 {
     size_t count = request->worker->configuration->user_variables.count;
@@ -223,7 +223,7 @@ static int copy_own(const struct request_state *parent, struct request_state *re
     return 0;
 }
 
-/* It stands where its parent does until it is located; a copy of it (`same`) stays there, with what led there. */
+/* Starts at the parent's location; with `same` it stays there and shares the captures that led there. */
 static int make_request_state(struct subrequest *sub, struct request_state *parent, bool same)
 {
     struct request_state *request = request_state_create(&sub->x, parent->connection, parent->worker);
@@ -236,7 +236,7 @@ static int make_request_state(struct subrequest *sub, struct request_state *pare
     request->location = parent->location;
     request->internal_redirects = parent->internal_redirects + !same;
     request->rewritten = !same || parent->rewritten;
-    if (same) /* they point into the parent, which it holds */
+    if (same) /* they point into the parent, which is held */
         request->user_values.groups = parent->user_values.groups;
     request->internal = true;
     request->early = parent->early;
@@ -264,7 +264,7 @@ static int subrequest_init(struct subrequest *sub, struct request_state *parent,
     return error;
 }
 
-/* Those that nobody waits for are bounded for all together: no client is held up by them. */
+/* Detached subrequests are limited per worker, because no client connection bounds them. */
 static bool may_start(struct request_state *request, bool detached)
 {
     unsigned depth = 1;

@@ -1,6 +1,6 @@
 /*
- * Exchanges that have no client: asked by another exchange, of the same server, routed like any other, and their answer is
- * the owner's. What modules see of them is exchange_child, in module.h.
+ * Subrequests: exchanges without a client, created by another exchange of the same server and located like any
+ * other; the response goes to their owner. The functions for modules are exchange_child* in module.h.
  */
 #ifndef SERVER_SUBREQUEST_H
 #define SERVER_SUBREQUEST_H
@@ -8,13 +8,13 @@
 #include "server/request_state.h"
 
 /*
- * An exchange ends: the children that somebody waits for end with it, and those that nobody waits for go on without it, on
- * worker->orphaned_sockets, unless it was cut off.
+ * Called when an exchange ends: cuts its subrequests, except detached ones, which continue on
+ * worker->orphaned_sockets unless the exchange was cut.
  */
 void subrequest_part(struct request_state *request);
-/* Whether the exchange, or a child that it waits for, is to end with a client that ends its stream. */
+/* Returns true if the exchange, or a subrequest that it waits for, ends when the client half-closes. */
 bool subrequest_ends_with_client(const struct request_state *request);
-/* At once, all that have no parent any more. */
+/* Aborts all subrequests without a parent at once. */
 void subrequest_abort_all(struct worker *worker);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Looking on while a worker serves: `sluice explain` asks a worker of its own one request, and is told what
- * became of it. A worker of a server has no trace.
+ * Observation of a worker: `sluice explain` sends one request through a worker of its own and records the result. A
+ * worker that serves clients has no trace.
  */
 #ifndef SERVER_TRACE_H
 #define SERVER_TRACE_H
@@ -10,9 +10,12 @@
 struct request_state;
 
 struct trace {
-    /* Asks the module `index` of module_table in the worker's place, and returns what it said; or does not, and says something for it. */
+    /*
+     * Called in place of module `index` of module_table: calls the module and returns its outcome, or returns
+     * another outcome without calling it.
+     */
     enum outcome (*ask)(struct trace *trace, struct request_state *request, unsigned index);
-    /* The request is over: its answer has left, or was cut. What it has is still there. */
+    /* The request has ended: its response was sent or cut. Its memory is still valid. */
     void (*finished)(struct trace *trace, struct request_state *request);
 };
 

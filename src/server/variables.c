@@ -1,6 +1,6 @@
 /*
- * Variables of the request: what the client sent, and what it was made into. Values
- * point into the request where they can. Connection and answer have files of their own.
+ * Variables of the request as received and as rewritten. Values point into the request where possible. Variables of
+ * the connection and of the response have files of their own.
  */
 #include "server/variables.h"
 
@@ -14,7 +14,7 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-/* What follows `name=` in a list of pairs, without ASCII case as nginx's $arg_. */
+/* Returns the value after `name=` in a list of pairs, optionally ignoring ASCII case like nginx's $arg_. */
 static struct str find_pair(struct str pairs, char separator, struct str name, bool nocase)
 {
     while (pairs.data) {
@@ -66,7 +66,7 @@ static struct str get_cookie(const void *subject, struct str parameter, struct a
     return ABSENT;
 }
 
-/* "user_agent" names User-Agent. */
+/* "user_agent" matches User-Agent. */
 static bool names_header(struct str parameter, struct str name)
 {
     if (parameter.length != name.length)
@@ -183,7 +183,7 @@ static struct str get_remote_user(const void *subject, struct str parameter, str
     return str_cut(&decoded, ':');
 }
 
-/* Many at a time, so that an id costs no system call. */
+/* Random bytes are drawn in bulk, so that an id costs no system call. */
 static bool draw_request_id(struct worker *worker, unsigned char out[16])
 {
     if (worker->random_left < 16) {
@@ -300,7 +300,7 @@ const struct variable_table variables_core = {
     &variables_connection,
 };
 
-/* Made once, before any fork: the modules' tables as links in front of the core's. */
+/* Built once, before any fork: the modules' tables are linked in front of the core's. */
 const struct variable_table *variables_all(void)
 {
     static struct variable_table links[LIMIT_MODULES];

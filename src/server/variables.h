@@ -1,5 +1,5 @@
 /*
- * nginx's variables, and sluice's own: tables of small functions of the exchange, by theme.
+ * nginx's variables and sluice's own: tables of small functions of the exchange, by subject.
  */
 #ifndef SERVER_VARIABLES_H
 #define SERVER_VARIABLES_H
@@ -13,7 +13,7 @@
 struct endpoint;
 struct wire;
 
-/* Subject of every variable: a const struct exchange * with a request. Request, connection, TLS, answer. */
+/* The subject of every variable is a const struct exchange * with a request. Request, connection, TLS, response. */
 extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_tls;
@@ -23,22 +23,22 @@ extern const struct variable_table variables_answer;
 extern const struct variable variables_of_tls[VARIABLES_OF_TLS];
 
 /*
- * The value of the fields that `parameter` names ("user_agent" for User-Agent), joined by ", " where there are several; data NULL
- * where there is none.
+ * Returns the value of the fields named by `parameter` ("user_agent" for User-Agent), several joined by ", "; data
+ * NULL if there is none.
  */
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena);
-/* Values that http and stream share: an address and its port in text, the address that a connection came to, the time. */
+/* Values shared by http and stream: an address and its port in text, the local address of a connection, the time. */
 struct str variable_address(const struct sockaddr *address, struct arena *arena);
-/* As many bytes as it has, where they stand: for keys. None of a unix: socket. */
+/* Returns the address bytes in network order, not copied, for keys. Empty for a unix: socket. */
 struct str variable_binary_address(const struct sockaddr *address);
 struct str variable_port(const struct sockaddr *address, struct arena *arena);
 struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena);
 struct str variable_msec(const struct clock *clock, struct arena *arena);
 struct str variable_time_local(const struct clock *clock, struct arena *arena);
 struct str variable_time_iso8601(const struct clock *clock, struct arena *arena);
-/* Random, and the same however often it is asked for in one exchange, or in its children; data NULL: out of memory. */
+/* Returns a random id, the same for all evaluations in an exchange and its subrequests; data NULL: out of memory. */
 struct str variable_request_id(const struct exchange *x);
-/* The client's address in text, in the arena; for $remote_addr and the log. */
+/* Returns the client's address in text, in the arena; for $remote_addr and the log. */
 struct str variable_remote_addr(const struct exchange *x, struct arena *arena);
 
 #endif

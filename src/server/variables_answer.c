@@ -1,6 +1,6 @@
 /*
- * Variables of the answer: status, bytes, times, and the way its bytes took. Most mean something
- * only once it has left, in the access log.
+ * Variables of the response: status, bytes, times, and the transmission path. Most are final only after the response
+ * was sent, in the access log.
  */
 #include "server/variables.h"
 
@@ -54,7 +54,7 @@ static struct str get_request_completion(const void *subject, struct str paramet
     return x->response.head_sent && !x->cancelled ? STR("OK") : STR("");
 }
 
-/* The session has fields of its own to write, and leaves some out: what was sent stands in the head. */
+/* Reads the head as sent: the session adds fields of its own and omits some. */
 static struct str of_head(struct str head, struct str parameter, struct arena *arena)
 {
     struct headers sent = {0};
@@ -80,7 +80,7 @@ static struct str get_sent_http(const void *subject, struct str parameter, struc
     return variable_of_headers(&x->response.headers, parameter, arena);
 }
 
-/* As in nginx `map` and `expires` see the type without the charset, and the access log sees it as it was sent. */
+/* As in nginx, `map` and `expires` see the type without the charset, and the access log sees it as sent. */
 static struct str get_sent_http_content_type(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
@@ -92,7 +92,7 @@ static struct str get_sent_http_content_type(const void *subject, struct str par
     return str_slice(type, 0, (size_t)at);
 }
 
-/* Before the head is written the length is the body's. */
+/* Until the head is written the length is that of the body. */
 static struct str get_sent_http_content_length(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;

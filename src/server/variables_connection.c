@@ -28,7 +28,7 @@ static struct str format_number(struct arena *arena, uint64_t value)
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
-/* "127.0.0.1": asked for with every request that is logged or passed on, and inet_ntop goes through printf. */
+/* Formats "127.0.0.1" for each logged or proxied request; inet_ntop would use printf. */
 static struct str write_ip4(const struct sockaddr_in *address, char into[INET_ADDRSTRLEN])
 {
     const unsigned char *bytes = (const unsigned char *)&address->sin_addr;
@@ -104,7 +104,7 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
     return variable_port(&request_connection(subject)->peer.any, arena);
 }
 
-/* Of the header that a proxy before us began the connection with: empty without one. */
+/* Address from the PROXY protocol header; NULL without one. */
 
 static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
@@ -158,7 +158,7 @@ static struct str get_remote_port(const void *subject, struct str parameter, str
     return variable_port(exchange_client(subject), arena);
 }
 
-/* A wildcard address is no answer: then the socket is asked. */
+/* For a wildcard address the socket's local address is queried. */
 struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena)
 {
     struct sockaddr_storage own = endpoint->address.socket;

@@ -1,7 +1,6 @@
 /*
- * The life of a worker: it gives up root, opens its loop, its caches and its modules,
- * accepts until it is told to end, and takes everything down in the reverse order. What happens
- * to a connection is connection.c's.
+ * The life of a worker: drops root, opens its loop, caches and modules, accepts until it is stopped, and closes all
+ * of it in reverse order. Connections are handled in connection.c.
  */
 #include "server/worker.h"
 
@@ -60,7 +59,7 @@ static void drain_deadline_passed(struct op *op, int result)
     stop_now(worker);
 }
 
-/* QUIT may follow a reload: then nobody is waited for who says nothing. */
+/* QUIT may follow a reload: then idle connections are no longer waited for. */
 static void drain_worker(struct worker *worker, bool retiring)
 {
     uint64_t timeout_ms = worker->configuration->main->worker_shutdown_timeout_ms;
@@ -79,7 +78,7 @@ static void drain_worker(struct worker *worker, bool retiring)
         loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);
 }
 
-/* The master has judged them already, and said what there is to be said. */
+/* The master has validated the files and logged any warning. */
 static void apply_certificates(struct worker *worker, uint32_t number, int fd)
 {
     struct log quiet = *worker->log;
@@ -141,7 +140,7 @@ static void channel_readable(struct op *op, int result)
     if (result == -ECANCELED)
         return;
     if (worker->channel_spare >= 0)
-        close(worker->channel_spare); /* room for the descriptor that may come */
+        close(worker->channel_spare); /* frees a number for the descriptor that may arrive */
     while ((result = channel_receive(worker->channel_fd, &message)) == 1)
         apply_message(worker, &message);
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -152,7 +151,7 @@ static void channel_readable(struct op *op, int result)
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
-        /* A worker without its master is nobody's: it would hold the port for ever. */
+        /* A worker without its master would hold the port for ever. */
         log_write(worker->log, LOG_ALERT, "the master is gone, so this worker ends");
         stop_now(worker);
         return;
@@ -270,8 +269,9 @@ static int open_wires(struct worker *worker)
     return wire_shared_init(&worker->wires);
 }
 
-/* The worker must not outlive its master, however that one ends. Only now: a change of user clears this flag
- * (prctl(2)). */
+/*
+ * The kernel terminates the worker when its master dies. Called late: a change of user clears this flag (prctl(2)).
+ */
 static int die_with_master(pid_t master)
 {
     if (master == 0)
@@ -281,7 +281,7 @@ static int die_with_master(pid_t master)
     return getppid() == master ? 0 : -ESRCH;
 }
 
-/* Everything but the loop. A worker that fails half-way is taken down by worker_finish. */
+/* Opens everything except the loop. On failure worker_finish closes the opened parts. */
 static int open_parts(struct worker *worker, const struct worker_start *start)
 {
     int result = open_wires(worker);
@@ -366,8 +366,7 @@ static void run_iteration(struct worker *worker, uint64_t until_ms)
     access_log_flush(worker->access_log);
 }
 
-/* Ends what is still asked for, for a short time: after that the process ends anyway, and its memory with it.
- */
+/* Cancels the remaining operations and waits at most one second: afterwards the process exits anyway. */
 static bool cancel_and_wait(struct worker *worker)
 {
     uint64_t limit = worker->loop.clock.monotonic_ms + 1000;
@@ -422,7 +421,7 @@ static void log_refusal(struct worker *worker, const char *use, int error)
         log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", use, error, strerror(error));
 }
 
-/* Which backend it is, and why not the better one, is said once, not by every worker. */
+/* Only the first worker logs the selected backend and why a better one is not available. */
 static int open_loop(struct worker *worker, const struct worker_start *start)
 {
     const char *use = configuration_backend(worker->configuration);
@@ -475,7 +474,7 @@ int worker_run(const struct worker_start *start)
     worker_init(worker, start);
     result = document_roots_open(&worker->roots, worker->configuration);
     if (result == 0)
-        result = open_loop(worker, start); /* as root: the rings of others have little room (src/io/README.md) */
+        result = open_loop(worker, start); /* as root: other users have a low memory lock limit (src/io) */
     if (result == 0)
         result = serve_worker(worker, start);
     if (result < 0)

@@ -1,4 +1,6 @@
-/* What a worker accepts from: see worker_listen.h. */
+/*
+ * The listeners of a worker: see worker_listen.h.
+ */
 #include "server/worker_listen.h"
 
 #include "server/connection.h"
