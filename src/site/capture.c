@@ -1,5 +1,5 @@
 /*
- * Regular expressions and the variables that their groups become.
+ * Regular expressions, and the variables of their groups.
  */
 #include "site/capture.h"
 
@@ -13,13 +13,13 @@ struct named_group {
 };
 
 struct capture {
-    struct capture *next; /* in among->captures */
+    struct capture *next; /* next in among->captures */
     const struct user_variables *among;
     struct str text;
     struct regex *regex;
     struct named_group *named;
     unsigned named_count;
-    unsigned groups; /* that can be asked for by number, the whole included; 0: nothing is captured */
+    unsigned groups; /* groups that can be referenced by number, including the whole match; 0: nothing is captured */
 };
 
 static int read_names(struct conf_reader *reader, const struct conf_node *node, struct capture *capture)

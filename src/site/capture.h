@@ -1,5 +1,5 @@
 /*
- * A regular expression of the configuration: what it captures become variables of what it is asked for, an exchange or a
+ * A regular expression of the configuration: its captures become variables of the subject, an exchange or a
  * connection of stream (site/user_variables.h).
  */
 #ifndef SITE_CAPTURE_H
@@ -12,17 +12,18 @@ struct user_variables;
 struct capture;
 
 /*
- * Compiles `text`, a word of the node; a mistake is told with the column at which it stands. The pattern lives as long as the
- * configuration. 0, -EINVAL or -ENOMEM.
+ * Compiles `text`, a word of the node; an error is reported with its column. The pattern lives as long as the
+ * configuration. Returns 0, -EINVAL or -ENOMEM.
  */
 MUST_CHECK int capture_read(struct conf_reader *reader, const struct conf_node *node, struct str text, bool nocase,
                             const struct capture **out_capture);
-/* Frees what the arena does not hold. */
+/* Frees the memory that is not in the arena. */
 void captures_finish(struct user_variables *own);
 
 /*
- * 1: `text` (which lasts as long as the subject) matches, and what was captured is $1 to $9 and the named variables from now on; a
- * pattern that captures nothing leaves them. 0: it does not match. Or -errno of regex_match or memory, and said in the error log.
+ * Matches `text` (which lives as long as the subject). Returns 1 on a match: $1 to $9 and the named variables are
+ * set, unless the pattern captures nothing; 0: no match; or -errno of regex_match or memory, logged in the error
+ * log.
  */
 MUST_CHECK int capture_match(const struct capture *pattern, const void *subject, struct str text);
 const struct regex *capture_regex(const struct capture *pattern);

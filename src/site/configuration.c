@@ -1,6 +1,6 @@
 /*
- * Loading: file, scopes, servers, endpoints, certificates, in this order; mistakes are collected on the way
- * and shown all at once. What the result looks like is configuration.h's.
+ * Loading: file, scopes, servers, endpoints and certificates, in this order. Errors are collected and reported all
+ * together. The result is declared in configuration.h.
  */
 #include "site/configuration.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Made once, before any fork: the core's groups, then one for each module. */
+/* Built once, before any fork: the core's groups, then one for each module. */
 const struct conf_schema *configuration_schema(void)
 {
     static const struct conf_group *groups[CORE_GROUPS + LIMIT_MODULES] = {
@@ -41,7 +41,7 @@ const struct conf_schema *configuration_schema(void)
     return &schema;
 }
 
-/* nginx's "daemon off; user www;" as YAML, one directive a line. */
+/* Converts nginx's "daemon off; user www;" to YAML, one directive per line. */
 static struct str overlay_text(struct arena *arena, struct str text)
 {
     struct str rest = text;
@@ -100,7 +100,7 @@ static void set_file_cache(struct load *load)
     };
 }
 
-/* A file that has nothing but `stream` has an empty http. */
+/* Returns the http node; an empty one if the file has only `stream`. */
 static const struct conf_node *find_http(struct load *load, const struct conf_node *stream)
 {
     const struct conf_node *tree = load->configuration->tree;

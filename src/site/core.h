@@ -1,6 +1,6 @@
 /*
- * The directive tables of the core, and what their rows read: for the folder's own use. Each
- * table stands in a file of its theme; configuration.c puts them together.
+ * The directive tables of the core and the values that they fill; private to src/site. Each table has a file by
+ * subject; configuration.c combines them.
  */
 #ifndef SITE_CORE_H
 #define SITE_CORE_H
@@ -13,7 +13,7 @@ extern const struct conf_group core_site_group;
 extern const struct conf_group core_server_group;
 extern const struct conf_group core_ssl_group;
 
-/* Directives of http alone. */
+/* Directives of http only. */
 struct core_http {
     struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
     struct core_file_cache {
@@ -29,7 +29,7 @@ struct core_http {
 /* One `listen`. */
 struct listen_row {
     struct listen_address address;
-    struct str text;                /* the address in its one spelling: the key by which servers are brought together */
+    struct str text;                /* the address in canonical form: the key of endpoints */
     struct conf_mark mark;
     bool ssl;
     bool proxy_protocol;
@@ -37,18 +37,18 @@ struct listen_row {
     uint64_t backlog;
 };
 
-/* Directives of server alone. */
+/* Directives of server only. */
 struct core_server {
     struct conf_rows listens;       /* struct listen_row */
     struct conf_words names;
-    const struct capture **patterns; /* those names that begin with "~" */
+    const struct capture **patterns; /* names that begin with "~" */
     size_t pattern_count;
 };
 
-/* Reports a `use` that this build does not have. */
+/* Reports a `use` that is not available in this build. */
 void core_check_backend(const struct configuration *configuration, struct conf_errors *errors);
 
-/* A file that the configuration names, and where. */
+/* A file named in the configuration, and its place there. */
 struct core_file {
     struct str path;
     struct conf_mark mark;
@@ -80,13 +80,13 @@ struct core_ssl {
     } files;
     int verify_client;              /* enum tls_verify */
     uint64_t verify_depth;
-    struct core_file client_certificate, trusted_certificate, revoked; /* of certificates that clients show */
+    struct core_file client_certificate, trusted_certificate, revoked; /* for client certificates */
     struct core_file passwords, dh_parameters; /* dh_parameters: a file, or "auto" */
     struct conf_rows commands;      /* struct core_ssl_commands */
     struct conf_words alpn;         /* of `stream` */
     struct core_ssl_cache {
-        struct str name;            /* with a colon in it: one without a name (`builtin`) */
-        uint64_t size;              /* bytes; 0: nothing is kept */
+        struct str name;            /* with a colon: a cache without a name (`builtin`) */
+        uint64_t size;              /* bytes; 0: nothing is cached */
         struct conf_mark mark;
     } session_cache;
     bool reject;
@@ -96,11 +96,14 @@ struct core_ssl {
     bool small_records;
 };
 
-/* `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache, `ssl_dhparam` into a struct core_file. */
+/*
+ * Reads `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache,
+ * `ssl_dhparam` into a struct core_file.
+ */
 directive_row core_ssl_read_commands;
 directive_row core_ssl_read_cache;
 directive_row core_ssl_read_dh;
-/* Command number `index` of all rows; NULL: no more. */
+/* Returns command number `index` of all rows; NULL: no more. */
 const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index);
 
 /* One extension of `types`. */
@@ -109,12 +112,12 @@ struct media_type {
     struct str type;
 };
 
-/* `types`: a map from types to extensions, into a struct conf_rows. */
+/* Reads `types`, a map from types to extensions, into a struct conf_rows. */
 directive_row core_types_read;
 /*
  * Fills site->mime from types, default_type and charset. The table belongs to the caller (table_finish). 0 or -ENOMEM.
  */
-/* The media type of an extension, without case; data NULL: none is built in. */
+/* Returns the built-in media type of an extension, ignoring case; data NULL: none. */
 struct str core_type_built_in(struct str extension);
 MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 
@@ -122,22 +125,25 @@ MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 struct error_page {
     unsigned statuses[16];
     unsigned count;
-    int answer_status;              /* `=200`; 0: keep; -1: `=` alone, what the target answers */
+    int answer_status;              /* `=200`; 0: keep; -1: `=` alone, the status of the target */
     const struct template *target;  /* a path, "@name", or a URL */
 };
 
-/* `error_page` into a struct error_page. */
+/* Reads `error_page` into a struct error_page. */
 directive_row core_error_page_read;
 
-/* `log_format` into a struct conf_rows; `access_log` into a struct access_log_row. */
+/* Read `log_format` into a struct conf_rows, and `access_log` into a struct access_log_row. */
 directive_row core_log_formats_read;
 directive_row core_access_log_read;
-/* The built-in formats of that name, in words. 0, -ENOENT or -ENOMEM. */
+/* Prints the built-in formats of that name. Returns 0, -ENOENT or -ENOMEM. */
 MUST_CHECK int core_log_format_print(struct str name, struct buffer *out);
-/* A format by name: those of the file, then `main`, `combined` and `json`, compiled when first asked for. NULL: unknown or out of memory. */
+/*
+ * Returns a format by name: one of the file, else `main`, `combined` or `json`, compiled on first use. NULL: unknown
+ * or out of memory.
+ */
 const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats, struct str name);
 
-/* The node as one word of it: for reading a word as a path, number, size. */
+/* Returns the node with only one word of it, for reading that word as a path, number or size. */
 static inline struct conf_node core_word_node(const struct conf_node *node, struct str word)
 {
     struct conf_node made = *node;

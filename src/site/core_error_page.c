@@ -1,5 +1,5 @@
 /*
- * Rows of `error_page`: statuses, and the page that answers them.
+ * Rows of `error_page`: statuses, and the target of their error page.
  */
 #include "site/core.h"
 

@@ -1,5 +1,5 @@
 /*
- * Directives that stand in `http` alone: the open-file cache of the worker, log formats.
+ * Directives of `http` only: the open-file cache of the worker, log formats.
  */
 #include "site/core.h"
 
@@ -33,7 +33,7 @@ static int read_cache_map(struct conf_reader *reader, const struct conf_node *no
     return 0;
 }
 
-/* off, on, "max=1000 inactive=60s", or a map of the same. */
+/* Reads off, on, "max=1000 inactive=60s", or a map of the same. */
 static int read_cache(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct core_file_cache cache = {.enabled = true, .max_entries = 1000, .inactive_ms = 60000};

@@ -1,5 +1,5 @@
 /*
- * Directives of `server`: where it listens, and its names.
+ * Directives of `server`: listening addresses and names.
  */
 #include "base/limits.h"
 #include "site/capture.h"
@@ -11,7 +11,7 @@
 #define AT(field)   offsetof(struct core_server, field)
 #define LISTEN_HINT STR("write an address and its words: 8443 ssl default_server backlog=511")
 
-/* Words of nginx's listen that mean nothing here, since they always hold. */
+/* Words of nginx's listen without effect, because they always apply here. */
 static bool is_always_so(struct str word)
 {
     static const char *const words[] = {"reuseport", "bind", "ipv6only=on", "deferred"};
@@ -23,7 +23,7 @@ static bool is_always_so(struct str word)
     return false;
 }
 
-/* Words that are there or not. NULL: none of them. */
+/* Returns the switch of a word without a value; NULL: the word is none. */
 static bool *switch_of(struct listen_row *row, struct str word)
 {
     if (str_equal(word, STR("ssl")))
@@ -120,7 +120,7 @@ static int read_listen(struct conf_reader *reader, const struct conf_node *node,
     return error;
 }
 
-/* A star may stand for the first label or for the last one, and nowhere else. */
+/* A wildcard may stand for the first label or for the last one only. */
 static bool is_server_name(struct str name)
 {
     struct str rest = name;
@@ -136,7 +136,7 @@ static bool is_server_name(struct str name)
     return rest.length > 0 && str_find(rest, '*') < 0 && str_find(rest, '/') < 0;
 }
 
-/* "~^www": hosts are in lower case, so letters of either case are meant. */
+/* "~^www": hosts are in lower case, so letters match without case. */
 static int read_name_pattern(struct conf_reader *reader, const struct conf_node *node, struct str name,
                              struct core_server *server)
 {

@@ -8,12 +8,12 @@
 
 #define FLUSH_MS 1000
 
-/* nginx's combined, and how the bytes left. */
+/* nginx's combined, extended by the transmission path. */
 #define COMBINED                                                                                             \
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" "     \
     "\"$http_user_agent\""
 
-/* nginx's basic of its documentation. */
+/* The format `basic` of nginx's documentation. */
 #define CONNECTION "$remote_addr [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"
 
 static const struct {
@@ -82,7 +82,7 @@ static int parse_escape(struct conf_reader *reader, const struct conf_node *node
     return 0;
 }
 
-/* One text, or a list of pieces that are put together as nginx does. */
+/* Reads one text, or a list of pieces concatenated as in nginx. */
 static int read_format_text(struct conf_reader *reader, const struct conf_node *node,
                             const struct template **out)
 {
@@ -223,7 +223,7 @@ static int read_log_map(struct conf_reader *reader, const struct conf_node *node
     return error;
 }
 
-/* One of the words behind a path and a format. nginx's buffer= is always so. */
+/* Reads one of the words after path and format. nginx's buffer= is accepted: buffering is always on. */
 static int read_log_option(struct conf_reader *reader, const struct conf_node *node, struct str word,
                            struct access_log_row *row)
 {

@@ -1,5 +1,5 @@
 /*
- * Directives of the main scope and of `events`: processes, their rights, their log.
+ * Directives of the main scope and of `events`: processes, privileges, error log.
  */
 #include "build_options.h"
 #include "io/backends.h"
@@ -100,7 +100,7 @@ static int read_error_log_map(struct conf_reader *reader, const struct conf_node
     return result;
 }
 
-/* {path: stderr, level: notice}, or nginx's "stderr notice". */
+/* Reads {path: stderr, level: notice}, or nginx's "stderr notice". */
 static int read_error_log(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct error_log_value value = {STR("stderr"), LOG_ERROR};

@@ -1,6 +1,5 @@
 /*
- * Directives that http, server and location share: timeouts and sizes of requests, root, types, logs, error
- * pages.
+ * Directives of http, server and location: timeouts and sizes of requests, root, types, logs, error pages.
  */
 #include "base/limits.h"
 #include "log/access_log.h"
@@ -11,7 +10,7 @@
 
 #define AT(field) offsetof(struct core_site, field)
 
-/* "4 8k" into two numbers that stand side by side: count and size. */
+/* Reads "4 8k" into two adjacent numbers: count and size. */
 static int read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     uint64_t *numbers = out;
@@ -45,7 +44,7 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
     return 0;
 }
 
-/* The folder that a relative path starts at is no template: a dollar sign in its name is one. */
+/* The directory prepended to a relative path is not a template: escapes the dollar signs in its name. */
 static struct str escape_folder(struct arena *arena, struct str path, size_t folder)
 {
     char *text = arena_alloc(arena, path.length + folder + 1);
@@ -58,11 +57,11 @@ static struct str escape_folder(struct arena *arena, struct str path, size_t fol
         if (i < folder && path.data[i] == '$')
             text[length++] = '$';
     }
-    text[length] = '\0'; /* as every text of the configuration */
+    text[length] = '\0'; /* like every text of the configuration */
     return str_of(text, length);
 }
 
-/* A path as any other, or a template that begins with a variable. */
+/* Reads a path, or a template that begins with a variable. */
 static int read_root(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct str path;
@@ -88,7 +87,7 @@ static const char *const error_formats[] = {"auto", "html", "json", "text", NULL
 static const char *const lingering[] = {"off", "on", "always", NULL};
 static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
 
-/* One of `symlinks`; behind those that look at the whole path, from=. */
+/* Reads one of `symlinks`; those that check the whole path may be followed by from=. */
 static int read_symlinks(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct {
@@ -453,7 +452,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* Of root and alias the one that stands nearest holds. */
+/* Of root and alias the one in the innermost scope applies. */
 static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct core_site *site = conf;

@@ -1,5 +1,5 @@
 /*
- * Directives of TLS: certificates, protocols and ciphers, tickets, and the hand-off to the kernel.
+ * Directives of TLS: certificates, protocols and ciphers, tickets, and kernel TLS.
  */
 #include "base/limits.h"
 #include "site/core.h"
@@ -56,7 +56,7 @@ static int read_files_option(struct conf_reader *reader, const struct conf_node 
     return -EINVAL;
 }
 
-/* off, "valid=10s" or a map of the same. */
+/* Reads off, "valid=10s" or a map of the same. */
 static int read_files(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct conf_words words;
@@ -349,7 +349,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* Each certificate from a file needs its key, in the same place of the other list. */
+/* Each certificate file needs its key, at the same index of the other list. */
 static int check_pairs(const struct core_ssl *ssl, struct conf_reader *reader)
 {
     const struct core_file *certificates = ssl->certificates.items;
@@ -370,7 +370,7 @@ static int check_pairs(const struct core_ssl *ssl, struct conf_reader *reader)
     return -EINVAL;
 }
 
-/* Whose signature would be trusted? */
+/* ssl_verify_client needs a trusted authority. */
 static int check_authorities(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *node = conf_map_get(at, STR("ssl_verify_client"));
@@ -384,7 +384,7 @@ static int check_authorities(const struct core_ssl *ssl, struct conf_reader *rea
     return -EINVAL;
 }
 
-/* Machines that share keys would each take what the other has taken. */
+/* 0-RTT replay state is per machine, so ticket keys must not be shared between machines that accept early data. */
 static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *node = conf_map_get(at, STR("ssl_early_data"));
@@ -399,7 +399,7 @@ static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, c
     return -EINVAL;
 }
 
-/* http may give one part and a server the other: they are looked at together. */
+/* http and a server may each set a part, so only the combination is checked. */
 static int check_ssl(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     int pairs, authorities, early;

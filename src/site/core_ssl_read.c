@@ -1,5 +1,5 @@
 /*
- * What some directives of TLS are written like.
+ * Readers for the syntax of some directives of TLS.
  */
 #include "site/core.h"
 
@@ -10,7 +10,7 @@
 #define COMMAND_HINT STR("write: ssl_conf_command: Options PrioritizeChaCha")
 #define CACHE_HINT   STR("write: ssl_session_cache: shared:SSL:10m, or off")
 
-/* What `builtin` keeps, and what is reckoned for each. */
+/* Number of sessions of `builtin`, and estimated bytes per session. */
 enum { BUILTIN_SESSIONS = 20480, BUILTIN_SESSION = 512 };
 
 static int read_command_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
@@ -31,7 +31,7 @@ static int read_command_map(struct conf_reader *reader, const struct conf_node *
     return error;
 }
 
-/* "Name value", or a map of the same. */
+/* Reads "Name value", or a map of the same. */
 int core_ssl_read_commands(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct core_ssl_commands *commands = out;
@@ -68,7 +68,10 @@ const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, s
     return NULL;
 }
 
-/* nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". The one with a name counts. */
+/*
+ * Parses nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". A named one has
+ * precedence.
+ */
 static bool parse_cache(struct str word, struct core_ssl_cache *out)
 {
     struct str whole = word, kind = str_cut(&word, ':'), name;

@@ -1,5 +1,5 @@
 /*
- * Directives of `stream` and of the servers in it.
+ * Directives of `stream` and of its servers.
  */
 #include "site/core_stream.h"
 
@@ -14,7 +14,7 @@
 #define AT(field) offsetof(struct core_stream, field)
 #define BOTH      (SCOPE_STREAM | SCOPE_STREAM_SERVER)
 
-/* An address without a port could only be meant for a unix: path or a block: there is no usual port here. */
+/* Without a port the address must be a unix: path or a block: there is no default port. */
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct stream_pass *pass = out;
@@ -33,7 +33,7 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     return pass->upstream ? 0 : error;
 }
 
-static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* by version */
+static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* index: version */
 
 /* "127.0.0.1" or "::1"; off. */
 static int read_bind(struct conf_reader *reader, const struct conf_node *node, void *out)

@@ -1,5 +1,5 @@
 /*
- * What `stream` says of its servers, as it was read.
+ * The values of `stream` and of its servers.
  */
 #ifndef SITE_CORE_STREAM_H
 #define SITE_CORE_STREAM_H
@@ -9,13 +9,13 @@
 #include "wire/wire.h"
 
 struct stream_pass {
-    const struct upstream *upstream; /* NULL: none, or it is made of variables */
-    const struct template *text;    /* these; NULL: none */
+    const struct upstream *upstream; /* NULL: none, or proxy_pass contains variables */
+    const struct template *text;    /* proxy_pass with variables; NULL: none */
 };
 
 struct core_stream {
     struct stream_pass pass;
-    const struct template *text;    /* return: what is said to the client; NULL: it is passed on */
+    const struct template *text;    /* return: the text sent to the client; NULL: the connection is proxied */
     union proxy_address bind;       /* proxy_bind; AF_UNSPEC: none */
     struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
     struct conf_rows access_logs;   /* struct access_log_row */
@@ -23,7 +23,7 @@ struct core_stream {
     uint64_t timeout_ms;
     uint64_t next_tries;            /* 0: as many as there are servers */
     uint64_t next_timeout_ms;       /* 0: no limit */
-    uint64_t upload_rate, download_rate; /* bytes a second, of one connection; 0: no limit */
+    uint64_t upload_rate, download_rate; /* bytes per second and connection; 0: no limit */
     uint64_t preread_size;
     uint64_t preread_timeout_ms;
     int proxy_protocol;             /* 0: off; else its version */
@@ -32,11 +32,11 @@ struct core_stream {
     bool half_close;
 };
 
-/* TLS to the servers behind. */
+/* TLS to upstream servers. */
 struct core_stream_tls {
     bool on;
     struct tls_client_settings ssl; /* proxy_ssl_... */
-    bool server_name, session_reuse; /* the same in `ssl`, the other way round */
+    bool server_name, session_reuse; /* inverted copies of members of `ssl` */
     const struct template *name;    /* NULL: the host of proxy_pass */
 };
 

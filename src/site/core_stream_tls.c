@@ -1,5 +1,5 @@
 /*
- * Directives of `stream` about TLS to the servers behind: as those of http, but that proxy_ssl asks for it.
+ * Directives of `stream` about TLS to upstream servers: those of http, and proxy_ssl, which enables it.
  */
 #include "site/core_stream.h"
 #include "upstream/upstream_ssl_rows.h"
@@ -10,7 +10,7 @@
 #define AT(field) offsetof(struct core_stream_tls, field)
 #define BOTH      (SCOPE_STREAM | SCOPE_STREAM_SERVER)
 
-/* The directive that is to blame, as far as that can be told. */
+/* Returns the place of the directive that most probably caused the error. */
 static struct conf_mark mark_of(const struct conf_node *at)
 {
     static const char *const names[] = {"proxy_ssl_certificate_key", "proxy_ssl_certificate", "proxy_ssl_ciphers",
@@ -25,7 +25,7 @@ static struct conf_mark mark_of(const struct conf_node *at)
     return at->mark;
 }
 
-/* Made now: a file that cannot be read is better told than with the first connection, and workers may not read keys. */
+/* Loaded now, so that an unreadable file is reported at startup; also, workers may lack the right to read keys. */
 static int check_tls(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct core_stream_tls *own = conf;

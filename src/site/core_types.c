@@ -1,6 +1,6 @@
 /*
- * Media types: the built-in table, the `types` directive, and the table that a scope looks
- * them up in, charset already said, so that a request only points at its type.
+ * Media types: the built-in table, the `types` directive, and the lookup table of a scope, which includes the
+ * charset, so that a request only points at its type.
  */
 #include "site/core.h"
 
@@ -169,7 +169,7 @@ int core_types_read(struct conf_reader *reader, const struct conf_node *node, vo
     return 0;
 }
 
-/* The type as it is sent: with charset where it takes one. */
+/* Returns the type as it is sent: with charset if it is one that takes a charset. */
 static struct str complete_type(struct arena *arena, const struct core_site *site, struct str type)
 {
     if (str_equal(site->charset, STR("off")) || str_empty(site->charset) || !mime_takes_charset(type))

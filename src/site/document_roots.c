@@ -1,6 +1,6 @@
 /*
- * Finds the root folders that the configuration names outright (those with
- * variables are opened when they are asked for), so that a worker can open them before it gives up root.
+ * Collects the constant root directories of the configuration, which a worker opens before it drops root. Roots with
+ * variables are opened on demand.
  */
 #include "site/document_roots.h"
 
@@ -14,7 +14,7 @@ static int open_location_root(struct root_directories *roots, const struct locat
 
     if (root && template_constant(root))
         return root_directories_open(roots, template_text(root));
-    /* Files are looked for below what stands before the first variable. */
+    /* Files are opened below the directory that precedes the first variable. */
     if (site->alias.whole && front.length > 1)
         return root_directories_open(roots, str_slice(front, 0, (size_t)str_rfind(front, '/') + 1));
     return 0;

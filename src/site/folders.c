@@ -1,5 +1,5 @@
 /*
- * Made by the master, which may have the right to; looked at by a worker, whose rights decide.
+ * The master creates the directories, because it may have the privileges; a worker checks them with its own.
  */
 #include "site/folders.h"
 

@@ -1,6 +1,5 @@
 /*
- * Endpoints: servers brought together by the address they listen on, their names looked up by
- * table, the default chosen.
+ * Endpoints: groups servers by listening address, builds the tables of their names, and selects the default server.
  */
 #include "site/load.h"
 
@@ -36,7 +35,7 @@ static struct endpoint *add_endpoint(struct load *load, const struct listen_row 
     return endpoint;
 }
 
-/* What holds for every connection to an address is said by each server that listens there. */
+/* Parameters of the listening socket must be equal in every server on the address. */
 static void report_difference(struct load *load, const struct endpoint *endpoint,
                               const struct listen_row *row, const char *word, bool has)
 {
@@ -47,7 +46,7 @@ static void report_difference(struct load *load, const struct endpoint *endpoint
                endpoint->mark.line);
 }
 
-/* The default stands first; the others keep the order of the file. */
+/* Inserts the default server first; the others keep the order of the file. */
 static void join_server(struct endpoint *endpoint, struct virtual_server *server, bool first)
 {
     size_t at = first ? 0 : endpoint->server_count;
@@ -90,7 +89,7 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
     return 0;
 }
 
-/* nginx's *:80, or *:8000 for those who may not have port 80. */
+/* nginx's *:80, or *:8000 without root privileges. */
 static int default_listen(struct load *load, const struct loaded_server *loaded)
 {
     struct listen_row row = {.text = geteuid() == 0 ? STR("0.0.0.0:80") : STR("0.0.0.0:8000"),
@@ -102,7 +101,7 @@ static int default_listen(struct load *load, const struct loaded_server *loaded)
     return join_endpoint(load, loaded->server, &row);
 }
 
-/* A name of a server of this endpoint, looked up by `key` in `table`. */
+/* Adds a server name of this endpoint to `table` under `key`. */
 static int set_name(struct load *load, struct endpoint *endpoint, struct table *table, struct str key,
                     struct virtual_server *server, struct str name)
 {
@@ -143,7 +142,7 @@ static bool endpoint_has_server(const struct endpoint *endpoint, const struct vi
     return false;
 }
 
-/* The default server stands first among the endpoint's servers; names and patterns keep the order of the file. */
+/* The default server is first among the endpoint's servers; names and patterns keep the order of the file. */
 static int index_endpoint_names(struct load *load, struct endpoint *endpoint)
 {
     endpoint->patterns =

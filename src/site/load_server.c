@@ -1,5 +1,5 @@
 /*
- * Servers and their locations, from the tree to the structs that requests are routed by.
+ * Servers and their locations, from the tree to the structs used for routing.
  */
 #include "base/limits.h"
 #include "site/capture.h"
@@ -28,7 +28,7 @@ static struct location *make_location(struct load *load, const struct conf_scope
     return location;
 }
 
-/* Lower case, in the arena: names compare so. */
+/* Returns a lower-case copy in the arena: names are compared in lower case. */
 static struct str lower_copy(struct arena *arena, struct str name)
 {
     char *text = arena_alloc(arena, name.length + 1);
@@ -49,7 +49,7 @@ int load_names(struct load *load, struct virtual_server *server, const struct co
     if (!server->names.items)
         return -ENOMEM;
     for (size_t i = 0; i < names->count; i++) {
-        /* The case of a letter changes what a regular expression means. */
+        /* Case matters in a regular expression. */
         server->names.items[i] =
             str_starts(names->items[i], STR("~")) ? names->items[i] : lower_copy(arena, names->items[i]);
         if (!server->names.items[i].data)
@@ -128,7 +128,7 @@ int load_servers(struct load *load, const struct conf_node *http, const struct c
     return 0;
 }
 
-/* "~ regex" or "~* regex". False: it is none, and that was said. */
+/* Parses "~ regex" or "~* regex". False: invalid, and reported. */
 static bool parse_regex(struct load *load, const struct conf_node *key, struct location *location)
 {
     struct str text = str_trim(key->text);
@@ -144,7 +144,7 @@ static bool parse_regex(struct load *load, const struct conf_node *key, struct l
     return false;
 }
 
-/* "= /a", "^~ /a", "~ regex", "~* regex", "@name" or "/a". False: it is none of them, and that was said. */
+/* Parses "= /a", "^~ /a", "~ regex", "~* regex", "@name" or "/a". False: invalid, and reported. */
 static bool parse_pattern(struct load *load, const struct conf_node *key, struct location *location)
 {
     struct str text = str_trim(key->text);
@@ -173,7 +173,7 @@ static bool parse_pattern(struct load *load, const struct conf_node *key, struct
     return true;
 }
 
-/* What nginx asks of a nested location, and that none stands twice. */
+/* Checks nginx's rules for nested locations, and duplicates. */
 static bool check_place(struct load *load, const struct conf_node *key, const struct location *outer,
                         const struct location *location)
 {
@@ -239,7 +239,7 @@ static int load_location(struct load *load, const struct conf_pair *pair, struct
     return load_locations(load, conf_map_get(pair->value, STR("location")), location);
 }
 
-/* Exact ones first, then the longest prefix, so that the first that fits is the right one. */
+/* Exact ones first, then the longest prefix: the first match is the right one. */
 static int compare_locations(const void *a, const void *b)
 {
     const struct location *left = *(struct location *const *)a;

@@ -1,7 +1,6 @@
 /*
- * What a scope says of its connections (sizes, timeouts, sendfile), told as the layers below the server want it,
- * and which modules it gives something to do. Before a request names its server and location, the default server
- * of its address holds.
+ * Converts a scope's settings (sizes, timeouts, sendfile) to those of session and wire, and selects the modules to
+ * call. Until a request has selected its server and location, the default server of its address applies.
  */
 #include "base/limits.h"
 #include "build_options.h"
@@ -33,7 +32,7 @@ static uint64_t lingering_ms(const struct core_site *site)
                                                                 : site->lingering_time_ms;
 }
 
-/* The others are never asked: a request pays for what is configured, and not for what could be. */
+/* Only configured modules are called, so a request does not pay for the others. */
 static void choose_modules(struct location *location)
 {
     bool decides = false;
@@ -74,7 +73,7 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
     for (size_t i = 0; i < location->when_count; i++) {
         struct location *laid_over = location->whens[i].location;
 
-        if (laid_over) /* NULL: its conditions were refused */
+        if (laid_over) /* NULL: its conditions were invalid */
             load_settings(laid_over, ssl);
     }
     for (size_t i = 0; i < location->pattern_count; i++)

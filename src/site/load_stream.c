@@ -1,6 +1,6 @@
 /*
- * The servers of `stream`, from the tree to virtual servers beside those of http: listening, names and certificates
- * are theirs, too.
+ * The servers of `stream`, from the tree to virtual servers after those of http, with the same listening addresses,
+ * names and certificates.
  */
 #include "base/limits.h"
 #include "site/core_stream.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* One block in the plain, or what was read goes on as plaintext of the kernel's: large either way. */
+/* Large blocks: a plain block, or one read as plaintext from kernel TLS, is sent on as a whole. */
 static struct wire_settings wire_of(const struct core_ssl *ssl)
 {
     return (struct wire_settings){
@@ -67,7 +67,10 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
     return load_names(load, server, &loaded->own->names);
 }
 
-/* Variables here are those of connections, and groups are not those of http, whose keys are made of requests. */
+/*
+ * Variables are those of connections, and upstream groups are separate from http's, whose keys use request
+ * variables.
+ */
 static int load_all(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
 {
     static const char *const inner[] = {"server", "upstream", NULL};

@@ -1,6 +1,6 @@
 /*
- * TLS of the endpoints: settings from the directives, one context for each set of servers,
- * and mistakes told at the place of the certificate they are about.
+ * TLS of the endpoints: settings from the directives, one context for each set of servers, and errors reported at
+ * the place of the certificate concerned.
  */
 #include "site/capture.h"
 #include "site/load.h"
@@ -57,7 +57,7 @@ static int copy_commands(struct load *load, const struct core_ssl *ssl, struct t
     return 0;
 }
 
-/* Servers that name the same cache have it together. */
+/* Servers that name the same cache share it. */
 static int set_session_store(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
 {
     struct session_stores *stores = &load->configuration->sessions;
@@ -151,7 +151,7 @@ static const struct listen_row *ssl_row(const struct loaded_server *loaded)
     return NULL;
 }
 
-/* Every server with an ssl address has a certificate. */
+/* Every server with an ssl address needs a certificate. */
 static void check_certificates(struct load *load)
 {
     for (size_t i = 0; i < load->server_count; i++) {
@@ -166,7 +166,7 @@ static void check_certificates(struct load *load)
     }
 }
 
-/* With -t the files of others may be unreadable: that is said, and the rest is tested. */
+/* With -t the user may lack permission for some files: warns, and tests the rest. */
 static bool skip_unreadable(struct load *load, const struct core_file *files, size_t count)
 {
     bool skip = false;
@@ -207,7 +207,7 @@ static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
     return skip;
 }
 
-/* Where what the fault is about stands: the file, the directive, or the server. */
+/* Returns the place of a fault: the file, the directive, or the server. */
 static struct conf_mark place_of(const struct loaded_server *loaded, const struct tls_fault *fault)
 {
     const struct {
@@ -235,7 +235,7 @@ static struct conf_mark place_of(const struct loaded_server *loaded, const struc
     return loaded->node->mark;
 }
 
-/* Servers whose settings OpenSSL judges together; or one alone, after other mistakes. */
+/* Servers whose settings are checked together; or a single one, after other errors. */
 struct tls_check {
     struct load *load;
     struct virtual_server *const *servers;
@@ -243,7 +243,7 @@ struct tls_check {
     bool alone;
 };
 
-/* What may only follow from another mistake is not told. */
+/* Suppresses faults that may only follow from another error. */
 static bool is_reported(const struct tls_check *check, const struct loaded_server *loaded,
                         const struct tls_fault *fault)
 {
@@ -261,7 +261,7 @@ static void report_tls_fault(void *owner, const struct tls_fault *fault)
         conf_error(check->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
 }
 
-/* 0 with the context, or with NULL after all that is wrong was told; or -ENOMEM. */
+/* Returns 0 with the context, or with NULL after reporting all faults; or -ENOMEM. */
 static int create_tls_context(struct tls_check *check, struct log *log, struct tls_context **out_tls)
 {
     struct load *load = check->load;
@@ -270,7 +270,7 @@ static int create_tls_context(struct tls_check *check, struct log *log, struct t
     if (!settings)
         return -ENOMEM;
     for (size_t i = 0; i < check->count; i++) {
-        /* Before they are read for the first of its endpoints: what has changed since then is new to all. */
+        /* Taken before the files are first read: a later change is seen by all endpoints. */
         if (check->servers[i]->files_stamp == 0)
             check->servers[i]->files_stamp = tls_files_stamp(&check->servers[i]->tls);
         settings[i] = check->servers[i]->tls;
@@ -311,7 +311,7 @@ static void discard_log_line(void *owner, enum log_level level, struct str line)
 {
 }
 
-/* The configuration has failed already: its servers are check one by one, to tell the rest too. */
+/* The configuration has failed already: checks its servers one by one to report their errors, too. */
 static int check_each_server(struct load *load)
 {
     struct log quiet = {.sink = discard_log_line};

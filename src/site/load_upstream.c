@@ -1,5 +1,5 @@
 /*
- * Upstream blocks, from the tree to the groups that a proxy_pass names.
+ * Upstream blocks, from the tree to the groups used by proxy_pass.
  */
 #include "site/load.h"
 

@@ -1,5 +1,5 @@
 /*
- * Conditions from the text to what is asked at run time, and for each the location as it is where the condition holds.
+ * Conditions, from the text to run-time tests, and for each the location with the condition's directives applied.
  */
 #include "site/capture.h"
 #include "site/load.h"
@@ -47,7 +47,7 @@ static const struct {
       {"-e", CONDITION_EXISTS, false, false}, {"!-e", CONDITION_EXISTS, true, false},
 };
 
-/* "-f path": -EAGAIN where it begins with something else. */
+/* Reads "-f path". -EAGAIN: another kind of condition. */
 static int read_test(struct conf_reader *reader, const struct conf_node *node, struct words *words,
                      struct condition *out)
 {
@@ -67,7 +67,7 @@ static int read_test(struct conf_reader *reader, const struct conf_node *node, s
     return -EAGAIN;
 }
 
-/* "= text", "~ regex" or nothing behind the value. */
+/* Reads "= text", "~ regex" or nothing after the value. */
 static int read_operator(struct conf_reader *reader, const struct conf_node *node, struct words *words,
                          struct condition *out)
 {
@@ -107,7 +107,7 @@ static int read_condition(struct conf_reader *reader, const struct conf_node *no
     return error < 0 ? error : read_operator(reader, node, words, out);
 }
 
-/* nginx's parentheses around the whole mean nothing. */
+/* nginx's parentheses around the whole condition are removed. */
 static struct str without_parentheses(struct str text)
 {
     text = str_trim(text);
@@ -150,7 +150,7 @@ static bool is_method(struct str word)
     return !str_empty(word);
 }
 
-/* "GET POST": all but these; HEAD goes with GET. */
+/* Reads "GET POST": all methods except these; GET includes HEAD. */
 static int read_methods(struct conf_reader *reader, const struct conf_node *key, struct when *when)
 {
     struct condition *condition = arena_zalloc(reader->arena, 1, sizeof(*condition));
@@ -185,7 +185,7 @@ static int read_methods(struct conf_reader *reader, const struct conf_node *key,
     return conf_read_template_word(reader, key, STR("$request_method"), &condition->value);
 }
 
-/* What makes no sense where the location is chosen already. */
+/* Rejects keys that have no meaning after the location was chosen. */
 static bool check_keys(struct load *load, const struct when *when)
 {
     static const char *const wrong[] = {"when", "limit_except", "location", "internal"};
@@ -204,7 +204,7 @@ static bool check_keys(struct load *load, const struct when *when)
     return good;
 }
 
-/* The location where the condition holds: its values, with the condition's own laid over them. */
+/* Creates the location that applies if the condition holds: its values, overridden by the condition's own. */
 static int create_when_location(struct load *load, const struct location *location, struct when *when)
 {
     static const char *const inner[] = {"when", "limit_except", "location", "internal", NULL};
@@ -231,7 +231,7 @@ static int create_when_location(struct load *load, const struct location *locati
 
 typedef int read_key(struct conf_reader *reader, const struct conf_node *key, struct when *when);
 
-/* Those that can be read, of a map whose keys are conditions. 0 or -ENOMEM. */
+/* Adds the valid conditions of a map whose keys are conditions. Returns 0 or -ENOMEM. */
 static int add_whens(struct load *load, const struct conf_node *map, read_key *read, struct location *location)
 {
     int error = 0;
@@ -252,7 +252,7 @@ static size_t count_pairs(const struct conf_node *map)
     return map && map->kind == CONF_MAP ? map->count : 0;
 }
 
-/* Which of its directives are rules of the server. */
+/* Determines whether some or all of its directives are server-level rules. */
 static void find_rules(struct when *when)
 {
     static const char *const names[] = {"set", "rewrite", "return"};
@@ -266,8 +266,8 @@ static void find_rules(struct when *when)
 }
 
 /*
- * What methods are limited to comes first, and an inner scope's takes the place of the outer one's. Of the others,
- * those of outer scopes stand first; what all lay over is this location.
+ * Order: limit_except first, an inner one replacing the outer one's; then the conditions of outer scopes, then those
+ * of this scope. Each overrides the values of this location.
  */
 int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
                struct location *location)
@@ -285,7 +285,7 @@ int load_whens(struct load *load, const struct conf_node *node, const struct loc
         return -ENOMEM;
     error = add_whens(load, except, read_methods, location);
     for (size_t i = 0; i < inherited; i++) {
-        /* What leads to a named location has asked those of the server before. */
+        /* The server's conditions were evaluated before the redirect to a named location. */
         if (location->kind == LOCATION_NAMED && !outer->whens[i].methods)
             continue;
         if (!except || !outer->whens[i].methods)

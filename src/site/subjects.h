@@ -1,6 +1,6 @@
 /*
- * The subjects of templates: an exchange in `http`, a connection in `stream`. Loading needs the names of their variables, and the
- * functions to store with templates; the layers that have the values define them.
+ * The subjects of templates: an exchange in `http`, a connection in `stream`. Loading needs the names of their
+ * variables and the functions to store in templates; they are defined by the layers that have the values.
  */
 #ifndef SITE_SUBJECTS_H
 #define SITE_SUBJECTS_H

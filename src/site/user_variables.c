@@ -1,6 +1,7 @@
 /*
- * Names are looked for wherever they can be given: behind `set` and its kin, in the keys of `map` and `geo`, and in
- * anything that looks like a group of a regular expression. One too many costs a slot in a request and nothing else.
+ * Collects the names of variables wherever they can be defined: after `set` and similar directives, in the keys of
+ * `map` and `geo`, and in any text that looks like a group of a regular expression. A superfluous name only costs a
+ * slot per request.
  */
 #include "site/user_variables.h"
 
@@ -20,11 +21,11 @@ struct name_collector {
     const struct variable_table *known;
     struct found_name *first;
     size_t count;
-    bool numbers; /* there is a regular expression: $1 means something */
+    bool numbers; /* there is a regular expression: $1 to $9 exist */
     bool failed;  /* out of memory */
 };
 
-/* The name at the start of a text: no digit first. */
+/* Returns the name at the start of a text; it does not begin with a digit. */
 static struct str leading_name(struct str text)
 {
     size_t length = 0;
@@ -104,7 +105,7 @@ static void collect_set(struct name_collector *name_collector, const struct conf
     }
 }
 
-/* `map: {$from $to: {...}}`, `geo: {$to: {...}}`: the last word is the one that gets a value. */
+/* `map: {$from $to: {...}}`, `geo: {$to: {...}}`: the last word is the variable that is set. */
 static void collect_map_keys(struct name_collector *name_collector, const struct conf_node *node)
 {
     for (size_t i = 0; node->kind == CONF_LIST && i < node->count; i++)
@@ -145,7 +146,7 @@ static void collect_names(struct name_collector *name_collector, const struct co
     }
 }
 
-/* The place of a variable's value; NULL when out of memory. */
+/* Returns the slot of a variable's value; NULL when out of memory. */
 static struct str *value_of(const void *subject, const struct user_variable *variable)
 {
     struct user_variable_values *own = variable->among->subject->values(subject);
@@ -165,7 +166,7 @@ int user_variable_set(const void *subject, const struct user_variable *variable,
     return 0;
 }
 
-/* `parameter` is the variable itself. One that is made of itself finds nothing there. */
+/* `parameter` is the variable itself. A recursive evaluation finds an empty value. */
 static struct str get_own(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct user_variable *variable = (const void *)parameter.data;
@@ -180,7 +181,7 @@ static struct str get_own(const void *subject, struct str parameter, struct aren
     return value;
 }
 
-/* "$1" to "$9": of the regular expression that matched last. `parameter` is all variables, its length the number. */
+/* "$1" to "$9" of the last match. `parameter` is all variables, its length the number. */
 static struct str get_group(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct user_variables *all = (const void *)parameter.data;

@@ -1,8 +1,8 @@
 /*
- * `when`: directives that are laid over a location for requests of which a condition holds. Conditions are asked in the
- * order of the file, those of outer scopes first; the first that holds is the only one that counts. `limit_except` is a
- * condition on the method, and stands before all others of a location. Those of a server that set, rewrite or
- * return are asked among the server's own rules, and what was found there holds for the location, too.
+ * `when`: directives that override a location's for requests that meet a condition. Conditions are evaluated in the
+ * order of the file, outer scopes first; only the first that holds applies. `limit_except` is a condition on the
+ * method and precedes all others of a location. Conditions of a server that set, rewrite or return run among the
+ * server-level rules, and their result applies to the location, too.
  */
 #ifndef SITE_WHEN_H
 #define SITE_WHEN_H
@@ -14,11 +14,11 @@ struct capture;
 
 enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_AMONG, CONDITION_FILE, CONDITION_FOLDER, CONDITION_EXISTS };
 
-/* One of those that are joined by "and". */
+/* One of the conditions joined by "and". */
 struct condition {
     enum condition_kind kind;
     bool negated;
-    const struct template *value;   /* what is looked at, or the path of a file */
+    const struct template *value;   /* the value to test, or the path of a file */
     const struct template *wanted;  /* CONDITION_EQUALS */
     const struct capture *pattern;  /* CONDITION_MATCHES */
     struct conf_words among;        /* CONDITION_AMONG */
@@ -27,10 +27,10 @@ struct condition {
 struct when {
     const struct condition *conditions; /* all of them must hold */
     size_t count;
-    struct location *location; /* the location with the directives of this condition laid over it */
-    const struct conf_pair *pair;   /* where it stands */
-    bool rules;                     /* of a server, and it sets, rewrites or returns: asked before a location is looked for */
-    bool only_rules;                /* and does nothing else */
+    struct location *location; /* the location with the directives of this condition applied */
+    const struct conf_pair *pair;   /* its place in the tree */
+    bool rules;                     /* of a server, with set, rewrite or return: runs before a location is found */
+    bool only_rules;                /* and has no other directives */
     bool methods;                   /* of limit_except */
 };
 
