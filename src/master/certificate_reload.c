@@ -1,5 +1,5 @@
 /*
- * The way of changed files into the contexts of TLS.
+ * Distributes changed TLS files to the TLS contexts.
  */
 #include "master/certificate_reload.h"
 
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One line for each change: the first that is wrong is said. */
+/* One log line per change: only the first fault is logged. */
 struct certificate_reload {
     const struct virtual_server *server;
     struct log *log;
@@ -38,7 +38,7 @@ int certificate_reload_read(const struct virtual_server *server, struct tls_file
     return tls_files_read(&server->tls, out_files, record_fault_text, &certificate_reload) ? 0 : -EINVAL;
 }
 
-/* The same files are good or bad at each address. */
+/* The result is the same at every address. */
 int certificate_reload_apply(const struct configuration *configuration, size_t number, const struct tls_files *files,
                              struct log *log)
 {
@@ -69,7 +69,7 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-/* MFD_NOEXEC_SEAL, which headers before Linux 6.3 do not name. Where vm.memfd_noexec is 2, nothing else is allowed. */
+/* MFD_NOEXEC_SEAL, undefined in headers before Linux 6.3. With vm.memfd_noexec=2 only such memory can be created. */
 enum { NEVER_A_PROGRAM = 8 };
 
 static int make_memory(void)
@@ -94,7 +94,7 @@ int certificate_reload_pack(const struct tls_files *files)
     return error;
 }
 
-/* Others read from the same descriptor: its own place in the file is nobody's. */
+/* The descriptor is shared with other readers, so its file offset must not be used. */
 static int pread_all(int fd, char *bytes, size_t length)
 {
     size_t done = 0;

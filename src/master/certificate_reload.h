@@ -1,6 +1,6 @@
 /*
- * Certificates and other files of TLS that change while the server runs: read and judged by the master, who may read them, and given to
- * workers, who may not, through memory.
+ * Certificates and other TLS files that change while the server runs: the master, which has permission to read them,
+ * reads and validates them and passes them through memory to the workers, which do not.
  */
 #ifndef MASTER_CERTIFICATE_RELOAD_H
 #define MASTER_CERTIFICATE_RELOAD_H
@@ -8,16 +8,16 @@
 #include "site/configuration.h"
 
 /*
- * Server number `number` of the configuration goes on with these files, at every address that it has. 0, or -EINVAL after one line that names what
- * is wrong with which file: then nothing has changed.
+ * Applies the files to server `number` of the configuration at each of its addresses. Returns 0, or -EINVAL after
+ * one log line that names the fault and the file: then nothing has changed.
  */
 MUST_CHECK int certificate_reload_apply(const struct configuration *configuration, size_t number, const struct tls_files *files, struct log *log);
-/* The files that the server's settings name. 0, or -EINVAL after one line. */
+/* Reads the files named in the server's settings. Returns 0, or -EINVAL after one log line. */
 MUST_CHECK int certificate_reload_read(const struct virtual_server *server, struct tls_files *out_files, struct log *log);
 
-/* A descriptor of memory that holds them and can no longer be changed; or -errno. */
+/* Returns a descriptor of sealed memory that holds the files, or -errno. */
 MUST_CHECK int certificate_reload_pack(const struct tls_files *files);
-/* What such a descriptor holds. 0 or -errno. */
+/* Reads the files from such a descriptor. Returns 0 or -errno. */
 MUST_CHECK int certificate_reload_unpack(int fd, struct tls_files *out_files);
 
 #endif

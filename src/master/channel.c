@@ -1,6 +1,6 @@
 /*
- * Messages on the socket pair. The bytes on the wire are a struct of fixed width, its
- * length and kind checked on arrival; descriptors travel by SCM_RIGHTS (unix(7)).
+ * Messages on the socket pair. A message is a struct of fixed width; length and kind are checked on receipt.
+ * Descriptors are passed by SCM_RIGHTS (unix(7)).
  */
 #include "master/channel.h"
 
@@ -22,7 +22,7 @@ struct packet {
     uint32_t has_fd;
 };
 
-/* Room for a few descriptors more than a message may carry, so that surplus ones arrive and are closed. */
+/* Room for more descriptors than a message may carry, so that surplus ones are received and closed. */
 union control {
     struct cmsghdr head;
     char bytes[CMSG_SPACE(4 * sizeof(int))];
@@ -68,8 +68,7 @@ int channel_send(int fd, const struct channel_message *message)
     return sent < 0 ? -errno : 0;
 }
 
-/* Takes the descriptors out of a received message: the first into *out_fd, any other is closed. Their count.
- */
+/* Extracts the descriptors of a received message: the first into *out_fd, others are closed. Returns their number. */
 static int extract_descriptors(struct msghdr *head, int *out_fd)
 {
     int count = 0;

@@ -1,7 +1,6 @@
 /*
- * The master's workers: forked, listened to, replaced when they die. One that dies
- * soon after its start is replaced later each time, so that a worker that cannot live does
- * not eat the machine.
+ * The master's workers: fork, messages, restart. The delay before the restart of a worker that dies soon after its
+ * start grows each time, which bounds the cost of a worker that cannot run.
  */
 #include "master/master_state.h"
 
@@ -26,7 +25,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* A message that the channel had no room for. Its descriptor is ours. */
+/* A message that did not fit into the channel. Owns its descriptor. */
 struct queued_message {
     struct list link;
     struct channel_message message;
@@ -46,7 +45,7 @@ void child_channel_close(struct child *child)
     close_fd(&child->channel_fd);
 }
 
-/* In the new process: what the other workers of a generation are reached by. */
+/* In a new worker: closes the channels of the other workers of a generation. */
 static void close_channels(struct generation *generation)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
@@ -65,7 +64,7 @@ static void close_generation(struct generation *generation)
         close_fd(&configuration->caches.items[i]->folder.fd);
 }
 
-/* In the new process: lets go of all that is the master's, another generation's or another worker's. */
+/* In a new worker: closes everything of the master, of other generations and of other workers. */
 static void forget_others(struct master *master, struct generation *generation, unsigned number)
 {
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
@@ -81,7 +80,7 @@ static void forget_others(struct master *master, struct generation *generation, 
     close_fd(&master->report_fd);
 }
 
-/* The sockets of one worker: one for each endpoint, or some. */
+/* Collects the sockets of one worker: one or more for each endpoint. */
 static size_t own_sockets(const struct sockets *sockets, unsigned number, struct worker_socket *out)
 {
     size_t count = 0;
@@ -129,7 +128,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
     exit(status);
 }
 
-/* Whoever waits for the start is told that it failed, rather than that it is tried again and again. */
+/* At startup a failed worker ends the start instead of being restarted. */
 static void fail_start(struct master *master, struct generation *generation)
 {
     log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
@@ -183,13 +182,16 @@ static void start_child(struct master *master, struct generation *generation, un
     log_write(&master->error_log.log, LOG_INFO, "worker process %ld started", (long)pid);
 }
 
-/* Of the same messages the last ones count: a worker that reads nothing costs little. Of sockets there are several. */
+/*
+ * A newer message replaces a queued one of the same kind, which bounds the queue of a worker that does not read.
+ * Each CHANNEL_LISTEN concerns another socket and is kept.
+ */
 static bool message_replaces(const struct channel_message *message, const struct channel_message *before)
 {
     return message->kind == before->kind && message->index == before->index && message->kind != CHANNEL_LISTEN;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int queue_message(struct child *child, const struct channel_message *message)
 {
     struct queued_message *queued = calloc(1, sizeof(*queued));
@@ -218,7 +220,7 @@ static int queue_message(struct child *child, const struct channel_message *mess
 
 static void log_send_error(struct master *master, const struct child *child, int error)
 {
-    if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* dead: SIGCHLD tells */
+    if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* the worker is dead: SIGCHLD follows */
         log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
                   (long)child->pid, -error, strerror(-error));
 }
@@ -251,7 +253,7 @@ void child_write(struct master *master, struct child *child)
     log_send_error(master, child, result == -EAGAIN ? 0 : result);
 }
 
-/* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
+/* While a worker waits for its restart another one accepts from its sockets, so that queued clients do not wait. */
 static void reassign_sockets(struct master *master, struct generation *generation, unsigned number)
 {
     const struct sockets *sockets = &generation->sockets;
@@ -268,7 +270,7 @@ static void reassign_sockets(struct master *master, struct generation *generatio
         for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
             int fd = sockets_get(sockets, i, slot);
 
-            if (fd >= 0 && fd != sockets_get(sockets, i, acceptor)) /* one of unix: is everybody's */
+            if (fd >= 0 && fd != sockets_get(sockets, i, acceptor)) /* a unix: socket is shared by all workers */
                 send_message(master, &generation->children[acceptor], CHANNEL_LISTEN,
                              (uint32_t)i * sockets->workers + number, fd);
         }
@@ -315,7 +317,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
                   (long)child->pid);
         return;
     }
-    /* The end of the channel is the end of the worker: SIGCHLD tells the rest. */
+    /* A closed channel means that the worker exits: SIGCHLD follows. */
     if (result != -EAGAIN)
         child_channel_close(child);
 }
@@ -358,7 +360,7 @@ static void child_ended(struct master *master, struct generation *generation, st
     plan_restart(master, child);
 }
 
-/* Whose worker this was; NULL: nobody's. */
+/* Finds the generation and the place of a process; NULL: none. */
 static struct generation *generation_of(struct master *master, pid_t pid, struct child **out_child)
 {
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {

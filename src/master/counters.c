@@ -1,5 +1,5 @@
 /*
- * Counting what has ended, and adding up what others count.
+ * Counts ended exchanges, and adds up the counters of all workers.
  */
 #include "master/counters.h"
 

@@ -1,6 +1,6 @@
 /*
- * Daemon mode: one fork and a pipe. Errors of the start are printed by the child itself, on the terminal
- * that it still has; the pipe only says how it ended.
+ * Daemon mode: one fork and a pipe. The child prints startup errors itself, on the terminal that it still has; the
+ * pipe only transmits the result.
  */
 #include "master/daemon.h"
 
@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* In the launching command: the child says one byte, or ends. */
+/* In the launching command: the child sends one byte when it is ready, or exits. */
 static _Noreturn void wait_for_report(int fd)
 {
     char byte;
@@ -58,7 +58,7 @@ void daemon_fill_streams(void)
     int fd;
 
     do {
-        fd = open("/dev/null", O_RDWR); /* the lowest number that is free */
+        fd = open("/dev/null", O_RDWR); /* the lowest free number */
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         close(fd);
@@ -79,7 +79,7 @@ void daemon_report(int report_fd)
     if (report_fd < 0)
         return;
     daemon_leave_terminal();
-    /* Nobody may be waiting any more: then there is nobody to tell. */
+    /* The launching command may have exited. */
     if (write(report_fd, "1", 1) != 1)
         errno = 0;
     close(report_fd);
@@ -100,7 +100,7 @@ void service_notify(const char *state)
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    /* A manager that went away is no reason to do anything else. */
+    /* A failure to notify the service manager is ignored. */
     if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&address,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
         errno = 0;

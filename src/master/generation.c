@@ -1,6 +1,6 @@
 /*
- * A generation: a configuration with its logs, its sockets and its workers' places, opened
- * before its first worker is forked, and let go when the last one has ended.
+ * A generation: a configuration with its logs, its sockets and its workers' places, opened before its first worker
+ * is forked, and closed after its last one has exited.
  */
 #include "master/master_state.h"
 
@@ -33,7 +33,7 @@ static bool on_terminal(struct str path)
     return str_equal(path, STR("stderr")) || str_equal(path, STR("stdout"));
 }
 
-/* A daemon has no terminal, and a descriptor kept on it would keep a pipe's reader waiting. */
+/* A daemon has no terminal; an inherited descriptor would also keep a pipe open for its reader. */
 int generation_open_log(const struct master *master, struct str path)
 {
     if (master->detached && on_terminal(path))
@@ -124,7 +124,7 @@ static int check_files(struct master *master, struct generation *generation)
     uint64_t limit = privileges_raise_files();
     uint64_t connections = configuration->main->worker_connections;
 
-    /* A connection may hold a file as well, and listeners, logs and the loop need some. */
+    /* A connection may hold a file as well; listeners, logs and the loop need more. */
     if (2 * connections + configuration->endpoint_count + 32 > limit)
         log_write(&master->error_log.log, LOG_WARN,
                   "%llu worker_connections may need more than the %llu files that this process may open "
@@ -153,7 +153,7 @@ static int find_identity(struct master *master, struct generation *generation)
     return result;
 }
 
-/* Nobody asks the kernel where every server has said that it shall not be used. */
+/* The kernel is not probed if every server has ssl_ktls: off. */
 static bool needs_ktls(const struct configuration *configuration)
 {
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
@@ -167,7 +167,7 @@ static bool needs_ktls(const struct configuration *configuration)
     return false;
 }
 
-/* Once for all generations: workers read what was found while they run. */
+/* Probes once for all generations; workers read the result from shared memory. */
 static int probe_ktls(struct master *master, struct generation *generation)
 {
     struct ktls_support *support = &master->shared->ktls;
@@ -214,7 +214,7 @@ static int make_children(struct master *master, struct generation *generation)
     return 0;
 }
 
-/* Late: from now on clients are queued, who must not be let down by a start that was refused. */
+/* The last step: from now on clients are queued, and no later step may fail and drop them. */
 static int open_sockets(struct master *master, struct generation *generation)
 {
     const struct sockets *before = master->current ? &master->current->sockets : NULL;

@@ -1,6 +1,6 @@
 /*
- * The master's life: it opens the first generation, waits for signals, and lets one
- * generation follow another. What a generation needs is generation.c's, workers are children.c's.
+ * The life of the master: opens the first generation, waits for signals, and replaces one generation by the next.
+ * Generations are handled in generation.c, workers in children.c.
  */
 #include "master/master.h"
 
@@ -20,7 +20,7 @@
 
 static const int handled_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD};
 
-/* The built-in path is a convenience: only a path that somebody chose stops the start. */
+/* The built-in path is optional: only a configured path prevents the start. */
 static int write_pid(struct master *master, const struct configuration *configuration)
 {
     struct str path = configuration->main->pid;
@@ -59,7 +59,7 @@ static int block_signals(struct master *master)
     return master->signal_fd < 0 ? -errno : 0;
 }
 
-/* Everything up to the first fork. What fails has been said. */
+/* Opens everything needed before the first fork. Errors have been logged. */
 static int open_all(struct master *master)
 {
     struct log *log = &master->error_log.log;
@@ -102,7 +102,7 @@ static void reopen_access_logs(struct master *master, struct generation *generat
     }
 }
 
-/* Each generation's own; the master writes to that of the newest. */
+/* Every generation has its own error log; the master writes to the newest one. */
 static void reopen_error_log(struct master *master, struct generation *generation)
 {
     int fd = generation_open_log(master, generation_error_log(master, generation));
@@ -130,7 +130,7 @@ static void reopen_logs(struct master *master)
     }
 }
 
-/* Begins to end one generation: by CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE. */
+/* Starts to end a generation: by CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE. */
 static void end_generation(struct master *master, struct generation *generation, enum channel_kind how)
 {
     uint64_t timeout_ms = generation->configuration->main->worker_shutdown_timeout_ms;
@@ -143,7 +143,7 @@ static void end_generation(struct master *master, struct generation *generation,
         generation->kill_ms = kill_ms;
     } else if (generation->phase != PHASE_QUITTING) {
         generation->phase = PHASE_QUITTING;
-        /* Workers keep this time themselves; one that cannot is helped. */
+        /* Workers apply worker_shutdown_timeout themselves; the master kills those that do not. */
         if (timeout_ms > 0)
             generation->kill_ms = kill_ms + timeout_ms;
     }
@@ -158,13 +158,15 @@ static void end_all(struct master *master, enum channel_kind how)
         struct generation *generation = container_of(link, struct generation, link);
 
         end_generation(master, generation, how);
-        /* Ours are closed too, or the kernel would go on queueing connections for nobody. */
+        /*
+         * The master's copies are closed too, otherwise the kernel would queue connections that are never accepted.
+         */
         if (how == CHANNEL_QUIT)
             sockets_close(&generation->sockets, true);
     }
 }
 
-/* Each line of what the loader says is a line of the log. */
+/* Logs each line of the loader's diagnostics. */
 static void log_lines(struct log *log, enum log_level level, struct str text)
 {
     while (!str_empty(text)) {
@@ -199,7 +201,7 @@ static void retain_generation(struct master *master)
     service_notify("READY=1");
 }
 
-/* What only a new start can change. */
+/* Warns of changes that need a restart. */
 static void log_unchanged(struct master *master, const struct core_main *wanted)
 {
     const struct core_main *runs = master->current->configuration->main;
@@ -211,7 +213,7 @@ static void log_unchanged(struct master *master, const struct core_main *wanted)
         log_write(&master->error_log.log, LOG_WARN, "daemon: changes at the next start");
 }
 
-/* The new configuration is looked at, and its workers run, before the old ones are told to go. */
+/* Validates the new configuration and starts its workers before the old ones are retired. */
 static void reload_configuration(struct master *master)
 {
     struct configuration *configuration;
@@ -272,13 +274,13 @@ static void read_signals(struct master *master)
         dispatch_signal(master, (int)arrived.ssi_signo);
 }
 
-/* The earlier of two waits, of which -1 has no end. */
+/* Returns the shorter of two waits; -1 is unlimited. */
 static int earlier_wait(int one, int other)
 {
     return one < 0 || (other >= 0 && other < one) ? other : one;
 }
 
-/* -1: until something happens. */
+/* -1: unlimited. */
 static int wait_ms(const struct master *master)
 {
     int wait = earlier_wait(master_tickets_next_ms(master), master_files_next_ms(master));
@@ -301,7 +303,7 @@ struct watched {
     struct child *child;
 };
 
-/* The channels of all workers; there are no more workers than places. */
+/* Adds the channels of all workers; there are at most LIMIT_WORKERS. */
 static unsigned watch_channels(struct master *master, struct pollfd *entries, struct watched *watched)
 {
     unsigned count = 0;
@@ -322,7 +324,7 @@ static unsigned watch_channels(struct master *master, struct pollfd *entries, st
     return count;
 }
 
-/* One round: waits for a signal, a worker's message or a deadline. */
+/* One iteration: waits for a signal, a worker's message or a deadline. */
 static void wait_round(struct master *master)
 {
     struct pollfd entries[LIMIT_WORKERS + 1] = {{.fd = master->signal_fd, .events = POLLIN}};
@@ -332,7 +334,7 @@ static void wait_round(struct master *master)
     if (poll(entries, count + 1, wait_ms(master)) < 0 && errno != EINTR)
         log_write(&master->error_log.log, LOG_ALERT, "poll() failed (%d: %s)", errno, strerror(errno));
     clock_read(&master->clock);
-    /* Words before deaths: a worker may say why before it goes. */
+    /* Messages before SIGCHLD: a worker may send the reason of its exit. */
     for (unsigned i = 0; i < count; i++) {
         if (entries[i + 1].revents & POLLOUT)
             child_write(master, watched[i].child);
@@ -357,7 +359,7 @@ static void log_started(struct master *master, const struct configuration *confi
               master->shared->worker_count == 1 ? "" : "s");
 }
 
-/* The first generation serves: whoever waits for the start may go. */
+/* The first generation is ready: releases the launching command. */
 static void first_generation_started(struct master *master)
 {
     daemon_report(master->report_fd);
@@ -366,7 +368,7 @@ static void first_generation_started(struct master *master)
         master->start->ready(master->start->owner, &master->shared->ktls);
 }
 
-/* HUP came while the last one was starting. */
+/* Handles a HUP received while a generation was starting. */
 static void reload_if_requested(struct master *master)
 {
     bool asked = master->reload_again;
@@ -376,7 +378,7 @@ static void reload_if_requested(struct master *master)
         reload_configuration(master);
 }
 
-/* Every worker of the one that comes accepts connections. From here on those of the one before need not. */
+/* Every worker of the new generation accepts connections: retires the previous one. */
 static void switch_generation(struct master *master)
 {
     struct generation *before = master->current;

@@ -1,7 +1,7 @@
 /*
- * The master looks at the files of TLS now and then: what has changed, and is good, goes to the workers, for
- * new connections. So a certificate that is renewed needs no reload, and one that is written at the moment,
- * or does not fit its key, harms nobody.
+ * The master checks the TLS files periodically. Changed and valid files are sent to the workers, for new
+ * connections: a renewed certificate needs no reload. An incomplete file, or one that does not match its key,
+ * changes nothing.
  */
 #include "master/master_state.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The shortest time of all servers that have files; 0: none is looked at. */
+/* Returns the shortest interval of all servers with files; 0: no checks. */
 static uint64_t valid_ms(const struct configuration *configuration)
 {
     uint64_t shortest = 0;
@@ -47,8 +47,8 @@ static bool send_to_workers(struct master *master, struct generation *generation
 }
 
 /*
- * The stamp is taken before the files are read: what changes meanwhile is seen the next time. What was not taken is
- * tried again, as it may not be the files' fault; that it was not taken is said once.
+ * The stamp is taken before the files are read, so a change in between is seen by the next check. Rejected files are
+ * tried again, because the cause may be elsewhere; the rejection is logged once.
  */
 static void check_server_files(struct master *master, struct generation *generation, size_t number)
 {
@@ -63,7 +63,7 @@ static void check_server_files(struct master *master, struct generation *generat
     if (stamp == server->files_refused)
         log.level = LOG_ALERT;
     server->files_refused = stamp;
-    /* Ours, too: who is forked later begins with them. */
+    /* Applied in the master, too: workers forked later inherit the files. */
     if (certificate_reload_read(server, &files, &log) == 0 &&
         certificate_reload_apply(configuration, number, &files, &log) == 0 &&
         send_to_workers(master, generation, number, &files))

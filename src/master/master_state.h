@@ -1,7 +1,6 @@
 /*
- * What the files of the master share: master.c (start, signals, end), generation.c (a
- * configuration with what lives and dies with it) and children.c (its workers: fork, restart,
- * messages). Nobody else includes this.
+ * State shared by the files of the master: master.c (start, signals, end), generation.c (a configuration with its
+ * resources) and children.c (its workers: fork, restart, messages). Private to src/master.
  */
 #ifndef MASTER_MASTER_STATE_H
 #define MASTER_MASTER_STATE_H
@@ -16,26 +15,26 @@
 #include "master/sockets.h"
 
 enum phase {
-    PHASE_STARTING,                 /* not every worker has said that it is ready */
+    PHASE_STARTING,                 /* not every worker is ready */
     PHASE_RUNNING,
-    PHASE_QUITTING,                 /* QUIT, or a reload: workers finish what is open */
-    PHASE_STOPPING,                 /* TERM, INT, or a start that failed */
+    PHASE_QUITTING,                 /* QUIT or a reload: workers complete open requests */
+    PHASE_STOPPING,                 /* TERM, INT, or a failed start */
 };
 
-/* One worker's place. The place stays, processes come and go. */
+/* One worker's place, which outlives the processes in it. */
 struct child {
     pid_t pid;                      /* 0: none */
-    int place;                      /* in shared memory; -1: given back */
+    int place;                      /* in shared memory; -1: released */
     int channel_fd;                 /* -1: none */
     struct list queued;             /* messages that wait for room in the channel */
     bool ready;
-    int acceptor;                     /* the worker that accepts from its sockets meanwhile; -1: none */
-    unsigned deaths;                /* in a row, each soon after its start */
+    int acceptor;                     /* the worker that accepts from its sockets while it is down; -1: none */
+    unsigned deaths;                /* consecutive, each soon after its start */
     uint64_t started_ms;
-    uint64_t restart_ms;            /* when the next one is to be started; 0: not planned */
+    uint64_t restart_ms;            /* time of the next start; 0: not planned */
 };
 
-/* One configuration, and all that lives and dies with it. */
+/* One configuration with its resources. */
 struct generation {
     struct list link;               /* in master->generations */
     struct configuration *configuration; /* owned */
@@ -44,70 +43,74 @@ struct generation {
     struct child *children;
     unsigned child_count;
     enum phase phase;
-    uint64_t files_seen_ms;         /* when the files of TLS were looked at */
-    uint64_t kill_ms;               /* when workers that do not end are killed; 0: not */
+    uint64_t files_seen_ms;         /* last check of the TLS files */
+    uint64_t kill_ms;               /* when remaining workers are killed; 0: never */
 };
 
 struct master {
     const struct master_start *start;
-    struct clock clock;             /* read once per round */
+    struct clock clock;             /* read once per iteration */
     struct error_log error_log;
     struct shared *shared;
     struct pid_file pid_file;
-    struct list generations;        /* the oldest first */
-    struct generation *current;     /* which serves; NULL: none does yet */
-    struct generation *coming;      /* which starts, to take its place; NULL: none */
-    bool reload_again;              /* HUP came while one was starting */
+    struct list generations;        /* oldest first */
+    struct generation *current;     /* the one that serves; NULL: none yet */
+    struct generation *coming;      /* the one that is starting to replace it; NULL: none */
+    bool reload_again;              /* HUP was received while one was starting */
     bool is_root;
     int signal_fd;
-    int report_fd;                  /* daemon: the launching command waits there; -1: nobody */
-    bool detached;                  /* daemon: there is no terminal */
+    int report_fd;                  /* daemon: pipe to the launching command; -1: none */
+    bool detached;                  /* daemon: no terminal */
     bool ktls_probed;
-    uint64_t tickets_drawn_ms;      /* when the key that seals session tickets was drawn */
-    bool ending;                    /* TERM, INT or QUIT */
+    uint64_t tickets_drawn_ms;      /* when the current session ticket key was generated */
+    bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */
 };
 
 /*
- * Everything of a configuration up to the first fork: logs, sockets, places for its workers. Owns `configuration`. NULL after it has been said
- * why; then nothing of the running ones has changed, but for the error log.
+ * Opens everything of a configuration that precedes the first fork: logs, sockets, places for its workers. Owns
+ * `configuration`. Returns NULL after logging the cause; then the running generations are unchanged, except for the
+ * error log.
  */
 struct generation *generation_open(struct master *master, struct configuration *configuration);
-/* Goes on with the error log that it names. 0 or -errno, said. */
+/* Switches to the generation's error log. Returns 0, or -errno after logging it. */
 MUST_CHECK int generation_use_error_log(struct master *master, const struct generation *generation);
-/* All its workers have ended: lets go of it. */
+/* Frees a generation whose workers have all exited. */
 void generation_close(struct master *master, struct generation *generation);
-/* A log that `path` names, as a master's who may have no terminal. A descriptor or -errno. */
+/* Opens a log, without using a terminal if the master has none. Returns a descriptor or -errno. */
 int generation_open_log(const struct master *master, struct str path);
-/* Where a generation's error log goes. */
+/* Returns the path of a generation's error log. */
 struct str generation_error_log(const struct master *master, const struct generation *generation);
 
-/* Its sessions' tickets are sealed with the keys that all generations share; draws the first one. 0 or -EIO, said. */
+/*
+ * Makes its servers use the session ticket keys shared by all generations; generates the first key. Returns 0, or
+ * -EIO after logging it.
+ */
 MUST_CHECK int master_tickets_open(struct master *master, struct generation *generation);
-/* Draws the next key where it is time. */
+/* Generates the next key when it is due. */
 void master_tickets_check(struct master *master);
-/* Milliseconds until then, or -1: never. */
+/* Returns the milliseconds until then; -1: never. */
 int master_tickets_next_ms(const struct master *master);
 
-/* Looks at the files of TLS where it is time, and gives workers what has changed. */
+/* Checks the TLS files when it is due, and sends changed ones to the workers. */
 void master_files_check(struct master *master);
-/* Milliseconds until then, or -1: never. */
+/* Returns the milliseconds until then; -1: never. */
 int master_files_next_ms(const struct master *master);
 
-/* Starts every worker whose time has come. In the new process this function does not return. */
+/* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
-/* Reads what a worker says. */
+/* Reads a worker's messages. */
 void child_read(struct master *master, struct generation *generation, struct child *child);
-/* Tells it what there was no room for: there is some now. */
+/* Sends queued messages: the channel has room again. */
 void child_write(struct master *master, struct child *child);
-/* A channel is closed, and what was not told is forgotten. */
+/* Closes a channel and discards its queued messages. */
 void child_channel_close(struct child *child);
-/* Collects the dead of all generations, and plans their successors. */
+/* Reaps exited workers of all generations and plans their restart. */
 void children_reap(struct master *master);
 /* Sends one message to every worker. */
 void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
 void children_kill(struct master *master, struct generation *generation);
-/* Milliseconds until a successor is due, or -1. */
+/* Returns the milliseconds until a restart is due, or -1. */
 int children_next_ms(const struct master *master, const struct generation *generation);
 unsigned children_alive(const struct generation *generation);
 bool children_ready(const struct generation *generation);

@@ -1,7 +1,7 @@
 /*
- * The master's keys of session tickets: drawn for all workers of all generations, in the memory that they
- * share, so that a ticket resumes at each of them, after a worker's death, and after a reload. A key seals
- * for as long as the longest-lived ticket lives, opens for as long again, and is wiped.
+ * The master's session ticket keys: generated for all workers of all generations, in shared memory, so that a ticket
+ * can be resumed by any worker, after a worker's death, and after a reload. A key seals for the longest ticket
+ * lifetime, opens for as long again, and is then erased.
  */
 #include "master/master_state.h"
 

@@ -1,6 +1,6 @@
 /*
- * The pid file and its lock (flock(2): it goes with the last descriptor, however the
- * process ends; workers close theirs, so only the master holds it).
+ * The pid file and its lock (flock(2)). The lock is released with the last descriptor, however the process ends;
+ * workers close theirs, so only the master holds it.
  */
 #include "master/pid_file.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The number in the file; -EINVAL where there is none. */
+/* Returns the number in the file; -EINVAL if there is none. */
 static long read_number(int fd)
 {
     char text[32];
@@ -38,7 +38,7 @@ long pid_file_owner(const char *path)
     if (fd < 0)
         return -errno;
     number = read_number(fd);
-    /* A lock that we can have means that nobody runs, whatever the number says. */
+    /* A lock that can be acquired means that the file is stale, whatever its number. */
     if (number > 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
         number = 0;
     close(fd);
@@ -78,7 +78,7 @@ int pid_file_write(struct pid_file *file, const char *path)
         return -ENAMETOOLONG;
     if (pid_file_owner(path) > 0)
         return -EEXIST;
-    /* Renaming over a device or a directory would replace it: only a file, or nothing, may stand there. */
+    /* Renaming over a device or a directory would replace it: only a regular file may exist at the path. */
     if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return -EINVAL;
     snprintf(file->path, sizeof(file->path), "%s", path);

@@ -1,7 +1,6 @@
 /*
- * The pid file: who runs, for `-s` and for init systems. The running master holds a lock
- * on it, so that a file left behind by a crash is told from a living one without guessing
- * by number.
+ * The pid file, for `-s` and for init systems. The running master holds a lock on it, which distinguishes it from
+ * the file of a crashed one without relying on the number.
  */
 #ifndef MASTER_PID_FILE_H
 #define MASTER_PID_FILE_H
@@ -16,15 +15,18 @@ struct pid_file {
 };
 
 /*
- * Who holds the file: a pid > 0 whose process lives and holds the lock; 0 where nobody does (a stale file counts as none); -ENOENT where
- * there is no file; -EINVAL where it holds no number; or -errno.
+ * Returns the pid > 0 of the process that holds the lock; 0 if the file is stale; -ENOENT if there is no file;
+ * -EINVAL if it contains no number; or -errno.
  */
 MUST_CHECK long pid_file_owner(const char *path);
-/* Writes our pid, whole or not at all (a file beside it is renamed over it), and takes the lock. 0, -EEXIST where a living master holds it, or -errno. */
+/*
+ * Writes this process's pid atomically (to a temporary file that is renamed) and takes the lock. Returns 0, -EEXIST
+ * if a running master holds it, or -errno.
+ */
 MUST_CHECK int pid_file_write(struct pid_file *file, const char *path);
-/* Removes the file if it is still ours. Accepts one that was never written. */
+/* Removes the file if this process still owns it. Accepts one that was never written. */
 void pid_file_remove(struct pid_file *file);
-/* In a worker: lets go of the descriptor without removing or unlocking anything. */
+/* In a worker: closes the descriptor without removing or unlocking the file. */
 void pid_file_forget(struct pid_file *file);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Gives up root in the one order that works: supplementary groups, group, user; then proves
- * that there is no way back.
+ * Drops root in the only possible order: supplementary groups, group, user; then verifies that root cannot be
+ * regained.
  */
 #include "master/privileges.h"
 
@@ -59,7 +59,7 @@ int identity_find(struct str user, struct str group, struct identity *out_identi
     return 0;
 }
 
-/* The user's supplementary groups, and no others: those of root must not stay. */
+/* Sets only the user's supplementary groups: those of root must not remain. */
 static int set_groups(const struct identity *identity)
 {
     return initgroups(identity->name, identity->group);
@@ -81,13 +81,17 @@ int privileges_drop(const struct identity *identity, const char **out_step)
     *out_step = "setuid()";
     if (setresuid(identity->user, identity->user, identity->user) < 0)
         return -errno;
-    /* With the last user id gone from 0 the kernel has cleared every capability set (capabilities(7)); unless
-     * the target is root itself. */
+    /*
+     * The kernel clears all capability sets with the last user id 0 (capabilities(7)), unless the target is root
+     * itself.
+     */
     *out_step = "giving up root";
     if (identity->user != 0 && setuid(0) == 0)
         return -EPERM;
-    /* setuid has made us undumpable, and so we stay: private keys are in this memory, and other processes of
-     * this user may not read it. */
+    /*
+     * setuid makes the process not dumpable, and that is kept: memory holds private keys, which other processes of
+     * this user must not read.
+     */
     return 0;
 }
 

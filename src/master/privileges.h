@@ -1,6 +1,5 @@
 /*
- * What a process may do: the file limit, and giving up root. Nothing in here logs; errors say which
- * step failed.
+ * Process privileges: the file limit, and dropping root. Nothing is logged here; errors name the step that failed.
  */
 #ifndef MASTER_PRIVILEGES_H
 #define MASTER_PRIVILEGES_H
@@ -15,16 +14,20 @@ struct identity {
     gid_t group;
 };
 
-/* Looks `user` up ("nobody" where it is empty), and `group` (the user's own where it is empty). 0, -ENOENT with `*out_missing` naming "user" or "group", or -errno. */
+/*
+ * Finds `user` ("nobody" if empty) and `group` (the user's own if empty). Returns 0, -ENOENT with `*out_missing`
+ * naming "user" or "group", or -errno.
+ */
 MUST_CHECK int identity_find(struct str user, struct str group, struct identity *out_identity, const char **out_missing);
 
 /*
- * Becomes `identity` for good: groups, group, user; keeps no capability, can gain none again (PR_SET_NO_NEW_PRIVS). Only for root; for others
- * only PR_SET_NO_NEW_PRIVS is set. 0 or -errno with the step that failed in *out_step.
+ * Becomes `identity` permanently: groups, group, user; keeps no capabilities and cannot gain any
+ * (PR_SET_NO_NEW_PRIVS). Without root only PR_SET_NO_NEW_PRIVS is set. Returns 0, or -errno with the failed step in
+ * *out_step.
  */
 MUST_CHECK int privileges_drop(const struct identity *identity, const char **out_step);
 
-/* Raises RLIMIT_NOFILE to its hard limit; the limit that holds now. */
+/* Raises RLIMIT_NOFILE to its hard limit. Returns the current limit. */
 uint64_t privileges_raise_files(void);
 
 #endif

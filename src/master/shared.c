@@ -1,6 +1,6 @@
 /*
- * The mapping that master and workers share: anonymous, made before fork, one place a
- * worker, each on cache lines of its own. It outlives every generation, so that numbers go on after a reload.
+ * The mapping shared by master and workers: anonymous, created before fork, one place per worker on its own cache
+ * lines. It outlives every generation, so counters continue after a reload.
  */
 #include "master/shared.h"
 

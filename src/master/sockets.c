@@ -1,6 +1,6 @@
 /*
- * Opens the listening sockets, in two passes: first every address is tried without
- * SO_REUSEPORT, so that all conflicts are told at once; then they are opened in earnest.
+ * Opens the listening sockets in two passes: first every address is probed without SO_REUSEPORT, so that all
+ * conflicts are reported together; then the sockets are opened.
  */
 #include "master/sockets.h"
 
@@ -25,7 +25,7 @@ static const char *unix_path(const struct listen_address *address)
     return address->socket.ss_family == AF_UNIX ? path->sun_path : NULL;
 }
 
-/* A path that is a socket with nobody behind it is a left-over of a crash. */
+/* A unix: socket that refuses connections is left over from a crash: removes it. */
 static int probe_unix(const struct listen_address *address)
 {
     const char *path = unix_path(address);
@@ -78,8 +78,7 @@ static void log_refused(struct log *log, const struct listen_address *address, i
               error == -EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE" : "");
 }
 
-/* A predecessor that was killed may still be going: the kernel takes a ring's sockets down some time after
- * its process. */
+/* Retries, because the kernel closes the sockets of a killed process's io_uring some time after the process. */
 static int probe_patiently(const struct listen_address *address)
 {
     int error = socket_probe(address);
@@ -96,7 +95,7 @@ static bool same_address(const struct listen_address *a, const struct listen_add
     return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
 }
 
-/* Which of its endpoints has the address; -1: none. */
+/* Returns the endpoint with the address; -1: none. */
 static ssize_t find_address(const struct sockets *sockets, const struct listen_address *address)
 {
     for (size_t i = 0; sockets && i < sockets->endpoints; i++) {
@@ -106,7 +105,10 @@ static ssize_t find_address(const struct sockets *sockets, const struct listen_a
     return -1;
 }
 
-/* Its port on another address is ours: the kernel says "in use" of that, too, though SO_REUSEPORT lets us have both. */
+/*
+ * A port that `sockets` has on another address would fail the probe with EADDRINUSE, although SO_REUSEPORT allows
+ * both.
+ */
 static bool has_port(const struct sockets *sockets, const struct endpoint *endpoint)
 {
     unsigned port = listen_address_port(&endpoint->address);
@@ -129,7 +131,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
 
         if (find_address(before, address) >= 0 || has_port(before, endpoint))
             continue;
-        /* One address in use is reason enough not to wait for the next. */
+        /* Waits for the first address in use only. */
         error = result == 0 ? probe_patiently(address) : socket_probe(address);
         if (error < 0) {
             log_refused(log, address, error);
@@ -139,7 +141,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
     return result;
 }
 
-/* Another number for the predecessor's socket: both generations close their own. -1: it has none at this slot. */
+/* Duplicates the previous generation's socket, since each generation closes its own. -1: none in this slot. */
 static int inherit_socket(const struct sockets *before, ssize_t endpoint, unsigned slot, uint64_t backlog)
 {
     int fd = endpoint >= 0 && slot < before->slots ? sockets_get(before, (size_t)endpoint, slot) : -1;
@@ -149,7 +151,7 @@ static int inherit_socket(const struct sockets *before, ssize_t endpoint, unsign
     fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    (void)listen(fd, (int)backlog); /* may be another one now */
+    (void)listen(fd, (int)backlog); /* the backlog may have changed */
     return fd;
 }
 
@@ -158,7 +160,7 @@ static int open_slot(const struct endpoint *place, struct log *log)
     int fd = listener_open(&place->address, (int)place->backlog);
     const char *path = unix_path(&place->address);
 
-    /* As nginx: whoever may enter its folder may connect. */
+    /* As in nginx: the permissions of the directory decide. */
     if (fd >= 0 && path && chmod(path, 0666) < 0)
         log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", path, errno, strerror(errno));
     return fd;
@@ -218,7 +220,7 @@ int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot)
     return sockets->fds[endpoint * sockets->slots + slot];
 }
 
-/* Closes one socket in every place where it stands. */
+/* Closes one socket and clears all its slots. */
 static void close_everywhere(struct sockets *sockets, size_t at)
 {
     int fd = sockets->fds[at];
@@ -249,7 +251,7 @@ void sockets_close_others(struct sockets *sockets, unsigned worker)
     }
 }
 
-/* `kept`: whose unix: paths stay; NULL: nobody's. */
+/* `kept`: sockets with unix: paths that are not removed; NULL: none. */
 static void close_all(struct sockets *sockets, bool unlink_paths, const struct sockets *kept)
 {
     for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->slots; i++) {
