@@ -11,8 +11,8 @@
 #include "gateway_conf.h"
 #include "http/h1_reply.h"
 #include "http/h1_request.h"
-#include "modules/proxy/proxy_cache.h"
-#include "modules/proxy/proxy_slice.h"
+#include "modules/gateway/cache/response_cache.h"
+#include "modules/gateway/slice/slice.h"
 
 struct gateway_request;
 
@@ -94,9 +94,9 @@ struct gateway_request {
     struct upstream_connection *connection; /* owned until released; NULL: none */
     const struct gateway_cache *cache; /* NULL: none */
     struct cached *cached;          /* its part in the cache; NULL: none */
-    struct proxy_slice slice;       /* of a child that has a slice of its parent's response */
+    struct slice_part slice;       /* of a child that has a slice of its parent's response */
     struct slicing *slicing;        /* its response is made of slices; NULL: it is not */
-    struct proxy_update update;     /* of a child that fetches anew what its parent answers with meanwhile */
+    struct cache_update update;     /* of a child that fetches anew what its parent answers with meanwhile */
     struct gateway_attempt *attempts, *attempt; /* all, and the newest */
     unsigned tries;
     uint64_t begun_ms;

@@ -64,27 +64,27 @@ struct gateway_cache {
 };
 
 /* proxy_cache_valid: how long a response of these statuses is fresh that does not say so itself. */
-struct proxy_cache_valid {
+struct gateway_cache_valid {
     unsigned *statuses;             /* count 0: any */
     size_t count;
     uint64_t seconds;
 };
 
 /* proxy_cache_purge */
-struct proxy_cache_purge {
+struct gateway_cache_purge {
     struct str method;              /* empty: off */
     struct cidr *from;
     size_t count;
 };
 
 /* proxy_cache_max_range_offset */
-struct proxy_cache_far {
+struct gateway_cache_far {
     uint64_t bytes;
     bool set;
 };
 
 /* proxy_cache_use_stale: bits in the order of its words. */
-enum proxy_stale {
+enum gateway_stale {
     STALE_ERROR = 1 << 0,
     STALE_TIMEOUT = 1 << 1,
     STALE_INVALID_HEADER = 1 << 2,
@@ -99,26 +99,26 @@ enum proxy_stale {
     STALE_OFF = 1 << 11,
 };
 
-struct proxy_cache_conf {
+struct gateway_cache_conf {
     const struct gateway_cache *functions; /* NULL: off */
     struct conf_rows paths;         /* struct cache_conf * */
     struct str name;                /* "off", or whose */
     const struct cache_conf *cache; /* NULL: off */
     const struct template *key;     /* NULL: the default key */
-    struct conf_rows valid;         /* struct proxy_cache_valid */
+    struct conf_rows valid;         /* struct gateway_cache_valid */
     unsigned methods;               /* enum method as bits; GET and HEAD always */
     struct conf_templates bypass, no_cache;
     uint64_t heuristic_ms;          /* the longest heuristic lifetime; 0: none */
     struct conf_words targeted;     /* names of fields that take the place of Cache-Control, the first that can be read */
     uint64_t min_uses;
     unsigned ignore;                /* enum gateway_ignore */
-    unsigned use_stale;             /* enum proxy_stale */
+    unsigned use_stale;             /* enum gateway_stale */
     uint64_t slice;                 /* bytes of one slice; 0: whole */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
-    struct proxy_cache_far far;
+    struct gateway_cache_far far;
     bool convert_head;
-    struct proxy_cache_purge purge;
+    struct gateway_cache_purge purge;
 };
 
 /* $upstream_cache_status */

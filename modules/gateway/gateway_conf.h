@@ -82,7 +82,7 @@ struct gateway_conf {
     bool force_ranges;
     const struct template *limit_rate; /* NULL: none */
     int proxy_protocol;             /* header of the PROXY protocol before the request: 0 none, else its version */
-    struct proxy_cache_conf cache;
+    struct gateway_cache_conf cache;
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
 };
 

@@ -31,7 +31,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "scheme, server, host and port as in the client's request, X-Forwarded-Proto, -Host and -Port of a trusted "        \
              "peer, the target, the path after rewriting, and the values that proxy_method and proxy_set_body send."},           \
     {.name = "proxy_cache_valid", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT, .offset = AT(gateway.cache.valid),             \
-     .row_size = sizeof(struct proxy_cache_valid), .row = proxy_read_cache_valid,                                                \
+     .row_size = sizeof(struct gateway_cache_valid), .row = gateway_read_cache_valid,                                                \
      .schema = "{\"type\": \"string\"}", .syntax = "[status ... | any] time",                                                    \
      .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                                                     \
      .help = "The lifetime of responses with these statuses that state none themselves; a time alone: 200, 301 and 302. "        \
@@ -97,7 +97,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "are needed; responses are assembled from them. 0: no slices. For a server without range support, or without "      \
              "a validator in its responses, slices are not used."},                                                              \
     {.name = "proxy_cache_max_range_offset", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(gateway.cache.far),    \
-     .row_size = sizeof(struct proxy_cache_far), .row = proxy_read_cache_far,                                                    \
+     .row_size = sizeof(struct gateway_cache_far), .row = gateway_read_cache_far,                                                    \
      .schema = "{\"type\": [\"string\", \"integer\"]}", .syntax = "size",                                                        \
      .example = "proxy_cache_max_range_offset: 10m",                                                                             \
      .help = "A range that begins at this byte or later, or counts from the end, of a response that is not stored is "           \
@@ -108,7 +108,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .help = "Whether HEAD for a response that is not stored is sent to the upstream server as GET, and the response "           \
              "stored. off: it is sent as HEAD and not stored. A response stored by GET answers HEAD in either case."},           \
     {.name = "proxy_cache_purge", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(gateway.cache.purge),             \
-     .row_size = sizeof(struct proxy_cache_purge), .row = proxy_read_cache_purge, .schema = "{\"type\": \"string\"}",            \
+     .row_size = sizeof(struct gateway_cache_purge), .row = gateway_read_cache_purge, .schema = "{\"type\": \"string\"}",            \
      .syntax = "method address ...",                                                                                             \
      .example = "proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8",                                                                 \
      .help = "The method that removes the stored response of its URI, and the addresses that may use it. 204: removed with "     \

@@ -164,7 +164,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 {
     struct proxy_conf *own = conf;
     struct gateway_pass *pass = &own->gateway.pass;
-    struct proxy_cache_conf *cache = &own->gateway.cache;
+    struct gateway_cache_conf *cache = &own->gateway.cache;
     int error;
 
     own->gateway.gateway = &proxy_gateway;
@@ -176,7 +176,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     if (error == 0)
         error = gateway_conf_complete(&own->gateway, reader, at);
     if (error == 0)
-        error = proxy_cache_check(cache, reader, at);
-    cache->functions = cache->cache ? &proxy_cache : NULL;
-    return error == 0 && pass->text ? proxy_cache_check_methods(cache, reader, at) : error;
+        error = gateway_cache_check(cache, reader, at);
+    cache->functions = cache->cache ? &response_cache : NULL;
+    return error == 0 && pass->text ? gateway_cache_check_methods(cache, reader, at) : error;
 }

@@ -1,8 +1,8 @@
 /*
  * Putting answers together: a body that asks one child after the other for its piece. A child is an exchange that looks
- * for its piece in the cache, and fetches it where it is not there; see proxy_slice.h.
+ * for its piece in the cache, and fetches it where it is not there; see slice.h.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -22,14 +22,14 @@ static uint64_t size_of(const struct slicing *s)
     return s->p->conf->cache.slice;
 }
 
-bool proxy_slices(const struct gateway_request *p)
+bool slice_is_wanted(const struct gateway_request *p)
 {
     return p->conf->cache.slice > 0 && !p->slice.of &&
            (p->x->request.method == METHOD_GET || p->x->request.method == METHOD_HEAD) &&
            !gateway_drops_fields(&p->x->request.headers);
 }
 
-struct range proxy_slice_range(const struct proxy_slice *slice)
+struct range slice_range(const struct slice_part *slice)
 {
     uint64_t size = size_of(slice->of), first = slice->index * size;
     uint64_t last = first + size - 1;
@@ -39,14 +39,14 @@ struct range proxy_slice_range(const struct proxy_slice *slice)
     return (struct range){first, last};
 }
 
-uint64_t proxy_slice_length(const struct proxy_slice *slice)
+uint64_t slice_length(const struct slice_part *slice)
 {
-    struct range range = proxy_slice_range(slice);
+    struct range range = slice_range(slice);
 
     return u64_sub_sat(range.last + 1, range.first);
 }
 
-struct str proxy_slice_key(const struct gateway_request *child)
+struct str slice_key(const struct gateway_request *child)
 {
     const struct slicing *s = child->slice.of;
 
@@ -63,7 +63,7 @@ static void unlock_facts(struct slicing *s)
 
 /* A child at a time. */
 
-void proxy_detach_child(struct exchange *child)
+void cached_child_release(struct exchange *child)
 {
     const struct gateway_request *p = gateway_request_of(child);
 
@@ -82,7 +82,7 @@ static void release_child(struct slicing *s)
     s->child = NULL;
     s->answered = false;
     if (child && was_answered)
-        proxy_detach_child(child);
+        cached_child_release(child);
 }
 
 static void child_answered(struct exchange *child, void *owner);
@@ -103,7 +103,7 @@ static int request_slice(struct slicing *s, uint64_t index)
         s->child = NULL; /* it goes the usual way, and is parted from */
         return -ENOMEM;
     }
-    p->slice = (struct proxy_slice){.of = s, .index = index};
+    p->slice = (struct slice_part){.of = s, .index = index};
     s->index = index;
     s->at = index * size_of(s);
     return 0;
@@ -151,7 +151,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
 {
     struct slicing *s = own->slicing;
     struct body *body = s->child->response.body;
-    uint64_t end = proxy_slice_range(&(struct proxy_slice){.of = s, .index = s->index}).last + 1;
+    uint64_t end = slice_range(&(struct slice_part){.of = s, .index = s->index}).last + 1;
     int result;
 
     if (!has_piece(s->child) || !body)
@@ -262,7 +262,7 @@ static enum outcome fetch_whole(struct slicing *s)
     unlock_facts(s);
     if (headers_find(&s->p->x->request.headers, STR("Range")))
         s->p->cached->stores = false;
-    return proxy_cache_miss(s->p);
+    return cached_slices_missed(s->p);
 }
 
 /* A whole that the server gives in the place of a piece, or an error: the child's answer is ours. */
@@ -336,7 +336,7 @@ static void child_answered(struct exchange *child, void *owner)
     struct slice_body *waiting = s->waiting;
 
     if (child != s->child) {
-        proxy_detach_child(child);
+        cached_child_release(child);
         return;
     }
     s->answered = true;
@@ -366,12 +366,13 @@ static bool read_facts(struct slicing *s, const struct stored_response *stored)
 static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entry)
 {
     struct cached *cached = s->p->cached;
-    const struct stored_response *stored = entry ? stored_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
+    const struct stored_response *stored =
+        entry ? stored_response_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
     enum reuse reuse;
 
     if (!stored || !read_facts(s, stored)) {
         cache_entry_unref(entry);
-        return s->waited ? proxy_slice_fetch(s->p) : OUTCOME_PASS;
+        return s->waited ? slice_fetch(s->p) : OUTCOME_PASS;
     }
     reuse = cached_reuse(cached, stored);
     if (reuse == REUSE_FRESH || reuse == REUSE_STALE) {
@@ -384,14 +385,14 @@ static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entr
     cache_entry_unref(s->stale);
     s->stale = entry;
     cached->status = CACHED_EXPIRED;
-    return cached->request_control.only_if_cached ? exchange_error_response(s->p->x, 504) : proxy_slice_fetch(s->p);
+    return cached->request_control.only_if_cached ? exchange_error_response(s->p->x, 504) : slice_fetch(s->p);
 }
 
 static void facts_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct slicing *s = container_of(lookup, struct slicing, lookup);
 
-    proxy_slice_looked_up(s->p, use_stored_facts(s, entry));
+    cached_slices_looked_up(s->p, use_stored_facts(s, entry));
 }
 
 static enum outcome find_facts(struct slicing *s)
@@ -404,7 +405,7 @@ static enum outcome find_facts(struct slicing *s)
     return pending ? OUTCOME_PENDING : use_stored_facts(s, entry);
 }
 
-enum outcome proxy_slice_begin(struct gateway_request *p)
+enum outcome slice_begin(struct gateway_request *p)
 {
     struct slicing *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
 
@@ -412,7 +413,7 @@ enum outcome proxy_slice_begin(struct gateway_request *p)
         return exchange_error_response(p->x, 500);
     p->slicing = s;
     s->p = p;
-    s->key = proxy_cache_facts_key(p, p->cached->primary);
+    s->key = cached_facts_key(p, p->cached->primary);
     if (!s->key.data)
         return exchange_error_response(p->x, 500);
     cache_store_hash(s->key, &s->origin.hash);
@@ -427,12 +428,12 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
     s->waited = true;
     if (late)
         s->p->cached->stores = false;
-    proxy_slice_looked_up(s->p, late ? fetch_whole(s) : find_facts(s));
+    cached_slices_looked_up(s->p, late ? fetch_whole(s) : find_facts(s));
 }
 
-enum outcome proxy_slice_fetch(struct gateway_request *p)
+enum outcome slice_fetch(struct gateway_request *p)
 {
-    const struct proxy_cache_conf *conf = &p->conf->cache;
+    const struct gateway_cache_conf *conf = &p->conf->cache;
     struct slicing *s = p->slicing;
     struct cache_store *store = p->cached->store;
 
@@ -449,7 +450,7 @@ enum outcome proxy_slice_fetch(struct gateway_request *p)
     return request_slice(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
 }
 
-void proxy_slice_end(struct gateway_request *p)
+void slice_end(struct gateway_request *p)
 {
     struct slicing *s = p->slicing;
 

@@ -1,7 +1,7 @@
 /*
  * What the directives of the cache have beyond words and numbers.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "base/saturate.h"
 
@@ -19,7 +19,7 @@ static int refuse_valid(struct conf_reader *reader, const struct conf_node *node
 
 /* A time alone is for 200, 301 and 302, as in nginx. */
 static int read_statuses(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
-                         struct proxy_cache_valid *valid)
+                         struct gateway_cache_valid *valid)
 {
     static unsigned usual[] = {200, 301, 302};
     size_t count = size_sub_sat(words->count, 1);
@@ -44,9 +44,9 @@ static int read_statuses(struct conf_reader *reader, const struct conf_node *nod
     return 0;
 }
 
-int proxy_read_cache_valid(struct conf_reader *reader, const struct conf_node *node, void *out)
+int gateway_read_cache_valid(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct proxy_cache_valid *valid = out;
+    struct gateway_cache_valid *valid = out;
     struct conf_node word = *node;
     struct conf_words words;
     uint64_t ms = 0;
@@ -63,9 +63,9 @@ int proxy_read_cache_valid(struct conf_reader *reader, const struct conf_node *n
     return error < 0 ? error : read_statuses(reader, node, &words, valid);
 }
 
-int proxy_read_cache_purge(struct conf_reader *reader, const struct conf_node *node, void *out)
+int gateway_read_cache_purge(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct proxy_cache_purge *purge = out;
+    struct gateway_cache_purge *purge = out;
     struct conf_words words;
     int error = conf_read_words(reader, node, &words);
 
@@ -89,15 +89,15 @@ int proxy_read_cache_purge(struct conf_reader *reader, const struct conf_node *n
     return 0;
 }
 
-int proxy_read_cache_far(struct conf_reader *reader, const struct conf_node *node, void *out)
+int gateway_read_cache_far(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct proxy_cache_far *far = out;
+    struct gateway_cache_far *far = out;
 
     far->set = true;
     return conf_read_size(reader, node, &far->bytes);
 }
 
-bool proxy_cache_is_far(const struct gateway_request *p)
+bool cached_is_far(const struct gateway_request *p)
 {
     struct str range = headers_value(&p->x->request.headers, STR("Range"));
     uint64_t first;
@@ -110,7 +110,7 @@ bool proxy_cache_is_far(const struct gateway_request *p)
            (str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first >= p->conf->cache.far.bytes);
 }
 
-int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at)
+int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *node = conf_map_get(at, STR("proxy_cache"));
 
@@ -126,8 +126,8 @@ int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader,
     return -EINVAL;
 }
 
-int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_reader *reader,
-                              const struct conf_node *at)
+int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader,
+                                const struct conf_node *at)
 {
     const struct conf_node *node = conf_map_get(at, STR("proxy_cache_methods"));
 
@@ -138,7 +138,7 @@ int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_r
     return -EINVAL;
 }
 
-int proxy_cache_any(struct exchange *x, const struct conf_templates *templates)
+int cached_any_holds(struct exchange *x, const struct conf_templates *templates)
 {
     for (size_t i = 0; i < templates->count; i++) {
         struct str value = exchange_eval(x, templates->items[i]);

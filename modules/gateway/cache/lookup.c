@@ -2,7 +2,7 @@
  * Whether what is stored is the answer. What is looked for is the key; where an answer depends on fields of the
  * request (Vary), the names of these are stored under it, and the answers under the key with the values.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "base/limits.h"
 #include "modules/gateway/fields.h"
@@ -50,7 +50,7 @@ int cached_add_age(const struct cached *cached, const struct stored_metadata *me
     return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
 }
 
-void proxy_cache_yield(struct gateway_request *p)
+void cached_release_lock(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 
@@ -102,7 +102,7 @@ enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry
 
     cached->status = status;
     cached->p->stage = GATEWAY_DONE;
-    proxy_cache_yield(cached->p);
+    cached_release_lock(cached->p);
     cache_entry_unref(cached->stale);
     cached->stale = entry;
     error = cached_answer(cached, entry, &stored->metadata, &stored->headers);
@@ -139,7 +139,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
 /* Somebody fetches it already. */
 static enum outcome wait_for_lock(struct cached *cached)
 {
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
     if (cached->waits == 0)
         cached->began_wait_ms = cached_now_ms(cached);
@@ -155,7 +155,7 @@ static enum outcome wait_for_lock(struct cached *cached)
 /* With proxy_cache_lock one alone asks for what is missing; the others wait. */
 enum outcome cached_fetch_alone(struct cached *cached)
 {
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
     if (!conf->lock || !cached->stores || cached->fill_lock)
         return fetch_from_upstream(cached);
@@ -170,7 +170,7 @@ static bool is_head(const struct cached *cached)
 
 static enum outcome cache_miss(struct cached *cached)
 {
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
@@ -178,11 +178,11 @@ static enum outcome cache_miss(struct cached *cached)
     if (cached->lookup.uses < conf->min_uses && cached->waits == 0)
         cached->stores = false;
     if (cached->p->slicing && !cached->p->slicing->plain && (cached->stores || is_head(cached)))
-        return proxy_slice_fetch(cached->p);
+        return slice_fetch(cached->p);
     return cached_fetch_alone(cached);
 }
 
-enum outcome proxy_cache_miss(struct gateway_request *p)
+enum outcome cached_slices_missed(struct gateway_request *p)
 {
     return cached_fetch_alone(p->cached);
 }
@@ -231,9 +231,9 @@ static enum outcome choose_variant(struct cached *cached, struct cache_entry *en
 /* It is known to be of what is answered with: it does not age. */
 static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 {
-    struct proxy_slice *slice = &cached->p->slice;
+    struct slice_part *slice = &cached->p->slice;
 
-    slice->fits = entry && stored_of(entry, cached_now_s(cached)) && entry->body_length == proxy_slice_length(slice);
+    slice->fits = entry && stored_response_of(entry, cached_now_s(cached)) && entry->body_length == slice_length(slice);
     if (slice->fits)
         return cached_answer_with(cached, entry, CACHED_HIT);
     cache_entry_unref(entry);
@@ -242,7 +242,7 @@ static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 
 static enum outcome use_found(struct cached *cached, struct cache_entry *entry)
 {
-    const struct stored_response *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
+    const struct stored_response *stored = entry ? stored_response_of(entry, cached_now_s(cached)) : NULL;
 
     if (cached->p->slice.of)
         return use_slice(cached, entry);
@@ -284,7 +284,7 @@ static bool wants_cache(const struct gateway_request *p)
            !headers_find(&request->headers, STR("Upgrade"));
 }
 
-void proxy_cache_unlock(struct proxy_update *update)
+void cached_update_release(struct cache_update *update)
 {
     if (update->fill_lock)
         cache_store_fill_unlock(update->store, &update->hash, update->fill_lock);
@@ -294,7 +294,7 @@ void proxy_cache_unlock(struct proxy_update *update)
 /* A child fetches by the right that its parent had. The key may have become another on the way here. */
 static void inherit_lock(struct cached *cached)
 {
-    struct proxy_update *update = &cached->p->update;
+    struct cache_update *update = &cached->p->update;
 
     cached->background = update->fill_lock != 0;
     if (!cached->background)
@@ -303,13 +303,13 @@ static void inherit_lock(struct cached *cached)
         cached->fill_lock = update->fill_lock;
         update->fill_lock = 0;
     } else {
-        proxy_cache_unlock(update);
+        cached_update_release(update);
     }
 }
 
 static struct cached *cached_create(struct gateway_request *p)
 {
-    const struct proxy_cache_conf *conf = &p->conf->cache;
+    const struct gateway_cache_conf *conf = &p->conf->cache;
     struct exchange *x = p->x;
     struct cached *cached = arena_zalloc(&x->arena, 1, sizeof(*cached));
 
@@ -317,7 +317,7 @@ static struct cached *cached_create(struct gateway_request *p)
         return NULL;
     cached->p = p;
     cached->store = worker_cache(exchange_worker(x), conf->cache);
-    cached->primary = cached->key = proxy_cache_key(p);
+    cached->primary = cached->key = cached_primary_key(p);
     if (!cached->primary.data)
         return NULL;
     inherit_lock(cached);
@@ -334,7 +334,7 @@ static enum outcome after_slice_lookup(struct cached *cached, enum outcome outco
     return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? find_by_key(cached) : outcome;
 }
 
-void proxy_slice_looked_up(struct gateway_request *p, enum outcome outcome)
+void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome)
 {
     gateway_resume(p, after_slice_lookup(p->cached, outcome));
 }
@@ -346,7 +346,7 @@ static enum outcome begin_slice(struct cached *cached)
         cached->status = CACHED_MISS;
         return fetch_from_upstream(cached);
     }
-    cached->key = proxy_slice_key(cached->p);
+    cached->key = slice_key(cached->p);
     if (!cached->key.data)
         return exchange_error_response(cached->p->x, 500);
     cache_store_hash(cached->key, &cached->origin.hash);
@@ -372,14 +372,14 @@ static enum outcome pass_by(struct cached *cached)
     return fetch_from_upstream(cached);
 }
 
-enum outcome proxy_cache_begin(struct gateway_request *p)
+enum outcome cached_lookup(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     struct cached *cached;
     int bypassed;
 
-    if (proxy_cache_is_purge(p))
-        return proxy_cache_purge(p);
+    if (cached_is_purge(p))
+        return cached_purge(p);
     if (!wants_cache(p))
         return OUTCOME_PASS;
     p->cached = cached = cached_create(p);
@@ -391,31 +391,31 @@ enum outcome proxy_cache_begin(struct gateway_request *p)
     }
     if (is_for_origin(p))
         return pass_by(cached);
-    if (proxy_cache_convert(p) == OUTCOME_PENDING)
+    if (cached_convert_head(p) == OUTCOME_PENDING)
         return OUTCOME_PENDING;
     if (cached->background)
         exchange_end_with_client(x, false);
     cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
-                     (p->slice.of || proxy_slices(p) || !proxy_cache_is_far(p));
+                     (p->slice.of || slice_is_wanted(p) || !cached_is_far(p));
     if (p->slice.of)
         return begin_slice(cached);
-    bypassed = proxy_cache_any(x, &p->conf->cache.bypass);
+    bypassed = cached_any_holds(x, &p->conf->cache.bypass);
     if (bypassed < 0)
         return exchange_error_response(x, 500);
     if (bypassed) {
         cached->status = CACHED_BYPASS;
         return fetch_from_upstream(cached);
     }
-    return proxy_slices(p) ? after_slice_lookup(cached, proxy_slice_begin(p)) : find_by_key(cached);
+    return slice_is_wanted(p) ? after_slice_lookup(cached, slice_begin(p)) : find_by_key(cached);
 }
 
-void proxy_cache_end(struct gateway_request *p)
+void cached_end(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 
     if (!cached)
         return;
-    proxy_slice_end(p);
+    slice_end(p);
     cache_lookup_cancel(&cached->lookup);
     cache_waiter_cancel(&cached->waiter);
     for (size_t i = 0; i < 2; i++) {
@@ -427,5 +427,5 @@ void proxy_cache_end(struct gateway_request *p)
     cached->fill = NULL;
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
-    proxy_cache_yield(p);
+    cached_release_lock(p);
 }

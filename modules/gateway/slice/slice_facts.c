@@ -2,7 +2,7 @@
  * What is learned of the first piece that comes, and what every other one is held against: pieces of two versions are
  * never put together.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "base/limits.h"
 #include "modules/gateway/fields.h"
@@ -22,8 +22,8 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     headers_remove(&facts->headers, STR("Content-Range"));
     headers_remove(&facts->headers, STR("Content-Length"));
     headers_remove(&facts->headers, STR("Accept-Ranges"));
-    stored_validators(&facts->headers, facts->metadata.received_s, clock_wall_s(exchange_clock(s->p->x)),
-                      &facts->validators);
+    stored_response_validators(&facts->headers, facts->metadata.received_s, clock_wall_s(exchange_clock(s->p->x)),
+                               &facts->validators);
     return 0;
 }
 
@@ -45,7 +45,7 @@ static bool read_place(const struct headers *headers, struct range *out, uint64_
 /* It is the piece that was asked for, of a whole of that length. */
 static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
 {
-    struct range wanted = proxy_slice_range(&child->slice), got;
+    struct range wanted = slice_range(&child->slice), got;
 
     if (child->reply.status != 206 || !read_place(&child->reply.headers, &got, out_total))
         return false;
@@ -97,7 +97,7 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
         error = headers_add(&fields, arena, s->facts.headers.items[i].name, s->facts.headers.items[i].value);
     if (error == 0)
         error = headers_add(&fields, arena, STR("Content-Range"), place);
-    head = error == 0 ? stored_write(&s->facts.metadata, &fields, arena) : (struct str){NULL, 0};
+    head = error == 0 ? stored_response_write(&s->facts.metadata, &fields, arena) : (struct str){NULL, 0};
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
@@ -125,11 +125,11 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
     int result;
 
     arrival->status = 200; /* what is kept is the whole, in pieces */
-    result = proxy_cache_may_store(child, arrival, metadata);
+    result = cached_may_store(child, arrival, metadata);
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
     if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||
-        stored_date(&fields, &child->x->arena, metadata->received_s) < 0)
+        stored_response_date(&fields, &child->x->arena, metadata->received_s) < 0)
         return -ENOMEM;
     renewed = facts_still_match(s, &fields, total);
     s->facts.total = total;
@@ -160,7 +160,7 @@ static void version_changed(struct gateway_request *child)
         gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
 }
 
-int proxy_slice_check_response(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
+int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct slicing *s = child->slice.of;
     uint64_t total;

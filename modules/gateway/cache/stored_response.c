@@ -1,14 +1,15 @@
 /*
  * What is stored of an answer beside its body: a few numbers, and its fields as lines.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "http/date.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct str stored_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena)
+struct str stored_response_write(const struct stored_metadata *metadata, const struct headers *headers,
+                                 struct arena *arena)
 {
     struct stored_metadata head = *metadata;
     size_t length = sizeof(head);
@@ -52,7 +53,7 @@ static bool read_fields(struct stored_response *stored, struct str text)
     return str_empty(text);
 }
 
-int stored_date(struct headers *headers, struct arena *arena, int64_t received_s)
+int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s)
 {
     char text[DATE_LENGTH + 1];
     struct str value;
@@ -63,7 +64,8 @@ int stored_date(struct headers *headers, struct arena *arena, int64_t received_s
     return value.data ? headers_set(headers, arena, STR("Date"), value) : -ENOMEM;
 }
 
-void stored_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out)
+void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s,
+                                struct validators *out)
 {
     struct str modified = headers_value(headers, STR("Last-Modified"));
     struct str date = headers_value(headers, STR("Date"));
@@ -82,10 +84,10 @@ static void set_freshness(struct stored_response *stored, int64_t now_s)
                                            .never_stale = stored->metadata.never_stale,
                                            .stale_while_revalidate = stored->metadata.stale_while_revalidate,
                                            .stale_if_error = stored->metadata.stale_if_error};
-    stored_validators(&stored->headers, stored->metadata.received_s, now_s, &stored->validators);
+    stored_response_validators(&stored->headers, stored->metadata.received_s, now_s, &stored->validators);
 }
 
-const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s)
+const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s)
 {
     struct stored_metadata metadata;
     struct stored_response *stored;

@@ -1,7 +1,7 @@
 /*
  * What is asked so that it can be kept, whether it may be, and keeping it while it passes.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "base/limits.h"
 #include "modules/gateway/fields.h"
@@ -15,14 +15,14 @@ static const char *const of_client[] = {"Range",         "If-Range",          "I
 
 static int set_range(struct gateway_request *p, struct headers *fields)
 {
-    struct range range = proxy_slice_range(&p->slice);
+    struct range range = slice_range(&p->slice);
     struct str value = arena_printf(&p->x->arena, "bytes=%llu-%llu", (unsigned long long)range.first,
                                     (unsigned long long)range.last);
 
     return value.data ? headers_add(fields, &p->x->arena, STR("Range"), value) : -ENOMEM;
 }
 
-int proxy_cache_fields(struct gateway_request *p, struct headers *fields)
+int cached_request_fields(struct gateway_request *p, struct headers *fields)
 {
     struct cached *cached = p->cached;
     struct arena *arena = &p->x->arena;
@@ -106,9 +106,9 @@ int cached_policy(const struct gateway_request *p, const struct headers *from, i
     return 0;
 }
 
-static int64_t configured_lifetime(const struct proxy_cache_conf *conf, int status)
+static int64_t configured_lifetime(const struct gateway_cache_conf *conf, int status)
 {
-    const struct proxy_cache_valid *rows = conf->valid.items;
+    const struct gateway_cache_valid *rows = conf->valid.items;
 
     for (size_t i = 0; i < conf->valid.count; i++) {
         for (size_t k = 0; k < rows[i].count; k++) {
@@ -178,10 +178,10 @@ static uint64_t max_stored_size(const struct gateway_request *p)
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
-int proxy_cache_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
+int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     const struct cached *cached = p->cached;
-    const struct proxy_cache_conf *conf = &p->conf->cache;
+    const struct gateway_cache_conf *conf = &p->conf->cache;
     int refused;
 
     if (!cached->stores || p->method == METHOD_HEAD || p->reply.status == 101)
@@ -193,7 +193,7 @@ int proxy_cache_may_store(struct gateway_request *p, const struct arrival *arriv
     cached_set_times(p, arrival, metadata);
     if (!is_worth_storing(p, arrival, metadata))
         return 0;
-    refused = proxy_cache_any(p->x, &conf->no_cache);
+    refused = cached_any_holds(p->x, &conf->no_cache);
     return refused < 0 ? refused : !refused;
 }
 
@@ -230,7 +230,7 @@ void cached_publish(struct cached *cached, struct cache_fill *fill)
     fill->ended = fill_published;
 }
 
-bool proxy_cache_holds(const struct gateway_request *p)
+bool cached_delays_body(const struct gateway_request *p)
 {
     const struct cached *cached = p->cached;
 
@@ -239,7 +239,7 @@ bool proxy_cache_holds(const struct gateway_request *p)
     return cached->fill ? cached->stored_bytes == p->reply.content_length : is_publishing(cached);
 }
 
-bool proxy_cache_holds_head(struct gateway_request *p)
+bool cached_delays_head(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 
@@ -259,7 +259,7 @@ static int store_names(struct cached *cached, struct str names)
 
     if (headers_add(&fields, &cached->p->x->arena, STR("Vary"), names) < 0)
         return -ENOMEM;
-    head = stored_write(&metadata, &fields, &cached->p->x->arena);
+    head = stored_response_write(&metadata, &fields, &cached->p->x->arena);
     fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->origin, 0) : NULL;
     if (!fill)
         return -ENOMEM;
@@ -300,9 +300,9 @@ static void fill_has_room(void *owner)
 /* The key of a slice depends on nothing but what it is a slice of. Who hears of the others now waits for this one. */
 static int find_slice_key(struct cached *cached)
 {
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
-    cached->key = proxy_slice_key(cached->p);
+    cached->key = slice_key(cached->p);
     if (!cached->key.data)
         return -ENOMEM;
     cache_store_hash(cached->key, &cached->origin.hash);
@@ -323,10 +323,10 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     if (error == 0)
         error = gateway_end_to_end_fields(p, &p->reply.headers, &fields);
     if (error == 0)
-        error = stored_date(&fields, &p->x->arena, metadata->received_s);
+        error = stored_response_date(&fields, &p->x->arena, metadata->received_s);
     if (error < 0)
         return error;
-    cached->head = stored_write(metadata, &fields, &p->x->arena);
+    cached->head = stored_response_write(metadata, &fields, &p->x->arena);
     if (!cached->head.data)
         return -ENOMEM;
     cached->fill = cache_fill_begin(cached->store, cached->key, &cached->origin, cached->fill_lock);
@@ -341,9 +341,9 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
 /* 1: it is kept; 0 or -ENOMEM. */
 static int decide_storing(struct gateway_request *p, struct arrival *arrival, struct stored_metadata *metadata)
 {
-    int result = p->slice.of ? proxy_slice_check_response(p, arrival, metadata) : -ENOTSUP;
+    int result = p->slice.of ? slice_response_head(p, arrival, metadata) : -ENOTSUP;
 
-    return result == -ENOTSUP ? proxy_cache_may_store(p, arrival, metadata) : result;
+    return result == -ENOTSUP ? cached_may_store(p, arrival, metadata) : result;
 }
 
 static bool is_safe(enum method method)
@@ -351,7 +351,7 @@ static bool is_safe(enum method method)
     return method == METHOD_GET || method == METHOD_HEAD || method == METHOD_OPTIONS || method == METHOD_TRACE;
 }
 
-int proxy_cache_head(struct gateway_request *p)
+int cached_response_head(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
     struct headers counting = {0};
@@ -365,7 +365,7 @@ int proxy_cache_head(struct gateway_request *p)
     int result;
 
     if (p->conf->cache.cache && !is_safe(p->method) && p->reply.status >= 200 && p->reply.status < 400)
-        proxy_cache_invalidate(p);
+        cached_invalidate(p);
     if (!cached)
         return 0;
     if (!is_safe(p->method)) /* what it forgets is what was before it: its own answer may be kept */
@@ -380,11 +380,11 @@ int proxy_cache_head(struct gateway_request *p)
     if (result > 0)
         result = start_fill(cached, &counting, &metadata);
     if (result == 0 && !cached->fill)
-        proxy_cache_yield(p);
+        cached_release_lock(p);
     return result;
 }
 
-void proxy_cache_part(struct gateway_request *p, struct str part)
+void cached_put(struct gateway_request *p, struct str part)
 {
     struct cached *cached = p->cached;
 
@@ -399,12 +399,12 @@ void proxy_cache_part(struct gateway_request *p, struct str part)
     cached->fill = NULL;
 }
 
-bool proxy_cache_fill_must_wait(const struct gateway_request *p)
+bool cached_fill_is_full(const struct gateway_request *p)
 {
     return p->cached && p->cached->fill && cache_fill_must_wait(p->cached->fill);
 }
 
-void proxy_cache_whole(struct gateway_request *p)
+void cached_fill_end(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
     struct cache_fill *fill = cached ? cached->fill : NULL;
@@ -413,13 +413,13 @@ void proxy_cache_whole(struct gateway_request *p)
         return;
     cached_publish(cached, fill);
     cached->fill = NULL;
-    if (p->slice.of && p->reply.status == 206 && cached->stored_bytes != proxy_slice_length(&p->slice))
+    if (p->slice.of && p->reply.status == 206 && cached->stored_bytes != slice_length(&p->slice))
         cache_fill_discard(fill);
     else
         cache_fill_end(fill, cached->head);
 }
 
-void proxy_cache_abort(struct gateway_request *p)
+void cached_fill_failed(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 

@@ -2,16 +2,16 @@
  * `slice`: what is large is fetched and stored in pieces of one size, and answers to any range of it are put together of them.
  * What all pieces have in common (the facts: length, validators, fields) is stored under a key of its own.
  *
- *      proxy_slice_begin -> facts known -> answered -> piece after piece
- *      a miss            -> the first piece is asked for -> proxy_slice_check_response learns the facts -> answered
+ *      slice_begin -> facts known -> answered -> piece after piece
+ *      a miss            -> the first piece is asked for -> slice_response_head learns the facts -> answered
  */
-#ifndef MODULES_PROXY_PROXY_SLICE_H
-#define MODULES_PROXY_PROXY_SLICE_H
+#ifndef MODULES_GATEWAY_SLICE_SLICE_H
+#define MODULES_GATEWAY_SLICE_SLICE_H
 
 #include "cache/cache_store.h"
 #include "http/freshness.h"
 #include "http/range.h"
-#include "proxy_cache.h"
+#include "modules/gateway/cache/response_cache.h"
 
 struct slice_body;
 
@@ -48,33 +48,33 @@ struct slicing {
 };
 
 /* A child's part: which piece it is. */
-struct proxy_slice {
+struct slice_part {
     struct slicing *of;             /* NULL: it is no such child */
     uint64_t index;
     bool fits;                      /* its answer is that piece */
 };
 
 /* True where the request is one for slices. */
-bool proxy_slices(const struct gateway_request *p);
+bool slice_is_wanted(const struct gateway_request *p);
 /* Before a server is asked: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: go on as without slices, up to a miss. */
-enum outcome proxy_slice_begin(struct gateway_request *p);
+enum outcome slice_begin(struct gateway_request *p);
 /* Nothing is stored: the first piece is fetched. As above; OUTCOME_PASS: a server is asked for it as it is. */
-enum outcome proxy_slice_fetch(struct gateway_request *p);
+enum outcome slice_fetch(struct gateway_request *p);
 /* Bytes of a child's piece: known once the facts are. */
-struct range proxy_slice_range(const struct proxy_slice *slice);
-uint64_t proxy_slice_length(const struct proxy_slice *slice);
+struct range slice_range(const struct slice_part *slice);
+uint64_t slice_length(const struct slice_part *slice);
 /* The key of a child's piece, once the facts are known. data NULL: out of memory. */
-struct str proxy_slice_key(const struct gateway_request *child);
+struct str slice_key(const struct gateway_request *child);
 /*
  * The head of an answer to a child has come: the facts are learned of the first one, and hold for all others. 1: the piece is to be kept, 0: not, -ENOTSUP: it is
  * none, and to be judged as any answer; or -ENOMEM. `arrival` and `metadata` are filled in as for any answer.
  */
-MUST_CHECK int proxy_slice_check_response(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
+MUST_CHECK int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
 /* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
-void proxy_detach_child(struct exchange *child);
+void cached_child_release(struct exchange *child);
 /* The exchange is over. */
-void proxy_slice_end(struct gateway_request *p);
+void slice_end(struct gateway_request *p);
 
 #endif

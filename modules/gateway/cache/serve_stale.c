@@ -2,12 +2,12 @@
  * What is stored and stale: said all the same while it is updated, or where no server can be asked (RFC 9111 4.2.4,
  * RFC 5861).
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 /* While the answer is a stale one, somebody without a client asks for a new one. */
 static void start_background_update(struct cached *cached)
 {
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
     struct exchange *x = cached->p->x;
     struct exchange *child;
     struct gateway_request *background;
@@ -25,14 +25,14 @@ static void start_background_update(struct cached *cached)
         return;
     }
     background->cache = cached->p->cache;
-    background->update = (struct proxy_update){cached->store, cached->origin.hash, fill_lock};
+    background->update = (struct cache_update){cached->store, cached->origin.hash, fill_lock};
 }
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed)
 {
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
-    const struct stored_response *stored = stored_of(entry, cached_now_s(cached));
+    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
+    const struct stored_response *stored = stored_response_of(entry, cached_now_s(cached));
     struct freshness now = stored->freshness;
     bool updating;
 
@@ -60,7 +60,7 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
 
 static bool may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason)
 {
-    const struct stored_response *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
+    const struct stored_response *stored = entry ? stored_response_of(entry, cached_now_s(cached)) : NULL;
     unsigned use = cached->p->conf->cache.use_stale;
     struct freshness now;
 
@@ -71,7 +71,7 @@ static bool may_serve_stale(const struct cached *cached, struct cache_entry *ent
     return freshness_in_error(&now, &cached->request_control, (use & reason) && !(use & STALE_OFF));
 }
 
-bool proxy_cache_serve_stale(struct gateway_request *p, unsigned reason)
+bool cached_serve_stale(struct gateway_request *p, unsigned reason)
 {
     struct cached *cached = p->cached;
     struct slicing *whole = p->slice.of;
@@ -86,7 +86,7 @@ bool proxy_cache_serve_stale(struct gateway_request *p, unsigned reason)
     return true;
 }
 
-bool proxy_cache_serve_stale_for_status(struct gateway_request *p, int status)
+bool cached_serve_stale_for_status(struct gateway_request *p, int status)
 {
     static const struct {
         int status;
@@ -98,7 +98,7 @@ bool proxy_cache_serve_stale_for_status(struct gateway_request *p, int status)
         bool counts = status >= 500 || (p->conf->cache.use_stale & reasons[i].reason);
 
         if (reasons[i].status == status)
-            return counts && proxy_cache_serve_stale(p, reasons[i].reason);
+            return counts && cached_serve_stale(p, reasons[i].reason);
     }
     return false;
 }

@@ -1,7 +1,7 @@
 /*
  * The cache of proxy_cache as a gateway sees it: its table of functions.
  */
-#include "proxy_cache.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "modules/gateway/gateway.h"
 
@@ -12,39 +12,39 @@ static bool serve_stale(struct gateway_request *p, enum gateway_failure failure)
                                        [GATEWAY_FAILED_INVALID_HEADER] = STALE_INVALID_HEADER};
 
     if (failure == GATEWAY_FAILED_STATUS)
-        return proxy_cache_serve_stale_for_status(p, p->reply.status);
-    return proxy_cache_serve_stale(p, reasons[failure]);
+        return cached_serve_stale_for_status(p, p->reply.status);
+    return cached_serve_stale(p, reasons[failure]);
 }
 
 static void fill_end(struct gateway_request *p, bool whole)
 {
     if (whole)
-        proxy_cache_whole(p);
+        cached_fill_end(p);
     else
-        proxy_cache_abort(p);
+        cached_fill_failed(p);
 }
 
 static void cache_part_finish(struct gateway_request *p)
 {
-    proxy_cache_unlock(&p->update);
-    proxy_cache_end(p);
+    cached_update_release(&p->update);
+    cached_end(p);
 }
 
 static const struct gateway_fill fill = {
-    .put = proxy_cache_part,
+    .put = cached_put,
     .end = fill_end,
-    .is_full = proxy_cache_fill_must_wait,
-    .delays_body = proxy_cache_holds,
-    .delays_head = proxy_cache_holds_head,
+    .is_full = cached_fill_is_full,
+    .delays_body = cached_delays_body,
+    .delays_head = cached_delays_head,
 };
 
-const struct gateway_cache proxy_cache = {
-    .lookup = proxy_cache_begin,
-    .request_fields = proxy_cache_fields,
-    .response_head = proxy_cache_head,
+const struct gateway_cache response_cache = {
+    .lookup = cached_lookup,
+    .request_fields = cached_request_fields,
+    .response_head = cached_response_head,
     .serve_stale = serve_stale,
-    .release_lock = proxy_cache_yield,
-    .end = proxy_cache_end,
+    .release_lock = cached_release_lock,
+    .end = cached_end,
     .finish = cache_part_finish,
     .fill = &fill,
 };

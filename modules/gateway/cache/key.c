@@ -2,7 +2,7 @@
  * What an answer is looked for by, and what is forgotten: at somebody's word, or since an unsafe method may have
  * changed it.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "http/url.h"
 #include "modules/gateway/fields.h"
@@ -26,7 +26,7 @@ static struct str changed_request(struct gateway_request *p)
     return arena_join(&p->x->arena, (const struct str[]){STR(" "), method, STR(" "), body}, 4);
 }
 
-struct str proxy_cache_key(struct gateway_request *p)
+struct str cached_primary_key(struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
     struct str scheme, host, changed, told[3];
@@ -50,14 +50,14 @@ struct str proxy_cache_key(struct gateway_request *p)
     return arena_join(&p->x->arena, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
-struct str proxy_cache_facts_key(struct gateway_request *p, struct str key)
+struct str cached_facts_key(struct gateway_request *p, struct str key)
 {
     return arena_join(&p->x->arena, (const struct str[]){key, STR("\nslices")}, 2);
 }
 
-bool proxy_cache_forget(struct gateway_request *p, struct cache_store *store, struct str key)
+bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key)
 {
-    struct str facts = proxy_cache_facts_key(p, key);
+    struct str facts = cached_facts_key(p, key);
     bool whole = cache_store_remove(store, key);
 
     return (facts.data && cache_store_remove(store, facts)) || whole;
@@ -73,7 +73,7 @@ struct str cached_key(const struct cached *cached, struct str text)
 
 static bool may_purge(const struct gateway_request *p)
 {
-    const struct proxy_cache_purge *purge = &p->conf->cache.purge;
+    const struct gateway_cache_purge *purge = &p->conf->cache.purge;
 
     for (size_t i = 0; i < purge->count; i++) {
         if (cidr_contains(&purge->from[i], exchange_client(p->x)))
@@ -82,32 +82,32 @@ static bool may_purge(const struct gateway_request *p)
     return false;
 }
 
-bool proxy_cache_is_purge(const struct gateway_request *p)
+bool cached_is_purge(const struct gateway_request *p)
 {
-    const struct proxy_cache_conf *conf = &p->conf->cache;
+    const struct gateway_cache_conf *conf = &p->conf->cache;
 
     return conf->cache && conf->purge.count > 0 && str_equal(p->x->request.method_name, conf->purge.method);
 }
 
-enum outcome proxy_cache_purge(struct gateway_request *p)
+enum outcome cached_purge(struct gateway_request *p)
 {
     struct exchange *x = p->x;
-    struct str key = proxy_cache_key(p);
+    struct str key = cached_primary_key(p);
     struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
 
     if (!may_purge(p))
         return exchange_error_response_log(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
     if (!key.data)
         return exchange_error_response(x, 500);
-    return exchange_error_response(x, proxy_cache_forget(p, store, key) ? 204 : 404);
+    return exchange_error_response(x, cached_remove(p, store, key) ? 204 : 404);
 }
 
 static void invalidate_key(struct cached *cached)
 {
-    struct str key = proxy_cache_key(cached->p);
+    struct str key = cached_primary_key(cached->p);
 
     if (key.data)
-        (void)proxy_cache_forget(cached->p, cached->store, key);
+        (void)cached_remove(cached->p, cached->store, key);
 }
 
 /* What another URI of this server would be looked for by, if it were asked for. */
@@ -142,7 +142,7 @@ static struct str own_target(const struct gateway_request *p, struct str place)
     return str_starts(place, STR("/")) && !str_starts(place, STR("//")) ? place : (struct str){NULL, 0};
 }
 
-void proxy_cache_invalidate(struct gateway_request *p)
+void cached_invalidate(struct gateway_request *p)
 {
     static const char *const places[] = {"Location", "Content-Location"};
     struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};

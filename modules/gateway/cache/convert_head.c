@@ -2,7 +2,7 @@
  * HEAD, asked as GET (proxy_cache_convert_head): a child looks for the answer, and fetches and stores it where it is
  * not there; its head is ours. Its body comes for the cache's sake alone, after our answer, too.
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "modules/gateway/fields.h"
 #include "modules/gateway/response.h"
@@ -79,18 +79,18 @@ static void child_answered(struct exchange *child, void *owner)
     struct gateway_request *p = owner;
     enum outcome outcome = copy_child_response(p, child);
 
-    proxy_detach_child(child);
+    cached_child_release(child);
     gateway_resume(p, outcome);
 }
 
 /* Of slices the first is fetched by GET, anyway. */
 static bool converts_head_to_get(const struct gateway_request *p)
 {
-    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !proxy_slices(p) &&
+    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !slice_is_wanted(p) &&
            !gateway_drops_fields(&p->x->request.headers);
 }
 
-enum outcome proxy_cache_convert(struct gateway_request *p)
+enum outcome cached_convert_head(struct gateway_request *p)
 {
     struct exchange *child;
 

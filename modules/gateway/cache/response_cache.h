@@ -1,10 +1,10 @@
 /*
  * The proxy's cache: what the configuration says of it, and one exchange's part in it. Private to the module.
  *
- *      proxy_cache_begin -> (found) -> hit | stale | fetch -> proxy_cache_fields, proxy_cache_head, proxy_cache_part, proxy_cache_whole
+ *      cached_lookup -> (found) -> hit | stale | fetch -> cached_request_fields, cached_response_head, cached_put, cached_fill_end
  */
-#ifndef MODULES_PROXY_PROXY_CACHE_H
-#define MODULES_PROXY_PROXY_CACHE_H
+#ifndef MODULES_GATEWAY_CACHE_RESPONSE_CACHE_H
+#define MODULES_GATEWAY_CACHE_RESPONSE_CACHE_H
 
 #include "cache/cache_store.h"
 #include "http/conditional.h"
@@ -36,7 +36,7 @@ struct stored_response {
 };
 
 /* A right to fetch that waits for who is to use it: given back, or taken over, once. */
-struct proxy_update {
+struct cache_update {
     struct cache_store *store;
     struct cache_hash hash;
     uint64_t fill_lock;                 /* 0: none */
@@ -72,41 +72,41 @@ struct cached {
 };
 
 /* The cache as a gateway sees it. */
-extern const struct gateway_cache proxy_cache;
+extern const struct gateway_cache response_cache;
 
-/* proxy_cache_conf.c */
+/* settings.c */
 
-directive_row proxy_read_cache_valid, proxy_read_cache_purge, proxy_read_cache_far;
+directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_far;
 /* The request asks for a range that begins so far in that its server is asked for that alone, and nothing is kept. */
-bool proxy_cache_is_far(const struct gateway_request *p);
-int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+bool cached_is_far(const struct gateway_request *p);
+int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* For a location that passes requests on: answers to POST are stored only under a key that the configuration gives. 0, or -EINVAL (reported). */
-int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
-MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
+MUST_CHECK int cached_any_holds(struct exchange *x, const struct conf_templates *templates);
 
-/* proxy_cache_stored.c */
+/* stored_response.c */
 
 /* Note and fields as text; data NULL: out of memory. */
-struct str stored_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena);
+struct str stored_response_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena);
 /* Gives an answer that came at `received_s` that Date, where it has none that can be read (RFC 9110 6.6.1). 0 or -ENOMEM. */
-MUST_CHECK int stored_date(struct headers *headers, struct arena *arena, int64_t received_s);
+MUST_CHECK int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s);
 /* Validators of an answer that came at `received_s`; the tag points into its fields. */
-void stored_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
+void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
 /* What an entry's head says, read once. NULL: out of memory, or not to be understood. */
-const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s);
+const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
 
-/* proxy_cache.c */
+/* lookup.c */
 
 /*
  * Before a server is asked: what is stored may be the answer. OUTCOME_ANSWERED, OUTCOME_PENDING (proxy_fetch follows, or an answer), or
  * OUTCOME_PASS: a server is to be asked.
  */
-enum outcome proxy_cache_begin(struct gateway_request *p);
+enum outcome cached_lookup(struct gateway_request *p);
 /* Fills x->response with an entry, of which this is stored. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
-/* proxy_cache.c, for the files of the cache alone */
+/* lookup.c, for the files of the cache alone */
 
 /* Seconds of the wall clock, and the age that a stored answer has now. */
 int64_t cached_now_s(const struct cached *cached);
@@ -118,7 +118,7 @@ enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry
 /* A server is asked: with proxy_cache_lock by one request alone, the others wait. OUTCOME_PASS: ask it, or OUTCOME_PENDING. */
 enum outcome cached_fetch_alone(struct cached *cached);
 
-/* proxy_cache_validate.c */
+/* validate.c */
 
 /*
  * 304 came: what is stored is the answer, and what is stored of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
@@ -126,58 +126,58 @@ enum outcome cached_fetch_alone(struct cached *cached);
  */
 MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arrival);
 
-/* proxy_cache_stale.c */
+/* serve_stale.c */
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. Takes the reference over. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
-/* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum proxy_stale); x->response is filled. */
-bool proxy_cache_serve_stale(struct gateway_request *p, unsigned reason);
+/* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum gateway_stale); x->response is filled. */
+bool cached_serve_stale(struct gateway_request *p, unsigned reason);
 /* The same for a status of the server's own. */
-bool proxy_cache_serve_stale_for_status(struct gateway_request *p, int status);
+bool cached_serve_stale_for_status(struct gateway_request *p, int status);
 
-/* proxy_cache.c */
+/* lookup.c */
 
 /* Lets go of everything: the exchange, or its part in the proxy, is over. */
-void proxy_cache_end(struct gateway_request *p);
+void cached_end(struct gateway_request *p);
 /* What it will answer with is known, and stored or not to be: others need not wait for it any more. */
-void proxy_cache_yield(struct gateway_request *p);
+void cached_release_lock(struct gateway_request *p);
 /* Whoever was to use the right to fetch did not come here, or not for that. */
-void proxy_cache_unlock(struct proxy_update *update);
-/* What a miss does: one asks, or somebody does already. As proxy_cache_begin. */
-enum outcome proxy_cache_miss(struct gateway_request *p);
+void cached_update_release(struct cache_update *update);
+/* What a miss does: one asks, or somebody does already. As cached_lookup. */
+enum outcome cached_slices_missed(struct gateway_request *p);
 /* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */
-void proxy_slice_looked_up(struct gateway_request *p, enum outcome outcome);
+void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome);
 /* Whether something stored may be said to who asks so. */
 enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
 /* The Age of what is said. 0 or -ENOMEM. */
 MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata);
 
-/* proxy_cache_head.c */
+/* convert_head.c */
 
 /* Before the cache is: a child asks by GET what the client asks by HEAD, where that is wanted. OUTCOME_PENDING: the answer follows; or OUTCOME_PASS: as it is. */
-enum outcome proxy_cache_convert(struct gateway_request *p);
+enum outcome cached_convert_head(struct gateway_request *p);
 
-/* proxy_cache_key.c */
+/* key.c */
 
 /* Under it stands what all slices have in common. data NULL: out of memory. */
-struct str proxy_cache_facts_key(struct gateway_request *p, struct str key);
+struct str cached_facts_key(struct gateway_request *p, struct str key);
 /* Forgets what is stored under a key, in slices, too. False: nothing was. */
-bool proxy_cache_forget(struct gateway_request *p, struct cache_store *store, struct str key);
+bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key);
 /* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
-struct str proxy_cache_key(struct gateway_request *p);
+struct str cached_primary_key(struct gateway_request *p);
 /* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
 struct str cached_key(const struct cached *cached, struct str text);
 /* True where it is asked to forget what is stored under the request's key. */
-bool proxy_cache_is_purge(const struct gateway_request *p);
+bool cached_is_purge(const struct gateway_request *p);
 /* Forgets it, in all its variants, where this client may. */
-enum outcome proxy_cache_purge(struct gateway_request *p);
+enum outcome cached_purge(struct gateway_request *p);
 /* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
-void proxy_cache_invalidate(struct gateway_request *p);
+void cached_invalidate(struct gateway_request *p);
 
-/* proxy_cache_fill.c */
+/* fill.c */
 
 /* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
-MUST_CHECK int proxy_cache_fields(struct gateway_request *p, struct headers *fields);
+MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *fields);
 /*
  * Fields of an answer without those of proxy_ignore_headers, and what they say to this cache: in the place of Cache-Control and Expires, a targeted field (RFC 9213).
  * X-Accel-Expires has precedence: beside it only extensions and what concerns stale answers are left. 0 or -ENOMEM.
@@ -189,25 +189,25 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
  * The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); -EAGAIN where the server
  * is to be asked again, without conditions; or -ENOMEM.
  */
-MUST_CHECK int proxy_cache_head(struct gateway_request *p);
+MUST_CHECK int cached_response_head(struct gateway_request *p);
 /* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are stored. 0, or -ENOMEM. */
-MUST_CHECK int proxy_cache_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
+MUST_CHECK int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /* A piece of the body. */
-void proxy_cache_part(struct gateway_request *p, struct str part);
+void cached_put(struct gateway_request *p, struct str part);
 /*
  * True while what is left of the answer waits until all of it is stored, so that a client that has had the answer finds it in the cache; the body is woken after that, or
  * the exchange resumed (`holds_head`).
  */
-bool proxy_cache_holds(const struct gateway_request *p);
+bool cached_delays_body(const struct gateway_request *p);
 /* The head is known. True where it waits, too: the answer has no body that could. */
-bool proxy_cache_holds_head(struct gateway_request *p);
+bool cached_delays_head(struct gateway_request *p);
 /* The body broke off: nothing is stored, and nothing waits for that. */
-void proxy_cache_abort(struct gateway_request *p);
+void cached_fill_failed(struct gateway_request *p);
 /* The answer waits for `fill`, which cache_fill_end follows, too. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* True where more of it is to wait for the disk; gateway_read follows. */
-bool proxy_cache_fill_must_wait(const struct gateway_request *p);
+bool cached_fill_is_full(const struct gateway_request *p);
 /* The body is whole. */
-void proxy_cache_whole(struct gateway_request *p);
+void cached_fill_end(struct gateway_request *p);
 
 #endif

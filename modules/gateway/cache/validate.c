@@ -1,7 +1,7 @@
 /*
  * A server was asked whether what is stored still holds, and said 304 (RFC 9111 4.3.4).
  */
-#include "proxy.h"
+#include "modules/gateway/gateway.h"
 
 #include "modules/gateway/fields.h"
 
@@ -77,7 +77,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return retry_without_conditions(cached);
     error = merge_headers(p, stored, &merged);
     if (error == 0)
-        error = stored_date(&merged, &p->x->arena, arrival->received_s);
+        error = stored_response_date(&merged, &p->x->arena, arrival->received_s);
     if (error == 0)
         error = cached_policy(p, &merged, arrival->received_s, &counting, &said);
     if (error < 0)
@@ -86,7 +86,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     arrival->response_control = &said;
     arrival->status = metadata.status;
     cached_set_times(p, arrival, &metadata);
-    head = stored_write(&metadata, &merged, &p->x->arena);
+    head = stored_response_write(&metadata, &merged, &p->x->arena);
     error = head.data ? cached_answer(cached, cached->stale, &metadata, &merged) : -ENOMEM;
     if (error < 0)
         return error;
@@ -95,7 +95,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         cached->fill_lock = 0;
     } else {
         cache_store_remove_entry(cached->store, cached->stale);
-        proxy_cache_yield(p);
+        cached_release_lock(p);
     }
     cached->status = CACHED_REVALIDATED;
     return 1;
