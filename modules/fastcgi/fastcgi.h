@@ -44,7 +44,7 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
 
 /* fastcgi_params.c */
 
-/* The beginning of a request, with all parameters, into p->head. As gateway.write_head. */
+/* The beginning of a request, with all parameters, into p->sent.head. As gateway.write_head. */
 int fastcgi_write_head(struct gateway_request *p, struct str *out_fault);
 
 #endif

@@ -22,9 +22,9 @@ static int fastcgi_begin(struct gateway_request *p)
     if (!p->own_state)
         return -ENOMEM;
     fastcgi_reply_init(p->own_state, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
-                       p->method == METHOD_HEAD);
+                       p->sent.method == METHOD_HEAD);
     p->reply.keepalive = fastcgi_conf_of(p)->keep;
-    p->transfer = TRANSFER_COPIED; /* its bytes are in records: no pipe takes them as they are */
+    p->incoming.transfer = TRANSFER_COPIED; /* its bytes are in records: no pipe takes them as they are */
     return 0;
 }
 
@@ -51,7 +51,7 @@ static int pull_body_record(struct h1_request *request, size_t room)
 
 static int fastcgi_next(struct gateway_request *p, size_t room, struct chunk *out)
 {
-    struct h1_request *request = &p->request;
+    struct h1_request *request = &p->sent.request;
 
     while (str_empty(request->pending) && str_empty(request->part)) {
         int error = request->last ? 0 : pull_body_record(request, room);

@@ -242,9 +242,9 @@ static int set_length(struct gateway_request *p, struct pairs *pairs)
 {
     struct pair *pair = find_pair(pairs, STR("CONTENT_LENGTH"));
 
-    if (!pair || p->content_length == 0)
+    if (!pair || p->sent.content_length == 0)
         return 0;
-    pair->value = arena_printf(&p->x->arena, "%llu", (unsigned long long)p->content_length);
+    pair->value = arena_printf(&p->x->arena, "%llu", (unsigned long long)p->sent.content_length);
     return pair->value.data ? 0 : -ENOMEM;
 }
 
@@ -333,7 +333,7 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
     int error;
 
     *out_fault = STR("a body of unknown length");
-    if (p->content_length == BODY_LENGTH_UNKNOWN)
+    if (p->sent.content_length == BODY_LENGTH_UNKNOWN)
         return -EINVAL;
     for (size_t i = 0; i < conf->params.count; i++)
         most += rows[i].count;
@@ -351,6 +351,6 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
     if (!params.data)
         return pairs.size > LIMIT_FASTCGI_PARAMS ? -EINVAL : -ENOMEM;
     *out_fault = STR("");
-    p->head = write_records(arena, params, conf->keep);
-    return p->head.data ? 0 : -ENOMEM;
+    p->sent.head = write_records(arena, params, conf->keep);
+    return p->sent.head.data ? 0 : -ENOMEM;
 }

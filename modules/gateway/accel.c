@@ -95,7 +95,7 @@ bool gateway_accel_redirect(struct gateway_request *p)
     if (p->cached)
         p->cache->release_lock(p);
     gateway_discard(p);
-    buffer_finish(&p->input);
+    buffer_finish(&p->incoming.input);
     p->stage = GATEWAY_DONE;
     exchange_resume(p->x, outcome);
     return true;

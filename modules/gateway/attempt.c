@@ -26,14 +26,14 @@ static bool may_retry(const struct gateway_request *p)
 {
     if (gateway_body_is_consumed(p))
         return false;
-    return p->stage == GATEWAY_CONNECTING || is_idempotent(p->method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
+    return p->stage == GATEWAY_CONNECTING || is_idempotent(p->sent.method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
 }
 
 static bool has_tries_left(const struct gateway_request *p)
 {
-    uint64_t spent_ms = u64_sub_sat(exchange_clock(p->x)->monotonic_ms, p->begun_ms);
+    uint64_t spent_ms = u64_sub_sat(exchange_clock(p->x)->monotonic_ms, p->upstream.begun_ms);
 
-    return (p->conf->next_tries == 0 || p->tries < p->conf->next_tries) &&
+    return (p->conf->next_tries == 0 || p->upstream.tries < p->conf->next_tries) &&
            (p->conf->next_timeout_ms == 0 || spent_ms < p->conf->next_timeout_ms);
 }
 
@@ -51,7 +51,7 @@ static void retry_request(struct gateway_request *p)
 bool gateway_may_try_next(const struct gateway_request *p, unsigned reason)
 {
     return (p->conf->next & reason) && !(p->conf->next & NEXT_OFF) && may_retry(p) && has_tries_left(p) &&
-           upstream_has_another(p->group, &p->choice);
+           upstream_has_another(p->upstream.group, &p->upstream.choice);
 }
 
 void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
@@ -69,16 +69,16 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
  */
 static bool was_stale(const struct gateway_request *p)
 {
-    return p->reuse == REUSE_DONE && !gateway_has_response(p) && p->stage == GATEWAY_SENDING &&
-           !gateway_body_is_consumed(p) && is_idempotent(p->method);
+    return p->upstream.reuse == REUSE_DONE && !gateway_has_response(p) && p->stage == GATEWAY_SENDING &&
+           !gateway_body_is_consumed(p) && is_idempotent(p->sent.method);
 }
 
 static void retry_fresh(struct gateway_request *p)
 {
     gateway_discard(p);
-    p->choice.tries = 0;
-    p->reuse = REUSE_REFUSED;
-    p->tries--;
+    p->upstream.choice.tries = 0;
+    p->upstream.reuse = REUSE_REFUSED;
+    p->upstream.tries--;
     retry_request(p);
 }
 
@@ -99,7 +99,7 @@ void gateway_connection_failed(struct gateway_request *p, int error)
         gateway_body_fail(p, error);
         return;
     }
-    upstream_peer_failed(p->peer);
+    upstream_peer_failed(p->upstream.peer);
     gateway_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
 }
 
@@ -108,7 +108,7 @@ void gateway_lost(void *user, int error)
     struct gateway_request *p = user;
 
     p->attempt->total_us = u64_sub_sat(attempt_now_us(p), p->attempt->begun_us);
-    p->connection = NULL;
+    p->upstream.connection = NULL;
     gateway_connection_failed(p, error);
 }
 
@@ -128,7 +128,7 @@ void gateway_request_failed(struct gateway_request *p, int error)
 /* As much of the request as the wire has room for, and the client has given. */
 static void send_request(struct gateway_request *p)
 {
-    struct wire *wire = &p->connection->wire;
+    struct wire *wire = &p->upstream.connection->wire;
     struct chunk chunk;
     int result = 1;
     size_t room;
@@ -146,7 +146,7 @@ static void send_request(struct gateway_request *p)
         gateway_request_failed(p, result);
         return;
     }
-    p->sending = result == 0 ? SENDING_DONE : result == 1 ? SENDING_BLOCKED : SENDING_WAITS;
+    p->sent.state = result == 0 ? SENDING_DONE : result == 1 ? SENDING_BLOCKED : SENDING_WAITS;
     wire_flush(wire);
     gateway_set_timeout(p);
 }
@@ -155,7 +155,7 @@ void gateway_has_room(void *user)
 {
     struct gateway_request *p = user;
 
-    if (p->sending != SENDING_DONE)
+    if (p->sent.state != SENDING_DONE)
         send_request(p);
     else
         gateway_set_timeout(p);
@@ -164,17 +164,17 @@ void gateway_has_room(void *user)
 static void start_request(struct gateway_request *p)
 {
     p->stage = GATEWAY_SENDING;
-    p->request = (struct h1_request){.pending = p->head,
+    p->sent.request = (struct h1_request){.pending = p->sent.head,
                                      .arena = &p->x->arena,
                                      .trailers = &p->x->request.trailers,
-                                     .chunked = p->content_length == BODY_LENGTH_UNKNOWN};
-    if (p->content_length > 0)
-        p->request.body = gateway_request_body(p);
+                                     .chunked = p->sent.content_length == BODY_LENGTH_UNKNOWN};
+    if (p->sent.content_length > 0)
+        p->sent.request.body = gateway_request_body(p);
     if (p->conf->gateway->begin(p) < 0) {
         gateway_connection_failed(p, -ENOMEM);
         return;
     }
-    wire_receive(&p->connection->wire);
+    wire_receive(&p->upstream.connection->wire);
     send_request(p);
 }
 
@@ -208,27 +208,27 @@ static int connect_to_peer(struct gateway_request *p)
     int error;
 
     p->stage = GATEWAY_CONNECTING;
-    p->sending = SENDING_WAITS;
-    p->tries++;
-    if (!add_attempt(p, str_from(p->peer->name)))
+    p->sent.state = SENDING_WAITS;
+    p->upstream.tries++;
+    if (!add_attempt(p, str_from(p->upstream.peer->name)))
         return 500;
-    error = upstream_connect(p->peer, &p->tls, p->events, p, p->conf->connect_timeout_ms,
-                             p->reuse == REUSE_REFUSED,
-                             &p->connection);
+    error = upstream_connect(p->upstream.peer, &p->upstream.tls, p->events, p, p->conf->connect_timeout_ms,
+                             p->upstream.reuse == REUSE_REFUSED,
+                             &p->upstream.connection);
     if (error < 0) {
-        p->connection = NULL;
+        p->upstream.connection = NULL;
         p->attempt->total_us = 0;
         if (error == -EBUSY) /* another worker was faster: it is no worse for it */
             return -EAGAIN;
         if (error == -EMFILE || error == -ENFILE) /* no fault of the server */
             return exchange_out_of_descriptors(p->x);
         gateway_log(p, LOG_ERROR, "connect() failed", error);
-        upstream_peer_failed(p->peer);
+        upstream_peer_failed(p->upstream.peer);
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;
     }
-    if (p->reuse != REUSE_REFUSED)
-        p->reuse = upstream_reused(p->connection) ? REUSE_DONE : REUSE_POSSIBLE;
-    if (p->connection->state == UPSTREAM_OPEN) {
+    if (p->upstream.reuse != REUSE_REFUSED)
+        p->upstream.reuse = upstream_reused(p->upstream.connection) ? REUSE_DONE : REUSE_POSSIBLE;
+    if (p->upstream.connection->state == UPSTREAM_OPEN) {
         p->attempt->connect_us = 0;
         start_request(p);
     }
@@ -237,7 +237,7 @@ static int connect_to_peer(struct gateway_request *p)
 
 static void name_resolved(struct upstream_waiter *waiter)
 {
-    struct gateway_request *p = container_of(waiter, struct gateway_request, waiter);
+    struct gateway_request *p = container_of(waiter, struct gateway_request, upstream.waiter);
 
     retry_request(p);
 }
@@ -246,16 +246,16 @@ static int nobody_left(struct gateway_request *p, int error)
 {
     if (error == -EAGAIN) {
         p->stage = GATEWAY_CONNECTING;
-        p->waiter.resolved = name_resolved;
-        upstream_wait(p->group, &p->waiter);
+        p->upstream.waiter.resolved = name_resolved;
+        upstream_wait(p->upstream.group, &p->upstream.waiter);
         return 0;
     }
-    if (p->tries == 0) {
+    if (p->upstream.tries == 0) {
         if (!add_attempt(p, p->target.authority)) /* $upstream_addr names the group or host that has no server */
             return 500;
         p->attempt->total_us = 0;
     }
-    if (p->tries == 0 || error == -ENOENT)
+    if (p->upstream.tries == 0 || error == -ENOENT)
         gateway_log(p, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
     return 502;
 }
@@ -266,8 +266,8 @@ static int connect_next(struct gateway_request *p)
 
     p->stage = GATEWAY_CONNECTING;
     do {
-        p->peer = upstream_choose(p->group, &p->choice, &error);
-        if (!p->peer)
+        p->upstream.peer = upstream_choose(p->upstream.group, &p->upstream.choice, &error);
+        if (!p->upstream.peer)
             return nobody_left(p, error);
         error = connect_to_peer(p);
     } while (error == -EAGAIN);
@@ -281,9 +281,10 @@ static uint64_t content_length(const struct gateway_request *p)
 
     bool chunks = request->trailers.count > 0 && !p->conf->gateway->measured;
 
-    if (p->replacement_body.data)
-        return p->replacement_body.length;
-    return p->buffered && p->buffered->whole && !chunks ? spool_length(p->buffered->spool) : request->content_length;
+    if (p->sent.replacement_body.data)
+        return p->sent.replacement_body.length;
+    return p->sent.buffered && p->sent.buffered->whole && !chunks ? spool_length(p->sent.buffered->spool)
+                                                                  : request->content_length;
 }
 
 int gateway_begin(struct gateway_request *p)
@@ -291,7 +292,7 @@ int gateway_begin(struct gateway_request *p)
     struct str fault = STR("");
     int error;
 
-    p->content_length = content_length(p);
+    p->sent.content_length = content_length(p);
     error = p->conf->gateway->write_head(p, &fault);
     if (error == 0 && fault.length)
         exchange_log_error(p->x, LOG_ERROR, "the request could not be passed on as it was: " STR_FMT, STR_ARG(fault));
@@ -308,7 +309,7 @@ void gateway_retry(struct gateway_request *p)
     int status;
 
     gateway_discard(p);
-    p->choice.tries = 0;
+    p->upstream.choice.tries = 0;
     status = gateway_begin(p);
     if (status)
         gateway_fail(p, status);

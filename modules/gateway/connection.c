@@ -21,27 +21,27 @@ void gateway_log(const struct gateway_request *p, enum log_level level, const ch
         [GATEWAY_RESPONDING] = "reading upstream",
         [GATEWAY_DONE] = "ending",
     };
-    bool sends = p->stage == GATEWAY_SENDING && p->sending != SENDING_DONE;
+    bool sends = p->stage == GATEWAY_SENDING && p->sent.state != SENDING_DONE;
     const char *now = sends ? "sending request to upstream" : doing[p->stage];
     struct str server = p->attempt ? p->attempt->server : p->target.authority;
 
     if (error)
         exchange_log_error(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
                            -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),
-                           STR_ARG(p->uri));
+                           STR_ARG(p->sent.uri));
     else
         exchange_log_error(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
-                           gateway_scheme(p), STR_ARG(server), STR_ARG(p->uri));
+                           gateway_scheme(p), STR_ARG(server), STR_ARG(p->sent.uri));
 }
 
 void gateway_release(struct gateway_request *p, bool keep)
 {
-    struct upstream_connection *connection = p->connection;
+    struct upstream_connection *connection = p->upstream.connection;
 
-    p->connection = NULL;
-    if (p->rate_limit)
+    p->upstream.connection = NULL;
+    if (p->incoming.rate_limit)
         gateway_rate_limit_end(p);
-    upstream_wait_end(&p->waiter);
+    upstream_wait_end(&p->upstream.waiter);
     p->conf->gateway->finish(p);
     if (!connection)
         return;
@@ -61,9 +61,9 @@ void gateway_discard(struct gateway_request *p)
 /* An answer may come; or TLS broke, and the wire waits for the server to take our alert and leave. */
 static bool awaits_server(const struct gateway_request *p)
 {
-    const struct wire *wire = &p->connection->wire;
+    const struct wire *wire = &p->upstream.connection->wire;
 
-    return wire->state != WIRE_OPEN || (wire->receiving && (p->sending == SENDING_DONE || gateway_has_response(p)));
+    return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
 }
 
 /* A slow client stops the clock of the server, and a slow server that of the client. */
@@ -71,16 +71,16 @@ void gateway_set_timeout(struct gateway_request *p)
 {
     uint64_t timeout_ms = 0;
 
-    if (!p->connection || p->stage == GATEWAY_CONNECTING)
+    if (!p->upstream.connection || p->stage == GATEWAY_CONNECTING)
         return;
-    if (p->sending == SENDING_BLOCKED)
+    if (p->sent.state == SENDING_BLOCKED)
         timeout_ms = p->conf->send_timeout_ms;
     else if (awaits_server(p))
         timeout_ms = p->conf->read_timeout_ms;
     if (p->kind != RESPONSE_PLAIN && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS &&
-        p->sending != SENDING_BLOCKED)
+        p->sent.state != SENDING_BLOCKED)
         timeout_ms = LIMIT_PROXY_QUIET_MS;
-    upstream_set_timeout(p->connection, timeout_ms);
+    upstream_set_timeout(p->upstream.connection, timeout_ms);
 }
 
 /* No server could be asked, or none has answered: something stored may be the response. */
@@ -96,7 +96,7 @@ static bool is_served_stale(struct gateway_request *p, int status)
 void gateway_fail(struct gateway_request *p, int status)
 {
     gateway_discard(p);
-    buffer_finish(&p->input);
+    buffer_finish(&p->incoming.input);
     p->stage = GATEWAY_DONE;
     if (!is_served_stale(p, status))
         (void)exchange_error_response(p->x, status);

@@ -24,18 +24,18 @@ static int find_group(struct gateway_request *p)
 
     p->target = pass->target;
     if (pass->upstream) {
-        p->group = upstream_pool_group(pool, pass->upstream);
+        p->upstream.group = upstream_pool_group(pool, pass->upstream);
         return 0;
     }
     text = exchange_eval(p->x, pass->text);
     if (!text.data)
         return 500;
     if (gateway->parse(text, &p->target) == 0)
-        p->group = upstream_pool_target(pool, p->target.authority,
+        p->upstream.group = upstream_pool_target(pool, p->target.authority,
                                         gateway->port ? gateway->port : p->target.https ? 443 : 80, &error);
-    if (p->group && exchange_path_traverses(p->x, pass->text, text, p->target.uri, true))
+    if (p->upstream.group && exchange_path_traverses(p->x, pass->text, text, p->target.uri, true))
         return 404;
-    if (p->group)
+    if (p->upstream.group)
         return 0;
     exchange_log_error(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
                        gateway->name, STR_ARG(text), strerror(-error));
@@ -49,9 +49,9 @@ static int set_upstream_tls(struct gateway_request *p)
 
     if (!p->target.https)
         return 0;
-    p->tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);
-    p->tls.name = url_without_port(conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : p->target.authority);
-    return p->tls.context && p->tls.name.data ? 0 : 500;
+    p->upstream.tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);
+    p->upstream.tls.name = url_without_port(conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : p->target.authority);
+    return p->upstream.tls.context && p->upstream.tls.name.data ? 0 : 500;
 }
 
 /* The header of the PROXY protocol, which is sent before all else. */
@@ -62,23 +62,25 @@ static void set_upstream_proxy_header(struct gateway_request *p)
     if (!p->conf->proxy_protocol)
         return;
     exchange_local_address(p->x, &own);
-    p->tls.proxy_header = str_of(p->proxy_header, proxy_header_write(exchange_client(p->x), &own.any,
-                                                             (unsigned)p->conf->proxy_protocol, p->proxy_header));
+    p->upstream.tls.proxy_header =
+        str_of(p->upstream.proxy_header,
+               proxy_header_write(exchange_client(p->x), &own.any, (unsigned)p->conf->proxy_protocol,
+                                  p->upstream.proxy_header));
 }
 
 /* What decides, beside the group's rule, which server is asked. 0, or a status. */
 static int set_balance_key(struct gateway_request *p)
 {
-    const struct upstream *upstream = upstream_group_upstream(p->group);
+    const struct upstream *upstream = upstream_group_upstream(p->upstream.group);
 
     if (upstream->key) {
-        p->choice.key = exchange_eval(p->x, upstream->key);
-        if (!p->choice.key.data)
+        p->upstream.choice.key = exchange_eval(p->x, upstream->key);
+        if (!p->upstream.choice.key.data)
             return 500;
     }
     if (upstream->sticky.route) {
-        p->choice.route = exchange_eval(p->x, upstream->sticky.route);
-        if (!p->choice.route.data)
+        p->upstream.choice.route = exchange_eval(p->x, upstream->sticky.route);
+        if (!p->upstream.choice.route.data)
             return 500;
     }
     return 0;
@@ -88,26 +90,26 @@ static int find_method(struct gateway_request *p)
 {
     const struct template *text = p->conf->method;
 
-    p->method_name = text ? exchange_eval(p->x, text) : p->x->request.method_name;
-    p->method = text ? method_parse(p->method_name) : p->x->request.method;
-    return p->method_name.data ? 0 : 500;
+    p->sent.method_name = text ? exchange_eval(p->x, text) : p->x->request.method_name;
+    p->sent.method = text ? method_parse(p->sent.method_name) : p->x->request.method;
+    return p->sent.method_name.data ? 0 : 500;
 }
 
 /* What is sent in the place of the client's body, which is not read then. */
 static int find_body(struct gateway_request *p)
 {
     if (p->conf->set_body)
-        p->replacement_body = exchange_eval(p->x, p->conf->set_body);
+        p->sent.replacement_body = exchange_eval(p->x, p->conf->set_body);
     else if (p->conf->drop_body)
-        p->replacement_body = STR("");
-    return p->conf->set_body && !p->replacement_body.data ? 500 : 0;
+        p->sent.replacement_body = STR("");
+    return p->conf->set_body && !p->sent.replacement_body.data ? 500 : 0;
 }
 
 /* A length that is promised and a body that is gone: the next request on the connection would be taken for
  * it. */
 static bool lacks_body(const struct gateway_request *p)
 {
-    if (!p->consumed || p->replacement_body.data || p->x->request.content_length == 0)
+    if (!p->sent.consumed || p->sent.replacement_body.data || p->x->request.content_length == 0)
         return false;
     exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
     return true;
@@ -128,7 +130,7 @@ static int prepare_upstream(struct gateway_request *p)
         status = find_body(p);
     if (status == 0 && lacks_body(p))
         status = 502;
-    return status ? status : gateway_target_uri(p, &p->uri);
+    return status ? status : gateway_target_uri(p, &p->sent.uri);
 }
 
 static void body_buffered(void *owner, int error)
@@ -189,7 +191,7 @@ static enum outcome gateway_start(struct gateway_request *p)
 /* A server that was asked before an internal redirect has had some of the body. */
 static bool is_body_spent(const struct gateway_request *p)
 {
-    return p->consumed || gateway_body_is_consumed(p) || (p->buffered && !p->buffered->whole);
+    return p->sent.consumed || gateway_body_is_consumed(p) || (p->sent.buffered && !p->sent.buffered->whole);
 }
 
 enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
@@ -213,10 +215,10 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
                                   .update = p->update,
                                   .slice = p->slice,
                                   .attempts = p->attempts,
-                                  .consumed = p->x && is_body_spent(p),
-                                  .made = p->made,
-                                  .buffered = buffered_body_of(&x->request),
-                                  .begun_ms = exchange_clock(x)->monotonic_ms};
+                                  .sent.consumed = p->x && is_body_spent(p),
+                                  .sent.owned = p->sent.owned,
+                                  .sent.buffered = buffered_body_of(&x->request),
+                                  .upstream.begun_ms = exchange_clock(x)->monotonic_ms};
     gateway_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
     if (gateway_counts_hops(x) && gateway_is_last_hop(x))
@@ -234,8 +236,8 @@ void gateway_cancel(struct exchange *x, void *state)
     gateway_discard(p);
     if (p->cached)
         p->cache->end(p);
-    buffer_finish(&p->input);
-    if (p->buffered)
-        buffered_body_cancel(p->buffered);
+    buffer_finish(&p->incoming.input);
+    if (p->sent.buffered)
+        buffered_body_cancel(p->sent.buffered);
     p->stage = GATEWAY_DONE;
 }

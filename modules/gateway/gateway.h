@@ -23,7 +23,7 @@ struct gateway {
     uint16_t port;                  /* where the address has none; 0: 80 or 443 */
     bool measured;                  /* a request's body has a length before it begins */
     int (*parse)(struct str text, struct gateway_target *out_target); /* what variables made: 0 or -EINVAL */
-    int (*write_head)(struct gateway_request *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault, which with 0 says what was replaced */
+    int (*write_head)(struct gateway_request *p, struct str *out_fault); /* into p->sent.head. 0, -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault, which with 0 says what was replaced */
     int (*begin)(struct gateway_request *p); /* a connection is there: 0 or -ENOMEM */
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* what is sent: as h1_request_next */
     enum h1_reply_step (*read)(struct gateway_request *p, struct str *in, struct str *out_part); /* as h1_reply_read; p->reply has what came */
@@ -79,12 +79,8 @@ enum gateway_transfer {
     TRANSFER_SPOOLED,               /* it is buffered in `spool`, however much comes */
 };
 
-/* One exchange that is passed on. In its arena; zeroed at first. */
-struct gateway_request {
-    struct exchange *x;             /* NULL: never passed on */
-    const struct gateway_conf *conf;
-    const struct upstream_events *events; /* of connections to servers */
-    struct gateway_target target;
+/* The server that is asked, and the connection to it. */
+struct gateway_upstream {
     struct upstream_group *group;
     struct upstream_tls tls;
     char proxy_header[PROXY_HEADER_WRITTEN];
@@ -92,36 +88,30 @@ struct gateway_request {
     struct upstream_waiter waiter;
     struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
     struct upstream_connection *connection; /* owned until released; NULL: none */
-    const struct gateway_cache *cache; /* NULL: none */
-    struct cached *cached;          /* its part in the cache; NULL: none */
-    struct slice_part slice;       /* of a child that has a slice of its parent's response */
-    struct slicing *slicing;        /* its response is made of slices; NULL: it is not */
-    struct cache_update update;     /* of a child that fetches anew what its parent answers with meanwhile */
-    struct gateway_attempt *attempts, *attempt; /* all, and the newest */
+    enum gateway_reuse reuse;
     unsigned tries;
     uint64_t begun_ms;
-    enum gateway_stage stage;
+};
+
+/* The request as it is sent. */
+struct gateway_sent {
     struct str method_name;         /* and its method: the client's, or of proxy_method */
     enum method method;
     struct str uri;                 /* what the request line says */
-    struct str replacement_body;            /* sent in the place of the client's body; data NULL: that is sent */
-    size_t replacement_body_at;
-    struct body own;                /* and what it is pulled by */
     uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* the same */
-    struct buffered_body *made;     /* closed at the exchange's end: what was buffered of the client's body; NULL: nothing */
-    struct buffered_body *buffered;     /* the same, where that is still the request's body; NULL: it is passed on as it comes */
+    struct str replacement_body;    /* sent in the place of the client's body; data NULL: that is sent */
+    size_t replacement_body_at;
+    struct body own;                /* and what it is pulled by */
+    struct buffered_body *owned;    /* closed at the exchange's end: what was buffered of the client's body; NULL: nothing */
+    struct buffered_body *buffered; /* the same, where that is still the request's body; NULL: it is passed on as it comes */
     struct h1_request request;
-    struct h1_reply reply;
-    void *own_state;                /* of the gateway; zeroed at first */
-    bool consumed;                     /* a server that was asked before has had some of the client's body */
-    enum gateway_sending sending;
-    bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */
-    enum gateway_reuse reuse;
-    struct str upgrade;             /* the protocol that the client asks for; empty: none */
-    enum gateway_response_kind kind;
-    uint64_t interims_ms;           /* LIMIT_INTERIM_MS for each 1xx that was forwarded, on the loop's clock: how far it is ahead tells how many came at once */
+    enum gateway_sending state;
+    bool consumed;                  /* a server that was asked before has had some of the client's body */
+};
 
+/* The response's body on its way to the client. */
+struct gateway_incoming {
     struct body body;               /* of the response */
     struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
     size_t input_at;
@@ -130,8 +120,32 @@ struct gateway_request {
     struct pipe *pipe;              /* held: through which the body passes; NULL: it is copied */
     struct chunk spliced;           /* what is in it and was not pulled */
     struct gateway_rate_limit *rate_limit; /* NULL: it is read as fast as it comes */
-    int body_result;                /* once all that came was pulled: -EAGAIN: more follows; 0: it is whole; else why it broke off */
+    int result;                     /* once all that came was pulled: -EAGAIN: more follows; 0: it is whole; else why it broke off */
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
+};
+
+/* One exchange that is passed on. In its arena; zeroed at first. */
+struct gateway_request {
+    struct exchange *x;             /* NULL: never passed on */
+    const struct gateway_conf *conf;
+    const struct upstream_events *events; /* of connections to servers */
+    struct gateway_target target;
+    const struct gateway_cache *cache; /* NULL: none */
+    struct cached *cached;          /* its part in the cache; NULL: none */
+    struct slice_part slice;       /* of a child that has a slice of its parent's response */
+    struct slicing *slicing;        /* its response is made of slices; NULL: it is not */
+    struct cache_update update;     /* of a child that fetches anew what its parent answers with meanwhile */
+    struct gateway_attempt *attempts, *attempt; /* all, and the newest */
+    enum gateway_stage stage;
+    struct gateway_upstream upstream;
+    struct gateway_sent sent;
+    struct gateway_incoming incoming;
+    struct h1_reply reply;
+    void *own_state;                /* of the gateway; zeroed at first */
+    bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */
+    struct str upgrade;             /* the protocol that the client asks for; empty: none */
+    enum gateway_response_kind kind;
+    uint64_t interims_ms;           /* LIMIT_INTERIM_MS for each 1xx that was forwarded, on the loop's clock: how far it is ahead tells how many came at once */
 };
 
 /* The key of an exchange's state. It is in no table of modules: after 101 the end of the exchange is not held back for the state. */

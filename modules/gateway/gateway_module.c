@@ -17,9 +17,9 @@ static void gateway_finish(struct exchange *x, const void *conf)
         return;
     if (p->cache)
         p->cache->finish(p);
-    buffer_finish(&p->input); /* where the response was not its body */
-    if (p->made)
-        buffered_body_close(p->made);
+    buffer_finish(&p->incoming.input); /* where the response was not its body */
+    if (p->sent.owned)
+        buffered_body_close(p->sent.owned);
 }
 
 static const struct directive directives[] = {

@@ -38,10 +38,10 @@ int gateway_rate_limit_begin(struct gateway_request *p, void (*due)(struct gatew
         exchange_log_error(x, LOG_ERROR, "proxy_limit_rate: \"" STR_FMT "\" is no size", STR_ARG(text));
     if (rate == 0)
         return 0;
-    p->rate_limit = arena_zalloc(&x->arena, 1, sizeof(*p->rate_limit));
-    if (!p->rate_limit)
+    p->incoming.rate_limit = arena_zalloc(&x->arena, 1, sizeof(*p->incoming.rate_limit));
+    if (!p->incoming.rate_limit)
         return -ENOMEM;
-    *p->rate_limit = (struct gateway_rate_limit){
+    *p->incoming.rate_limit = (struct gateway_rate_limit){
         .p = p, .due = due, .rate = rate, .began_ms = exchange_clock(x)->monotonic_ms};
     return 0;
 }
@@ -52,14 +52,14 @@ static void timer_due(struct op *op, int result)
     struct gateway_request *p = rate_limit->p;
     struct exchange *x = p->x;
 
-    if (p->rate_limit == rate_limit && p->stage == GATEWAY_RESPONDING)
+    if (p->incoming.rate_limit == rate_limit && p->stage == GATEWAY_RESPONDING)
         rate_limit->due(p);
     exchange_release(x);
 }
 
 bool gateway_is_rate_limited(struct gateway_request *p)
 {
-    struct gateway_rate_limit *rate_limit = p->rate_limit;
+    struct gateway_rate_limit *rate_limit = p->incoming.rate_limit;
     uint64_t now_ms, due_ms;
 
     if (!rate_limit)
@@ -78,9 +78,9 @@ bool gateway_is_rate_limited(struct gateway_request *p)
 
 void gateway_rate_limit_end(struct gateway_request *p)
 {
-    struct gateway_rate_limit *rate_limit = p->rate_limit;
+    struct gateway_rate_limit *rate_limit = p->incoming.rate_limit;
 
-    p->rate_limit = NULL;
+    p->incoming.rate_limit = NULL;
     if (rate_limit && !op_idle(&rate_limit->timer))
         worker_cancel(exchange_worker(p->x), &rate_limit->timer);
 }

@@ -8,14 +8,15 @@
 
 bool gateway_body_is_consumed(const struct gateway_request *p)
 {
-    return p->request.pulled > 0 && !(p->buffered && p->buffered->whole) && !p->replacement_body.data;
+    return p->sent.request.pulled > 0 && !(p->sent.buffered && p->sent.buffered->whole) &&
+           !p->sent.replacement_body.data;
 }
 
 bool gateway_body_is_lost(const struct exchange *x)
 {
     const struct gateway_request *p = gateway_request_of(x);
 
-    return p && p->x && (p->consumed || gateway_body_is_consumed(p));
+    return p && p->x && (p->sent.consumed || gateway_body_is_consumed(p));
 }
 
 int gateway_buffer_body(struct exchange *x, void (*done)(void *owner, int error), void *owner)
@@ -24,8 +25,8 @@ int gateway_buffer_body(struct exchange *x, void (*done)(void *owner, int error)
     struct gateway_request *p = gateway_request_make(x);
 
     if (p)
-        p->made = arena_zalloc(&x->arena, 1, sizeof(*p->made));
-    return p && p->made ? buffered_body_read(p->made, x, conf->body_folder, done, owner) : -ENOMEM;
+        p->sent.owned = arena_zalloc(&x->arena, 1, sizeof(*p->sent.owned));
+    return p && p->sent.owned ? buffered_body_read(p->sent.owned, x, conf->body_folder, done, owner) : -ENOMEM;
 }
 
 int gateway_share_body(struct exchange *x, struct exchange *child)
@@ -33,8 +34,8 @@ int gateway_share_body(struct exchange *x, struct exchange *child)
     struct gateway_request *p = gateway_request_make(child);
 
     if (p)
-        p->made = arena_zalloc(&child->arena, 1, sizeof(*p->made));
-    return p && p->made ? buffered_body_share(buffered_body_of(&x->request), p->made, child) : -ENOMEM;
+        p->sent.owned = arena_zalloc(&child->arena, 1, sizeof(*p->sent.owned));
+    return p && p->sent.owned ? buffered_body_share(buffered_body_of(&x->request), p->sent.owned, child) : -ENOMEM;
 }
 
 int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, int error))
@@ -44,21 +45,21 @@ int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, 
                   (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->gateway->measured);
     int error;
 
-    if (!wanted || p->replacement_body.data || p->buffered || request->content_length == 0)
+    if (!wanted || p->sent.replacement_body.data || p->sent.buffered || request->content_length == 0)
         return 0;
     p->stage = GATEWAY_READING_BODY;
     error = gateway_buffer_body(p->x, done, p);
-    p->buffered = buffered_body_of(request);
+    p->sent.buffered = buffered_body_of(request);
     return error;
 }
 
 /* The configuration's words: there are always more of them, up to the last. */
 static int replacement_body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct gateway_request *p = container_of(body, struct gateway_request, own);
-    struct str part = str_slice(str_skip(p->replacement_body, p->replacement_body_at), 0, room);
+    struct gateway_request *p = container_of(body, struct gateway_request, sent.own);
+    struct str part = str_slice(str_skip(p->sent.replacement_body, p->sent.replacement_body_at), 0, room);
 
-    p->replacement_body_at += part.length;
+    p->sent.replacement_body_at += part.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = part};
     return !str_empty(part);
 }
@@ -67,9 +68,9 @@ static struct body *replacement_body(struct gateway_request *p)
 {
     static const struct body_ops ops = {.next = replacement_body_next};
 
-    p->replacement_body_at = 0;
-    p->own = (struct body){.ops = &ops, .length = p->replacement_body.length};
-    return &p->own;
+    p->sent.replacement_body_at = 0;
+    p->sent.own = (struct body){.ops = &ops, .length = p->sent.replacement_body.length};
+    return &p->sent.own;
 }
 
 /* More of the client's body has come. Only queued: this is called inside the session. */
@@ -77,18 +78,18 @@ static void request_woken(void *owner)
 {
     struct gateway_request *p = owner;
 
-    if (p->connection)
-        upstream_wake(p->connection);
+    if (p->upstream.connection)
+        upstream_wake(p->upstream.connection);
 }
 
 struct body *gateway_request_body(struct gateway_request *p)
 {
     struct body *body = p->x->request.body;
 
-    if (p->replacement_body.data)
+    if (p->sent.replacement_body.data)
         return replacement_body(p);
-    if (p->buffered)
-        buffered_body_rewind(p->buffered);
+    if (p->sent.buffered)
+        buffered_body_rewind(p->sent.buffered);
     body->wake = request_woken;
     body->owner = p;
     return body;

@@ -20,8 +20,8 @@ static bool bad_reply(struct gateway_request *p)
 {
     exchange_log_error(p->x, LOG_ERROR,
                        "upstream sent an invalid answer: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
-                       p->reply.fault, gateway_scheme(p), STR_ARG(p->attempt->server), STR_ARG(p->uri));
-    upstream_peer_failed(p->peer);
+                       p->reply.fault, gateway_scheme(p), STR_ARG(p->attempt->server), STR_ARG(p->sent.uri));
+    upstream_peer_failed(p->upstream.peer);
     if (p->stage == GATEWAY_RESPONDING)
         gateway_body_fail(p, -EPROTO);
     else
@@ -87,7 +87,7 @@ static bool retries_elsewhere(struct gateway_request *p)
     if (!reason || !gateway_may_try_next(p, reason))
         return false;
     if (p->reply.status >= 500 || p->reply.status == 429)
-        upstream_peer_failed(p->peer);
+        upstream_peer_failed(p->upstream.peer);
     gateway_try_next(p, reason, 502);
     return true;
 }
@@ -113,7 +113,7 @@ static void answered_otherwise(struct gateway_request *p)
     if (p->cached)
         p->cache->release_lock(p);
     gateway_discard(p);
-    buffer_finish(&p->input);
+    buffer_finish(&p->incoming.input);
     p->stage = GATEWAY_DONE;
     exchange_resume(p->x, OUTCOME_ANSWERED);
 }
@@ -121,13 +121,13 @@ static void answered_otherwise(struct gateway_request *p)
 /* The client is told which server it has, where it does not know it by now. */
 static int set_sticky_cookie(struct gateway_request *p)
 {
-    const struct upstream_sticky *sticky = &upstream_group_upstream(p->group)->sticky;
+    const struct upstream_sticky *sticky = &upstream_group_upstream(p->upstream.group)->sticky;
     struct exchange *x = p->x;
     struct str value;
 
-    if (!sticky->route || str_equal(p->choice.route, str_from(p->peer->route)))
+    if (!sticky->route || str_equal(p->upstream.choice.route, str_from(p->upstream.peer->route)))
         return 0;
-    value = arena_printf(&x->arena, STR_FMT "=%s" STR_FMT, STR_ARG(sticky->cookie), p->peer->route,
+    value = arena_printf(&x->arena, STR_FMT "=%s" STR_FMT, STR_ARG(sticky->cookie), p->upstream.peer->route,
                          STR_ARG(sticky->attributes));
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Set-Cookie"), value) : -ENOMEM;
 }
@@ -151,8 +151,8 @@ static bool head_received(struct gateway_request *p)
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
     if (retries_elsewhere(p))
         return false;
-    upstream_peer_succeeded(p->peer);
-    upstream_peer_count_time(p->peer, p->attempt->header_us, UINT64_MAX);
+    upstream_peer_succeeded(p->upstream.peer);
+    upstream_peer_count_time(p->upstream.peer, p->attempt->header_us, UINT64_MAX);
     if ((p->cache && p->cache->serve_stale(p, GATEWAY_FAILED_STATUS)) ||
         (p->conf->intercept_errors && gateway_intercept(p, p->reply.status, &p->reply.headers))) {
         answered_otherwise(p);
@@ -177,15 +177,15 @@ static bool head_received(struct gateway_request *p)
         set_sticky_cookie(p) < 0)
         return no_memory(p);
     if (gateway_wants_spool(p))
-        p->transfer = TRANSFER_SPOOLED;
+        p->incoming.transfer = TRANSFER_SPOOLED;
     response->status = p->reply.status;
     response->reason.status = p->reply.status;
     response->reason.text = p->reply.reason;
-    response->body = &p->body;
-    p->body.length = p->reply.content_length;
-    if (p->method == METHOD_HEAD &&
+    response->body = &p->incoming.body;
+    p->incoming.body.length = p->reply.content_length;
+    if (p->sent.method == METHOD_HEAD &&
         p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
-        p->body.length = 0;
+        p->incoming.body.length = 0;
     if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) ||
         ((p->conf->force_ranges || p->cached) && gateway_apply_range(p) < 0))
         return no_memory(p);
@@ -211,12 +211,12 @@ static bool part_received(struct gateway_request *p, struct str part)
         p->cache->fill->put(p, part);
     if (p->cached && p->cached->background)
         return update_goes_on(p);
-    if (p->transfer == TRANSFER_SPOOLED) {
+    if (p->incoming.transfer == TRANSFER_SPOOLED) {
         if (gateway_spool_append(p, part) < 0)
             return no_memory(p);
     } else {
-        memcpy(p->input.data + p->input.length, part.data, part.length);
-        p->input.length += part.length;
+        memcpy(p->incoming.input.data + p->incoming.input.length, part.data, part.length);
+        p->incoming.input.length += part.length;
     }
     gateway_wake_body(p);
     return true;
@@ -253,7 +253,7 @@ static void upstream_stream_ended(struct gateway_request *p)
         gateway_connection_failed(p, -ECONNRESET);
         return;
     }
-    if (p->conf->gateway->ended(p, wire_cut(&p->connection->wire)) == REPLY_WHOLE)
+    if (p->conf->gateway->ended(p, wire_cut(&p->upstream.connection->wire)) == REPLY_WHOLE)
         gateway_response_end(p, false);
     else
         (void)bad_reply(p);
@@ -262,7 +262,7 @@ static void upstream_stream_ended(struct gateway_request *p)
 size_t gateway_received(void *user, struct str bytes)
 {
     struct gateway_request *p = user;
-    struct upstream_connection *connection = p->connection;
+    struct upstream_connection *connection = p->upstream.connection;
     struct str in;
     size_t room;
 
@@ -270,16 +270,19 @@ size_t gateway_received(void *user, struct str bytes)
         upstream_stream_ended(p);
         return 0;
     }
-    if (p->transfer != TRANSFER_SPOOLED && p->input.capacity == 0 && buffer_reserve(&p->input, LIMIT_PROXY_INPUT) < 0) {
+    if (p->incoming.transfer != TRANSFER_SPOOLED && p->incoming.input.capacity == 0 &&
+        buffer_reserve(&p->incoming.input, LIMIT_PROXY_INPUT) < 0) {
         (void)no_memory(p);
         return bytes.length;
     }
-    room = p->transfer == TRANSFER_SPOOLED ? bytes.length : size_sub_sat(p->input.capacity, p->input.length);
+    room = p->incoming.transfer == TRANSFER_SPOOLED
+               ? bytes.length
+               : size_sub_sat(p->incoming.input.capacity, p->incoming.input.length);
     in = str_slice(bytes, 0, room);
     p->attempt->bytes_received += in.length;
     while (read_response_step(p, &in, str_skip(bytes, room)))
         ;
-    if (p->connection != connection) /* another exchange's, or nobody's, by now */
+    if (p->upstream.connection != connection) /* another exchange's, or nobody's, by now */
         return bytes.length;
     if (p->kind == RESPONSE_UPGRADED) { /* what follows is the tunnel's */
         p->attempt->bytes_received -= in.length;
@@ -297,7 +300,7 @@ void gateway_piped(void *user, size_t count)
     struct gateway_request *p = user;
 
     if (gateway_splice_filled(p, count))
-        gateway_response_end(p, !wire_silent(&p->connection->wire));
+        gateway_response_end(p, !wire_silent(&p->upstream.connection->wire));
     else
         gateway_set_timeout(p);
     gateway_wake_body(p);

@@ -16,17 +16,18 @@
 
 void gateway_wake_body(struct gateway_request *p)
 {
-    if (!p->awaited)
+    if (!p->incoming.awaited)
         return;
-    p->awaited = false;
-    p->body.wake(p->body.owner);
+    p->incoming.awaited = false;
+    p->incoming.body.wake(p->incoming.body.owner);
 }
 
 static bool input_has_room(const struct gateway_request *p)
 {
-    if (p->transfer == TRANSFER_SPOOLED)
-        return !p->spool || !spool_full(p->spool);
-    return size_sub_sat(p->input.capacity, p->input.length) >= LIMIT_LENT_BYTES || p->input.length == 0;
+    if (p->incoming.transfer == TRANSFER_SPOOLED)
+        return !p->incoming.spool || !spool_full(p->incoming.spool);
+    return size_sub_sat(p->incoming.input.capacity, p->incoming.input.length) >= LIMIT_LENT_BYTES ||
+           p->incoming.input.length == 0;
 }
 
 /* What is stored of it is not on the disk yet. */
@@ -37,10 +38,10 @@ static bool is_storage_full(const struct gateway_request *p)
 
 void gateway_read(struct gateway_request *p)
 {
-    if (!p->connection)
+    if (!p->upstream.connection)
         return;
     if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p))
-        wire_receive(&p->connection->wire);
+        wire_receive(&p->upstream.connection->wire);
     gateway_set_timeout(p);
 }
 
@@ -48,24 +49,24 @@ static int next_input(struct gateway_request *p, unsigned accept, size_t room, s
 {
     struct str bytes;
 
-    if (p->input_at == p->input.length) { /* all that was lent has been taken */
-        p->input.length = p->input_at = 0;
+    if (p->incoming.input_at == p->incoming.input.length) { /* all that was lent has been taken */
+        p->incoming.input.length = p->incoming.input_at = 0;
         if (!gateway_splice(p, accept))
             gateway_read(p);
     }
-    bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
+    bytes = str_slice(str_skip(buffer_str(&p->incoming.input), p->incoming.input_at), 0, room);
     if (str_empty(bytes)) {
-        buffer_finish(&p->input); /* whoever waits holds no buffer */
+        buffer_finish(&p->incoming.input); /* whoever waits holds no buffer */
         return 0;
     }
-    p->input_at += bytes.length;
+    p->incoming.input_at += bytes.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
     return 1;
 }
 
 static int next_spooled(struct gateway_request *p, unsigned accept, size_t room, struct chunk *out)
 {
-    int result = p->spool ? spool_next(p->spool, accept, room, out) : 0;
+    int result = p->incoming.spool ? spool_next(p->incoming.spool, accept, room, out) : 0;
 
     gateway_read(p);
     return result;
@@ -73,36 +74,37 @@ static int next_spooled(struct gateway_request *p, unsigned accept, size_t room,
 
 static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct gateway_request *p = container_of(body, struct gateway_request, body);
+    struct gateway_request *p = container_of(body, struct gateway_request, incoming.body);
     int result;
 
-    if (p->kind == RESPONSE_UPGRADED && p->connection && gateway_tunnel(p) < 0)
+    if (p->kind == RESPONSE_UPGRADED && p->upstream.connection && gateway_tunnel(p) < 0)
         return -ENOMEM;
-    if (p->pipe && gateway_spliced(p, out))
+    if (p->incoming.pipe && gateway_spliced(p, out))
         return 1;
     if (p->cached && p->cache->fill->delays_body(p)) {
-        p->awaited = true;
+        p->incoming.awaited = true;
         return -EAGAIN;
     }
-    result = p->transfer == TRANSFER_SPOOLED ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
+    result = p->incoming.transfer == TRANSFER_SPOOLED ? next_spooled(p, accept, room, out)
+                                                      : next_input(p, accept, room, out);
     if (result == 0)
-        result = p->body_result;
-    p->awaited = result == -EAGAIN;
+        result = p->incoming.result;
+    p->incoming.awaited = result == -EAGAIN;
     return result;
 }
 
 static void body_closed(struct body *body)
 {
-    struct gateway_request *p = container_of(body, struct gateway_request, body);
+    struct gateway_request *p = container_of(body, struct gateway_request, incoming.body);
 
-    p->awaited = false;
+    p->incoming.awaited = false;
     gateway_discard(p);
-    buffer_finish(&p->input);
-    pipe_discard(p->pipe);
-    p->pipe = NULL;
-    if (p->spool)
-        spool_close(p->spool);
-    p->spool = NULL;
+    buffer_finish(&p->incoming.input);
+    pipe_discard(p->incoming.pipe);
+    p->incoming.pipe = NULL;
+    if (p->incoming.spool)
+        spool_close(p->incoming.spool);
+    p->incoming.spool = NULL;
     p->stage = GATEWAY_DONE;
 }
 
@@ -110,10 +112,10 @@ void gateway_body_init(struct gateway_request *p)
 {
     static const struct body_ops ops = {.next = body_next, .close = body_closed};
 
-    p->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
-    p->input_at = 0;
-    p->body_result = -EAGAIN;
-    p->awaited = false;
+    p->incoming.body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
+    p->incoming.input_at = 0;
+    p->incoming.result = -EAGAIN;
+    p->incoming.awaited = false;
 }
 
 /* An update behind an answer has nobody who pulls: this is its end. */
@@ -122,7 +124,7 @@ static bool ends_update(struct gateway_request *p)
     if (!p->cached || !p->cached->background)
         return false;
     p->stage = GATEWAY_DONE;
-    buffer_finish(&p->input);
+    buffer_finish(&p->incoming.input);
     (void)exchange_error_response(p->x, 204);
     exchange_resume(p->x, OUTCOME_ANSWERED);
     return true;
@@ -132,7 +134,7 @@ static void body_end(struct gateway_request *p)
 {
     if (ends_update(p))
         return;
-    p->body_result = 0;
+    p->incoming.result = 0;
     gateway_wake_body(p);
 }
 
@@ -143,16 +145,16 @@ void gateway_body_fail(struct gateway_request *p, int error)
         p->cache->fill->end(p, false);
     if (ends_update(p))
         return;
-    if (p->body_result == -EAGAIN)
-        p->body_result = error;
+    if (p->incoming.result == -EAGAIN)
+        p->incoming.result = error;
     gateway_wake_body(p);
 }
 
 void gateway_response_end(struct gateway_request *p, bool surplus)
 {
-    bool keep = p->reply.keepalive && p->sending == SENDING_DONE && !surplus;
+    bool keep = p->reply.keepalive && p->sent.state == SENDING_DONE && !surplus;
 
-    upstream_peer_count_time(p->peer, UINT64_MAX,
+    upstream_peer_count_time(p->upstream.peer, UINT64_MAX,
                              u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
     if (p->reply.keepalive && surplus)
         gateway_log(p, LOG_WARN, "upstream sent more than its answer", 0);

@@ -122,7 +122,7 @@ static bool may_be_cut(const struct gateway_request *p)
     const struct exchange *x = p->x;
 
     return (p->conf->force_ranges || is_stored(p)) && x->response.status == 200 &&
-           p->body.length != BODY_LENGTH_UNKNOWN && !p->slice.of && !exchange_is_error_page(x) &&
+           p->incoming.body.length != BODY_LENGTH_UNKNOWN && !p->slice.of && !exchange_is_error_page(x) &&
            !headers_find(&x->response.headers, STR("Content-Range")) && !exchange_needs_whole_body(x);
 }
 
@@ -152,7 +152,7 @@ static int respond_unsatisfiable(struct exchange *x, uint64_t length)
 int gateway_apply_range(struct gateway_request *p)
 {
     struct exchange *x = p->x;
-    uint64_t length = p->body.length;
+    uint64_t length = p->incoming.body.length;
     struct range range;
     struct str value;
     struct body *body;

@@ -48,9 +48,9 @@ int gateway_spool_append(struct gateway_request *p, struct str part)
                                             .file_max = buffering->file_max,
                                             .folder = buffering->folder};
 
-    if (!p->spool) {
-        buffer_finish(&p->input); /* it was for the head's sake */
-        p->spool = spool_create(exchange_worker(p->x), &settings, &events, p);
+    if (!p->incoming.spool) {
+        buffer_finish(&p->incoming.input); /* it was for the head's sake */
+        p->incoming.spool = spool_create(exchange_worker(p->x), &settings, &events, p);
     }
-    return p->spool ? spool_append(p->spool, part) : -ENOMEM;
+    return p->incoming.spool ? spool_append(p->incoming.spool, part) : -ENOMEM;
 }

@@ -23,10 +23,11 @@ static bool is_large(const struct gateway_request *p)
 
 bool gateway_splices(const struct gateway_request *p)
 {
-    if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->transfer != TRANSFER_ANY ||
-        p->kind != RESPONSE_PLAIN || p->rate_limit || (p->cached && (p->cached->fill || p->cached->background)))
+    if (p->stage != GATEWAY_RESPONDING || !p->upstream.connection || p->upstream.connection->tls ||
+        p->incoming.transfer != TRANSFER_ANY || p->kind != RESPONSE_PLAIN || p->incoming.rate_limit ||
+        (p->cached && (p->cached->fill || p->cached->background)))
         return false;
-    return p->pipe ? unframed_bytes(p) > 0 : is_large(p);
+    return p->incoming.pipe ? unframed_bytes(p) > 0 : is_large(p);
 }
 
 bool gateway_splice(struct gateway_request *p, unsigned accept)
@@ -35,16 +36,16 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
 
     if (!gateway_splices(p))
         return false;
-    wire = &p->connection->wire;
-    if (!p->pipe && (accept & CHUNK_PIPE))
-        p->pipe = pipe_pool_get(&wire->shared->pipes);
-    if (!p->pipe) {
-        p->transfer = TRANSFER_COPIED;
+    wire = &p->upstream.connection->wire;
+    if (!p->incoming.pipe && (accept & CHUNK_PIPE))
+        p->incoming.pipe = pipe_pool_get(&wire->shared->pipes);
+    if (!p->incoming.pipe) {
+        p->incoming.transfer = TRANSFER_COPIED;
         return false;
     }
     if (!wire_pipes(wire)) /* what has come already is taken first */
         return false;
-    wire_receive_pipe(wire, p->pipe,
+    wire_receive_pipe(wire, p->incoming.pipe,
                       unframed_bytes(p) < LIMIT_PIPE_BYTES ? (size_t)unframed_bytes(p) : LIMIT_PIPE_BYTES);
     gateway_set_timeout(p);
     return true;
@@ -52,10 +53,10 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
 
 bool gateway_splice_filled(struct gateway_request *p, size_t count)
 {
-    p->spliced = (struct chunk){.kind = CHUNK_PIPE};
-    p->spliced.pipe.fd = p->pipe->from;
-    p->spliced.pipe.length = count;
-    p->spliced.pipe.whole = p->reply.content_length;
+    p->incoming.spliced = (struct chunk){.kind = CHUNK_PIPE};
+    p->incoming.spliced.pipe.fd = p->incoming.pipe->from;
+    p->incoming.spliced.pipe.length = count;
+    p->incoming.spliced.pipe.whole = p->reply.content_length;
     p->attempt->bytes_received += count;
     h1_reply_skip(&p->reply, count);
     return unframed_bytes(p) == 0;
@@ -63,7 +64,7 @@ bool gateway_splice_filled(struct gateway_request *p, size_t count)
 
 bool gateway_spliced(struct gateway_request *p, struct chunk *out)
 {
-    *out = p->spliced;
-    p->spliced = (struct chunk){.kind = CHUNK_PIPE};
+    *out = p->incoming.spliced;
+    p->incoming.spliced = (struct chunk){.kind = CHUNK_PIPE};
     return chunk_length(out) > 0;
 }

@@ -251,12 +251,12 @@ int gateway_tunnel(struct gateway_request *p)
 
     if (!t)
         return -ENOMEM;
-    t->connection = p->connection;
+    t->connection = p->upstream.connection;
     t->connection->events = &server_events;
     t->connection->user = t;
-    p->connection = NULL;
+    p->upstream.connection = NULL;
     gateway_discard(p);
-    buffer_finish(&p->input);
+    buffer_finish(&p->incoming.input);
     exchange_end_with_client(p->x, false);
     exchange_upgrade(p->x, &t->upgraded);
     return 0;

@@ -54,7 +54,7 @@ uint16_t proxy_target_port(const struct gateway_target *target);
 
 /* proxy_headers.c */
 
-/* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */
+/* The request's head into p->sent.head. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct gateway_request *p, struct str *out_fault);
 
 /* proxy_expect.c */
@@ -63,9 +63,9 @@ struct proxy_expect;
 /* True where the server is sent `Expect: 100-continue`: the client is waiting, and its body is passed on as it comes. */
 static inline bool proxy_forwards_expect(const struct gateway_request *p)
 {
-    return p->x->request.expects_continue && p->content_length > 0 && !p->replacement_body.data && !p->buffered;
+    return p->x->request.expects_continue && p->sent.content_length > 0 && !p->sent.replacement_body.data && !p->sent.buffered;
 }
-/* Holds p->request's body back until proxy_expect_met, or LIMIT_CONTINUE_MS have passed. 0 or -ENOMEM. */
+/* Holds p->sent.request's body back until proxy_expect_met, or LIMIT_CONTINUE_MS have passed. 0 or -ENOMEM. */
 MUST_CHECK int proxy_expect_begin(struct gateway_request *p);
 /* The server said 100: the body is pulled from the loop on, and the client gets its 100 with that. No effect once the response has begun. */
 void proxy_expect_met(struct gateway_request *p);

@@ -33,7 +33,7 @@ int proxy_expect_begin(struct gateway_request *p)
         return -ENOMEM;
     *expect = (struct proxy_expect){.p = p, .timer.done = continue_timer_done};
     p->own_state = expect;
-    p->request.held = true;
+    p->sent.request.held = true;
     exchange_hold(p->x);
     worker_timer(exchange_worker(p->x), &expect->timer, LIMIT_CONTINUE_MS);
     return 0;
@@ -41,10 +41,10 @@ int proxy_expect_begin(struct gateway_request *p)
 
 void proxy_expect_met(struct gateway_request *p)
 {
-    if (!p->request.held || p->stage != GATEWAY_SENDING || !p->connection)
+    if (!p->sent.request.held || p->stage != GATEWAY_SENDING || !p->upstream.connection)
         return;
-    p->request.held = false;
-    upstream_wake(p->connection);
+    p->sent.request.held = false;
+    upstream_wake(p->upstream.connection);
     proxy_expect_end(p);
 }
 

@@ -168,16 +168,18 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
     struct arena *arena = &p->x->arena;
     struct headers fields = {0};
     struct h1_request_head head = {
-        .method = p->method_name,
-        .target = p->uri,
+        .method = p->sent.method_name,
+        .target = p->sent.uri,
         .headers = &fields,
-        .connection = upstream_group_upstream(p->group)->keepalive && !p->conf->proxy_protocol ? STR("") : STR("close"),
-        .measured = request->content_length > 0 || p->content_length > 0 ||
+        .connection = upstream_group_upstream(p->upstream.group)->keepalive && !p->conf->proxy_protocol
+                          ? STR("")
+                          : STR("close"),
+        .measured = request->content_length > 0 || p->sent.content_length > 0 ||
                     headers_find(&request->headers, STR("Content-Length")),
-        .content_length = p->content_length,
+        .content_length = p->sent.content_length,
     };
 
-    p->upgrade = str_empty(p->replacement_body) ? find_upgrade(p->x) : STR("");
+    p->upgrade = str_empty(p->sent.replacement_body) ? find_upgrade(p->x) : STR("");
     if (headers_add(&fields, arena, STR("Host"), gateway_target_host(&p->target)) < 0 ||
         gateway_request_fields(conf->drop_fields ? &none : &request->headers, arena, &fields) < 0 ||
         add_origin(p, &fields) < 0)
@@ -200,5 +202,5 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         if (headers_add(&fields, arena, STR("Upgrade"), p->upgrade) < 0)
             return -ENOMEM;
     }
-    return h1_write_request(arena, &head, out_fault, &p->head);
+    return h1_write_request(arena, &head, out_fault, &p->sent.head);
 }

@@ -7,7 +7,7 @@
 
 static int http_begin(struct gateway_request *p)
 {
-    const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
+    const struct h1_reply_settings expected = {.head = p->sent.method == METHOD_HEAD,
                                                .upgrade = !str_empty(p->upgrade),
                                                .head_max = p->conf->buffer_size};
 
@@ -17,7 +17,7 @@ static int http_begin(struct gateway_request *p)
 
 static int http_next(struct gateway_request *p, size_t room, struct chunk *out)
 {
-    return h1_request_next(&p->request, room, out);
+    return h1_request_next(&p->sent.request, room, out);
 }
 
 static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)

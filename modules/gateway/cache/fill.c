@@ -37,7 +37,7 @@ int cached_request_fields(struct gateway_request *p, struct headers *fields)
         return set_range(p, fields);
     if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)
         return 0;
-    if (p->content_length != 0) /* it could not be asked again */
+    if (p->sent.content_length != 0) /* it could not be asked again */
         return 0;
     stored = cached->stale->parsed;
     modified = headers_value(&stored->headers, STR("Last-Modified"));
@@ -184,7 +184,7 @@ int cached_may_store(struct gateway_request *p, const struct arrival *arrival, s
     const struct gateway_cache_conf *conf = &p->conf->cache;
     int refused;
 
-    if (!cached->stores || p->method == METHOD_HEAD || p->reply.status == 101)
+    if (!cached->stores || p->sent.method == METHOD_HEAD || p->reply.status == 101)
         return 0;
     if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
         return 0;
@@ -364,11 +364,11 @@ int cached_response_head(struct gateway_request *p)
                               .received_s = clock_wall_s(exchange_clock(p->x))};
     int result;
 
-    if (p->conf->cache.cache && !is_safe(p->method) && p->reply.status >= 200 && p->reply.status < 400)
+    if (p->conf->cache.cache && !is_safe(p->sent.method) && p->reply.status >= 200 && p->reply.status < 400)
         cached_invalidate(p);
     if (!cached)
         return 0;
-    if (!is_safe(p->method)) /* what it forgets is what was before it: its own answer may be kept */
+    if (!is_safe(p->sent.method)) /* what it forgets is what was before it: its own answer may be kept */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     arrival.request_control = &cached->request_control;
     arrival.request_sent_s = cached->request_sent_s;

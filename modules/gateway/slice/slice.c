@@ -67,7 +67,7 @@ void cached_child_release(struct exchange *child)
 {
     const struct gateway_request *p = gateway_request_of(child);
 
-    if (p && p->connection && p->cached && p->cached->fill)
+    if (p && p->upstream.connection && p->cached && p->cached->fill)
         exchange_child_leave(child);
     else
         exchange_child_end(child);

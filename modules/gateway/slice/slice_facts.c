@@ -157,7 +157,7 @@ static void version_changed(struct gateway_request *child)
         child->x, LOG_ERROR,
         "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
             STR_FMT "\"",
-        gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
+        gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->sent.uri));
 }
 
 int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
