@@ -11,8 +11,7 @@
 #include "gateway_conf.h"
 #include "http/h1_reply.h"
 #include "http/h1_request.h"
-#include "modules/gateway/cache/response_cache.h"
-#include "modules/gateway/slice/slice.h"
+#include "slices.h"
 
 struct gateway_request;
 
@@ -131,7 +130,7 @@ struct gateway_request {
     const struct upstream_events *events; /* of connections to servers */
     struct gateway_target target;
     const struct gateway_cache *cache; /* NULL: none */
-    struct cached *cached;          /* its part in the cache; NULL: none */
+    struct gateway_cached *cached;  /* its part in the cache; NULL: none */
     struct slice_part slice;       /* of a child that has a slice of its parent's response */
     struct slicing *slicing;        /* its response is made of slices; NULL: it is not */
     struct cache_update update;     /* of a child that fetches anew what its parent answers with meanwhile */

@@ -12,6 +12,7 @@
 #include "conf/directive.h"
 #include "server/module.h"
 
+struct cache_slices;
 struct gateway_request;
 
 /* Why a server gave no usable response. */
@@ -114,6 +115,7 @@ struct gateway_cache_conf {
     unsigned ignore;                /* enum gateway_ignore */
     unsigned use_stale;             /* enum gateway_stale */
     uint64_t slice;                 /* bytes of one slice; 0: whole */
+    const struct cache_slices *slices; /* NULL: whole */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
     struct gateway_cache_far far;
@@ -131,6 +133,20 @@ enum cached_status {
     CACHED_UPDATING,
     CACHED_REVALIDATED,
     CACHED_HIT,
+};
+
+/* The part of a cache in one exchange that the gateway sees. */
+struct gateway_cached {
+    enum cached_status status;
+    bool background;                /* a child of the exchange that has answered already: the body is only stored */
+    struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
+};
+
+/* A right to fetch that waits for who is to use it: given back, or taken over, once. */
+struct cache_update {
+    struct cache_store *store;
+    struct cache_hash hash;
+    uint64_t fill_lock;                 /* 0: none */
 };
 
 #endif

@@ -4,6 +4,8 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "modules/gateway/cache/response_cache.h"
+#include "modules/gateway/slice/slice.h"
 #include "site/field_name.h"
 
 #include <errno.h>
@@ -178,5 +180,6 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     if (error == 0)
         error = gateway_cache_check(cache, reader, at);
     cache->functions = cache->cache ? &response_cache : NULL;
+    cache->slices = cache->slice > 0 ? &slices : NULL;
     return error == 0 && pass->text ? gateway_cache_check_methods(cache, reader, at) : error;
 }

@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "modules/gateway/cache/response_cache.h"
 #include "modules/gateway/rate_limit.h"
 #include "proxy_cache_rows.h"
 #include "upstream/upstream_ssl_rows.h"

@@ -2,7 +2,7 @@
  * HEAD, asked as GET (proxy_cache_convert_head): a child looks for the answer, and fetches and stores it where it is
  * not there; its head is ours. Its body comes for the cache's sake alone, after our answer, too.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "modules/gateway/fields.h"
 #include "modules/gateway/response.h"
@@ -62,7 +62,7 @@ static enum outcome copy_child_response(struct gateway_request *p, const struct 
     const struct gateway_request *behind = gateway_request_of(child);
 
     p->stage = GATEWAY_DONE;
-    if (behind && behind->cached)
+    if (behind && cached_of(behind))
         p->cached->status = behind->cached->status;
     if (behind && copy_attempts(behind, p) < 0)
         return exchange_error_response(p->x, 500);
@@ -86,7 +86,7 @@ static void child_answered(struct exchange *child, void *owner)
 /* Of slices the first is fetched by GET, anyway. */
 static bool converts_head_to_get(const struct gateway_request *p)
 {
-    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !slice_is_wanted(p) &&
+    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !cached_wants_slices(p) &&
            !gateway_drops_fields(&p->x->request.headers);
 }
 

@@ -2,7 +2,7 @@
  * What an answer is looked for by, and what is forgotten: at somebody's word, or since an unsafe method may have
  * changed it.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "http/url.h"
 #include "modules/gateway/fields.h"

@@ -2,130 +2,14 @@
  * Whether what is stored is the answer. What is looked for is the key; where an answer depends on fields of the
  * request (Vary), the names of these are stored under it, and the answers under the key with the values.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "base/limits.h"
 #include "modules/gateway/fields.h"
-#include "modules/gateway/response.h"
-#include "server/representation.h"
 
 #include <errno.h>
 
-#define WAITS 3 /* for others who fetch the same: after that it is not worth waiting */
-
 static enum outcome find_by_key(struct cached *cached);
-
-static uint64_t cached_now_ms(const struct cached *cached)
-{
-    return exchange_clock(cached->p->x)->monotonic_ms;
-}
-
-int64_t cached_now_s(const struct cached *cached)
-{
-    return clock_wall_s(exchange_clock(cached->p->x));
-}
-
-static void hold_cache_entry(void *held)
-{
-    cache_entry_ref(held);
-}
-
-static void release_cache_entry(void *held)
-{
-    cache_entry_unref(held);
-}
-
-int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata)
-{
-    int64_t resident = cached_now_s(cached) - metadata->received_s;
-
-    return metadata->initial_age_s + (resident > 0 ? resident : 0);
-}
-
-int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata)
-{
-    struct exchange *x = cached->p->x;
-    struct str age = arena_printf(&x->arena, "%lld", (long long)cached_age(cached, metadata));
-
-    return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
-}
-
-void cached_release_lock(struct gateway_request *p)
-{
-    struct cached *cached = p->cached;
-
-    if (cached && cached->fill_lock)
-        cache_store_fill_unlock(cached->store, &cached->origin.hash, cached->fill_lock);
-    if (cached)
-        cached->fill_lock = 0;
-}
-
-int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
-                  const struct headers *headers)
-{
-    struct gateway_request *p = cached->p;
-    struct response *response = &p->x->response;
-    const struct stored_response *stored = entry->parsed;
-    struct representation whole = {.size = entry->body_length,
-                                   .validators = stored->validators,
-                                   .max_ranges = LIMIT_RANGES,
-                                   .content = entry->content,
-                                   .fd = entry->fd,
-                                   .hold = hold_cache_entry,
-                                   .release = release_cache_entry,
-                                   .held = entry};
-
-    if (gateway_intercept(p, metadata->status, headers))
-        return 0;
-    response->headers.count = 0;
-    gateway_accel_rate(p, headers);
-    if (gateway_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||
-        gateway_accel_charset(p, headers, &response->headers) < 0 || gateway_rewrite_head(p) < 0 ||
-        cached_add_age(cached, metadata) < 0)
-        return -ENOMEM;
-    if (metadata->status == 200) {
-        struct str type = headers_value(&response->headers, STR("Content-Type"));
-
-        whole.media_type = type.data ? type : STR("");
-        return representation_answer(p->x, &whole);
-    }
-    response->status = metadata->status;
-    response->body = representation_body(p->x, &whole);
-    return response->body ? 0 : -ENOMEM;
-}
-
-/* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
-enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
-{
-    const struct stored_response *stored = entry->parsed;
-    int error;
-
-    cached->status = status;
-    cached->p->stage = GATEWAY_DONE;
-    cached_release_lock(cached->p);
-    cache_entry_unref(cached->stale);
-    cached->stale = entry;
-    error = cached_answer(cached, entry, &stored->metadata, &stored->headers);
-    return error < 0 ? exchange_error_response(cached->p->x, 500) : OUTCOME_ANSWERED;
-}
-
-/* What a fetch is known by, to all workers. A hit needs none of that. */
-const struct cache_hash *cached_hash(struct cached *cached)
-{
-    if (!cached->hashed)
-        cache_store_hash(cached->primary, &cached->origin.hash);
-    cached->hashed = true;
-    return &cached->origin.hash;
-}
-
-/* What of it there is is not to be said: a server is asked. */
-static enum outcome fetch_from_upstream(struct cached *cached)
-{
-    (void)cached_hash(cached);
-    cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
-    cached->request_sent_s = cached_now_s(cached);
-    return OUTCOME_PASS;
-}
 
 static void lock_wait_done(struct cache_waiter *waiter, bool late)
 {
@@ -133,34 +17,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
 
     if (late)
         cached->stores = false;
-    gateway_resume(cached->p, late ? fetch_from_upstream(cached) : find_by_key(cached));
-}
-
-/* Somebody fetches it already. */
-static enum outcome wait_for_lock(struct cached *cached)
-{
-    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
-
-    if (cached->waits == 0)
-        cached->began_wait_ms = cached_now_ms(cached);
-    if (cached->waits++ == WAITS)
-        return fetch_from_upstream(cached);
-    cached->waiter.hash = *cached_hash(cached);
-    cached->waiter.until_ms = cached->began_wait_ms + conf->lock_timeout_ms;
-    cached->waiter.woken = lock_wait_done;
-    cache_store_wait(cached->store, &cached->waiter);
-    return OUTCOME_PENDING;
-}
-
-/* With proxy_cache_lock one alone asks for what is missing; the others wait. */
-enum outcome cached_fetch_alone(struct cached *cached)
-{
-    const struct gateway_cache_conf *conf = &cached->p->conf->cache;
-
-    if (!conf->lock || !cached->stores || cached->fill_lock)
-        return fetch_from_upstream(cached);
-    cached->fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
-    return cached->fill_lock ? fetch_from_upstream(cached) : wait_for_lock(cached);
+    gateway_resume(cached->p, late ? cached_fetch(cached) : find_by_key(cached));
 }
 
 static bool is_head(const struct cached *cached)
@@ -174,25 +31,17 @@ static enum outcome cache_miss(struct cached *cached)
 
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
-    cached->status = CACHED_MISS;
+    cached->base.status = CACHED_MISS;
     if (cached->lookup.uses < conf->min_uses && cached->waits == 0)
         cached->stores = false;
-    if (cached->p->slicing && !cached->p->slicing->plain && (cached->stores || is_head(cached)))
-        return slice_fetch(cached->p);
+    if (cached->sliced && (cached->stores || is_head(cached)))
+        return cached->p->conf->cache.slices->fetch(cached->p);
     return cached_fetch_alone(cached);
 }
 
 enum outcome cached_slices_missed(struct gateway_request *p)
 {
-    return cached_fetch_alone(p->cached);
-}
-
-enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored)
-{
-    struct freshness now = stored->freshness;
-
-    now.age_s = cached_age(cached, &stored->metadata);
-    return freshness_evaluate(&now, &cached->request_control);
+    return cached_fetch_alone(cached_of(p));
 }
 
 /* An answer is stored. Takes the reference over. */
@@ -296,8 +145,8 @@ static void inherit_lock(struct cached *cached)
 {
     struct cache_update *update = &cached->p->update;
 
-    cached->background = update->fill_lock != 0;
-    if (!cached->background)
+    cached->base.background = update->fill_lock != 0;
+    if (!cached->base.background)
         return;
     if (cached->store == update->store && memcmp(cached_hash(cached), &update->hash, sizeof(update->hash)) == 0) {
         cached->fill_lock = update->fill_lock;
@@ -320,8 +169,9 @@ static struct cached *cached_create(struct gateway_request *p)
     cached->primary = cached->key = cached_primary_key(p);
     if (!cached->primary.data)
         return NULL;
+    cached->waiter.woken = lock_wait_done;
     inherit_lock(cached);
-    if (conf->obey && !cached->background && !p->slice.of)
+    if (conf->obey && !cached->base.background && !p->slice.of)
         cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->request_control);
     else
         cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &cached->request_control);
@@ -331,24 +181,25 @@ static struct cached *cached_create(struct gateway_request *p)
 /* Facts were looked for: where there are none, there may be a whole. */
 static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
-    return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? find_by_key(cached) : outcome;
+    return outcome == OUTCOME_PASS && cached->sliced ? find_by_key(cached) : outcome;
 }
 
 void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome)
 {
-    gateway_resume(p, after_slice_lookup(p->cached, outcome));
+    gateway_resume(p, after_slice_lookup(cached_of(p), outcome));
 }
 
 /* A piece of another's answer: where nothing is known of that yet, it is asked for to find out. */
 static enum outcome begin_slice(struct cached *cached)
 {
-    if (!cached->p->slice.of->known) {
-        cached->status = CACHED_MISS;
-        return fetch_from_upstream(cached);
-    }
-    cached->key = slice_key(cached->p);
+    cached->key = cached->p->slice.functions->key(cached->p);
     if (!cached->key.data)
         return exchange_error_response(cached->p->x, 500);
+    if (str_empty(cached->key)) {
+        cached->key = cached->primary;
+        cached->base.status = CACHED_MISS;
+        return cached_fetch(cached);
+    }
     cache_store_hash(cached->key, &cached->origin.hash);
     cached->hashed = true;
     return find_by_key(cached);
@@ -368,8 +219,8 @@ static enum outcome pass_by(struct cached *cached)
 {
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
-    cached->status = CACHED_BYPASS;
-    return fetch_from_upstream(cached);
+    cached->base.status = CACHED_BYPASS;
+    return cached_fetch(cached);
 }
 
 enum outcome cached_lookup(struct gateway_request *p)
@@ -382,9 +233,10 @@ enum outcome cached_lookup(struct gateway_request *p)
         return cached_purge(p);
     if (!wants_cache(p))
         return OUTCOME_PASS;
-    p->cached = cached = cached_create(p);
+    cached = cached_create(p);
     if (!cached)
         return exchange_error_response(x, 500);
+    p->cached = &cached->base;
     if (cached->primary.length > LIMIT_CACHE_KEY) {
         p->cached = NULL;
         return OUTCOME_PASS;
@@ -393,29 +245,31 @@ enum outcome cached_lookup(struct gateway_request *p)
         return pass_by(cached);
     if (cached_convert_head(p) == OUTCOME_PENDING)
         return OUTCOME_PENDING;
-    if (cached->background)
+    if (cached->base.background)
         exchange_end_with_client(x, false);
     cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
-                     (p->slice.of || slice_is_wanted(p) || !cached_is_far(p));
+                     (p->slice.of || cached_wants_slices(p) || !cached_is_far(p));
     if (p->slice.of)
         return begin_slice(cached);
     bypassed = cached_any_holds(x, &p->conf->cache.bypass);
     if (bypassed < 0)
         return exchange_error_response(x, 500);
     if (bypassed) {
-        cached->status = CACHED_BYPASS;
-        return fetch_from_upstream(cached);
+        cached->base.status = CACHED_BYPASS;
+        return cached_fetch(cached);
     }
-    return slice_is_wanted(p) ? after_slice_lookup(cached, slice_begin(p)) : find_by_key(cached);
+    cached->sliced = cached_wants_slices(p);
+    return cached->sliced ? after_slice_lookup(cached, p->conf->cache.slices->begin(p)) : find_by_key(cached);
 }
 
 void cached_end(struct gateway_request *p)
 {
-    struct cached *cached = p->cached;
+    struct cached *cached = cached_of(p);
 
     if (!cached)
         return;
-    slice_end(p);
+    if (p->slicing)
+        p->conf->cache.slices->end(p);
     cache_lookup_cancel(&cached->lookup);
     cache_waiter_cancel(&cached->waiter);
     for (size_t i = 0; i < 2; i++) {
@@ -423,8 +277,8 @@ void cached_end(struct gateway_request *p)
             cached->publishing[i]->ended = NULL;
         cached->publishing[i] = NULL;
     }
-    cache_fill_discard(cached->fill);
-    cached->fill = NULL;
+    cache_fill_discard(cached->base.fill);
+    cached->base.fill = NULL;
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
     cached_release_lock(p);

@@ -3,8 +3,6 @@
  */
 #include "modules/gateway/cache/response_cache.h"
 
-#include "modules/gateway/gateway.h"
-
 static bool serve_stale(struct gateway_request *p, enum gateway_failure failure)
 {
     static const unsigned reasons[] = {[GATEWAY_FAILED_ERROR] = STALE_ERROR,

@@ -9,7 +9,7 @@
 #include "cache/cache_store.h"
 #include "http/conditional.h"
 #include "http/freshness.h"
-#include "modules/gateway/gateway_cache.h"
+#include "modules/gateway/gateway.h"
 
 struct gateway_request;
 
@@ -35,18 +35,11 @@ struct stored_response {
     struct header items[];
 };
 
-/* A right to fetch that waits for who is to use it: given back, or taken over, once. */
-struct cache_update {
-    struct cache_store *store;
-    struct cache_hash hash;
-    uint64_t fill_lock;                 /* 0: none */
-};
-
 /* One exchange's part. In its arena. */
 struct cached {
+    struct gateway_cached base;     /* p->cached */
     struct gateway_request *p;
     struct cache_store *store;
-    enum cached_status status;
     struct cache_lookup lookup;
     struct cache_waiter waiter;     /* store NULL: it waits for nothing */
     unsigned waits;                 /* how often it has waited */
@@ -60,16 +53,20 @@ struct cached {
     bool hashed;                    /* the hash in `origin` is known */
     struct cache_origin origin;     /* of `primary`, which `fill_lock` is of, and when it was asked for */
     uint64_t fill_lock;                 /* the right to fetch; 0: none */
+    bool sliced;                    /* the response is looked for in slices */
     bool stores;                    /* what comes is stored where it may be */
     bool revalidates;               /* the server was asked whether `stale` still holds */
-    bool background;                /* a child of the exchange that has answered already: nobody takes the body */
     int64_t request_sent_s;
-    struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
     struct cache_fill *publishing[2]; /* whole, and not yet found by others: the answer, and what it is found by */
     bool holds_head;                /* the answer is held back until then, since it has no body */
     uint64_t stored_bytes;                  /* bytes of the body that were given to it */
     struct str head;                /* what will be stored of it */
 };
+
+static inline struct cached *cached_of(const struct gateway_request *p)
+{
+    return p->cached ? container_of(p->cached, struct cached, base) : NULL;
+}
 
 /* The cache as a gateway sees it. */
 extern const struct gateway_cache response_cache;
@@ -82,6 +79,8 @@ bool cached_is_far(const struct gateway_request *p);
 int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* For a location that passes requests on: answers to POST are stored only under a key that the configuration gives. 0, or -EINVAL (reported). */
 int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+/* True where the request is one for slices. */
+bool cached_wants_slices(const struct gateway_request *p);
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int cached_any_holds(struct exchange *x, const struct conf_templates *templates);
 
@@ -106,15 +105,21 @@ enum outcome cached_lookup(struct gateway_request *p);
 /* Fills x->response with an entry, of which this is stored. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
-/* lookup.c, for the files of the cache alone */
+/* answer.c, fetch.c: for the files of the cache alone */
 
-/* Seconds of the wall clock, and the age that a stored answer has now. */
-int64_t cached_now_s(const struct cached *cached);
+/* Seconds of the wall clock. */
+static inline int64_t cached_now_s(const struct cached *cached)
+{
+    return clock_wall_s(exchange_clock(cached->p->x));
+}
+/* The age that a stored response has now. */
 int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata);
 /* What a fetch is known by, to all workers. A hit needs none of that. */
 const struct cache_hash *cached_hash(struct cached *cached);
 /* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
 enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
+/* A server is asked. OUTCOME_PASS. */
+enum outcome cached_fetch(struct cached *cached);
 /* A server is asked: with proxy_cache_lock by one request alone, the others wait. OUTCOME_PASS: ask it, or OUTCOME_PENDING. */
 enum outcome cached_fetch_alone(struct cached *cached);
 
@@ -127,6 +132,9 @@ enum outcome cached_fetch_alone(struct cached *cached);
 MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arrival);
 
 /* serve_stale.c */
+
+/* True where what is stored and stale may be the response, since the server has failed by `reason` (enum gateway_stale). */
+bool cached_may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason);
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. Takes the reference over. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
@@ -152,6 +160,11 @@ enum reuse cached_reuse(const struct cached *cached, const struct stored_respons
 /* The Age of what is said. 0 or -ENOMEM. */
 MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata);
 
+/* child.c */
+
+/* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
+void cached_child_release(struct exchange *child);
+
 /* convert_head.c */
 
 /* Before the cache is: a child asks by GET what the client asks by HEAD, where that is wanted. OUTCOME_PENDING: the answer follows; or OUTCOME_PASS: as it is. */
@@ -174,7 +187,7 @@ enum outcome cached_purge(struct gateway_request *p);
 /* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
 void cached_invalidate(struct gateway_request *p);
 
-/* fill.c */
+/* request_fields.c, policy.c, fill.c */
 
 /* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
 MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *fields);
@@ -190,8 +203,12 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
  * is to be asked again, without conditions; or -ENOMEM.
  */
 MUST_CHECK int cached_response_head(struct gateway_request *p);
+/* Bytes of the largest response that is stored. */
+uint64_t cached_most_kept(const struct gateway_request *p);
 /* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are stored. 0, or -ENOMEM. */
 MUST_CHECK int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
+/* cached->key becomes the key of this response, by its Vary. 0; -ENOTSUP where it has none; or -ENOMEM. */
+MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
 /* A piece of the body. */
 void cached_put(struct gateway_request *p, struct str part);
 /*

@@ -2,7 +2,7 @@
  * What is stored and stale: said all the same while it is updated, or where no server can be asked (RFC 9111 4.2.4,
  * RFC 5861).
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 /* While the answer is a stale one, somebody without a client asks for a new one. */
 static void start_background_update(struct cached *cached)
@@ -39,7 +39,7 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
     now.age_s = cached_age(cached, &stored->metadata);
     updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->request_control.max_age == DELTA_NONE &&
                            now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->request_control, true));
-    if (updating && conf->background_update && !cached->background) {
+    if (updating && conf->background_update && !cached->base.background) {
         start_background_update(cached);
         return cached_answer_with(cached, entry, CACHED_STALE);
     }
@@ -52,19 +52,19 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
         cache_entry_unref(entry);
         return exchange_error_response(cached->p->x, 504);
     }
-    cached->status = CACHED_EXPIRED;
+    cached->base.status = CACHED_EXPIRED;
     cache_entry_unref(cached->stale);
     cached->stale = entry;
     return cached_fetch_alone(cached);
 }
 
-static bool may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason)
+bool cached_may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason)
 {
     const struct stored_response *stored = entry ? stored_response_of(entry, cached_now_s(cached)) : NULL;
     unsigned use = cached->p->conf->cache.use_stale;
     struct freshness now;
 
-    if (!stored || cached->background)
+    if (!stored || cached->base.background)
         return false;
     now = stored->freshness;
     now.age_s = cached_age(cached, &stored->metadata);
@@ -73,13 +73,12 @@ static bool may_serve_stale(const struct cached *cached, struct cache_entry *ent
 
 bool cached_serve_stale(struct gateway_request *p, unsigned reason)
 {
-    struct cached *cached = p->cached;
-    struct slicing *whole = p->slice.of;
+    struct cached *cached = cached_of(p);
     struct cache_entry *entry = cached ? cached->stale : NULL;
 
-    if (whole) /* its own answer is none: the whole may have one */
-        whole->serve_stale = may_serve_stale(whole->p->cached, whole->stale, reason);
-    if (whole || !entry || !may_serve_stale(cached, entry, reason))
+    if (p->slice.of) /* its own response is none: the whole may have one */
+        p->slice.functions->failed(p, reason);
+    if (p->slice.of || !entry || !cached_may_serve_stale(cached, entry, reason))
         return false;
     cached->stale = NULL;
     (void)cached_answer_with(cached, entry, CACHED_STALE);

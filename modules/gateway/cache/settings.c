@@ -1,9 +1,10 @@
 /*
  * What the directives of the cache have beyond words and numbers.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "base/saturate.h"
+#include "modules/gateway/fields.h"
 
 #include <errno.h>
 
@@ -149,4 +150,11 @@ int cached_any_holds(struct exchange *x, const struct conf_templates *templates)
             return 1;
     }
     return 0;
+}
+
+bool cached_wants_slices(const struct gateway_request *p)
+{
+    return p->conf->cache.slices && !p->slice.of &&
+           (p->x->request.method == METHOD_GET || p->x->request.method == METHOD_HEAD) &&
+           !gateway_drops_fields(&p->x->request.headers);
 }

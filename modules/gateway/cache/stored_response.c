@@ -1,7 +1,7 @@
 /*
  * What is stored of an answer beside its body: a few numbers, and its fields as lines.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "http/date.h"
 

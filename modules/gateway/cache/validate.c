@@ -1,7 +1,7 @@
 /*
  * A server was asked whether what is stored still holds, and said 304 (RFC 9111 4.3.4).
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/cache/response_cache.h"
 
 #include "modules/gateway/fields.h"
 
@@ -65,7 +65,7 @@ static int retry_without_conditions(struct cached *cached)
 
 int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
 {
-    struct cached *cached = p->cached;
+    struct cached *cached = cached_of(p);
     const struct stored_response *stored = cached->stale->parsed;
     struct headers merged = {0}, counting = {0};
     struct stored_metadata metadata = stored->metadata;
@@ -97,6 +97,6 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         cache_store_remove_entry(cached->store, cached->stale);
         cached_release_lock(p);
     }
-    cached->status = CACHED_REVALIDATED;
+    cached->base.status = CACHED_REVALIDATED;
     return 1;
 }

@@ -2,7 +2,7 @@
  * Putting answers together: a body that asks one child after the other for its piece. A child is an exchange that looks
  * for its piece in the cache, and fetches it where it is not there; see slice.h.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/slice/slice.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -22,34 +22,12 @@ static uint64_t size_of(const struct slicing *s)
     return s->p->conf->cache.slice;
 }
 
-bool slice_is_wanted(const struct gateway_request *p)
-{
-    return p->conf->cache.slice > 0 && !p->slice.of &&
-           (p->x->request.method == METHOD_GET || p->x->request.method == METHOD_HEAD) &&
-           !gateway_drops_fields(&p->x->request.headers);
-}
-
-struct range slice_range(const struct slice_part *slice)
-{
-    uint64_t size = size_of(slice->of), first = slice->index * size;
-    uint64_t last = first + size - 1;
-
-    if (slice->of->known && last >= slice->of->facts.total)
-        last = u64_sub_sat(slice->of->facts.total, 1);
-    return (struct range){first, last};
-}
-
-uint64_t slice_length(const struct slice_part *slice)
-{
-    struct range range = slice_range(slice);
-
-    return u64_sub_sat(range.last + 1, range.first);
-}
-
-struct str slice_key(const struct gateway_request *child)
+static struct str slice_key(const struct gateway_request *child)
 {
     const struct slicing *s = child->slice.of;
 
+    if (!s->known)
+        return STR("");
     return arena_printf(&child->x->arena, STR_FMT "\n%llx\n%llu", STR_ARG(s->key),
                         (unsigned long long)s->facts.metadata.salt, (unsigned long long)child->slice.index);
 }
@@ -57,20 +35,8 @@ struct str slice_key(const struct gateway_request *child)
 static void unlock_facts(struct slicing *s)
 {
     if (s->fill_lock)
-        cache_store_fill_unlock(s->p->cached->store, &s->origin.hash, s->fill_lock);
+        cache_store_fill_unlock(cached_of(s->p)->store, &s->origin.hash, s->fill_lock);
     s->fill_lock = 0;
-}
-
-/* A child at a time. */
-
-void cached_child_release(struct exchange *child)
-{
-    const struct gateway_request *p = gateway_request_of(child);
-
-    if (p && p->upstream.connection && p->cached && p->cached->fill)
-        exchange_child_leave(child);
-    else
-        exchange_child_end(child);
 }
 
 /* Who was not answered yet is parted from then. */
@@ -85,6 +51,7 @@ static void release_child(struct slicing *s)
         cached_child_release(child);
 }
 
+static enum outcome slice_fetch(struct gateway_request *p);
 static void child_answered(struct exchange *child, void *owner);
 
 static int request_slice(struct slicing *s, uint64_t index)
@@ -103,7 +70,7 @@ static int request_slice(struct slicing *s, uint64_t index)
         s->child = NULL; /* it goes the usual way, and is parted from */
         return -ENOMEM;
     }
-    p->slice = (struct slice_part){.of = s, .index = index};
+    p->slice = (struct slice_part){.functions = &slices, .of = s, .index = index};
     s->index = index;
     s->at = index * size_of(s);
     return 0;
@@ -233,7 +200,7 @@ static enum outcome respond_slices(struct slicing *s)
     p->stage = GATEWAY_DONE;
     fields->count = 0;
     if (gateway_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
-        cached_add_age(p->cached, &s->facts.metadata) < 0)
+        cached_add_age(cached_of(p), &s->facts.metadata) < 0)
         return exchange_error_response(p->x, 500);
     if (representation_answer(p->x, &whole) < 0)
         return exchange_error_response(p->x, 500);
@@ -259,9 +226,10 @@ static void find_first(struct slicing *s)
 static enum outcome fetch_whole(struct slicing *s)
 {
     s->plain = true;
+    cached_of(s->p)->sliced = false;
     unlock_facts(s);
     if (headers_find(&s->p->x->request.headers, STR("Range")))
-        s->p->cached->stores = false;
+        cached_of(s->p)->stores = false;
     return cached_slices_missed(s->p);
 }
 
@@ -365,7 +333,7 @@ static bool read_facts(struct slicing *s, const struct stored_response *stored)
 
 static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entry)
 {
-    struct cached *cached = s->p->cached;
+    struct cached *cached = cached_of(s->p);
     const struct stored_response *stored =
         entry ? stored_response_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
     enum reuse reuse;
@@ -379,12 +347,12 @@ static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entr
         cache_entry_unref(entry);
         unlock_facts(s);
         s->known = true;
-        cached->status = reuse == REUSE_FRESH ? CACHED_HIT : CACHED_STALE;
+        cached->base.status = reuse == REUSE_FRESH ? CACHED_HIT : CACHED_STALE;
         return respond_slices(s);
     }
     cache_entry_unref(s->stale);
     s->stale = entry;
-    cached->status = CACHED_EXPIRED;
+    cached->base.status = CACHED_EXPIRED;
     return cached->request_control.only_if_cached ? exchange_error_response(s->p->x, 504) : slice_fetch(s->p);
 }
 
@@ -401,11 +369,11 @@ static enum outcome find_facts(struct slicing *s)
     bool pending;
 
     s->lookup.found = facts_lookup_done;
-    entry = cache_store_get(s->p->cached->store, &s->lookup, s->key, &pending);
+    entry = cache_store_get(cached_of(s->p)->store, &s->lookup, s->key, &pending);
     return pending ? OUTCOME_PENDING : use_stored_facts(s, entry);
 }
 
-enum outcome slice_begin(struct gateway_request *p)
+static enum outcome slice_begin(struct gateway_request *p)
 {
     struct slicing *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
 
@@ -413,7 +381,7 @@ enum outcome slice_begin(struct gateway_request *p)
         return exchange_error_response(p->x, 500);
     p->slicing = s;
     s->p = p;
-    s->key = cached_facts_key(p, p->cached->primary);
+    s->key = cached_facts_key(p, cached_of(p)->primary);
     if (!s->key.data)
         return exchange_error_response(p->x, 500);
     cache_store_hash(s->key, &s->origin.hash);
@@ -427,15 +395,15 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
 
     s->waited = true;
     if (late)
-        s->p->cached->stores = false;
+        cached_of(s->p)->stores = false;
     cached_slices_looked_up(s->p, late ? fetch_whole(s) : find_facts(s));
 }
 
-enum outcome slice_fetch(struct gateway_request *p)
+static enum outcome slice_fetch(struct gateway_request *p)
 {
     const struct gateway_cache_conf *conf = &p->conf->cache;
     struct slicing *s = p->slicing;
-    struct cache_store *store = p->cached->store;
+    struct cache_store *store = cached_of(p)->store;
 
     if (conf->lock && !s->fill_lock)
         s->fill_lock = cache_store_fill_lock(store, &s->origin.hash, conf->lock_age_ms);
@@ -450,7 +418,7 @@ enum outcome slice_fetch(struct gateway_request *p)
     return request_slice(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
 }
 
-void slice_end(struct gateway_request *p)
+static void slice_end(struct gateway_request *p)
 {
     struct slicing *s = p->slicing;
 
@@ -463,3 +431,20 @@ void slice_end(struct gateway_request *p)
     s->child = NULL; /* it has ended with us, or goes on for itself */
     unlock_facts(s);
 }
+
+static void slice_failed(struct gateway_request *child, unsigned reason)
+{
+    struct slicing *s = child->slice.of;
+
+    s->serve_stale = cached_may_serve_stale(cached_of(s->p), s->stale, reason);
+}
+
+const struct cache_slices slices = {
+    .begin = slice_begin,
+    .fetch = slice_fetch,
+    .key = slice_key,
+    .range = slice_range,
+    .response_head = slice_response_head,
+    .failed = slice_failed,
+    .end = slice_end,
+};

@@ -15,6 +15,9 @@
 
 struct slice_body;
 
+/* Slicing as the cache sees it. */
+extern const struct cache_slices slices;
+
 /* What is known of the whole. */
 struct slice_facts {
     uint64_t total;
@@ -47,34 +50,12 @@ struct slicing {
     struct slice_body *waiting;     /* for it to be answered; NULL: nobody */
 };
 
-/* A child's part: which piece it is. */
-struct slice_part {
-    struct slicing *of;             /* NULL: it is no such child */
-    uint64_t index;
-    bool fits;                      /* its answer is that piece */
-};
+/* slice_facts.c */
 
-/* True where the request is one for slices. */
-bool slice_is_wanted(const struct gateway_request *p);
-/* Before a server is asked: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: go on as without slices, up to a miss. */
-enum outcome slice_begin(struct gateway_request *p);
-/* Nothing is stored: the first piece is fetched. As above; OUTCOME_PASS: a server is asked for it as it is. */
-enum outcome slice_fetch(struct gateway_request *p);
-/* Bytes of a child's piece: known once the facts are. */
-struct range slice_range(const struct slice_part *slice);
-uint64_t slice_length(const struct slice_part *slice);
-/* The key of a child's piece, once the facts are known. data NULL: out of memory. */
-struct str slice_key(const struct gateway_request *child);
-/*
- * The head of an answer to a child has come: the facts are learned of the first one, and hold for all others. 1: the piece is to be kept, 0: not, -ENOTSUP: it is
- * none, and to be judged as any answer; or -ENOMEM. `arrival` and `metadata` are filled in as for any answer.
- */
-MUST_CHECK int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
-/* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
-void cached_child_release(struct exchange *child);
-/* The exchange is over. */
-void slice_end(struct gateway_request *p);
+/* As struct cache_slices has them. */
+struct range slice_range(const struct slice_part *slice);
+MUST_CHECK int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
 
 #endif

@@ -2,14 +2,25 @@
  * What is learned of the first piece that comes, and what every other one is held against: pieces of two versions are
  * never put together.
  */
-#include "modules/gateway/gateway.h"
+#include "modules/gateway/slice/slice.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "modules/gateway/fields.h"
 
 #include <errno.h>
 
 #define STRONG_AFTER_S 60 /* RFC 9110 8.8.2.2: a Last-Modified so much older than the answer tells versions apart */
+
+struct range slice_range(const struct slice_part *slice)
+{
+    uint64_t size = slice->of->p->conf->cache.slice, first = slice->index * size;
+    uint64_t last = first + size - 1;
+
+    if (slice->of->known && last >= slice->of->facts.total)
+        last = u64_sub_sat(slice->of->facts.total, 1);
+    return (struct range){first, last};
+}
 
 int slice_copy_fields(struct slicing *s, const struct headers *from)
 {
@@ -86,7 +97,7 @@ static bool facts_still_match(const struct slicing *s, const struct headers *hea
 static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
 {
     struct arena *arena = &s->p->x->arena;
-    struct cache_store *store = s->p->cached->store;
+    struct cache_store *store = cached_of(s->p)->store;
     struct headers fields = {0};
     struct cache_fill *fill;
     struct str head, place = arena_printf(arena, "%llu/%llu", (unsigned long long)s->p->conf->cache.slice,
@@ -138,8 +149,8 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
         return -ENOMEM;
     if (!is_strong(&s->facts))
         return 0;
-    s->facts.metadata.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(child->cached->store)->zone);
-    result = store_facts(s, renewed, child->cached);
+    s->facts.metadata.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(cached_of(child)->store)->zone);
+    result = store_facts(s, renewed, cached_of(child));
     s->known = result == 0;
     if (renewed && result == 0)
         s->p->cached->status = CACHED_REVALIDATED;
@@ -152,7 +163,7 @@ static void version_changed(struct gateway_request *child)
     struct slicing *s = child->slice.of;
 
     s->error = -EPROTO;
-    (void)cache_store_remove(s->p->cached->store, s->key);
+    (void)cache_store_remove(cached_of(s->p)->store, s->key);
     exchange_log_error(
         child->x, LOG_ERROR,
         "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
@@ -167,12 +178,12 @@ int slice_response_head(struct gateway_request *child, struct arrival *arrival, 
     bool piece = is_piece(child, &total);
     int result;
 
-    arrival->request_control = &s->p->cached->request_control;
+    arrival->request_control = &cached_of(s->p)->request_control;
     if (s->known) {
         if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
             metadata->received_s = arrival->received_s;
             child->slice.fits = true;
-            return child->cached->stores;
+            return cached_of(child)->stores;
         }
         version_changed(child);
         return 0;
@@ -181,6 +192,7 @@ int slice_response_head(struct gateway_request *child, struct arrival *arrival, 
         return child->reply.status == 416 ? 0 : -ENOTSUP;
     result = piece ? update_facts(child, arrival, metadata, total) : 0;
     s->plain = result == 0;
+    cached_of(s->p)->sliced = !s->plain;
     child->slice.fits = result > 0;
     return result;
 }

@@ -1,0 +1,16 @@
+/*
+ * Children of an exchange that fetch for the cache.
+ */
+#include "modules/gateway/cache/response_cache.h"
+
+/* A child at a time. */
+
+void cached_child_release(struct exchange *child)
+{
+    const struct gateway_request *p = gateway_request_of(child);
+
+    if (p && p->upstream.connection && cached_of(p) && p->cached->fill)
+        exchange_child_leave(child);
+    else
+        exchange_child_end(child);
+}

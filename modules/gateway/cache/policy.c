@@ -1,0 +1,157 @@
+/*
+ * Whether a response may be stored, and how long it is fresh (RFC 9111 3 and 4.2).
+ */
+#include "modules/gateway/cache/response_cache.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+static int counting_fields(const struct gateway_request *p, const struct headers *from, struct headers *to)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } ignorable[] = {{"X-Accel-Expires", IGNORE_X_ACCEL_EXPIRES}, {"Expires", IGNORE_EXPIRES},
+                     {"Cache-Control", IGNORE_CACHE_CONTROL},     {"Set-Cookie", IGNORE_SET_COOKIE},
+                     {"Vary", IGNORE_VARY}};
+
+    for (unsigned i = 0; i < from->count; i++) {
+        bool ignored = false;
+
+        for (size_t k = 0; k < sizeof(ignorable) / sizeof(ignorable[0]); k++)
+            ignored |= (p->conf->cache.ignore & ignorable[k].bit) &&
+                       str_equal_nocase(from->items[i].name, str_from(ignorable[k].name));
+        if (!ignored && headers_add(to, &p->x->arena, from->items[i].name, from->items[i].value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* "60", "0", "@784111777"; anything else says nothing. */
+static int64_t accel_expires(struct str value, int64_t now_s)
+{
+    bool absolute = str_starts(value, STR("@"));
+    int64_t seconds;
+
+    if (!value.data || delta_read(str_skip(value, absolute), &seconds) < 0)
+        return DELTA_NONE;
+    if (absolute)
+        return seconds > now_s ? seconds - now_s : 0;
+    return seconds;
+}
+
+/* What the first targeted field that can be read says, else Cache-Control. */
+static void read_control(const struct conf_words *targeted, struct headers *counting, struct cache_control *out)
+{
+    for (size_t i = 0; i < targeted->count; i++) {
+        if (cache_control_read_targeted(counting, targeted->items[i], out) < 0)
+            continue;
+        headers_remove(counting, STR("Cache-Control"));
+        headers_remove(counting, STR("Expires"));
+        return;
+    }
+    cache_control_read(counting, CACHE_OF_RESPONSE, out);
+}
+
+int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to,
+                  struct cache_control *out)
+{
+    if (counting_fields(p, from, to) < 0)
+        return -ENOMEM;
+    read_control(&p->conf->cache.targeted, to, out);
+    if (accel_expires(headers_value(to, STR("X-Accel-Expires")), received_s) != DELTA_NONE)
+        out->no_store = out->no_cache = out->is_private = out->must_understand = out->malformed = false;
+    return 0;
+}
+
+static int64_t configured_lifetime(const struct gateway_cache_conf *conf, int status)
+{
+    const struct gateway_cache_valid *rows = conf->valid.items;
+
+    for (size_t i = 0; i < conf->valid.count; i++) {
+        for (size_t k = 0; k < rows[i].count; k++) {
+            if (rows[i].statuses[k] == (unsigned)status)
+                return (int64_t)rows[i].seconds;
+        }
+        if (rows[i].count == 0)
+            return (int64_t)rows[i].seconds;
+    }
+    return DELTA_NONE;
+}
+
+/* What decides later whether it may be said again: of the fields that count, which proxy_ignore_headers has chosen. */
+static void set_rules(const struct arrival *arrival, struct stored_metadata *metadata)
+{
+    struct freshness freshness;
+
+    freshness_init(&freshness, arrival->response_control);
+    freshness_arrived(&freshness, metadata->lifetime_s, metadata->initial_age_s);
+    metadata->no_cache = freshness.no_cache;
+    metadata->never_stale = freshness.never_stale;
+    metadata->stale_while_revalidate = freshness.stale_while_revalidate;
+    metadata->stale_if_error = freshness.stale_if_error;
+}
+
+/* The age of an answer does not count where the configuration gives the time. */
+void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
+{
+    int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->received_s);
+    int64_t said = freshness_lifetime(arrival);
+
+    metadata->received_s = arrival->received_s;
+    metadata->initial_age_s = freshness_initial_age(arrival);
+    if (accel != DELTA_NONE || said == DELTA_NONE) {
+        metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
+        if (metadata->lifetime_s > 0)
+            metadata->lifetime_s += metadata->initial_age_s;
+        else if (accel == 0) /* not to be kept at all */
+            metadata->lifetime_s = DELTA_NONE;
+    } else {
+        metadata->lifetime_s = said;
+    }
+    if (metadata->lifetime_s == DELTA_NONE && accel == DELTA_NONE && p->conf->cache.heuristic_ms > 0)
+        metadata->lifetime_s = freshness_heuristic(arrival, (int64_t)(p->conf->cache.heuristic_ms / 1000));
+    set_rules(arrival, metadata);
+}
+
+/* One that must be validated before it is said again is worth keeping where the configuration validates. */
+static bool is_worth_storing(const struct gateway_request *p, const struct arrival *arrival,
+                             struct stored_metadata *metadata)
+{
+    bool validated =
+        headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
+
+    if (!metadata->no_cache && metadata->lifetime_s >= 0)
+        return true;
+    if (metadata->lifetime_s == DELTA_NONE && arrival->response_control->no_cache)
+        metadata->lifetime_s = 0;
+    return metadata->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
+}
+
+/* Bytes of the largest answer that is stored. */
+uint64_t cached_most_kept(const struct gateway_request *p)
+{
+    uint64_t all = p->conf->cache.cache->max_size;
+
+    return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
+}
+
+int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
+{
+    const struct cached *cached = cached_of(p);
+    const struct gateway_cache_conf *conf = &p->conf->cache;
+    int refused;
+
+    if (!cached->stores || p->sent.method == METHOD_HEAD || p->reply.status == 101)
+        return 0;
+    if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
+        return 0;
+    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > cached_most_kept(p))
+        return 0;
+    cached_set_times(p, arrival, metadata);
+    if (!is_worth_storing(p, arrival, metadata))
+        return 0;
+    refused = cached_any_holds(p->x, &conf->no_cache);
+    return refused < 0 ? refused : !refused;
+}
