@@ -1,5 +1,5 @@
 /*
- * What is asked so that it can be kept, whether it may be, and keeping it while it passes.
+ * A response is stored while it passes.
  */
 #include "modules/gateway/cache/response_cache.h"
 

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Files of a static library must not call each other in a circle: prints the cycles among its members, by the symbols they define and need.
+
+usage: check_cycles.py LIBRARY...    exit 1 where one has a cycle
+       check_cycles.py --self-test   made tables, whose cycles must be found
+"""
+import collections
+import re
+import subprocess
+import sys
+
+# The generated table of modules names all of them, and static asks it which are built.
+LEFT_OUT = re.compile(r'module_table')
+SKIPPED = 77
+
+
+def symbols(library):
+    """(who defines each symbol, which symbols each member needs)"""
+    listing = subprocess.run(['nm', '-A', '-P', library], capture_output=True, text=True, check=True).stdout
+    return parse(listing)
+
+
+def parse(listing):
+    defined, needed = {}, collections.defaultdict(set)
+    for line in listing.splitlines():
+        place, name, kind = line.split()[:3]
+        member = re.search(r'([^\[/:]*\.o)\]?:$', place)
+        if not member or LEFT_OUT.search(member[1]):
+            continue
+        if kind == 'U':
+            needed[member[1]].add(name)
+        elif kind in 'TDRBV':
+            defined[name] = member[1]
+    return defined, needed
+
+
+def cycles(defined, needed):
+    """Groups of members each of which reaches all others of its group (Tarjan)."""
+    calls = {member: sorted({defined[name] for name in names if name in defined} - {member}) for member, names in needed.items()}
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(member):
+        order[member] = low[member] = len(order)
+        stack.append(member)
+        for other in calls.get(member, ()):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[member] = min(low[member], low[other])
+        if low[member] == order[member]:
+            group = [stack.pop()]
+            while group[-1] != member:
+                group.append(stack.pop())
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for member in sorted(calls):
+        if member not in order:
+            visit(member)
+    return found
+
+
+def report(found, defined, needed):
+    for group in found:
+        print('cycle: ' + ', '.join(group))
+        for member in group:
+            for other in group:
+                names = sorted(name for name in needed[member] if defined.get(name) == other)
+                if names and other != member:
+                    print(f'    {member} needs {", ".join(names)} of {other}')
+
+
+SELF_TEST = [
+    ('lib.a[a.c.o]: one T 0 1\nlib.a[b.c.o]: one U\n', []),
+    ('lib.a[a.c.o]: one T 0 1\nlib.a[a.c.o]: two U\nlib.a[b.c.o]: one U\nlib.a[b.c.o]: two T 0 1\n', [['a.c.o', 'b.c.o']]),
+    ('lib.a[a.c.o]: a T 0 1\nlib.a[a.c.o]: b U\nlib.a[b.c.o]: b T 0 1\nlib.a[b.c.o]: c U\nlib.a[c.c.o]: c T 0 1\nlib.a[c.c.o]: a U\n'
+     'lib.a[d.c.o]: a U\n', [['a.c.o', 'b.c.o', 'c.c.o']]),
+    ('x/lib.a:x/a.c.o: one T 0 1\nx/lib.a:x/a.c.o: two U\nx/lib.a:x/b.c.o: one U\nx/lib.a:x/b.c.o: two D 0 1\n', [['a.c.o', 'b.c.o']]),
+    ('lib.a[a.c.o]: one t 0 1\nlib.a[a.c.o]: two U\nlib.a[b.c.o]: one U\nlib.a[b.c.o]: two T 0 1\n', []),
+]
+
+
+def self_test():
+    wrong = [listing for listing, expected in SELF_TEST if cycles(*parse(listing)) != expected]
+    for listing in wrong:
+        print(f'{listing!r}: {cycles(*parse(listing))}')
+    print(f'{len(SELF_TEST)} tables, {len(wrong)} wrong')
+    return 1 if wrong else 0
+
+
+def main():
+    if '--self-test' in sys.argv:
+        return self_test()
+    count = 0
+    for library in sys.argv[1:]:
+        try:
+            defined, needed = symbols(library)
+        except FileNotFoundError:
+            print('skipped: nm is not installed')
+            return SKIPPED
+        found = cycles(defined, needed)
+        report(found, defined, needed)
+        count += len(found)
+    print(f'{count} cycles')
+    return 1 if count else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
