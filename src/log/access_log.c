@@ -1,8 +1,8 @@
 /*
- * The batches of the access log. A regular file is written by a helper thread, 32 KiB or the lines of
- * `flush` (a second) at a time, while the next batch fills; pipes, terminals and sockets are written at the end of the
- * turn, whole lines of at most PIPE_BUF bytes at once, so that workers do not tear each other's lines. What
- * does not fit is dropped.
+ * The batches of the access log. A helper thread writes a regular file, 32 KiB or the lines of `flush` (a second) at
+ * a time, while the next batch fills. Pipes, terminals and sockets are written at the end of the loop iteration,
+ * whole lines of at most PIPE_BUF bytes at once, so that the lines of several workers do not mix. Lines that do not
+ * fit are dropped.
  */
 #include "log/access_log.h"
 
@@ -26,14 +26,14 @@ struct batch {
     struct access_log *log;
     const struct access_log_target *target;
     int fd;
-    int replaced_fd; /* to be closed when the write in flight is over; -1: none */
+    int replaced_fd; /* to be closed when the write in flight completes; -1: none */
     bool regular, socket, blocking;
-    struct buffer lines;   /* filling */
-    struct buffer leaving; /* a regular file's, while the helper writes */
+    struct buffer lines;   /* being filled */
+    struct buffer leaving; /* of a regular file, while the helper thread writes them */
     struct op op;
-    uint64_t due_ms;  /* when the lines leave at the latest, or are tried again */
-    uint64_t dropped; /* lines, since it was last said */
-    int error;        /* why, where it was not for want of room in the batch: -errno */
+    uint64_t due_ms;  /* latest time of the next write, or of the next try */
+    uint64_t dropped; /* lines, since the last log line about them */
+    int error;        /* cause, unless the batch was full: -errno */
 };
 
 struct access_log {
@@ -41,8 +41,8 @@ struct access_log {
     struct log *error_log;
     uint64_t *dropped;       /* lines, of all batches */
     struct op timer;
-    uint64_t quiet_until_ms; /* no complaint before */
-    bool pending;            /* some batch holds lines */
+    uint64_t quiet_until_ms; /* no log line about drops before this time */
+    bool pending;            /* a batch holds lines */
     unsigned count;
     struct batch batches[];
 };
@@ -99,7 +99,7 @@ static uint64_t count_lines(struct str text)
     return lines;
 }
 
-/* Whole lines of at most PIPE_BUF bytes; a longer line is a piece by itself. */
+/* Whole lines of at most PIPE_BUF bytes; a longer line is one piece. */
 static struct str next_piece(struct str lines)
 {
     ssize_t end;
@@ -128,7 +128,7 @@ static ssize_t write_piece(const struct batch *batch, struct str piece)
     return written < 0 ? -errno : written;
 }
 
-/* Pipes, terminals, sockets: as much as goes now. */
+/* Writes to a pipe, terminal or socket as much as possible without waiting. */
 static void batch_push(struct batch *batch)
 {
     struct str rest = buffer_str(&batch->lines);
@@ -149,7 +149,7 @@ static void batch_push(struct batch *batch)
     buffer_consume(&batch->lines, batch->lines.length - rest.length);
 }
 
-/* On a helper thread: nothing but the descriptor and the bytes that leave. */
+/* Runs on a helper thread: uses only the descriptor and the `leaving` buffer. */
 static int write_leaving(void *argument)
 {
     const struct batch *batch = argument;
@@ -367,7 +367,7 @@ void access_log_replace(struct access_log *log, unsigned index, int fd)
     }
     batch = &log->batches[index];
     if (batch->regular && batch->lines.length)
-        batch_submit(batch); /* lines of before belong to the file of before */
+        batch_submit(batch); /* earlier lines belong to the old file */
     if (!op_idle(&batch->op)) {
         if (batch->replaced_fd >= 0)
             close(batch->replaced_fd);

@@ -1,7 +1,7 @@
 /*
- * The access log: lines made from compiled formats, written in batches, never
- * blocking the loop. What a full pipe or a slow disk does not take is dropped in whole lines,
- * counted in shared memory, and said in the error log (rarely).
+ * The access log: lines from compiled formats, written in batches, never blocking the loop. Lines that a full pipe
+ * or a slow disk does not accept are dropped whole, counted in shared memory, and reported in the error log
+ * (rarely).
  */
 #ifndef LOG_ACCESS_LOG_H
 #define LOG_ACCESS_LOG_H
@@ -17,7 +17,7 @@ struct log_format {
     enum log_escape escape;
 };
 
-/* One place to write to, shared by every location that names it. */
+/* One log destination, shared by every location that names it. */
 struct access_log_target {
     struct str path;                /* an absolute path, "stdout" or "stderr" */
     unsigned index;                 /* in configuration->access_logs */
@@ -28,33 +28,45 @@ struct access_log_target {
 struct access_log_row {
     struct str path;                /* empty: off */
     struct str format_name;
-    uint64_t flush_ms;              /* a regular file gets a line so long after it was made, at the latest */
+    uint64_t flush_ms;              /* longest delay before a line is written to a regular file */
     struct conf_mark mark;
-    struct access_log_target *target;   /* both filled in once everything is read; NULL: off */
+    struct access_log_target *target;   /* both set when the whole configuration is loaded; NULL: off */
     const struct log_format *format;
 };
 
 /* One worker's batches. */
 struct access_log;
 
-/* One batch for each of `count` targets; all arguments must outlive it. `dropped` counts lines that were lost. NULL: out of memory. */
+/*
+ * Creates one batch for each of `count` targets; all arguments must outlive it. `dropped` counts lost lines. NULL:
+ * out of memory.
+ */
 struct access_log *access_log_create(struct loop *loop, struct log *error_log, uint64_t *dropped,
                                      struct access_log_target *const *targets, unsigned count);
-/* One line for each of the rows (struct access_log_row) that has a target; `subject` is that of their formats. `log` NULL: nothing is written. */
+/*
+ * Adds one line per row (struct access_log_row) with a target; `subject` is that of their formats. `log` NULL: does
+ * nothing.
+ */
 void access_log_lines(struct access_log *log, const struct conf_rows *rows, const void *subject, struct arena *arena);
-/* Lines that are written later than the memory of their subject is freed. */
+/* Lines written after the memory of their subject is freed. */
 struct access_log_pending;
-/* The lines of these rows, with the variables that do not change any more evaluated. 0 or -ENOMEM. */
+/* Formats the lines of these rows, evaluating the variables that are final. Returns 0 or -ENOMEM. */
 MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_pending **out_rest);
-/* Writes them; `subject` has the values of the other variables. `log` NULL: nothing is written. */
+/* Completes and writes the lines; `subject` has the values of the other variables. `log` NULL: does nothing. */
 void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject, struct arena *arena);
 /* Accepts NULL. */
 void access_log_pending_free(struct access_log_pending *rest);
-/* At the end of each loop iteration: writes the batches that are due, without blocking. */
+/* Writes the batches that are due, without blocking; called at the end of each loop iteration. */
 void access_log_flush(struct access_log *log);
-/* USR1: the target `index` is written to `fd` from now on (owned), and so is the present batch. */
+/*
+ * USR1: writes target `index` to `fd` (owned) from now on, including the lines that are already queued for a pipe,
+ * terminal or socket.
+ */
 void access_log_replace(struct access_log *log, unsigned index, int fd);
-/* Writes the rest, as far as that is possible without blocking, and frees. Turns the loop until its operations have finished. Accepts NULL. */
+/*
+ * Writes the rest as far as possible without blocking, and frees. Runs the loop until its operations complete.
+ * Accepts NULL.
+ */
 void access_log_destroy(struct access_log *log);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The sink of the error log. It cannot log about itself: what is lost is counted, and said with
- * the next line that finds room.
+ * The sink of the error log. It cannot log its own failures: lost lines are counted and reported with the next line
+ * that can be written.
  */
 #include "log/error_log.h"
 
@@ -23,7 +23,7 @@ static void log_dropped(struct error_log *error_log)
         error_log->dropped_said = error_log->dropped;
 }
 
-/* The text of a line after its time, level and number, as people read it at start. */
+/* Prints a line without time, level and number, for the terminal at startup. */
 static void echo_line(enum log_level level, struct str line)
 {
     ssize_t at = str_search(line, STR("#0: "));
@@ -87,7 +87,7 @@ void error_log_print(enum log_level level, const char *format, ...)
     if ((size_t)length > sizeof(line) - 2)
         length = sizeof(line) - 2;
     line[length++] = '\n';
-    /* The person who started us is waiting for this line: here a write may wait. */
+    /* A write may block here: the server is starting. */
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
         return;
 }

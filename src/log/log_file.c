@@ -1,6 +1,6 @@
 /*
- * Opens logs so that no write waits. Regular files never answer EAGAIN and are
- * shared as they are; whatever has a reader at its other end is opened anew.
+ * Opens logs so that no write blocks. Regular files never return EAGAIN and are shared as they are; pipes and
+ * terminals are opened anew.
  */
 #include "log/log_file.h"
 
@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A standard stream: regular files keep the shared offset, so that what a shell appends later does not
- * overwrite ours. */
+/*
+ * A standard stream: regular files keep the shared offset, so that what a shell appends later does not overwrite
+ * these lines.
+ */
 static int open_standard(int standard)
 {
     char path[32];
@@ -48,14 +50,14 @@ int log_file_open(struct str path)
         return -ENAMETOOLONG;
     memcpy(name, path.data, path.length);
     name[path.length] = 0;
-    /* A FIFO without a reader refuses O_WRONLY: Linux lets it be opened for both, and then it just fills. */
+    /* A FIFO without a reader fails with O_WRONLY. Linux allows O_RDWR, and the FIFO then fills up. */
     if (stat(name, &status) == 0 && S_ISFIFO(status.st_mode))
         access = O_RDWR;
     fd = open(name, access | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
     return fd < 0 ? -errno : fd;
 }
 
-/* A description shared with others may block: then the kernel is asked first whether there is room. */
+/* A shared description may block: poll first for room. */
 static bool file_has_room(int fd)
 {
     struct pollfd entry = {.fd = fd, .events = POLLOUT};

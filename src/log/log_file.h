@@ -1,6 +1,6 @@
 /*
- * Log descriptors: opened so that writing never waits, whatever stands behind
- * them (a file, a pipe that nobody reads, a terminal held by ^S).
+ * Log descriptors, opened so that writing never blocks, whatever the log is (a file, a pipe without an active
+ * reader, a terminal stopped by ^S).
  */
 #ifndef LOG_LOG_FILE_H
 #define LOG_LOG_FILE_H
@@ -8,13 +8,13 @@
 #include "base/str.h"
 
 /*
- * Opens a log for appending: a path, "stdout" or "stderr". Files are made with mode 0644 where absent. Pipes, FIFOs and
- * terminals get a description of their own that does not block (O_NONBLOCK on the one we share would change it for others). A
- * close-on-exec descriptor that the caller owns, or -errno.
+ * Opens a log for appending: a path, "stdout" or "stderr". Creates absent files with mode 0644. Pipes, FIFOs and
+ * terminals get a description of their own with O_NONBLOCK (on the inherited one it would affect other processes).
+ * Returns a close-on-exec descriptor that the caller owns, or -errno.
  */
 MUST_CHECK int log_file_open(struct str path);
 
-/* One write, without waiting. False where the bytes did not all leave: the caller counts what it lost. */
+/* Writes once, without blocking. Returns false if not all bytes were written: the caller counts the loss. */
 bool log_file_write(int fd, struct str bytes);
 
 #endif
