@@ -1,6 +1,6 @@
 /*
- * `sluice fmt`: files in the one layout. A file is replaced as a whole or not at all:
- * the new text is written beside it, with its owner and mode, and then takes its name.
+ * `sluice fmt`: formats configuration files in one layout. A file is replaced atomically: the new text is written to
+ * a temporary file with the same owner and mode, which is then renamed.
  */
 #include "command/commands.h"
 
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The whole of a file ("-": standard input). 0 or -errno. */
+/* Reads a whole file ("-": standard input). Returns 0 or -errno. */
 static int text_read(const char *path, struct buffer *out, struct stat *out_status)
 {
     int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -52,7 +52,7 @@ static int text_write(int fd, struct str text)
     return 0;
 }
 
-/* The new file has the old one's owner and mode before it has a byte. */
+/* Owner and mode are set before the first byte is written. */
 static int beside_write(int fd, struct str text, const struct stat *old)
 {
     struct stat new;
@@ -68,7 +68,7 @@ static int beside_write(int fd, struct str text, const struct stat *old)
     return error == 0 && fsync(fd) < 0 ? -errno : error;
 }
 
-/* Where the name is a link, what it leads to is replaced. 0 or -errno, and the file is as it was. */
+/* Replaces the target of a symbolic link, not the link. Returns 0, or -errno with the file unchanged. */
 static int file_replace(const char *path, struct str text, const struct stat *old)
 {
     char real[PATH_MAX];
@@ -136,7 +136,7 @@ static int diff_run(const char *path, int before, int after)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-/* True: there is no difference. */
+/* Returns true if there is no difference. */
 static bool print_diff(const char *path, struct str text, struct str made)
 {
     int before = text_as_file(text);
@@ -154,7 +154,7 @@ static bool print_diff(const char *path, struct str text, struct str made)
     return result == 0;
 }
 
-/* What the options ask for, with one file whose text and layout are known. */
+/* Applies the options to one file whose text and formatted text are known. */
 static bool result_use(const struct options *options, const char *path, const struct stat *status,
                        struct str text, struct str made)
 {

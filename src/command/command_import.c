@@ -1,6 +1,6 @@
 /*
- * `sluice import`: nginx's configuration as YAML. What comes of it is loaded as any other configuration; what the
- * loader does not take is left out and told, until it takes the rest.
+ * `sluice import`: converts nginx's configuration to YAML. The result is loaded like any other configuration;
+ * directives that the loader rejects are left out and reported, until the rest loads.
  */
 #include "import/import.h"
 
@@ -16,12 +16,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* One round of loader_round the loader. */
+/* The result of one load. */
 struct loader_round {
     struct import *import;
     unsigned faults;
-    bool changed; /* something was left out: ask again */
-    bool stuck;   /* a mistake that nothing of nginx's has led to */
+    bool changed; /* a directive was left out: load again */
+    bool stuck;   /* an error that no imported directive caused */
     int error;
 };
 
@@ -51,7 +51,7 @@ static void collect_faults(void *owner, const struct configuration *configuratio
     }
 }
 
-/* Prints the YAML into `out` so that it loads; `said` is what the loader says of it in the end. */
+/* Prints YAML that loads into `out`, and the last load's diagnostics into `said`. */
 static int print_until_it_loads(struct import *import, bool report, struct buffer *out, struct buffer *said)
 {
     struct log log = {0};
@@ -98,7 +98,7 @@ static int write_result(const struct options *options, const struct buffer *text
     return good ? 0 : -EIO;
 }
 
-/* The whole path: what is made of it may stand in another folder. */
+/* Returns the absolute path: the result may be stored in another directory. */
 static struct str absolute_path(struct arena *arena, const char *path)
 {
     char folder[PATH_MAX];

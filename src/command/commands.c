@@ -1,6 +1,5 @@
 /*
- * The commands around the configuration: run it, test it, print it, explain it, and signal
- * the server that runs by it.
+ * The commands for a configuration: run, test, print, explain, and signal the running server.
  */
 #include "command/commands.h"
 
@@ -36,8 +35,7 @@ static struct configuration_source source_of(const struct options *options, cons
                                          .overlay = str_from(options->overlay)};
 }
 
-/* Loads the configuration that the options name. What is wrong with it has been printed; with `quiet`,
- * warnings are not. */
+/* Loads the configuration named by the options. Diagnostics have been printed; with `quiet` without warnings. */
 static struct configuration *load_configuration(const struct options *options, const char *path,
                                                 bool test_only, bool quiet)
 {
@@ -67,7 +65,7 @@ static const char *conf_path(const struct options *options, char *into)
     return path;
 }
 
-/* For HUP: the same file, the same options. */
+/* For HUP: the same file and options. */
 static struct configuration *load_again(void *owner, struct log *log, struct buffer *out_diagnostics)
 {
     const struct options *options = owner;
@@ -139,7 +137,7 @@ int command_test(const struct options *options)
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* options.c knows no other names. */
+/* options.c accepts no other names. */
 static int signal_number(const char *name)
 {
     static const struct {
@@ -220,7 +218,7 @@ int command_schema(void)
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Every directive, group by group. */
+/* Lists every directive, group by group. */
 static int list_directives(struct buffer *out)
 {
     const struct conf_schema *schema = configuration_schema();
@@ -243,7 +241,7 @@ static int list_directives(struct buffer *out)
                        : result;
 }
 
-/* A directive, a block, "$variable" or a built-in format of a log. */
+/* Prints the help of a directive, a block, a "$variable" or a built-in log format. */
 static int help_print(struct str name, struct buffer *out)
 {
     int error;
@@ -263,7 +261,7 @@ int command_help(const struct options *options)
         result = help_print(str_from(options->directive), &text);
     else
         result = list_directives(&text);
-    /* An unknown name is answered with the nearest ones, on the stream for mistakes. */
+    /* For an unknown name, suggestions go to standard error. */
     if (print_buffer(result == 0 ? stdout : stderr, &text) < 0)
         result = -EIO;
     buffer_finish(&text);

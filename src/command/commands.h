@@ -1,6 +1,5 @@
 /*
- * What sluice can be asked to do, one function each. They print for people, and
- * return the exit status of the process.
+ * The commands of sluice, one function each. They print for users and return the exit status of the process.
  */
 #ifndef COMMAND_COMMANDS_H
 #define COMMAND_COMMANDS_H
@@ -11,26 +10,31 @@ struct worker_start;
 
 /* Loads the configuration and runs the server until a signal ends it. */
 int command_run(const struct options *options);
-/* -t and -T: nginx's two lines on standard error; -T prints the effective configuration on standard output. Needs no rights. */
+/*
+ * -t and -T: prints nginx's two lines on standard error; -T also the effective configuration on standard output.
+ * Needs no privileges.
+ */
 int command_test(const struct options *options);
-/* -s: finds the running server by its pid file. */
+/* -s: signals the running server, found by its pid file. */
 int command_signal(const struct options *options);
-/* -V: versions, and what was built in. */
+/* -V: prints versions and build options. */
 int command_build(void);
-/* JSON Schema of the configuration on standard output. */
+/* Prints the JSON Schema of the configuration on standard output. */
 int command_schema(void);
-/* One directive, or the names of all. */
+/* Prints the help of one directive, or the names of all. */
 int command_help(const struct options *options);
 /*
- * command_import.c: nginx's configuration as sluice's. 0: all of it was carried, or is not needed; 2: not all, or with another meaning; 1: it
- * could not be read, or written.
+ * command_import.c: converts nginx's configuration. Returns 0: everything was converted or is not needed; 2: some
+ * directives were left out or changed their meaning; 1: it could not be read or written.
  */
 int command_import(const struct options *options);
-/* serve.c: HTTPS for a folder, without a configuration file. */
+/* serve.c: serves a directory by HTTPS without a configuration file. */
 int command_serve(const struct options *options);
-/* The life of a worker process, for struct master_start: worker_run, with the listeners of `stream`. */
+/* Runs a worker process, for struct master_start: worker_run with the listeners of `stream`. */
 int command_worker(const struct worker_start *start);
-/* command_fmt.c: files in one layout. Exit 1 where one cannot be read or, with --check or --diff, is laid out otherwise. */
+/*
+ * command_fmt.c: formats files. Exit status 1 if one cannot be read or, with --check or --diff, has another layout.
+ */
 int command_fmt(const struct options *options);
 
 #endif

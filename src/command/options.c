@@ -1,6 +1,6 @@
 /*
- * Parses the command line. One table says what each flag is; the loop over the
- * arguments knows no flag by name. Subcommands are a second, smaller table.
+ * Parses the command line. One table describes each flag; the parser itself contains no flag names. Subcommands have
+ * a second, smaller table.
  */
 #include "command/options_parse.h"
 
@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A flag either chooses a command, sets a switch, or takes a text. */
+/* A flag chooses a command, sets a switch, or takes a text. */
 struct flag {
     char letter;
     enum { FLAG_COMMAND, FLAG_SWITCH, FLAG_TEXT } kind;
     enum command command;
     size_t offset;
-    const char *value; /* what the text is, for the message where it is missing */
+    const char *value; /* name of the value, for the error message if it is missing */
 };
 
 #define FIELD(name) offsetof(struct options, name)
@@ -65,7 +65,7 @@ static int choose_command(struct parse *parse, const struct flag *flag)
 {
     struct options *options = parse->options;
 
-    /* -h wins over everything, and -T over -t; two different commands at once are a mistake. */
+    /* -h overrides all others, and -T overrides -t; two different commands are an error */
     if (options->command == COMMAND_USAGE || flag->command == COMMAND_USAGE) {
         options->command = COMMAND_USAGE;
         return 0;
@@ -89,7 +89,7 @@ static int check_signal(struct parse *parse)
                 parse->options->signal);
 }
 
-/* A text flag: its value is the rest of the word or the next word. */
+/* The value of a text flag is the rest of the word or the next word. */
 static int take_flag_value(struct parse *parse, const struct flag *flag, const char *rest)
 {
     const char *value = rest;
@@ -140,11 +140,11 @@ static int parse_port_option(struct parse *parse, const char *text)
     return 0;
 }
 
-/* Options of serve: switches, and texts, as "--name TEXT" or "--name=TEXT". */
+/* Options of serve: switches, and texts as "--name TEXT" or "--name=TEXT". */
 static const struct serve_option {
     const char *name;
     size_t offset;
-    const char *value; /* what the text is, for the message where it is missing; NULL: a switch */
+    const char *value; /* name of the value, for the error message if it is missing; NULL: a switch */
 } serve_options[] = {
     {"--spa", FIELD(spa), NULL},
     {"--autoindex", FIELD(autoindex), NULL},
@@ -187,7 +187,7 @@ static int serve_option(struct parse *parse, const char *argument)
 
 static int serve_argument(struct parse *parse, const char *argument)
 {
-    /* "--" lets a folder begin with a dash. */
+    /* After "--" a directory may begin with a dash. */
     if (strcmp(argument, "--") == 0 && parse->at + 1 < parse->argc)
         argument = parse->argv[++parse->at];
     else if (argument[0] == '-')
@@ -221,7 +221,7 @@ static int help_argument(struct parse *parse, const char *argument)
     return 0;
 }
 
-/* "-o FILE", "-oFILE": what follows the letter, or the next word. */
+/* "-o FILE", "-oFILE": the value is the rest of the word or the next word. */
 static int import_text(struct parse *parse, const char *argument, const char **out_text)
 {
     const char *value = argument + 2;

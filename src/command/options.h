@@ -1,6 +1,5 @@
 /*
- * The command line, parsed and not yet acted upon: nginx's flags by one table, and
- * sluice's subcommands. Nothing is opened or printed in here.
+ * The parsed command line: nginx's flags by one table, and sluice's subcommands. Nothing is opened or printed here.
  */
 #ifndef COMMAND_OPTIONS_H
 #define COMMAND_OPTIONS_H
@@ -46,7 +45,7 @@ struct options {
     bool open_to_network;           /* serve --open-to-network */
     const char *certificate;        /* serve --cert FILE; NULL: made at start */
     const char *key;                /* serve --key FILE; NULL: in the same file */
-    unsigned port;                  /* serve --port; 0: the first free one from the default on */
+    unsigned port;                  /* serve --port; 0: the first free port from the default on */
     enum output_format format;      /* lint, explain --format */
     const char *url;                /* explain URL; NULL: none */
     bool write;                     /* fmt -w */
@@ -57,17 +56,18 @@ struct options {
 };
 
 /*
- * Reads the arguments of main into `out_options`, whose texts point into argv. 0, or -EINVAL with one sentence in `out_error`
- * (at least 256 bytes). Flags may be bundled and glued to their values ("-tq", "-cFILE"), as nginx takes them.
+ * Parses the arguments of main into `out_options`, whose texts point into argv. Returns 0, or -EINVAL with one
+ * sentence in `out_error` (at least 256 bytes). Flags may be bundled and joined with their values ("-tq", "-cFILE"),
+ * as in nginx.
  */
 MUST_CHECK int options_parse(int argc, char *const *argv, struct options *out_options, char *out_error, size_t error_size);
 
-/* The text of -h: at most 40 lines. Static. */
+/* Returns the text of -h: at most 40 lines. Static. */
 const char *options_usage(void);
 
 /*
- * The path of the configuration file: -c as it is; a relative one starts at -p where that is given, as in nginx; without -c it is
- * conf/sluice.yaml below -p, or the built-in path. Into `into`; returns it, NULL where it does not fit.
+ * Writes the path of the configuration file to `into` and returns it: -c, below -p if relative, as in nginx; without
+ * -c conf/sluice.yaml below -p, or the built-in path. NULL if it does not fit.
  */
 const char *options_conf_path(const struct options *options, char *into, size_t size);
 

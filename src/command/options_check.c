@@ -1,5 +1,5 @@
 /*
- * Arguments of the subcommands that look at configurations: fmt, lint, explain.
+ * Arguments of the subcommands that check configurations: fmt, lint, explain.
  */
 #include "command/options_parse.h"
 
@@ -54,7 +54,7 @@ static int parse_format(struct parse *parse, const char *name)
     return options_fail(parse, "invalid format \"%s\": there are text, gcc, json and sarif", name);
 }
 
-/* "--format NAME" or "--format=NAME"; 1: the argument is neither. */
+/* Parses "--format NAME" or "--format=NAME"; 1: the argument is neither. */
 static int format_argument(struct parse *parse, const char *argument)
 {
     if (strncmp(argument, "--format=", 9) == 0)

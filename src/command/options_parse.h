@@ -1,5 +1,5 @@
 /*
- * A command line being parsed: what the files of options share.
+ * The state of parsing a command line, shared by options*.c.
  */
 #ifndef COMMAND_OPTIONS_PARSE_H
 #define COMMAND_OPTIONS_PARSE_H
@@ -15,14 +15,17 @@ struct parse {
     size_t error_size;
 };
 
-/* One argument behind a subcommand, argv[at]; it may take the next ones. 0, or what options_fail returned. */
+/*
+ * Parses one argument of a subcommand, argv[at]; it may consume following ones. Returns 0, or the result of
+ * options_fail.
+ */
 typedef int subcommand_argument(struct parse *parse, const char *argument);
 
 subcommand_argument fmt_argument, lint_argument, explain_argument;
 
-/* One word of bundled flags, without its dash: 0, or what options_fail returned. */
+/* Parses one word of bundled flags, without its dash. Returns 0, or the result of options_fail. */
 MUST_CHECK int options_flags(struct parse *parse, const char *letters);
-/* -EINVAL, with that sentence as the error. */
+/* Sets the error sentence. Returns -EINVAL. */
 int options_fail(struct parse *parse, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

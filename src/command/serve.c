@@ -1,6 +1,6 @@
 /*
- * `sluice serve [DIR]`: HTTPS for a folder, on this machine alone unless it is opened to the network, with a
- * certificate made at start unless one is given. There is one mechanism: this writes a configuration and runs it.
+ * `sluice serve [DIR]`: serves a directory by HTTPS, only on this machine unless opened to the network, with a
+ * generated certificate unless one is given. It generates a configuration and runs the server with it.
  */
 #include "command/serve.h"
 
@@ -50,7 +50,7 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
     return 0;
 }
 
-/* As a double-quoted scalar in which nothing means anything: no escape, and no reference to the environment. */
+/* Quotes a text so that YAML escapes and references to the environment are not interpreted. */
 static int add_quoted(struct buffer *out, const char *text)
 {
     int error = buffer_append(out, STR("\""));
@@ -110,7 +110,7 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
     return error;
 }
 
-/* As root the workers become user nobody. The folder is opened before that, so those above it do not matter. */
+/* Started as root, workers become user nobody. The directory is opened before, so its parents need no permissions. */
 static void log_reader(const char *folder)
 {
     struct stat status;
@@ -177,8 +177,8 @@ static int choose_port(struct serving *serving, unsigned asked)
 }
 
 /*
- * Paths of the configuration would start at the folder. Where a link leads is left to whoever opens it: somewhere else
- * once the certificate is renewed.
+ * Makes the path absolute, because relative paths would start at the served directory. Symbolic links are not
+ * resolved, since their target changes when a certificate is renewed.
  */
 static int find_file(const char *given, char into[PATH_MAX], const char **out_path)
 {
@@ -212,7 +212,7 @@ static int find_certificate(struct serving *serving, const struct options *optio
     return error < 0 ? error : find_file(options->key, serving->key, &serving->plan.key);
 }
 
-/* Only where it is a name that a certificate can say: letters, digits, dashes and dots. */
+/* Uses the host name only if it is valid in a certificate: letters, digits, dashes and dots. */
 static void find_name(struct serving *serving)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
