@@ -1,5 +1,5 @@
 /*
- * proxy_cache_path, read, and its folder and index, opened.
+ * Reads proxy_cache_path, and opens its directory and index.
  */
 #include "cache/cache_conf.h"
 
@@ -178,7 +178,7 @@ static int open_folder(struct cache_conf *conf, uid_t user, gid_t group)
     return made && user != (uid_t)-1 && fchown(conf->folder.fd, user, group) < 0 ? -errno : 0;
 }
 
-/* The index of the configuration before, which goes on; NULL: there is none that fits. */
+/* Returns the index of the previous configuration if it is compatible; else NULL. */
 static struct cache_zone *share_zone(const struct caches *before, const struct cache_conf *conf)
 {
     for (size_t i = 0; before && i < before->count; i++) {

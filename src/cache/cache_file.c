@@ -1,5 +1,5 @@
 /*
- * Writing, opening and noting anew. The mark is written last, and the name given after that.
+ * Creates, opens and updates the files of a cache. The mark is written last, before the file is renamed to its name.
  */
 #include "cache/cache_file.h"
 
@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAGIC 0x32306863696c7573ull /* "sulich02", and the version with it */
+#define MAGIC 0x32306863696c7573ull /* "sulich02", which includes the version of the format */
 
-/* The end of a file, and of each head that was noted anew. */
+/* The end of a file and of each update. */
 struct mark {
     uint64_t magic;
     struct cache_id id;
@@ -27,13 +27,13 @@ struct mark {
     uint32_t head_length;
     uint32_t updates;
     uint32_t unused;
-    unsigned char boot[16];         /* of the machine: what was written since then is in its memory, or on its disk */
-    uint64_t sum;                   /* of key, head, and all above */
+    unsigned char boot[16];         /* boot id: files of the current boot need no check of the body */
+    uint64_t sum;                   /* over key, head, and all above */
 };
 
 _Static_assert(sizeof(struct mark) == 88, "the mark has no holes");
 
-/* Everything below the folder, and nothing by a link. */
+/* Opens a file below the directory, without following links. */
 static int open_beneath(int folder, const char *name, int flags, mode_t mode)
 {
     struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
@@ -46,11 +46,11 @@ static int open_beneath(int folder, const char *name, int flags, mode_t mode)
     return fd < 0 ? -errno : fd;
 }
 
-/* The kernel's number of this start; zeros where it has none. */
+/* Reads the kernel's boot id; zeros if there is none. */
 static void read_boot(unsigned char into[16])
 {
     static unsigned char known[16];
-    static bool read_once; /* by several threads at once with the same outcome */
+    static bool read_once; /* may be written by several threads at once with the same result */
     char text[40] = "";
     size_t digits = 0;
     int fd = -1;
@@ -87,7 +87,7 @@ static uint64_t sum_of(const struct mark *mark, struct str key, struct str head)
     return cache_sum_end(&sum);
 }
 
-/* All of it, at its place. 0 or -errno. */
+/* Writes all bytes at the offset. Returns 0 or -errno. */
 static int write_all(int fd, struct str bytes, uint64_t at)
 {
     while (bytes.length > 0) {
@@ -103,7 +103,7 @@ static int write_all(int fd, struct str bytes, uint64_t at)
     return 0;
 }
 
-/* All of it; a file that ends before is none of ours. */
+/* Reads exactly `length` bytes; a shorter file is invalid. */
 static int read_exactly(int fd, char *into, size_t length, uint64_t at)
 {
     while (length > 0) {
@@ -120,7 +120,7 @@ static int read_exactly(int fd, char *into, size_t length, uint64_t at)
     return 0;
 }
 
-/* Key, head and mark in one write, so that they are mostly one piece of the disk. */
+/* Writes key, head and mark by one call, so that they are usually contiguous on disk. */
 static int write_trailer(int fd, struct mark *mark, struct str key, struct str head, uint64_t at)
 {
     struct buffer end = {0};
@@ -142,7 +142,7 @@ static int write_trailer(int fd, struct mark *mark, struct str key, struct str h
     return error;
 }
 
-/* "NAME.tmp": locked while it is made, so that whose process is gone is known to be left behind. */
+/* "NAME.tmp", locked while it is written, so that a file of a dead process is recognised. */
 static void temporary_name(const struct cache_making *making, char into[CACHE_NAME + 32])
 {
     char name[CACHE_NAME];
@@ -178,7 +178,7 @@ static int open_new(struct cache_making *making, const char *name)
     return error < 0 ? error : open_beneath(making->folder->fd, name, flags, 0600);
 }
 
-/* A walk may have met the file before its lock, and taken it for what a dead process left: then it has no name. */
+/* The loader may have deleted the file before it was locked, as one of a dead process. */
 static bool was_removed(int fd)
 {
     struct stat found;
@@ -249,7 +249,7 @@ void cache_file_discard(struct cache_making *making)
     making->fd = -1;
 }
 
-/* The mark that ends at `size`, and that all it says of lengths lies before it. */
+/* Reads the mark that ends at `size`, and checks that its lengths fit into the bytes before it. */
 static int read_mark(int fd, const struct cache_id *id, uint64_t size, struct mark *out)
 {
     uint64_t before;
@@ -267,7 +267,7 @@ static int read_mark(int fd, const struct cache_id *id, uint64_t size, struct ma
     return 0;
 }
 
-/* Reads the body through once: what a machine that went down had not written out is seen here. */
+/* Reads the whole body: detects data that was not on disk when the machine went down. */
 static int check_body(int fd, const struct mark *mark)
 {
     struct cache_sum sum = {0};
@@ -364,7 +364,7 @@ static int write_update(int fd, struct cache_zone *zone, const struct cache_id *
 
     if (error == 0)
         error = read_text(&opened, &mark, size, 0);
-    if (error == 0 && ftruncate(fd, (off_t)size) < 0) /* what somebody who died began to note */
+    if (error == 0 && ftruncate(fd, (off_t)size) < 0) /* removes an incomplete update of a dead process */
         error = -errno;
     mark.updates++;
     if (error == 0)

@@ -1,6 +1,6 @@
 /*
- * Storing an answer while it passes: bytes gather in one buffer while another is written by a helper thread. An
- * answer that fits one buffer costs one task: create, write, note, rename, publish.
+ * Stores a response while it is sent: bytes are collected in one buffer while a helper thread writes another. A
+ * response that fits into one buffer costs one task: create, write, complete, rename, publish.
  */
 #include "cache/cache_store_private.h"
 
@@ -43,7 +43,7 @@ static void fill_free(struct cache_fill *fill)
     free(fill);
 }
 
-/* On a helper thread: what was gathered, and with the last of it the rest. */
+/* Runs on a helper thread: writes the buffer, and at the end completes the file. */
 static int write_work(void *argument)
 {
     struct cache_fill *fill = argument;
@@ -66,7 +66,7 @@ static int drop_work(void *argument)
     return 0;
 }
 
-/* Said once, until something could be stored again. */
+/* Logs the first failure, once until storing succeeds again. */
 static void log_failure(struct cache_store *store, int error)
 {
     if (error == -ENOSPC || error == -EDQUOT)
@@ -97,7 +97,7 @@ static void drop_done(struct op *op, int result)
 {
     struct cache_fill *fill = container_of(op, struct cache_fill, op);
 
-    if (result < 0) /* no thread took it */
+    if (result < 0) /* no helper thread ran it */
         cache_file_discard(&fill->making);
     fill_free(fill);
 }
@@ -130,12 +130,12 @@ static void write_done(struct op *op, int result)
         fill->room(fill->owner);
     }
     if (fill->ending && (was_last || fill->error))
-        abandon_fill(fill); /* nothing is left of it but what failed */
+        abandon_fill(fill); /* only a failed or completed file is left */
     else if (!fill->error)
         write_on(fill);
 }
 
-/* Hands over what was gathered, where that is worth it. */
+/* Starts writing the collected bytes, if there are enough. */
 static void write_on(struct cache_fill *fill)
 {
     struct buffer gathered = fill->filling;

@@ -1,6 +1,6 @@
 /*
- * One fetch for many who ask. Those of this worker are woken when it is over; what another worker does is looked
- * at a few times a blink.
+ * One fetch for many concurrent requests. Waiters of this worker are woken when it ends; fills of other workers are
+ * polled.
  */
 #include "cache/cache_store_private.h"
 
@@ -27,7 +27,7 @@ uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_has
     return taken ? fill_lock : 0;
 }
 
-/* Wakes who waits for that hash (NULL: whatever nobody fetches), and who is late. */
+/* Wakes the waiters for that hash (NULL: for any hash without a fill in progress), and those past their timeout. */
 static void wake_waiters(struct cache_store *store, const struct cache_hash *hash)
 {
     uint64_t now_ms = store->loop->clock.monotonic_ms;

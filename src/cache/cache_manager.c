@@ -1,8 +1,7 @@
 /*
- * The cache manager: one worker, for all, walks the folder once after the start (and again where a worker died, for
- * what it
- * left behind), and deletes what is inactive or too much. All in steps of a few files, on a helper thread, with a
- * pause between two.
+ * The cache manager: one worker, on behalf of all, scans the directory once after the start (and again after a
+ * worker died, for its temporary files), and deletes inactive files and files beyond the size limits. It works in
+ * steps of a few files on a helper thread, with a pause in between.
  */
 #include "cache/cache_store_private.h"
 
@@ -22,12 +21,12 @@ struct cache_manager {
     struct op timer, step;
     bool stopping;
     bool shrink_asked;                   /* the disk was full; atomic */
-    DIR *open[CACHE_LEVELS + 1];    /* the way to where the walk is; the helper thread's while a step runs */
-    unsigned depth;                 /* how many are open; 0: no walk */
-    uint64_t walk;                  /* its number */
-    uint64_t walked;                /* walks that are done */
-    uint64_t now_ms;                /* of the step */
-    bool more;                      /* of the step: it was not all */
+    DIR *open[CACHE_LEVELS + 1];    /* path of the scan; used by the helper thread while a step runs */
+    unsigned depth;                 /* number of open directories; 0: no scan in progress */
+    uint64_t walk;                  /* number of the scan */
+    uint64_t walked;                /* completed scans */
+    uint64_t now_ms;                /* at the start of the step */
+    bool more;                      /* the step left work to do */
 };
 
 static unsigned level_count(const struct cache_folder *folder)
@@ -39,7 +38,7 @@ static unsigned level_count(const struct cache_folder *folder)
     return count;
 }
 
-/* Opens a folder of the walk, below the one before. */
+/* Opens a subdirectory of the scan's current directory. */
 static bool enter_folder(struct cache_manager *cache_manager, int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -57,7 +56,7 @@ static void leave_folder(struct cache_manager *cache_manager)
     closedir(cache_manager->open[--cache_manager->depth]);
 }
 
-/* A file with the name of an entry is one, or goes. */
+/* Adds a file with the name of an entry to the index, or deletes it if it is invalid. */
 static void index_file(struct cache_manager *cache_manager, const struct cache_id *id)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
@@ -83,7 +82,7 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
         cache_file_delete(&conf->folder, &victims.ids[i]);
 }
 
-/* An entry of the folder that the walk is in. What is not ours stays. */
+/* Handles an entry of the scan's current directory. Unknown files are not deleted. */
 static void check_file(struct cache_manager *cache_manager, const char *name)
 {
     int folder = dirfd(cache_manager->open[cache_manager->depth - 1]);
@@ -100,7 +99,7 @@ static void check_file(struct cache_manager *cache_manager, const char *name)
         cache_file_remove_unfinished(folder, name);
 }
 
-/* Some way on the walk. True: it is not at its end. */
+/* Continues the scan for one step. Returns true if it is not complete. */
 static bool walk_folder(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
@@ -120,7 +119,7 @@ static bool walk_folder(struct cache_manager *cache_manager)
     return cache_manager->depth > 0;
 }
 
-/* Bytes that may be stored: max_size, and what min_free leaves. */
+/* Returns the bytes that may be stored under max_size and min_free. */
 static uint64_t bytes_allowed(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
@@ -138,7 +137,7 @@ static uint64_t bytes_allowed(struct cache_manager *cache_manager)
     return missing > 0 && totals.bytes - missing < conf->max_size ? totals.bytes - missing : conf->max_size;
 }
 
-/* Deletes some of what is too much. True: it was not all. */
+/* Deletes files beyond the limits for one step. Returns true if there are more. */
 static bool evict_files(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
@@ -168,7 +167,7 @@ static int step_work(void *argument)
     return 0;
 }
 
-/* Begins a walk that was asked for and nobody has done. */
+/* Starts a requested scan that has not been done. */
 static void start_walk(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;

@@ -1,6 +1,6 @@
 /*
- * What a file is called, and the sums: over keys (SHA-256, so that nobody finds two that share a name) and over bodies
- * (fast: against accidents alone).
+ * Names of cache files, and checksums: over keys (SHA-256, so that collisions cannot be constructed) and over bodies
+ * (fast, only against accidental damage).
  */
 #include "cache/cache_file.h"
 
@@ -51,7 +51,7 @@ void cache_hash_key(struct str key, struct cache_hash *out)
 {
     unsigned char digest[EVP_MAX_MD_SIZE] = {0};
 
-    /* It cannot fail but for want of memory, and then all keys share one name: their files tell them apart. */
+    /* Fails only when out of memory; then all keys share one name, and the keys in their files differ. */
     (void)EVP_Digest(key.data, key.length, digest, NULL, EVP_sha256(), NULL);
     memcpy(out->bytes, digest, sizeof(out->bytes));
 }
@@ -80,7 +80,7 @@ void cache_file_name(const struct cache_folder *folder, const struct cache_id *i
     snprintf(into, 64, "%s.%016llx", hex, (unsigned long long)id->sequence);
 }
 
-/* "HASH.SEQUENCE" at the front of a name; what follows it, or NULL. */
+/* Parses "HASH.SEQUENCE" at the start of a name. Returns the rest, or NULL. */
 static const char *parse_front(const char *name, struct cache_id *out_id)
 {
     struct cache_id id = {.sequence = 0};

@@ -1,6 +1,6 @@
 /*
- * Entries that are open, by their keys. Whether one is still the newest, the index tells without a lock; a miss is a
- * look into the index, and then a file opened by a helper thread.
+ * Open entries by key. cache_zone_current checks without a lock whether an entry is still the newest; a miss reads
+ * the index, and then a helper thread opens the file.
  */
 #include "cache/cache_store_private.h"
 
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A file that a helper thread opens. It outlives whoever asked. */
+/* The opening of a file by a helper thread. May outlive the lookup. */
 struct open_task {
     struct op op;
     struct cache_store *store;
-    struct cache_lookup *lookup;    /* NULL: nobody asks any more */
+    struct cache_lookup *lookup;    /* NULL: cancelled */
     struct cache_id id;
     struct cache_view view;
     struct cache_opened opened;
@@ -56,7 +56,7 @@ static void entry_free(struct cache_entry *entry)
     free(entry);
 }
 
-/* Out of the table: it lives on as long as somebody refers to it. */
+/* Removes an entry from the table: it is freed with its last reference. */
 static void entry_leave(struct cache_entry *entry)
 {
     if (!entry->linked)
@@ -116,7 +116,7 @@ static void link_entry(struct cache_store *store, struct cache_entry *entry)
     store->entry_count++;
 }
 
-/* What was opened becomes an entry, referenced once. NULL: out of memory; what was opened is closed. */
+/* Creates an entry with one reference from an opened file. NULL: out of memory; the file is closed. */
 static struct cache_entry *entry_make(struct open_task *task)
 {
     struct cache_entry *entry = calloc(1, sizeof(*entry));
@@ -128,7 +128,7 @@ static struct cache_entry *entry_make(struct open_task *task)
     entry->store = task->store;
     list_init(&entry->link);
     entry->references = 1;
-    if (task->opened.content.data) { /* the descriptor is better spent on another */
+    if (task->opened.content.data) { /* the body is in memory: saves a descriptor */
         close(task->opened.fd);
         task->opened.fd = -1;
     }
@@ -155,7 +155,7 @@ static int open_work(void *argument)
     return 0;
 }
 
-/* A file that is not as it should be is forgotten; another key of the same hash is just not this one. */
+/* An invalid file is removed; a file with another key of the same hash is a miss. */
 static struct cache_entry *check_opened(struct open_task *task)
 {
     struct cache_store *store = task->store;
@@ -184,7 +184,7 @@ static void open_done(struct op *op, int result)
     struct cache_lookup *lookup = task->lookup;
     struct cache_entry *entry;
 
-    if (result < 0) /* too much to do, or the worker ends: as if it were not there */
+    if (result < 0) /* too many tasks, or the worker ends: a miss */
         task->error = result;
     entry = check_opened(task);
     free(task);
@@ -273,16 +273,16 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
     cache_store_delete(store, &victims);
 }
 
-/* Work for a helper thread that nobody waits for. */
+/* A task for a helper thread without a waiter. */
 struct cache_task {
     struct op op;
     struct cache_store *store;
     const struct cache_conf *conf;
     struct cache_id id;
     struct cache_view view;
-    struct buffer head;             /* to be noted; empty: files are to be deleted */
+    struct buffer head;             /* to be appended; empty: delete `victims` */
     struct cache_hash locked;
-    uint64_t fill_lock;                 /* given back then; 0: none */
+    uint64_t fill_lock;                 /* released afterwards; 0: none */
     struct cache_victims victims;
 };
 
@@ -298,7 +298,7 @@ static int cache_task_work(void *argument)
                              buffer_str(&task->head));
 }
 
-/* Deleting is done in any case: nobody would know of the files any more. */
+/* Files that the task did not delete are deleted here, since the index no longer contains them. */
 static void cache_task_done(struct op *op, int result)
 {
     struct cache_task *task = container_of(op, struct cache_task, op);

@@ -1,6 +1,6 @@
 /*
- * A cache as one worker uses it: entries that are open, answers that are being stored, and the waiting for those that
- * somebody else fetches. What touches a disk is done by helper threads; what is stored, all workers share.
+ * A cache as used by one worker: open entries, responses being stored, and waiting for fills by other requests.
+ * Helper threads access the disk; all workers share the stored responses.
  */
 #ifndef CACHE_CACHE_STORE_H
 #define CACHE_CACHE_STORE_H
@@ -11,108 +11,116 @@
 
 struct cache_store;
 
-/* NULL when out of memory. `conf` has been opened, and outlives the store. */
+/* Creates a store. `conf` is open and outlives it. NULL when out of memory. */
 struct cache_store *cache_store_create(struct loop *loop, struct log *log, const struct cache_conf *conf, unsigned worker);
-/* Nothing is asked for any more; operations in flight end soon. Accepts NULL. */
+/* Stops the store; it must not be used any more, and operations in flight end soon. Accepts NULL. */
 void cache_store_stop(struct cache_store *store);
-/* Nothing is in flight. Accepts NULL. */
+/* Frees the store; no operation may be in flight. Accepts NULL. */
 void cache_store_destroy(struct cache_store *store);
 
-/* A stored answer, open. Never changes while somebody refers to it. */
+/* An open stored response. Immutable while it is referenced. */
 struct cache_entry {
     struct cache_store *store;
-    struct list link;               /* least recently used first; in none once it is not the newest of its key */
-    unsigned references;            /* the store's own not counted */
-    bool linked;                      /* found by its key */
+    struct list link;               /* least recently used first; in no list if a newer version exists */
+    unsigned references;            /* not counting the store's own */
+    bool linked;                      /* in the table by its key */
     struct str key, head;
-    int fd;                         /* the body from byte 0 on; never polled. -1 where `content` has it whole */
+    int fd;                         /* the body from offset 0; never polled. -1 if `content` has all of it */
     uint64_t body_length;
-    struct str content;             /* the body where it is small, else data NULL */
-    unsigned updates;               /* heads that were noted after the first */
+    struct str content;             /* a small body, else data NULL */
+    unsigned updates;               /* number of updates of the head */
     struct cache_id id;
     struct cache_view view;
-    struct cache_opened opened;     /* owns what the above point into */
-    void *parsed;                     /* of whoever reads heads: made once, freed by free() */
+    struct cache_opened opened;     /* owns the memory that the above point into */
+    void *parsed;                     /* parsed form of the head, set once by its reader, freed by free() */
 };
 
 struct cache_entry *cache_entry_ref(struct cache_entry *entry);
 /* Accepts NULL. */
 void cache_entry_unref(struct cache_entry *entry);
 
-/* Looking for a key; embedded in its owner, who sets `found`. */
+/* A lookup of a key; embedded in its owner, which sets `found`. */
 struct cache_lookup {
-    void (*found)(struct cache_lookup *lookup, struct cache_entry *entry); /* referenced; NULL: nothing is stored */
-    struct cache_hash hash;         /* of the key, where nothing was found, and by cache_store_hash */
-    unsigned uses;                  /* how often the key was asked for, this time counted, where nothing was found */
-    struct open_task *task;        /* the store's */
+    void (*found)(struct cache_lookup *lookup, struct cache_entry *entry); /* entry: referenced; NULL: not stored */
+    struct cache_hash hash;         /* of the key, after a miss and by cache_store_hash */
+    unsigned uses;                  /* number of requests for the key including this one, after a miss */
+    struct open_task *task;        /* private to the store */
 };
 
 /*
- * The entry of a key, referenced. NULL with *out_pending: `found` follows, once, never inside this call. NULL without: nothing is stored
- * (or no memory for it).
+ * Looks up the entry of a key and returns it, referenced. NULL with *out_pending: `found` is called later, once,
+ * never inside this call. NULL without: not stored, or out of memory.
  */
 struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
-/* `found` does not follow any more. No effect where nothing is pending. */
+/* Cancels `found`. No effect if nothing is pending. */
 void cache_lookup_cancel(struct cache_lookup *lookup);
 
-/* Forgets what is stored under a key, and what is being fetched for it. False: nothing was stored. */
+/*
+ * Removes the response stored under a key, and prevents fills in progress from storing theirs. Returns false if
+ * nothing was stored.
+ */
 bool cache_store_remove(struct cache_store *store, struct str key);
-/* Forgets this version of it. */
+/* Removes this version of an entry. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
-/* Notes another head of an entry, for all who look for it from some time on; then `fill_lock` (0: none), of `locked`, is given back. */
+/*
+ * Stores another head of an entry, seen by lookups once it is written; then releases `fill_lock` (0: none) of
+ * `locked`.
+ */
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
                         uint64_t fill_lock);
 
-/* An answer that is being stored (cache_fill.c). */
+/* A response being stored (cache_fill.c). */
 struct cache_fill {
-    void (*room)(void *owner);  /* cache_fill_must_wait was true, and is not any more; the owner's, NULL: nobody waits */
-    void (*ended)(struct cache_fill *fill); /* once: it is stored and others find it, or it was given up; freed after that. The owner's; may be NULL */
+    void (*room)(void *owner);  /* called when cache_fill_must_wait is no longer true; set by the owner, may be NULL */
+    void (*ended)(struct cache_fill *fill); /* called once, when the response was stored or discarded; then it is freed. Set by the owner; may be NULL */
     void *owner;
-    struct cache_store *store;      /* from here on: its own */
+    struct cache_store *store;      /* from here on private */
     struct op op;
     struct str key;
     struct cache_making making;
     struct buffer filling, writing;
     struct buffer head;
     uint64_t size;
-    uint64_t fill_lock;                 /* of the lock that ends with it; 0: none */
-    struct cache_origin origin;     /* what is locked: not always its own hash */
+    uint64_t fill_lock;                 /* lock released at the end; 0: none */
+    struct cache_origin origin;     /* the locked hash: may differ from its own */
     bool in_flight, must_wait;
-    bool ending;                    /* no more is added */
-    bool last;                      /* what is being written is the last of it */
+    bool ending;                    /* no more bytes will be added */
+    bool last;                      /* the write in progress is the last one */
     int error;
 };
 
 /*
- * Begins to store under a key. It ends by cache_fill_end or cache_fill_discard, which take it over. `fill_lock` (of cache_store_fill_lock for the origin's
- * hash; 0: none) is given back when that is done; `ended` may be called inside both. What was purged since its origin is not stored. NULL: out of memory, and it stays the caller's.
+ * Starts to store a response under a key. cache_fill_end and cache_fill_discard take it over. `fill_lock` (of
+ * cache_store_fill_lock for the origin's hash; 0: none) is released when that is done; `ended` may be called inside
+ * both. A response whose origin was purged meanwhile is not stored. NULL: out of memory, and the lock stays the
+ * caller's.
  */
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
-/* More of the body. What cannot be kept is given up; the answer itself does not suffer. */
+/* Adds bytes of the body. If they cannot be stored, the fill is abandoned; the response itself is not affected. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
-/* True where the disk is slower than who adds: to add more can wait for `room`, which follows. */
+/* Returns true if the disk is slower than the upstream: adding may wait for `room`, which follows. */
 bool cache_fill_must_wait(struct cache_fill *fill);
-/* The body is whole: it is stored, with this head. */
+/* The body is complete: stores it with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);
-/* It is not stored. Accepts NULL. */
+/* Discards the fill. Accepts NULL. */
 void cache_fill_discard(struct cache_fill *fill);
 
-/* The key's hash. */
+/* Returns the key's hash. */
 void cache_store_hash(struct str key, struct cache_hash *out);
-/* The right to fetch what a hash stands for, for so long at most; 0: somebody has it. */
+/* Acquires the fill lock of a hash for at most `most_ms`; 0: another request holds it. */
 uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms);
-/* Gives it back, and wakes who waits. Token 0 does nothing. */
+/* Releases it and wakes the waiters. Lock 0 has no effect. */
 void cache_store_fill_unlock(struct cache_store *store, const struct cache_hash *hash, uint64_t fill_lock);
 
-/* Waiting for somebody else's fetch. Embedded in its owner. */
+/* A wait for another request's fill. Embedded in its owner. */
 struct cache_waiter {
     struct list link;
     struct cache_hash hash;
     uint64_t until_ms;              /* on the loop's monotonic clock */
-    void (*woken)(struct cache_waiter *waiter, bool late); /* nobody fetches it any more; or it is late */
+    void (*woken)(struct cache_waiter *waiter, bool late); /* the lock is free, or the wait timed out (`late`) */
 };
 void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter);
-/* Accepts one that waits for nothing, and a zeroed one. */
+/* Cancels the wait. Accepts one that is not waiting, and a zeroed one. */
 void cache_waiter_cancel(struct cache_waiter *waiter);
 
 const struct cache_conf *cache_store_conf(const struct cache_store *store);

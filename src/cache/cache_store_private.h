@@ -1,6 +1,6 @@
 /*
- * What the files of a worker's cache share: cache_store.c (entries), cache_fill.c (storing), cache_fill_lock.c (waiting),
- * cache_manager.c (loading and deleting). Nobody else includes this.
+ * State shared by the files of a worker's cache: cache_store.c (entries), cache_fill.c (storing), cache_fill_lock.c
+ * (waiting), cache_manager.c (loading and deleting). Private to these files.
  */
 #ifndef CACHE_CACHE_STORE_PRIVATE_H
 #define CACHE_CACHE_STORE_PRIVATE_H
@@ -16,14 +16,14 @@ struct cache_store {
     const struct cache_conf *conf;
     unsigned worker;
     bool stopping;
-    struct table entries;           /* the newest version of each key that is open */
+    struct table entries;           /* open entries: the newest version of each key */
     struct list used;               /* the same, least recently used first */
     unsigned entry_count;
-    uint64_t fill_locks;                /* that were given out */
+    uint64_t fill_locks;                /* number of locks acquired */
     struct list waiters;
-    struct op tick;                 /* while somebody waits for another worker */
+    struct op tick;                 /* runs while a request waits for another worker */
     struct cache_manager *cache_manager;
-    bool failing;                   /* that nothing can be stored has been said */
+    bool failing;                   /* a failure to store was logged */
 };
 
 static inline uint32_t cache_now_s(const struct cache_store *store)
@@ -31,16 +31,19 @@ static inline uint32_t cache_now_s(const struct cache_store *store)
     return (uint32_t)(store->loop->clock.monotonic_ms / 1000);
 }
 
-/* Deletes what is in the index no more, on a helper thread. */
+/* Deletes files that were removed from the index, on a helper thread. */
 void cache_store_delete(struct cache_store *store, const struct cache_victims *victims);
 
 /* cache_fill_lock.c */
 
 void cache_fill_lock_init(struct cache_store *store);
 
-/* cache_manager.c: loads the folder, and deletes what is too much. NULL when out of memory. */
+/*
+ * cache_manager.c: creates the manager, which scans the directory and deletes files beyond the limits. NULL when out
+ * of memory.
+ */
 struct cache_manager *cache_manager_create(struct cache_store *store);
-/* The disk is full: something goes, whatever the limits say. */
+/* The disk is full: deletes some files regardless of the limits. */
 void cache_manager_shrink(struct cache_manager *cache_manager);
 void cache_manager_stop(struct cache_manager *cache_manager);
 void cache_manager_destroy(struct cache_manager *cache_manager);

@@ -1,7 +1,7 @@
 /*
- * A hash table of chains over a fixed array of nodes, and a list by use. The nodes alone are the truth: chains,
- * list and sums can be made of them at any time. A node is used by a store to its time; the list learns of it when
- * the node's turn to go has come, and gives it another.
+ * A hash table of chains over a fixed array of nodes, and a list ordered by use. Chains, list and sums can be
+ * rebuilt from the nodes at any time. A use only stores its time in the node; the list is reordered when the node
+ * reaches the end of the list.
  */
 #include "cache/cache_zone_private.h"
 
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define EVICT_SCAN 1024             /* nodes looked at under one lock */
+#define EVICT_SCAN 1024             /* nodes examined under one lock */
 
 static uint32_t *hash_chain(struct cache_zone *zone, const struct cache_hash *hash)
 {
@@ -53,7 +53,7 @@ static void count_node(struct cache_zone *zone, const struct node *node)
     zone->totals.bytes += node->size;
 }
 
-/* Chains, list and sums anew: whoever died under the lock may have left any of them half done. */
+/* Rebuilds chains, list and sums: a process that died under the lock may have left them inconsistent. */
 static void rebuild_zone(struct cache_zone *zone)
 {
     memset(zone->chains, 0, zone->chain_count * sizeof(*zone->chains));
@@ -158,8 +158,10 @@ static void forget_node(struct cache_zone *zone, uint32_t place, struct cache_vi
     zone->unused = place;
 }
 
-/* The oldest node has another turn where it was used since it was placed, and that not before `inactive_s`; else it
- * goes. False: it stays. */
+/*
+ * Moves the oldest node to the front if it was used since it was placed and after `inactive_s`, or if its fill lock
+ * is held; else removes it. Returns false if it stays.
+ */
 static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms, struct cache_victims *victims)
 {
     uint32_t place = zone->oldest;
@@ -175,7 +177,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
     return true;
 }
 
-/* A free node, where need be the oldest one's. NOBODY: all are being fetched. */
+/* Returns a free node, by removing the oldest one if needed. NOBODY: all are locked by fills. */
 static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *victims)
 {
     uint32_t place = zone->unused;
@@ -275,7 +277,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
     if (!purged)
         place = cache_zone_insert(zone, &id->hash, now_s, victims);
     if (place) {
-        if (cache_node(zone, place)->sequence != id->sequence) { /* else the walk has found it already */
+        if (cache_node(zone, place)->sequence != id->sequence) { /* else the scan has added it already */
             evict_node_file(zone, cache_node(zone, place), victims);
             set_file(zone, cache_node(zone, place), id->sequence, size);
         }
@@ -287,8 +289,10 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
     return place ? 0 : -ENOSPC;
 }
 
-/* Numbers begin with the time, and that may have been set back: what an index before this one numbered is older than
- * all of this one's, whatever its number. */
+/*
+ * Sequence numbers start with the time, which may have been set back: numbers of a previous index are older than all
+ * of this one's, whatever their value.
+ */
 static bool is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than)
 {
     uint64_t now = __atomic_load_n(&zone->sequence, __ATOMIC_RELAXED);

@@ -1,9 +1,10 @@
 /*
- * The index of a cache: what is stored, how large, when it was last used, and who fetches it now. In memory
- * that all workers see, made before they are forked. It knows hashes and numbers of files, never their names or bytes.
+ * The index of a cache: hashes of stored responses with their sizes, times of last use and fill locks. In shared
+ * memory created before the workers are forked. It holds hashes and sequence numbers, no file names or contents.
  *
- * Everything is under one lock but cache_zone_current, which a hit asks. Whoever dies with the lock stops nobody: the next one
- * puts the chains together again from the nodes. Times are those of the monotonic clock, which all processes share.
+ * One lock protects all functions except cache_zone_current, which is called for each hit. If a process dies with
+ * the lock, the next one rebuilds the chains from the nodes. Times are of the monotonic clock, shared by all
+ * processes.
  */
 #ifndef CACHE_CACHE_ZONE_H
 #define CACHE_CACHE_ZONE_H
@@ -14,105 +15,123 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CACHE_VICTIMS 64            /* files that one call may give up */
+#define CACHE_VICTIMS 64            /* most files that one call can remove */
 
 struct cache_hash {
     unsigned char bytes[16];
 };
 
-/* One file: an answer under a hash. Each that is stored has a sequence number of its own; 0 is none. */
+/* One file: a response under a hash. Each stored response has its own sequence number; 0 is none. */
 struct cache_id {
     struct cache_hash hash;
     uint64_t sequence;
 };
 
-/* Files that are in the index no more: whoever asked deletes them. */
+/* Files removed from the index: the caller deletes them. */
 struct cache_victims {
     unsigned count;
     struct cache_id ids[CACHE_VICTIMS];
 };
 
-/* What the index says of a hash. */
+/* The index data of a hash. */
 struct cache_view {
-    uint32_t node;                  /* its place, for cache_zone_current and cache_zone_grow */
+    uint32_t node;                  /* index of the node, for cache_zone_current and cache_zone_grow */
     uint64_t sequence;              /* 0: nothing is stored */
-    uint64_t size;                  /* bytes of the file that count: what lies behind them is none of it */
-    uint32_t uses;                  /* how often it was asked for while it was known */
+    uint64_t size;                  /* valid bytes of the file: bytes after them are ignored */
+    uint32_t uses;                  /* number of requests since it was added */
 };
 
 struct cache_totals {
-    uint64_t entries;               /* known hashes */
-    uint64_t files;                 /* those that are stored */
+    uint64_t entries;               /* number of hashes */
+    uint64_t files;                 /* number of stored files */
     uint64_t bytes;
 };
 
 struct cache_zone;
 
-/* An index in `size` bytes; sequence numbers begin above `first` (the time in microseconds: never used before). NULL when out of memory, or too small. */
+/*
+ * Creates an index in `size` bytes; sequence numbers start above `first` (the time in microseconds: unused before).
+ * NULL when out of memory, or if `size` is too small.
+ */
 struct cache_zone *cache_zone_create(size_t size, uint64_t first);
-/* Another who destroys it; the last one does. Only the master asks. Returns it. */
+/* Adds an owner: the last cache_zone_destroy frees the zone. Called by the master only. Returns the zone. */
 struct cache_zone *cache_zone_share(struct cache_zone *zone);
 /* Accepts NULL. */
 void cache_zone_destroy(struct cache_zone *zone);
-/* The worker has died: what it was fetching, somebody else may fetch, and the folder is walked again for what it left. */
+/* Called when the worker has died: releases its fill locks, and requests another scan for its temporary files. */
 void cache_zone_abandon(struct cache_zone *zone, unsigned worker);
 
-/* True where the hash is known. With `use` it counts as asked for at `now_s`; a hash that is not known is then taken in, which may cost another. */
+/*
+ * Returns true if the hash is in the index. With `use` counts a use at `now_s`, and adds an absent hash, which may
+ * remove another.
+ */
 bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool use, uint32_t now_s, struct cache_view *out,
                      struct cache_victims *victims);
-/* True while that file is the one stored there, with so many bytes that count: two plain reads, and a note of its use. */
+/*
+ * Returns true while that file is the one stored there, with that number of valid bytes; two plain reads, and
+ * records the use.
+ */
 bool cache_zone_current(struct cache_zone *zone, uint32_t node, uint64_t sequence, uint64_t size, uint32_t now_s);
 
-/* A number that no file has had. */
+/* Returns a sequence number that no file has had. */
 uint64_t cache_zone_sequence(struct cache_zone *zone);
-/* Of which fetch a file is: it was begun when `since` (of cache_zone_sequence) was new, to answer what `hash` stands for. */
+/*
+ * The fetch that a file results from: it started when `since` (of cache_zone_sequence) was the newest number, for
+ * `hash`.
+ */
 struct cache_origin {
     struct cache_hash hash;
     uint64_t since;
 };
 
 /*
- * The file is complete, and takes the place of the one before, which is a victim. 0, -ENOSPC: there is room for none, or -ESTALE: what it was fetched for
- * was purged meanwhile.
+ * Adds a complete file, replacing the previous one, which becomes a victim. Returns 0; -ENOSPC: no room; or -ESTALE:
+ * its origin was purged meanwhile.
  */
 MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size, const struct cache_origin *origin,
                                   uint32_t now_s, struct cache_victims *victims);
-/* A file that was found on disk; it is the victim itself where a newer one is known, or it was purged since. 0 or -ENOSPC. */
+/*
+ * Adds a file found on disk; the file itself becomes the victim if a newer one is known, or it was purged since.
+ * Returns 0 or -ENOSPC.
+ */
 MUST_CHECK int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_t size, uint32_t now_s,
                                 struct cache_victims *victims);
-/* The file has `size` bytes that count now, written past those before. False: it is no longer the one stored. */
+/* Sets the number of valid bytes of a file after an update. Returns false if it is no longer the stored one. */
 bool cache_zone_grow(struct cache_zone *zone, uint32_t node, uint64_t sequence, uint64_t size);
-/* Takes out whatever is stored, and lets nothing in that was asked for before. False: there was nothing. */
+/* Removes the stored file, and rejects those of fetches that started before. Returns false if nothing was stored. */
 bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
-/* Takes out that one file. False: it was not there. */
+/* Removes that file. Returns false if it was not there. */
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence, struct cache_victims *victims);
 
 /*
- * Who fetches what a hash stands for: true for one worker's fill_lock at a time, until `until_ms`. A fill_lock is any number but 0, of
- * which the lowest ten bits are the worker's.
+ * Acquires the fill lock of a hash until `until_ms`; true for one `fill_lock` at a time. A fill_lock is any number
+ * except 0; its lowest ten bits are the worker's number.
  */
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms, uint64_t until_ms,
                           struct cache_victims *victims);
 void cache_zone_fill_unlock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock);
-/* True while somebody fetches it. */
+/* Returns true while the fill lock is held. */
 bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *hash, uint64_t now_ms);
 
 /*
- * Gives up what was not used since `inactive_s`, then the least recently used while there are more than `max_bytes`; at most CACHE_VICTIMS at once: true
- * where there is more to do.
+ * Removes files not used since `inactive_s`, then the least recently used while the total exceeds `max_bytes`; at
+ * most CACHE_VICTIMS per call. Returns true if there are more.
  */
 bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms, struct cache_victims *victims);
 void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
 
-/* The worker that keeps the folder for all: true until `now_ms` + `leadership_ms` for whoever has it, or nobody had it. */
+/*
+ * Acquires or extends the leadership of the cache manager until `now_ms` + `leadership_ms`. Returns false if another
+ * worker has it.
+ */
 bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
-/* Walks of the folder that were asked for: the first one, and one for each worker that died. */
+/* Returns the number of requested scans: the first one, and one for each worker that died. */
 uint64_t cache_zone_walks(const struct cache_zone *zone);
-/* The walk of that number is done. */
+/* Marks the scan of that number as done. */
 void cache_zone_walked(struct cache_zone *zone, uint64_t walk);
-/* True once the folder was walked for the first time. */
+/* Returns true once the first scan is done. */
 bool cache_zone_loaded(const struct cache_zone *zone);
-/* True where the walk of that number is not done. */
+/* Returns true if the scan of that number is not done. */
 bool cache_zone_unwalked(const struct cache_zone *zone, uint64_t walk);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the files of the index share: cache_zone.c (hashes and files) and cache_zone_fill_lock.c (who fetches, who keeps the folder). Nobody
- * else includes this.
+ * State shared by the files of the index: cache_zone.c (hashes and files) and cache_zone_fill_lock.c (fill locks,
+ * leadership). Private to these files.
  */
 #ifndef CACHE_CACHE_ZONE_PRIVATE_H
 #define CACHE_CACHE_ZONE_PRIVATE_H
@@ -8,34 +8,34 @@
 #include "base/shared_zone.h"
 #include "cache/cache_zone.h"
 
-#define NOBODY 0u                   /* places are counted from 1 */
+#define NOBODY 0u                   /* node numbers start at 1 */
 
 struct node {
     struct cache_hash hash;
-    uint64_t sequence;              /* this and `size`: read without the lock */
+    uint64_t sequence;              /* sequence and size are read without the lock */
     uint64_t size;
-    uint64_t purged;                /* the sequence then; 0: never */
-    uint64_t fill_lock;                 /* whose fill_lock; 0: nobody's */
+    uint64_t purged;                /* sequence at that time; 0: never */
+    uint64_t fill_lock;                 /* holder of the fill lock; 0: none */
     uint64_t fill_lock_ms;
-    uint32_t next;                  /* in its chain, or among the free */
+    uint32_t next;                  /* in its chain, or in the free list */
     uint32_t newer, older;
     uint32_t used_s;                /* atomic: written without the lock */
-    uint32_t placed_s;              /* used_s when it was put in front */
+    uint32_t placed_s;              /* used_s when it was moved to the front */
     uint32_t uses;
-    uint32_t known;                 /* the node is in use: written last, and first taken back */
+    uint32_t known;                 /* the node is in use: set last, and cleared first */
 };
 
 struct cache_zone {
-    struct shared_zone shared;      /* each generation has it */
-    uint64_t first, sequence;       /* numbers between them are of this index; others of one before it */
-    uint64_t purged;                /* the latest of nodes that were forgotten, of which no more is known */
-    uint64_t leader;                /* the end of the leadership, and who it is below */
+    struct shared_zone shared;      /* each generation is an owner */
+    uint64_t first, sequence;       /* numbers between them belong to this index; others to a previous one */
+    uint64_t purged;                /* the latest purge of removed nodes */
+    uint64_t leader;                /* the end of the leadership, and the worker in the low bits */
     uint64_t walks, walked;
     uint32_t node_count, chain_count;
-    uint32_t unused;                /* the free nodes */
+    uint32_t unused;                /* the free list */
     uint32_t newest, oldest;
     struct cache_totals totals;
-    uint32_t *chains;               /* these two point behind it: the mapping stands at one address in all workers */
+    uint32_t *chains;               /* chains and nodes point after this struct: the mapping has the same address in all workers */
     struct node *nodes;
 };
 
@@ -51,9 +51,9 @@ static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_
 
 void cache_zone_lock(struct cache_zone *zone);
 void cache_zone_unlock(struct cache_zone *zone);
-/* Under the lock. The place of a hash, or NOBODY. */
+/* Returns the node number of a hash, or NOBODY. Needs the lock. */
 uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash);
-/* The same, taken in where it is not known; NOBODY: there is no room. */
+/* The same, adding the hash if it is absent; NOBODY: no room. */
 uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
 
 #endif
