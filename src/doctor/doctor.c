@@ -1,6 +1,6 @@
 /*
- * `sluice doctor`: examines, tries, and prints what it found for people or as JSON. Exit status 0
- * where the kernel encrypted a transfer that arrived whole.
+ * `sluice doctor`: examines the host, runs self-tests, and prints the findings as text or JSON. Exit status 0 if
+ * kernel TLS encrypted a complete transfer.
  */
 #include "doctor/doctor.h"
 
@@ -23,7 +23,7 @@ static void print_text(const struct diagnosis *diagnosis, bool works)
            works ? "works here" : "does not work here; connections are encrypted in user space");
 }
 
-/* Our own texts hold no control bytes but what a kernel's name might smuggle in. */
+/* Control bytes can only come from names supplied by the kernel. */
 static void print_json_text(const char *text)
 {
     putchar('"');
@@ -59,7 +59,7 @@ static void print_json(const struct diagnosis *diagnosis, bool works)
     printf("\n]}\n");
 }
 
-/* What the kernel takes is tried; what it refuses is said. */
+/* Tests a suite that the kernel supports, and reports one that it does not. */
 static bool try_suite(struct diagnosis *diagnosis, const struct suite *suite)
 {
     struct self_test self_test;

@@ -1,7 +1,7 @@
 /*
- * What `sluice doctor` finds out: one finding for each thing that must hold for the
- * kernel to encrypt, each with what to do where it does not. doctor.c prints; doctor_host.c, doctor_module.c and
- * doctor_limits.c ask the machine; doctor_self_test.c proves it by hand-offs with itself, doctor_report.c says what came of them.
+ * The findings of `sluice doctor`: one for each condition of kernel TLS, with advice if it is not met. doctor.c
+ * prints; doctor_host.c, doctor_module.c and doctor_limits.c examine the host; doctor_self_test.c transfers a file
+ * with kernel TLS, and doctor_report.c reports the results.
  */
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
@@ -12,8 +12,8 @@
 
 enum verdict {
     VERDICT_GOOD,
-    VERDICT_NOTE,                   /* not needed for kernel TLS, but worth knowing */
-    VERDICT_FAULT,                  /* kernel TLS does not work because of it */
+    VERDICT_NOTE,                   /* not needed for kernel TLS, but useful */
+    VERDICT_FAULT,                  /* prevents kernel TLS */
 };
 
 #define DOCTOR_FINDINGS 48
@@ -31,79 +31,84 @@ struct diagnosis {
     struct ktls_support support;
 };
 
-/* Adds a finding; its text is set here, its advice by doctor_advise. Past the room for findings the last one is overwritten. */
+/* Adds a finding with its text; doctor_advise adds its advice. When the table is full the last one is overwritten. */
 void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format, ...) PRINTF_LIKE(4, 5);
-/* What to do about the last finding. */
+/* Sets the advice of the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Everything below but the self-tests; fills diagnosis->support by asking the kernel. */
+/* Runs all examinations below except the self-tests; sets diagnosis->support by probing the kernel. */
 void doctor_examine_host(struct diagnosis *diagnosis);
 
-/* Whether a device encrypts TLS by itself (tls-hw-tx-offload). */
+/* Whether a network device encrypts TLS (tls-hw-tx-offload). */
 struct offload {
-    bool available;                 /* it can be switched on */
+    bool available;                 /* can be enabled */
     bool active;
 };
 
-/* The machine as its files tell it; tests bring a folder of their own, and a network device of their own. */
+/* The host as described by its files; tests supply a directory and a network device of their own. */
 struct host {
-    const char *root;               /* in front of /proc, /sys, /lib and /boot; "" is the real one */
+    const char *root;               /* prefix of /proc, /sys, /lib and /boot; "" is the real host */
     int (*offload)(const char *device, struct offload *out_offload);
 };
 extern const struct host host_here;
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int doctor_query_device(const char *device, struct offload *out_offload);
 
-/* What follows `start` in the first line of a file that begins with it. False, and `into` empty, where there is none. */
+/*
+ * Copies the text after `start` in the first line that begins with it. Returns false, with `into` empty, if there is
+ * none.
+ */
 bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size);
-/* The number at the beginning of a file, or `fallback`. */
+/* Returns the number at the beginning of a file, or `fallback`. */
 long long host_number(const struct host *host, const char *path, long long fallback);
 bool host_has(const struct host *host, const char *path, int access_mode);
 
-/* Kernel, tls module, and whether the kernel would load that by itself; for what diagnosis->support says. */
+/*
+ * Examines kernel and tls module, and whether the kernel would load the module on demand, given diagnosis->support.
+ */
 void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host);
-/* How opening a backend of the loop went: 0 or -errno. */
+/* Reports the result of opening a backend of the loop: 0 or -errno. */
 void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error);
-/* Descriptors and locked memory, send buffers, network devices. */
+/* Examine descriptors and locked memory, send buffers, network devices. */
 void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host);
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host);
 void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host);
 
-/* How a hand-off with itself went. */
+/* The result of one self-test. */
 struct self_test {
-    bool handshake;                 /* it was finished */
-    bool key_offered;               /* OpenSSL offered its write key, which is where our record layer begins */
-    bool delivered;                 /* the client decrypted every byte right, and saw close_notify */
+    bool handshake;                 /* the handshake completed */
+    bool key_offered;               /* OpenSSL passed its write key, so that the record layer of sluice could take over */
+    bool delivered;                 /* the client decrypted every byte correctly and received close_notify */
     unsigned path, reason;          /* enum wire_path, wire_reason */
     uint64_t bytes;
     char protocol[16], cipher[48];
-    char fault[256];                /* what went wrong before that, or empty */
+    char fault[256];                /* the error that ended the test early, or empty */
 };
 
-/* What is tried, the server's first choice first; ends with a row without a name. */
+/* The tested suites, the server's first preference first; terminated by a row without a name. */
 struct suite {
-    const char *name;               /* for people */
+    const char *name;               /* displayed */
     unsigned version;               /* 0: TLS 1.2, 1: TLS 1.3; as in struct ktls_support */
     enum record_cipher cipher;
-    const char *openssl;            /* as SSL_CTX_set_ciphersuites or SSL_CTX_set_cipher_list takes it */
+    const char *openssl;            /* argument of SSL_CTX_set_ciphersuites or SSL_CTX_set_cipher_list */
 };
 extern const struct suite doctor_suites[];
 
 /*
- * Serves a file from memory over TLS to a client process of OpenSSL's, by the loop, the wire and the hand-off that the server uses. Forks; opens its loop
- * afterwards.
+ * Serves a file from memory over TLS to an OpenSSL client process, with the server's own loop, wire and kernel TLS
+ * code. Forks first, and opens its loop afterwards.
  */
 void doctor_self_test(const struct ktls_support *support, const struct suite *suite, struct self_test *out_self_test);
 
-/* doctor_report.c: true where nothing speaks against kernel TLS. */
+/* doctor_report.c: both return true if no finding speaks against kernel TLS. */
 
-/* Of the first self_test: OpenSSL's build, the handshake, and whether the kernel encrypted. */
+/* Reports the first self-test: OpenSSL's build, the handshake, and whether the kernel encrypted. */
 bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *self_test);
-/* Of each suite; `self_test` is NULL where the kernel had refused it already. */
+/* Reports one suite; `self_test` is NULL if the kernel does not support it. */
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test);
 
-/* The command. Exit status 0 where the kernel encrypted a transfer that arrived whole. */
+/* Runs the command. Exit status 0 if kernel TLS encrypted a complete transfer. */
 int command_doctor(const struct options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The client of the doctor's self_test: plain OpenSSL on a blocking socket, in a process
- * of its own, which tls_contexts nothing of ours: it decrypts and compares.
+ * The client of the self-test: OpenSSL on a blocking socket in a process of its own, which shares no TLS code with
+ * the server; it decrypts and compares.
  */
 #include "doctor/doctor_client.h"
 

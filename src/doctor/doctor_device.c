@@ -1,5 +1,5 @@
 /*
- * Asks a network device for one of its features by name, as ethtool -k does: linux/ethtool.h.
+ * Queries a feature of a network device by name, as ethtool -k does: linux/ethtool.h.
  */
 #include "doctor/doctor.h"
 
@@ -22,7 +22,7 @@ static int query_ethtool(int fd, const char *device, void *question)
     return ioctl(fd, SIOCETHTOOL, &request) < 0 ? -errno : 0;
 }
 
-/* How many features the kernel has names for, or -errno. */
+/* Returns the number of features named by the kernel, or -errno. */
 static int count_features(int fd, const char *device)
 {
     struct ethtool_sset_info *question = calloc(1, sizeof(*question) + sizeof(uint32_t));
@@ -39,7 +39,7 @@ static int count_features(int fd, const char *device)
     return count;
 }
 
-/* The number of our feature, or -errno. */
+/* Returns the index of tls-hw-tx-offload, or -errno. */
 static int find_feature(int fd, const char *device, unsigned count)
 {
     struct ethtool_gstrings *names = calloc(1, sizeof(*names) + (size_t)count * ETH_GSTRING_LEN);

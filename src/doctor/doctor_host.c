@@ -1,5 +1,5 @@
 /*
- * The machine as its files tell it, and the order in which it is examined.
+ * Access to the host's files, and the order of examinations.
  */
 #include "doctor/doctor.h"
 

@@ -1,6 +1,6 @@
 /*
- * What bounds a server: the loop that it may have, descriptors, locked memory, send buffers; and whether a
- * network device would encrypt in its stead.
+ * Resource limits of a server: loop backend, descriptors, locked memory, send buffers; and network devices that
+ * encrypt TLS.
  */
 #include "doctor/doctor.h"
 
@@ -17,7 +17,7 @@
 
 enum { TEXT_MAX = 256, DEVICES_MAX = 8 };
 
-/* Why EPERM, to the one who may change it. */
+/* Explains EPERM, with the setting to change. */
 static void advise_forbidden(struct diagnosis *diagnosis, const struct host *host)
 {
     long long disabled = host_number(host, "/proc/sys/kernel/io_uring_disabled", 0);
@@ -82,7 +82,7 @@ static uint64_t default_connections(void)
     return row->name && str_to_u64(str_from(row->fallback), &connections) == 0 ? connections : 0;
 }
 
-/* "Max open files   1024   20000   files": soft and hard; "unlimited" is UINT64_MAX. False: not told. */
+/* Parses "Max open files   1024   20000   files": soft and hard; "unlimited" is UINT64_MAX. False: not found. */
 static bool limit_of(const struct host *host, const char *name, uint64_t *out_soft, uint64_t *out_hard)
 {
     uint64_t *const both[] = {out_soft, out_hard};
@@ -108,7 +108,7 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
     uint64_t hard;
 
     if (limit_of(host, "Max open files", &soft, &hard)) {
-        /* A connection may hold a file as well, and listeners, logs and the loop need some. */
+        /* A connection may hold a file as well; listeners, logs and the loop need more. */
         uint64_t connections = hard > 32 ? (hard - 32) / 2 : 0;
         bool small = connections < usual;
 
@@ -172,7 +172,7 @@ static void report_device(struct diagnosis *diagnosis, const struct host *host, 
         doctor_advise(diagnosis, "ethtool -K %.32s tls-hw-tx-offload on, and measure: it can", device);
 }
 
-/* ARPHRD_LOOPBACK; entries that are no devices (bonding_masters) have no type. */
+/* ARPHRD_LOOPBACK; entries that are not devices (bonding_masters) have no type. */
 static bool is_device(const struct host *host, const char *name)
 {
     char path[TEXT_MAX];

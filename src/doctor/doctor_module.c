@@ -1,6 +1,6 @@
 /*
- * The kernel and its tls module: is it there, could it be, and would the kernel load it by itself when a
- * server asks? That takes CAP_NET_ADMIN of the machine itself, and modprobe.
+ * The kernel and its tls module: present, installed, or loaded on demand. Loading on demand needs CAP_NET_ADMIN in
+ * the initial user namespace, and modprobe.
  */
 #include "doctor/doctor.h"
 
@@ -16,7 +16,7 @@
 
 enum { TEXT_MAX = 256 };
 
-/* How this kernel was configured, where its packager left that: 'y', 'm', 'n', or 0 for unknown. */
+/* Returns CONFIG_TLS of the kernel, if its configuration is installed: 'y', 'm', 'n', or 0 for unknown. */
 static char kernel_option(const struct host *host, const char *release)
 {
     char path[TEXT_MAX];
@@ -28,7 +28,7 @@ static char kernel_option(const struct host *host, const char *release)
     return host_line(host, path, "CONFIG_TLS=", value, sizeof(value)) ? value[0] : 'n';
 }
 
-/* True where the module lies ready to be loaded. */
+/* Returns true if the module is installed. */
 static bool module_installed(const struct host *host, const char *release)
 {
     static const char *const endings[] = {"", ".xz", ".zst", ".gz"};
@@ -42,7 +42,7 @@ static bool module_installed(const struct host *host, const char *release)
     return false;
 }
 
-/* Rights in a user namespace of one's own are none in the eyes of whoever loads modules. */
+/* Capabilities in another user namespace do not permit loading modules. */
 static bool in_user_namespace(const struct host *host)
 {
     char map[TEXT_MAX];
@@ -63,7 +63,7 @@ static bool may_load(const struct host *host)
            (strtoull(text, NULL, 16) >> CAP_NET_ADMIN & 1);
 }
 
-/* What keeps the kernel from loading a module for this process; empty: nothing. */
+/* Describes the reason why the kernel cannot load a module for this process; empty: none. */
 static void why_not_loaded(const struct host *host, char *into, size_t size)
 {
     char modprobe[TEXT_MAX];
@@ -107,7 +107,7 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
                 why[0] ? why : "modprobe was run, and did not find it or was refused");
 }
 
-/* Built in, or a module: only that one may be missing after the next boot. */
+/* Built in, or a module: a module may be missing after the next boot. */
 static void report_present(struct diagnosis *diagnosis, const struct host *host)
 {
     char line[TEXT_MAX];

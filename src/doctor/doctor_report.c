@@ -1,5 +1,5 @@
 /*
- * What came of the self-tests, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
+ * Reports the results of the self-tests: OpenSSL's build, the first transfer, and each protocol and cipher.
  */
 #include "doctor/doctor.h"
 
@@ -87,7 +87,7 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
     }
 }
 
-/* One cipher that works is enough for the kernel to encrypt; ours comes first in the server's order. */
+/* Only the server's first preference is a fault: one cipher that works is enough for kernel TLS. */
 static void report_refused(struct diagnosis *diagnosis, const struct suite *suite)
 {
     enum ktls_reason reason = diagnosis->support.reason[suite->version][suite->cipher];
@@ -96,7 +96,7 @@ static void report_refused(struct diagnosis *diagnosis, const struct suite *suit
 
     doctor_find(diagnosis, "cipher", first ? VERDICT_FAULT : VERDICT_NOTE, "%s: %s", suite->name,
                 ktls_reason_name(reason));
-    if (!before || diagnosis->support.reason[before->version][before->cipher] != reason) /* once is enough */
+    if (!before || diagnosis->support.reason[before->version][before->cipher] != reason) /* advise once */
         advise_reason(diagnosis, reason);
 }
 

@@ -1,7 +1,6 @@
 /*
- * The proof: a server with our loop, wire and hand-off sends a file to a client of
- * OpenSSL's in another process, over loopback. Nothing in here is special to it but
- * the file, which is made in memory.
+ * The self-test: a server with the real loop, wire and kernel TLS code sends a file to an OpenSSL client in another
+ * process over loopback. Only the file is special: it is generated in memory.
  */
 #include "doctor/doctor.h"
 
@@ -42,7 +41,7 @@ struct stage {
     struct wire_counters counters;
     struct op deadline;
     int file;
-    bool given; /* the file was handed to the wire */
+    bool given; /* the file was passed to the wire */
     bool closing;
     bool closed;
 };
@@ -83,7 +82,7 @@ static int make_file(void)
     return fd < 0 ? -errno : fd;
 }
 
-/* Gives what the wire has room for; once the file has left, ends in order. */
+/* Passes as much as the wire has room for; closes in order after the file was sent. */
 static void send_file(struct stage *stage)
 {
     struct wire *wire = &stage->wire;
@@ -189,7 +188,7 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
         loop_close(&stage->loop);
 }
 
-/* A connected pair over loopback TCP: kernel TLS knows nothing else. 0 or -errno. */
+/* Creates a connected pair over loopback TCP, which kernel TLS requires. Returns 0 or -errno. */
 static int connect_pair(int *out_server, int *out_client)
 {
     struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -248,7 +247,7 @@ static void check_client(struct self_test *self_test, pid_t child)
     }
 }
 
-/* The fork comes before the loop: no ring exists before fork. */
+/* Forks before the loop is opened, so that no ring is shared. */
 static void try_with(struct stage *stage, struct tls_context *context, const struct suite *suite)
 {
     int server;
