@@ -91,7 +91,7 @@ def test_a_file(made):
     assert said['answer']['status'] == 200 and said['answer']['file'] == str(made[0].parent / 'www' / 'one.txt')
     assert said['answer']['headers']['Content-Type'].startswith('text/plain') and said['answer']['headers']['X-All'] == '1'
     assert told(said)[-1][1][-1] == ('static', 'answers')
-    assert 'static' in said['answering'] and 'add_header' in said['shaping'] and 'proxy' not in said['answering']
+    assert 'static' in said['answering'] and 'add_header' in said['filtering'] and 'proxy' not in said['answering']
 
 
 def test_directives_and_where_they_stand(made):
