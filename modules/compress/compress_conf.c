@@ -53,7 +53,7 @@ const struct directive compress_directives[] = {
      .type = DIRECTIVE_SWITCH,
      .ignored = &(const struct directive_ignored){"a cache that is not told would mix answers up", "delete it"},
      .fallback = "on",
-     .example = "gzip_vary: off",
+     .example = "gzip_vary: on",
      .help = "Responses that could be encoded always have Vary: Accept-Encoding, so that caches keep them apart. "
              "off causes a warning and has no effect."},
     {.name = "gzip_http_version",
