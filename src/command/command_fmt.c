@@ -103,7 +103,7 @@ static bool print_str(struct str text)
            report_failure("write", "the output", -errno);
 }
 
-/* A text as a file of its own, for another process. A descriptor or -errno. */
+/* Copies a text into a file of its own, for another process. Returns a descriptor or -errno. */
 static int text_as_file(struct str text)
 {
     int fd = memfd_create("sluice-fmt", 0);
@@ -114,7 +114,7 @@ static int text_as_file(struct str text)
     return error < 0 ? error : fd;
 }
 
-/* Runs diff(1) on the two files, with our output: its exit status, or -errno. */
+/* Runs diff(1) on the two files with this process's output. Returns its exit status, or -errno. */
 static int diff_run(const char *path, int before, int after)
 {
     char old_label[PATH_MAX + 8], old[32], new[32];

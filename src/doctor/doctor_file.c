@@ -1,5 +1,5 @@
 /*
- * Reads files of `/proc`, `/sys` and the kernel's modules, below the root folder of a struct host.
+ * Reads files of /proc, /sys and the kernel's modules below the root directory of a struct host.
  */
 #include "doctor/doctor.h"
 

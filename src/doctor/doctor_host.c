@@ -1,5 +1,5 @@
 /*
- * Access to the host's files, and the order of examinations.
+ * The order of examinations on this host.
  */
 #include "doctor/doctor.h"
 

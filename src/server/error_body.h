@@ -13,9 +13,9 @@ void error_body_make(struct request_state *request);
 /* The page's style and the hash that its policy allows, for the test that compares them. */
 extern const char error_style[], error_style_hash[];
 
-/* nginx's numbers for what error_page can tell apart; they leave as 400. */
+/* nginx's status numbers that error_page can distinguish; sent as 400. */
 enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
-/* The number that leaves for a status: itself, or 400 for one of nginx's. */
+/* Returns the status to send: itself, or 400 for one of nginx's internal numbers. */
 int error_response_status(int status);
 
 #endif

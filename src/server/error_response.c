@@ -107,7 +107,7 @@ enum outcome error_response_page(struct request_state *request)
     if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
         return OUTCOME_ANSWERED;
     recursive = request->location && request->location->site->recursive_error_pages;
-    /* As in nginx the status of a page that fails in turn is what the client hears of. */
+    /* As in nginx, when an error page fails, its own status is sent. */
     request->error_status = 0;
     if ((!request->error_page || recursive) && request->location)
         page = find_error_page(request->location->site, (unsigned)x->response.status);

@@ -53,8 +53,8 @@ static int full_alias(struct exchange *x, struct str whole, struct str uri, stru
 }
 
 /*
- * "/ax" of location /a with `alias: /www/b` is no file below /www/b (in nginx it is /www/bx, beside it): what is left
- * of the URI begins with a slash where neither of the two ends with one.
+ * In location /a with `alias: /www/b` the path "/ax" is not below /www/b (in nginx it maps to /www/bx): if neither
+ * prefix nor root ends with a slash, the rest of the URI must begin with one.
  */
 static bool is_beside(const struct core_site *site, struct str root, struct str rest)
 {

@@ -37,7 +37,7 @@ struct request_state {
     int error_status;               /* status to send with the error page; 0: the page's own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
-    struct upgraded_session *upgraded;    /* exchange_upgrade; NULL: HTTP goes on */
+    struct upgraded_session *upgraded;    /* exchange_upgrade; NULL: HTTP continues */
     bool upgrade_done;                 /* the connection belongs to the upgraded session */
     struct request_module_state *states;     /* exchange_state: of the modules that called it */
     struct user_variable_values user_values;          /* values of the variables defined by the configuration */

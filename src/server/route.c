@@ -85,7 +85,7 @@ void route_server(struct request_state *request, const struct endpoint *endpoint
     request->server = endpoint->servers[0];
     if (endpoint->server_count == 1 && endpoint->pattern_count == 0)
         return;
-    /* "example.com." is the same name, written absolutely. */
+    /* "example.com." is the absolute form of the same name. */
     if (host.length > 1 && host.data[host.length - 1] == '.')
         host.length--;
     host = host.data ? host : STR("");

@@ -18,7 +18,7 @@ extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_tls;
 extern const struct variable_table variables_answer;
-/* Rows for other tables; their subject is a const struct tls_session *. */
+/* Rows shared with `stream`; their subject is a const struct tls_session *. */
 #define VARIABLES_OF_TLS 17
 extern const struct variable variables_of_tls[VARIABLES_OF_TLS];
 

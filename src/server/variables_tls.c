@@ -101,7 +101,7 @@ static const void *tls_of(const void *subject)
     return request_state_of(subject)->connection->wire.tls;
 }
 
-/* Of exchanges alone. */
+/* Only for exchanges. */
 
 static struct str get_ssl_session_id(const void *subject, struct str parameter, struct arena *arena)
 {

@@ -114,11 +114,12 @@ struct media_type {
 
 /* Reads `types`, a map from types to extensions, into a struct conf_rows. */
 directive_row core_types_read;
-/*
- * Fills site->mime from types, default_type and charset. The table belongs to the caller (table_finish). 0 or -ENOMEM.
- */
 /* Returns the built-in media type of an extension, ignoring case; data NULL: none. */
 struct str core_type_built_in(struct str extension);
+/*
+ * Fills site->mime from types, default_type and charset. The table belongs to the caller (table_finish). Returns 0 or
+ * -ENOMEM.
+ */
 MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 
 /* One `error_page`. */

@@ -17,7 +17,7 @@ struct loaded_server {
     bool tls_checked;                    /* OpenSSL's errors about its settings were reported */
 };
 
-/* A table of media types, shared by every scope that agrees on them. */
+/* A table of media types, shared by every scope with equal settings. */
 struct media_table {
     struct table table;
     struct media_table *next;

@@ -73,7 +73,7 @@ int load_access_logs(struct load *load, const struct conf_rows *logs, const stru
     return 0;
 }
 
-/* A root that is not there answers 404 to everything: that is said before somebody wonders. */
+/* A missing root responds 404 to every request, so it is reported at load. */
 static void warn_of_root(struct load *load, const struct conf_node *scope, const struct template *root)
 {
     const struct conf_node *node = conf_map_get(scope, STR("root"));
@@ -125,7 +125,7 @@ void load_take_values(struct location *location, const struct conf_scope_values 
     location->module_conf = values->values + CORE_GROUPS;
 }
 
-/* What the alias of this location takes the place of. */
+/* Sets the prefix that the alias of this location replaces. */
 void load_place_alias(struct load *load, const struct conf_node *node, const struct location *location)
 {
     struct core_site *site = conf_scope_group(location->values, CORE_SITE);

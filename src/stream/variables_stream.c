@@ -251,7 +251,7 @@ OF_EACH(session_time)
 OF_EACH(bytes_sent)
 OF_EACH(bytes_received)
 
-/* Of the ClientHello that is only read. */
+/* Of a ClientHello that was only preread. */
 
 static struct str get_preread_name(const void *subject, struct str parameter, struct arena *arena)
 {
