@@ -29,7 +29,7 @@ static const char *state_of(const struct upstream_shared *peer)
 {
     if (shared_get(&peer->checked) == CHECKED_BAD)
         return "unhealthy";
-    return shared_get(&peer->paused) ? "paused" : "up";
+    return shared_get(&peer->paused) ? "resting" : "up";
 }
 
 static const struct upstream_shared *next_peer(struct upstream_zone *zone, int *index)
@@ -90,7 +90,7 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
             status_print(page, "\n");
         }
     }
-    print_head(page, "upstream_state", "gauge", "State of the server: up, paused after failures, or unhealthy by "
+    print_head(page, "upstream_state", "gauge", "State of the server: up, resting after failures, or unhealthy by "
                                                 "health checks.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         status_print(page, "sluice_upstream_state{");

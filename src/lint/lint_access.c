@@ -72,7 +72,7 @@ const struct lint_rule lint_rules_access[] = {
     {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow alone keeps nobody out."},
     {"open-status", LINT_LOCATION, status_open, "The status page is open to everybody."},
     {"plain-password", LINT_LOCATION, password_plain, "auth_basic is asked for without TLS."},
-    {"tls_contexts-everybody", LINT_LOCATION, trusts_every_address, "Any peer may name another client address."},
+    {"trusts-everybody", LINT_LOCATION, trusts_every_address, "Any peer may name another client address."},
     {"open-cors", LINT_LOCATION, cors_all,
      "A location that is kept from others may be read by scripts of every origin."},
     {0},

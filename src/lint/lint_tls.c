@@ -188,7 +188,7 @@ const struct lint_rule lint_rules_tls[] = {
     {"expired-certificate", LINT_SERVER, certificate_expired,
      "A certificate has expired, or is not valid yet."},
     {"certificate-name", LINT_SERVER, certificate_name, "No certificate is for a name of the server."},
-    {"self-signed", LINT_SERVER, self_signed, "A public name has a certificate that no browser tls_contexts."},
+    {"self-signed", LINT_SERVER, self_signed, "A public name has a certificate that no browser trusts."},
     {"readable-key", LINT_SERVER, key_readable, "A private key is readable by everybody."},
     {0},
 };

@@ -32,7 +32,7 @@ bool upstream_peer_available(const struct upstream_peer *peer)
            (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
-/* One request per pause and peer, over all workers, is a retrying. */
+/* One request per pause and peer, over all workers, is a retry. */
 bool upstream_peer_try(struct upstream_peer *peer)
 {
     uint64_t failed_ms = shared_get(&peer->state->failed_ms);

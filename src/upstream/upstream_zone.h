@@ -23,7 +23,7 @@ struct upstream_shared {
     uint64_t requests;
     uint64_t failures;
     uint64_t fails;                 /* consecutive */
-    uint64_t failed_ms;             /* time of the last failure or retrying */
+    uint64_t failed_ms;             /* time of the last failure or retry */
     uint64_t pause_ms;              /* current pause; grows */
     uint64_t paused;               /* it pauses or is being tried */
     uint64_t retrying;                 /* a retrying request is in progress */

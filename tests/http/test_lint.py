@@ -85,7 +85,7 @@ RULES = {
                     '{server}      location:\n        = /status: {{status: on, allow: 127.0.0.1, deny: all}}\n'),
     'plain-password': ('{server}      root: www\n      auth_basic: Members\n      auth_basic_user_file: users\n', 5, 'in clear text',
                        '{tls}      root: www\n      auth_basic: Members\n      auth_basic_user_file: users\n'),
-    'tls_contexts-everybody': ('{server}      root: www\n      set_real_ip_from: [10.0.0.0/8, "::/0"]\n', 5, 'every peer is trusted',
+    'trusts-everybody': ('{server}      root: www\n      set_real_ip_from: [10.0.0.0/8, "::/0"]\n', 5, 'every peer is trusted',
                          '{server}      root: www\n      set_real_ip_from: 10.0.0.0/8\n'),
     'proxy-to-anywhere': ('{server}      location:\n        /: {{proxy_pass: "http://$arg_to/"}}\n', 5, '"$arg_to"',
                           '{server}      location:\n        /: {{proxy_pass: "http://127.0.0.1:9/$arg_to"}}\n'),

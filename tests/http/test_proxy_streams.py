@@ -145,7 +145,7 @@ def test_the_end_of_an_upgraded_client(proxy, upstream):
 
 
 def switched(server):
-    """A connection that was switched, and proxy_protocol_server."""
+    """A connection that was switched, and that begins with a PROXY protocol header."""
     client = server.connect()
     client.send(UPGRADE.format('/socket'))
     assert client.head().status == 101 and client.take(5) == b'hello'

@@ -42,21 +42,21 @@ class Sealed:
 def sealing(request, fresh, inner):
     folder = fresh()
     plain, asking = Sealed(inner), Sealed(inner, asks=True)
-    tls_contexts = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
+    trusting = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
     shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
     port = plain.address.split(':')[1]
     servers = {
-        'good': {'proxy_pass': plain.address, **tls_contexts},
-        'variable': {'proxy_pass': f'$remote_addr:{port}', **tls_contexts, 'proxy_ssl_name': 'inner.localhost'},
-        'fresh': {'proxy_pass': plain.address, **tls_contexts, 'proxy_ssl_session_reuse': 'off'},
-        'nameless': {'proxy_pass': plain.address, **tls_contexts, 'proxy_ssl_server_name': 'off'},
-        'old': {'proxy_pass': plain.address, **tls_contexts, 'proxy_ssl_protocols': 'TLSv1.2'},
+        'good': {'proxy_pass': plain.address, **trusting},
+        'variable': {'proxy_pass': f'$remote_addr:{port}', **trusting, 'proxy_ssl_name': 'inner.localhost'},
+        'fresh': {'proxy_pass': plain.address, **trusting, 'proxy_ssl_session_reuse': 'off'},
+        'nameless': {'proxy_pass': plain.address, **trusting, 'proxy_ssl_server_name': 'off'},
+        'old': {'proxy_pass': plain.address, **trusting, 'proxy_ssl_protocols': 'TLSv1.2'},
         'host': {'proxy_pass': f'localhost:{port}', 'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0]},
-        'misnamed': {'proxy_pass': plain.address, **tls_contexts, 'proxy_ssl_name': 'other.localhost'},
+        'misnamed': {'proxy_pass': plain.address, **trusting, 'proxy_ssl_name': 'other.localhost'},
         'untrusted': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_name': 'inner.localhost'},
         'trusting': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_verify': 'off', 'proxy_ssl_name': 'who.ever'},
-        'shown': {'proxy_pass': asking.address, **tls_contexts, **shows},
-        'hidden': {'proxy_pass': asking.address, **tls_contexts},
+        'shown': {'proxy_pass': asking.address, **trusting, **shows},
+        'hidden': {'proxy_pass': asking.address, **trusting},
     }
     ports = {name: server_kit.free_port() for name in ('http', *servers)}
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=request.param, main={'stream': {
