@@ -130,7 +130,7 @@ static const struct finding *last(const struct diagnosis *diagnosis)
     return &diagnosis->findings[diagnosis->count - 1];
 }
 
-/* What no machine at hand can show: each end of a self_test, and what is said of it. */
+/* What no machine at hand can show: each end of a self-test, and the report on it. */
 START_TEST(each_result_of_a_self_test_is_reported)
 {
     static struct diagnosis diagnosis;
