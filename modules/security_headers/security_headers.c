@@ -59,7 +59,7 @@ static int read_hsts(struct conf_reader *reader, const struct conf_node *node, v
         preload |= str_equal(words.items[i], STR("preload"));
         if (of_names || str_equal(words.items[i], STR("preload")))
             continue;
-        conf_error(reader->errors, node->mark, HINT, "hsts knows no \"" STR_FMT "\"",
+        conf_error(reader->errors, node->mark, HINT, "hsts has no parameter \"" STR_FMT "\"",
                    STR_ARG(words.items[i]));
         error = -EINVAL;
     }

@@ -123,7 +123,7 @@ static int report_losses(const struct import *import, const struct buffer *said,
         fprintf(stderr, "sluice: there is nothing to serve: no server of nginx's could be carried over, and no file "
                         "is written\n");
     if (error == -EBADMSG)
-        fprintf(stderr, "%.*ssluice: what was made of it does not load as it is\n",
+        fprintf(stderr, "%.*ssluice: the converted configuration does not load\n",
                 (int)said->length, said->data ? said->data : "");
     if (error < 0)
         return EXIT_FAILURE;

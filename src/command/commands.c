@@ -164,7 +164,7 @@ static int send_signal(const char *pid_path, int number)
         return EXIT_FAILURE;
     }
     if (owner == 0) {
-        error_log_print(LOG_ERROR, "\"%s\" was left behind: no server runs with it", pid_path);
+        error_log_print(LOG_ERROR, "\"%s\" is stale: no running server uses it", pid_path);
         return EXIT_FAILURE;
     }
     if (kill((pid_t)owner, number) < 0) {
@@ -200,7 +200,7 @@ int command_build(void)
            "loop: %s\n"
            "kernel TLS: %s\n"
            "configuration: " SLUICE_CONF "\n"
-           "modules, in the order in which they are asked:",
+           "modules, in calling order:",
            OPENSSL_VERSION_TEXT, OpenSSL_version(OPENSSL_VERSION), BUILD_LOOPS, BUILD_KTLS);
     for (size_t i = 0; module_table[i]; i++)
         printf(" %s", module_table[i]->name);

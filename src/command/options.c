@@ -193,9 +193,9 @@ static int serve_argument(struct parse *parse, const char *argument)
     else if (argument[0] == '-')
         return serve_option(parse, argument);
     if (parse->options->folder)
-        return options_fail(parse, "serve takes one folder, and \"%s\" is a second one", argument);
+        return options_fail(parse, "serve takes one directory, and \"%s\" is a second one", argument);
     if (!*argument)
-        return options_fail(parse, "the folder to serve has an empty name");
+        return options_fail(parse, "the directory to serve has an empty name");
     parse->options->folder = argument;
     return 0;
 }
@@ -360,38 +360,38 @@ const char *options_conf_path(const struct options *options, char *into, size_t 
 
 const char *options_usage(void)
 {
-    return "sluice " SLUICE_VERSION ": HTTPS for static files, its bytes encrypted by the kernel\n"
+    return "sluice " SLUICE_VERSION ": HTTPS server for static files and reverse proxy, with kernel TLS\n"
            "\n"
            "Try it\n"
-           "  sluice serve [DIR] [OPTION...]  HTTPS for a folder (this one), for this machine alone, with\n"
-           "                                  a self-made certificate; prints its URLs. --port N (8443), --spa,\n"
+           "  sluice serve [DIR] [OPTION...]  HTTPS for a directory (default: .), on this machine only, with\n"
+           "                                  a generated certificate; prints its URLs. --port N (8443), --spa,\n"
            "                                  --autoindex, --cert FILE [--key FILE], --open-to-network\n"
-           "  sluice doctor [--json]          does kernel TLS work here, and if not, why and what to do\n"
+           "  sluice doctor [--json]          report whether kernel TLS works here, with causes and remedies\n"
            "\n"
            "Run it\n"
            "  -c FILE        configuration (default: " SLUICE_CONF ";\n"
            "                 with -p, conf/sluice.yaml below it)\n"
-           "  -p PREFIX      where relative paths start (default: the folder of the file)\n"
+           "  -p PREFIX      where relative paths start (default: the directory of the file)\n"
            "  -e FILE        error log until the configuration names one (default: stderr)\n"
            "  -g DIRECTIVES  YAML read after the file, replacing it: -g 'daemon: off'\n"
            "\n"
            "Check it\n"
            "  -t             test the configuration: exit 0 or 1\n"
            "  -T             test it, and print the effective configuration\n"
-           "  -q             say only what is wrong\n"
-           "  sluice explain URL [-c FILE]    who answers a URL, by which directives, and where those stand\n"
-           "  sluice lint [FILE]      what is legal and yet wrong (--format text, gcc, json or sarif)\n"
-           "  sluice fmt [-w|--check|--diff] FILE...   the file in one layout, comments kept: printed, written\n"
-           "                          back (-w), only looked at, or what would change\n"
-           "  sluice schema           JSON Schema of the configuration, for editors\n"
-           "  sluice help DIRECTIVE   one directive: meaning, default, where it may stand\n"
-           "  sluice import NGINX_CONF [-o FILE] [-p PREFIX] [--report]   nginx's configuration as YAML, and a\n"
-           "                          list of what was not carried over (--report: in the YAML, too)\n"
+           "  -q             print errors only\n"
+           "  sluice explain URL [-c FILE]    how a URL is handled, by which directives, with their places\n"
+           "  sluice lint [FILE]      report valid but probably wrong settings (--format text, gcc, json, sarif)\n"
+           "  sluice fmt [-w|--check|--diff] FILE...   format files, keeping comments: print them, write them\n"
+           "                          back (-w), check them, or show the differences\n"
+           "  sluice schema           print the JSON Schema of the configuration, for editors\n"
+           "  sluice help DIRECTIVE   describe one directive: meaning, default, scopes\n"
+           "  sluice import NGINX_CONF [-o FILE] [-p PREFIX] [--report]   convert nginx's configuration, and\n"
+           "                          list what was not converted (--report: in the YAML, too)\n"
            "\n"
-           "Steer it\n"
-           "  -s SIGNAL      stop (at once), quit (after open answers), reopen (the logs), reload\n"
+           "Control it\n"
+           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (the logs), reload\n"
            "\n"
-           "  -v, -V         version; version and how it was built\n"
+           "  -v, -V         version; version and build options\n"
            "  -h, -?         this text\n"
            "\n"
            "Examples\n"

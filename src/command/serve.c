@@ -117,7 +117,7 @@ static void log_reader(const char *folder)
 
     printf("As root: files are read as user nobody.\n");
     if (stat(folder, &status) == 0 && !(status.st_mode & S_IXOTH))
-        printf("He may not enter %s: chmod o+x it, or run this as its owner.\n", folder);
+        printf("User nobody may not enter %s: chmod o+x it, or run this as its owner.\n", folder);
 }
 
 static void log_ready(void *owner, const struct ktls_support *ktls)
@@ -132,11 +132,11 @@ static void log_ready(void *owner, const struct ktls_support *ktls)
     if (plan->ip6)
         printf("  https://[::1]:%u/\n", plan->port);
     if (plan->open)
-        printf("  https://%s:%u/\nand to everybody who reaches this machine.\n",
+        printf("  https://%s:%u/\nand to all clients that can reach this machine.\n",
                plan->name ? plan->name : "ADDRESS", plan->port);
     printf(STR_FMT "\n", STR_ARG(line));
     if (!plan->certificate)
-        printf("The certificate is made by this server: browsers ask once, curl wants -k. ");
+        printf("The certificate is self-signed: browsers show a warning, curl needs -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
         log_reader(serving->folder);
@@ -152,7 +152,7 @@ static int find_folder(struct serving *serving, const char *folder)
         return -EINVAL;
     }
     if (stat(serving->folder, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        error_log_print(LOG_EMERG, "cannot serve \"%s\": it is no folder", folder);
+        error_log_print(LOG_EMERG, "cannot serve \"%s\": it is not a directory", folder);
         return -ENOTDIR;
     }
     return 0;
@@ -168,7 +168,7 @@ static int choose_port(struct serving *serving, unsigned asked)
         return 0;
     if (asked)
         error_log_print(LOG_EMERG,
-                        "port %u is taken or not allowed here; without --port the next free one is used",
+                        "port %u is in use or not permitted; without --port the next free one is used",
                         asked);
     else
         error_log_print(LOG_EMERG, "no port from %d to %d is free", SERVE_PORT,

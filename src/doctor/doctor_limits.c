@@ -25,7 +25,7 @@ static void advise_forbidden(struct diagnosis *diagnosis, const struct host *hos
 
     if (disabled == 2)
         doctor_advise(diagnosis,
-                      "sysctl kernel.io_uring_disabled is 2: nobody may use it; epoll is used instead");
+                      "sysctl kernel.io_uring_disabled is 2: no process may use it; epoll is used instead");
     else if (disabled == 1)
         doctor_advise(
             diagnosis,
@@ -149,8 +149,7 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
             least, usual);
     if (asked >= 0)
         doctor_find(diagnosis, "wmem_max", VERDICT_GOOD,
-                    "send buffers of a size that is asked for: at most %lld KiB (net.core.wmem_max); sluice "
-                    "asks for none",
+                    "send buffers set by SO_SNDBUF: at most %lld KiB (net.core.wmem_max); sluice does not set it",
                     asked / 1024);
 }
 
@@ -159,7 +158,7 @@ static void report_device(struct diagnosis *diagnosis, const struct host *host, 
     struct offload offload = {false, false};
 
     if (host->offload(device, &offload) < 0)
-        doctor_find(diagnosis, "device", VERDICT_NOTE, "%.32s: does not tell whether it encrypts TLS",
+        doctor_find(diagnosis, "device", VERDICT_NOTE, "%.32s: whether it encrypts TLS is unknown",
                     device);
     else if (offload.active)
         doctor_find(diagnosis, "device", VERDICT_GOOD,
@@ -202,5 +201,5 @@ void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host
     }
     free(entries);
     if (all > told)
-        doctor_find(diagnosis, "device", VERDICT_NOTE, "%u more network devices were not asked", all - told);
+        doctor_find(diagnosis, "device", VERDICT_NOTE, "%u more network devices were not examined", all - told);
 }

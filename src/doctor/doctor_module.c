@@ -77,9 +77,9 @@ static void why_not_loaded(const struct host *host, char *into, size_t size)
     else if (in_user_namespace(host))
         snprintf(into, size, "this is a user namespace (a container), for which the kernel loads no modules");
     else if (!may_load(host))
-        snprintf(into, size, "the kernel loads it only for who has CAP_NET_ADMIN, and this process has not");
+        snprintf(into, size, "the kernel loads it only for processes with CAP_NET_ADMIN, and this process lacks it");
     else if (!modprobe[0])
-        snprintf(into, size, "the kernel was told to run no modprobe (sysctl kernel.modprobe is empty)");
+        snprintf(into, size, "the kernel may not run modprobe (sysctl kernel.modprobe is empty)");
     else if (!host_has(host, modprobe, X_OK))
         snprintf(into, size, "there is no %.180s for the kernel to run (package kmod)", modprobe);
 }
@@ -91,7 +91,7 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
     doctor_find(diagnosis, "module", VERDICT_FAULT,
                 "the kernel has no TLS for TCP sockets (TCP_ULP \"tls\": %s)", strerror(ENOENT));
     if (kernel_option(host, release) == 'n' || !host_has(host, MODPROBE, F_OK))
-        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: it takes another one (Debian's "
+        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: another kernel is needed (Debian's "
                                  "linux-image-amd64 has it)");
     else if (in_user_namespace(host))
         doctor_advise(diagnosis, "in a container the host must load it: modprobe tls there; " KEEP);
@@ -100,10 +100,10 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
     else
         doctor_advise(
             diagnosis,
-            "no module tls is installed for this kernel: in a container, the host must modprobe tls; "
-            "elsewhere it takes a kernel built with CONFIG_TLS (Debian's linux-image-amd64 has it)");
+            "no module tls is installed for this kernel: in a container, the host must modprobe tls; elsewhere a "
+            "kernel built with CONFIG_TLS is needed (Debian's linux-image-amd64 has it)");
     why_not_loaded(host, why, sizeof(why));
-    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded when it was asked for: %s",
+    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded on demand: %s",
                 why[0] ? why : "modprobe was run, and did not find it or was refused");
 }
 
@@ -119,7 +119,7 @@ static void report_present(struct diagnosis *diagnosis, const struct host *host)
     why_not_loaded(host, why, sizeof(why));
     if (!why[0]) {
         doctor_find(diagnosis, "autoload", VERDICT_GOOD,
-                    "the kernel would load it again when this user asks for it");
+                    "the kernel would load it again on demand for this user");
         return;
     }
     doctor_find(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded by itself: %s",
@@ -131,11 +131,11 @@ static void report_rekeying(struct diagnosis *diagnosis)
 {
     if (diagnosis->support.rekey)
         doctor_find(diagnosis, "rekey", VERDICT_GOOD,
-                    "the kernel takes a second key, so a KeyUpdate ends no connection");
+                    "the kernel supports a second key, so connections continue after a KeyUpdate");
     else
         doctor_find(diagnosis, "rekey", VERDICT_NOTE,
-                    "the kernel takes no second key (6.14 and later do): after a KeyUpdate a connection ends "
-                    "with its answer");
+                    "the kernel supports no second key (6.14 and later do): after a KeyUpdate a connection closes "
+                    "with its response");
 }
 
 void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host)

@@ -43,12 +43,12 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
     }
     if (self_test->path == PATH_KTLS_SENDFILE) {
         doctor_find(diagnosis, "transfer", VERDICT_GOOD,
-                    "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them right",
+                    "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them correctly",
                     (unsigned long long)self_test->bytes);
         return true;
     }
     doctor_find(diagnosis, "transfer", VERDICT_FAULT,
-                "%llu bytes arrived right, but encrypted in user space (tls_path %s, tls_path_reason %s)",
+                "%llu bytes arrived intact, but encrypted in user space (tls_path %s, tls_path_reason %s)",
                 (unsigned long long)self_test->bytes, wire_path_name((enum wire_path)self_test->path),
                 wire_reason_name(self_test->reason));
     doctor_advise(diagnosis, "the server works all the same; files just cost more CPU");
@@ -108,11 +108,11 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
     }
     if (!self_test->handshake) {
         doctor_find(diagnosis, "cipher", VERDICT_NOTE,
-                    "%s: the kernel takes the key, but OpenSSL does not shake hands: %s", suite->name,
+                    "%s: the kernel accepts the key, but the handshake of OpenSSL fails: %s", suite->name,
                     self_test->fault);
         doctor_advise(
             diagnosis,
-            "a system-wide openssl.cnf or crypto policy leaves it out; nothing is wrong if that is meant");
+            "a system-wide openssl.cnf or crypto policy excludes it; ignore this if it is intended");
         return true;
     }
     if (!self_test->delivered) {
@@ -123,11 +123,10 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
     }
     if (self_test->path == PATH_KTLS_SENDFILE)
         doctor_find(diagnosis, "cipher", VERDICT_GOOD,
-                    "%s: the kernel takes the key, and a file arrived right", suite->name);
+                    "%s: the kernel accepts the key, and a file arrived intact", suite->name);
     else
         doctor_find(diagnosis, "cipher", VERDICT_NOTE,
-                    "%s: the kernel takes the key, but was not used (tls_path %s, "
-                    "tls_path_reason %s)",
+                    "%s: the kernel accepts the key, but was not used (tls_path %s, tls_path_reason %s)",
                     suite->name, wire_path_name((enum wire_path)self_test->path),
                     wire_reason_name(self_test->reason));
     return true;

@@ -16,7 +16,7 @@ static void log_dropped(struct error_log *error_log)
 {
     char line[128];
     int length =
-        snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, nobody read them in time\n",
+        snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, because the log was not read in time\n",
                  u64_sub_sat(error_log->dropped, error_log->dropped_said));
 
     if (log_file_write(error_log->fd, str_of(line, (size_t)length)))

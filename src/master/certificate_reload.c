@@ -25,8 +25,8 @@ static void record_fault_text(void *owner, const struct tls_fault *fault)
 
     if (!certificate_reload->keep_fault)
         log_write(certificate_reload->log, LOG_ERROR,
-                  "files of TLS of server \"" STR_FMT
-                  "\" have changed and are not taken, what was read before goes on: %s",
+                  "TLS files of server \"" STR_FMT
+                  "\" have changed and are rejected, the previous ones stay in use: %s",
                   STR_ARG(certificate_reload->server->name), fault->text);
     certificate_reload->keep_fault = true;
 }

@@ -131,7 +131,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
 /* At startup a failed worker ends the start instead of being restarted. */
 static void fail_start(struct master *master, struct generation *generation)
 {
-    log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
+    log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the cause is logged above");
     generation->phase = PHASE_STOPPING;
     generation->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
     children_send(master, generation, CHANNEL_STOP, 0, -1);

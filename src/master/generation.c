@@ -202,8 +202,8 @@ static int make_children(struct master *master, struct generation *generation)
 
         if (place < 0) {
             log_write(&master->error_log.log, LOG_EMERG,
-                      "%u workers are wanted, but too many of earlier configurations have not ended yet; "
-                      "worker_shutdown_timeout bounds how long they may take",
+                      "there is no room for %u workers: too many workers of earlier configurations are still "
+                      "running; worker_shutdown_timeout limits how long",
                       count);
             return place;
         }

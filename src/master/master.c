@@ -37,12 +37,12 @@ static int write_pid(struct master *master, const struct configuration *configur
         return 0;
     if (result == -EEXIST)
         log_write(&master->error_log.log, chosen ? LOG_EMERG : LOG_NOTICE,
-                  "pid file \"%s\": process %ld runs already with it%s", name, pid_file_owner(name),
-                  chosen ? "" : "; this one has no pid file (give it one with pid:)");
+                  "pid file \"%s\": process %ld already uses it%s", name, pid_file_owner(name),
+                  chosen ? "" : "; continuing without a pid file (set one with pid:)");
     else
         log_write(&master->error_log.log, chosen ? LOG_EMERG : LOG_NOTICE, "pid file \"" STR_FMT "\": %s%s",
                   STR_ARG(path), strerror(-result),
-                  chosen ? "" : "; going on without (give it one with pid:)");
+                  chosen ? "" : "; continuing without a pid file (set one with pid:)");
     return chosen ? result : 0;
 }
 
@@ -196,8 +196,8 @@ static struct configuration *load_again(struct master *master)
 static void retain_generation(struct master *master)
 {
     if (generation_use_error_log(master, master->current) < 0)
-        log_write(&master->error_log.log, LOG_ALERT, "the error log stays where it is");
-    log_write(&master->error_log.log, LOG_ERROR, "reload refused: the configuration that runs goes on unchanged");
+        log_write(&master->error_log.log, LOG_ALERT, "the error log is unchanged");
+    log_write(&master->error_log.log, LOG_ERROR, "reload failed: the running configuration stays in use");
     service_notify("READY=1");
 }
 

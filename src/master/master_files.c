@@ -35,13 +35,13 @@ static bool send_to_workers(struct master *master, struct generation *generation
 
     if (fd < 0) {
         log_write(&master->error_log.log, LOG_ALERT,
-                  "changed files of TLS could not be given to the workers (%d: %s)", -fd, strerror(-fd));
+                  "changed TLS files could not be sent to the workers (%d: %s)", -fd, strerror(-fd));
         return false;
     }
     children_send(master, generation, CHANNEL_CERTIFICATES, (uint32_t)number, fd);
     close(fd);
     log_write(&master->error_log.log, LOG_NOTICE,
-              "files of TLS of server \"" STR_FMT "\" have changed: new connections get them",
+              "TLS files of server \"" STR_FMT "\" have changed: new connections use them",
               STR_ARG(server->name));
     return true;
 }

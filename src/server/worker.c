@@ -89,7 +89,7 @@ static void apply_certificates(struct worker *worker, uint32_t number, int fd)
     if (result == 0)
         result = certificate_reload_apply(worker->configuration, number, &files, &quiet);
     if (result < 0 && result != -EINVAL)
-        log_write(worker->log, LOG_ALERT, "changed files of TLS could not be taken from the master (%d: %s)", -result,
+        log_write(worker->log, LOG_ALERT, "changed TLS files could not be received from the master (%d: %s)", -result,
                   strerror(-result));
     tls_files_finish(&files);
     close(fd);
@@ -146,13 +146,13 @@ static void channel_readable(struct op *op, int result)
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (result == -EMFILE)
         log_write(worker->log, LOG_ALERT,
-                  "a reopened log, a socket, or certificates, could not be taken from the master: %s",
+                  "a reopened log, a socket or certificates could not be received from the master: %s",
                   strerror(EMFILE));
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
         /* A worker without its master would hold the port for ever. */
-        log_write(worker->log, LOG_ALERT, "the master is gone, so this worker ends");
+        log_write(worker->log, LOG_ALERT, "the master has exited, so this worker exits");
         stop_now(worker);
         return;
     }
@@ -414,8 +414,8 @@ static void log_refusal(struct worker *worker, const char *use, int error)
 
     if (mark.file)
         log_write(worker->log, LOG_EMERG,
-                  STR_FMT ":%u:%u: events: use: %s failed (%d: %s); with use: auto another one is taken where it is "
-                          "refused, and sluice doctor tells more",
+                  STR_FMT ":%u:%u: events: use: %s failed (%d: %s); use: auto selects another backend in this case, "
+                          "and sluice doctor reports the cause",
                   STR_ARG(mark.file->path), mark.line, mark.column, use, error, strerror(error));
     else
         log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", use, error, strerror(error));

@@ -57,7 +57,7 @@ int capture_read(struct conf_reader *reader, const struct conf_node *node, struc
     error = regex_compile(text, nocase, &capture->regex, &at, said);
     if (error == -EINVAL)
         conf_error(reader->errors, conf_mark_within(node, text, at),
-                   STR("a backslash before a sign takes it as it is; quote the whole in ''"),
+                   STR("a backslash makes the next character literal; quote the whole in ''"),
                    "the regular expression \"" STR_FMT "\" is wrong here: %s", STR_ARG(text), said);
     if (error < 0)
         return error;
@@ -105,7 +105,7 @@ static void log_match_error(const struct capture *capture, const void *subject, 
                                    "the regular expression \"" STR_FMT "\" cannot be matched with \"" STR_FMT
                                    "\": %s",
                                    STR_ARG(capture->text), STR_ARG(text),
-                                   error == -E2BIG ? "it takes too many steps" : strerror(-error));
+                                   error == -E2BIG ? "it needs too many steps" : strerror(-error));
 
     own->log(subject, line.data ? line.data : "out of memory while a regular expression was matched");
 }

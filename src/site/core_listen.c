@@ -48,7 +48,7 @@ static int read_option(struct conf_reader *reader, const struct conf_node *node,
         return conf_read_number(reader, &number, 1, 65535, &row->backlog);
     if (is_always_so(word))
         return 0;
-    conf_error(reader->errors, node->mark, LISTEN_HINT, "listen knows no \"" STR_FMT "\"", STR_ARG(word));
+    conf_error(reader->errors, node->mark, LISTEN_HINT, "listen has no parameter \"" STR_FMT "\"", STR_ARG(word));
     return -EINVAL;
 }
 

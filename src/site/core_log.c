@@ -236,7 +236,7 @@ static int read_log_option(struct conf_reader *reader, const struct conf_node *n
         return conf_read_duration(reader, &value, &row->flush_ms);
     }
     conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main"),
-               "access_log knows no \"" STR_FMT "\"", STR_ARG(word));
+               "access_log has no parameter \"" STR_FMT "\"", STR_ARG(word));
     return -EINVAL;
 }
 

@@ -23,7 +23,7 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
         return error;
     if (words.count != 2) {
         conf_error(reader->errors, node->mark, STR("write a number and a size, as in: 4 8k"),
-                   "two words are wanted, and here are %zu", words.count);
+                   "two words are required, found %zu", words.count);
         return -EINVAL;
     }
     struct conf_node first = core_word_node(node, words.items[0]);

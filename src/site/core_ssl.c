@@ -359,7 +359,7 @@ static int check_pairs(const struct core_ssl *ssl, struct conf_reader *reader)
         from_files += !str_equal(certificates[i].path, STR("self-signed"));
     if (from_files != ssl->certificates.count && ssl->certificates.count > 1) {
         conf_error(reader->errors, certificates[0].mark, STR("name files only, or self-signed alone"),
-                   "self-signed stands beside other certificates");
+                   "self-signed cannot be combined with other certificates");
         return -EINVAL;
     }
     if (from_files == ssl->keys.count || from_files == 0 || ssl->keys.count == 0)
@@ -380,7 +380,7 @@ static int check_authorities(const struct core_ssl *ssl, struct conf_reader *rea
         return 0;
     conf_error(reader->errors, node ? node->mark : at->mark,
                STR("ssl_client_certificate: a PEM file of your authority"),
-               "ssl_verify_client asks for certificates, and there is no authority that would be trusted");
+               "ssl_verify_client requests certificates, but no trusted authority is configured");
     return -EINVAL;
 }
 
@@ -392,10 +392,9 @@ static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, c
     if (!ssl->early_data || (ssl->session_tickets && ssl->ticket_keys.count == 0))
         return 0;
     conf_error(reader->errors, node ? node->mark : at->mark, STR("ssl_early_data: off"), "%s",
-               ssl->session_tickets ? "ssl_early_data cannot be had with ssl_session_ticket_key: another "
-                                      "machine with the same keys would not "
-                                      "know what this one has taken"
-                                    : "ssl_early_data cannot be had without ssl_session_tickets");
+               ssl->session_tickets ? "ssl_early_data cannot be used with ssl_session_ticket_key: 0-RTT replay state "
+                                      "is per machine, and other machines may have the same keys"
+                                    : "ssl_early_data cannot be used without ssl_session_tickets");
     return -EINVAL;
 }
 

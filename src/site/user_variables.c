@@ -255,7 +255,7 @@ int user_variable_read(struct conf_reader *reader, const struct conf_node *node,
     }
     if (!variable) {
         conf_error(reader->errors, conf_mark_within(node, word, 0), STR("take another name"),
-                   "$" STR_FMT " is the server's own and cannot be given a value", STR_ARG(name));
+                   "$" STR_FMT " is built in and cannot be set", STR_ARG(name));
         return -EINVAL;
     }
     *out = variable;

@@ -187,7 +187,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
     if (error != -EAGAIN) {
         choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
-        stream_log_line(stream, LOG_INFO, "the preread buffer is full, and the name has not come", 0);
+        stream_log_line(stream, LOG_INFO, "the preread buffer is full without a complete ClientHello", 0);
         stream_refuse(stream, 400);
     } else {
         wire_receive(&stream->client);
@@ -342,7 +342,8 @@ static void stream_timer_done(struct op *op, int result)
     }
     if (!stream->ending)
         stream_log_line(stream, LOG_INFO,
-                        stream->prereading ? "its beginning took too long" : "the connection was quiet for too long",
+                        stream->prereading ? "the connection did not start in time"
+                                           : "the connection was idle for too long",
                         -ETIMEDOUT);
     stream_end(stream, WIRE_CLOSE_TIMEOUT);
 }

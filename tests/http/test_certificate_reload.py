@@ -13,7 +13,7 @@ from kit.authority import Authority, context
 from kit.lifetime import wait_for
 from kit.resumption import fetch_with_session
 
-TAKEN, REFUSED = 'have changed: new connections get them', 'have changed and are not taken, what was read before goes on: '
+TAKEN, REFUSED = 'have changed: new connections use them', 'have changed and are rejected, the previous ones stay in use: '
 
 
 class Site:

@@ -15,8 +15,8 @@ from kit.resumption import VERSIONS, fetch_with_session
 
 TLS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 TELLS = '200 "$ssl_client_verify|$ssl_client_s_dn|$ssl_session_reused"'
-ABSENT = 'This page asks for a certificate, and none was shown.'
-BAD = 'This page asks for a certificate, and the one that was shown is not accepted.'
+ABSENT = 'This page requires a certificate, and none was sent.'
+BAD = 'This page requires a certificate, and the certificate that was sent is not accepted.'
 
 
 @pytest.fixture(scope='module')
@@ -201,8 +201,8 @@ def test_below_http_a_name_leads_to_the_server_that_has_verified(asking, name):
 
 
 WRONG = [
-    ({'ssl_verify_client': 'on'}, 'ssl_verify_client asks for certificates, and there is no authority that would be trusted'),
-    ({'ssl_verify_client': 'optional'}, 'ssl_verify_client asks for certificates, and there is no authority that would be trusted'),
+    ({'ssl_verify_client': 'on'}, 'ssl_verify_client requests certificates, but no trusted authority is configured'),
+    ({'ssl_verify_client': 'optional'}, 'ssl_verify_client requests certificates, but no trusted authority is configured'),
     ({'ssl_verify_client': 'maybe'}, 'maybe'),
     ({'ssl_verify_client': 'on', 'ssl_client_certificate': '/nowhere/ca.pem'}, '"/nowhere/ca.pem" cannot be opened: No such file or directory'),
     ({'ssl_verify_client': 'optional_no_ca', 'ssl_crl': '/nowhere/list.pem'}, '"/nowhere/list.pem" cannot be opened: No such file or directory'),

@@ -99,7 +99,7 @@ def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
     server = begin(workers=1)
     accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
     assert accepted and '425 Too Early' in said and 'early=1' not in said
-    assert 'This request came before the connection was complete. Send it again.' in said
+    assert 'This request was received before the connection was complete. Send it again.' in said
     assert not server.upstream.requests
 
 
@@ -233,8 +233,8 @@ def test_who_has_shown_a_certificate_is_known_early(begin, tmp_path):
     assert not accepted and '400 Bad Request' in said
 
 
-WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be had without ssl_session_tickets'),
-         ({'ssl_session_ticket_key': 'ticket.key'}, 'ssl_early_data cannot be had with ssl_session_ticket_key')]
+WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be used without ssl_session_tickets'),
+         ({'ssl_session_ticket_key': 'ticket.key'}, 'ssl_early_data cannot be used with ssl_session_ticket_key')]
 
 
 @pytest.mark.parametrize('block, words', WRONG)

@@ -35,7 +35,7 @@ def test_versions():
     built = run('-V')
     assert built.returncode == 0
     assert built.stdout.startswith(run('-v').stdout)
-    for word in ('OpenSSL', 'loop:', 'epoll', 'kernel TLS:', 'modules, in the order'):
+    for word in ('OpenSSL', 'loop:', 'epoll', 'kernel TLS:', 'modules, in calling order'):
         assert word in built.stdout
 
 
@@ -142,7 +142,7 @@ def test_s_without_a_server(conf, tmp_path):
     try:
         (tmp_path / 'pid').write_text(f'{bystander.pid}\n')
         ran = run('-s', 'stop', '-c', conf)
-        assert ran.returncode == 1 and 'no server runs' in ran.stderr
+        assert ran.returncode == 1 and 'no running server uses it' in ran.stderr
         assert bystander.poll() is None
     finally:
         bystander.kill()
@@ -313,7 +313,7 @@ def test_serve_says_where_and_how(tmp_path):
         if '[::1]' in serve.said:
             socket.create_connection(('::1', serve.port), timeout=5).close()
         asked = run('serve', '--port', str(serve.port), cwd=str(tmp_path))
-        assert asked.returncode == 1 and f'port {serve.port} is taken' in asked.stderr
+        assert asked.returncode == 1 and f'port {serve.port} is in use' in asked.stderr
         # Loopback alone: nobody else is let in.
         with open('/proc/net/tcp', encoding='ascii') as stream:
             assert f'00000000:{serve.port:04X}' not in stream.read()
@@ -324,7 +324,7 @@ def test_serve_says_where_and_how(tmp_path):
 
 def test_serve_of_no_folder(tmp_path):
     (tmp_path / 'file').write_text('')
-    for name, said in (('none', 'No such file'), ('file', 'it is no folder')):
+    for name, said in (('none', 'No such file'), ('file', 'it is not a directory')):
         ran = run('serve', str(tmp_path / name))
         assert ran.returncode == 1 and said in ran.stderr
 
@@ -358,6 +358,6 @@ def test_serve_as_root_says_who_reads(tmp_path):
             assert http1.connect(serve.port, 'user').get('/').status == status
             rest = [serve.process.stdout.readline() for _ in range(1 if status == 200 else 2)]
             assert 'as user nobody' in rest[0]
-            assert status == 200 or f'may not enter {folder}' in rest[1]
+            assert status == 200 or f'User nobody may not enter {folder}' in rest[1]
         finally:
             assert serve.end()[0] == 0

@@ -37,7 +37,7 @@ def test_a_pid_file_in_use_is_told(start):
     second = start(wait=False, pid=os.path.join(server.folder, 'pid'))
     ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
     assert ran.returncode == 1
-    assert f'process {server.process.pid} runs already' in ran.stderr
+    assert f'process {server.process.pid} already uses it' in ran.stderr
     assert server_kit.read_text(os.path.join(server.folder, 'pid')) == f'{server.process.pid}\n'
 
 
@@ -106,7 +106,7 @@ def test_nobody_needs_no_pid_file(tmp_path, sluice_for_all):
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert 'going on without' in said or 'this one has no pid file' in said
+    assert 'continuing without a pid file' in said
 
 
 def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
@@ -269,4 +269,4 @@ def test_doctor_says_that_io_uring_is_forbidden():
     ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, 'doctor'], capture_output=True, text=True, timeout=60)
     assert 'loop: io_uring: Operation not permitted' in ran.stdout and 'loop: epoll works' in ran.stdout
     assert 'seccomp filter' in ran.stdout or 'io_uring_disabled' in ran.stdout
-    assert 'arrived right' in ran.stdout or 'decrypted all of them right' in ran.stdout
+    assert 'arrived intact' in ran.stdout or 'decrypted all of them correctly' in ran.stdout

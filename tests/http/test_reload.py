@@ -103,7 +103,7 @@ def test_s_reload(begin):
         stream.write('nonsense: 1\n')
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20 * server_kit.PATIENCE)
     assert ran.returncode == 1 and "unknown directive 'nonsense'" in ran.stderr
-    assert 'reload refused' not in server.errors(), 'nobody was bothered'
+    assert 'reload failed' not in server.errors(), 'nobody was bothered'
 
 
 @pytest.mark.parametrize('fault', ['syntax', 'directive', 'port', 'log', 'certificate', 'user'])
@@ -124,7 +124,7 @@ def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
         }[fault]()
         if fault == 'user' and os.geteuid() != 0:
             pytest.skip('only root has a user to change')
-        text = server.reload('reload refused: the configuration that runs goes on unchanged')
+        text = server.reload('reload failed: the running configuration stays in use')
     assert said in text, text
     assert sorted(server.workers()) == workers
     assert server.ask() == server.ask('user') == 'first'
@@ -142,7 +142,7 @@ def test_workers_that_cannot_start(begin, tmp_path):
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
     subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
     server.write({**server.block('second'), 'listen': f'unix:{tmp_path}/socket'}, worker_processes=64)
-    text = server.reload('reload refused')
+    text = server.reload('reload failed')
     assert 'starting a worker process failed (24: Too many open files)' in text
     assert sorted(server.workers()) == workers and server.ask() == 'first'
     assert not os.path.exists(tmp_path / 'socket'), 'its path is gone with it'
@@ -313,7 +313,7 @@ def test_a_second_reload_while_the_first_fails(begin, tmp_path):
     server.write(*({**block, 'server_name': f'name-{number}'} for number in range(200)), worker_processes=64)   # takes a while to read
     server.reload('signal HUP')
     server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: server.errors().count('reload refused') == 2, 'both are refused')
+    wait_for(lambda: server.errors().count('reload failed') == 2, 'both are refused')
     assert server.ask() == 'first'
 
 

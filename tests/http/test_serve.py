@@ -78,12 +78,12 @@ ALL, ALL6 = '0' * 8, '0' * 32
 def test_serve_is_for_this_machine_alone(serving):
     _, said, ports = serving
     assert '0100007F' in listening(ports['https']) and not listening(ports['https']) & {ALL, ALL6}
-    assert 'everybody who reaches this machine' not in said
+    assert 'all clients that can reach this machine' not in said
 
 
 def test_serve_can_be_open_to_the_network(serve, site):
     _, said, ports = serve(site, '--open-to-network')
-    assert ALL in listening(ports['https']) and 'and to everybody who reaches this machine.' in said
+    assert ALL in listening(ports['https']) and 'and to all clients that can reach this machine.' in said
     client = http1.connect(ports['https'], 'user')
     assert client.get('/one.txt').body == b'one\n'
     client.close()
@@ -94,7 +94,7 @@ def test_serve_on_a_port(serve, site):
     _, said, ports = serve(site, f'--port={port}')
     assert ports == {'https': port}, said
     done = subprocess.run([SLUICE, 'serve', site, '--port', str(port)], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0 and f'port {port} is taken' in done.stdout + done.stderr
+    assert done.returncode != 0 and f'port {port} is in use' in done.stdout + done.stderr
 
 
 def test_serve_an_application_of_one_page(serve, tmp_path):

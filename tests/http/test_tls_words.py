@@ -130,7 +130,7 @@ def test_a_renewed_key_has_a_phrase_of_its_own(tmp_path, loop):
         wait_for(lambda: f'no pass phrase in "{phrases}" opens the key "{key}"' in served.errors(), 'the refusal')
         write(phrases, 'two\n')
         shutil.copy(pairs[1][0], certificate)
-        wait_for(lambda: 'have changed: new connections get them' in served.errors(), 'the change')
+        wait_for(lambda: 'have changed: new connections use them' in served.errors(), 'the change')
         with open(pairs[1][0], encoding='ascii') as stream:
             wanted = re.search('-----BEGIN CERTIFICATE-----.*?-----END', stream.read(), re.S)[0]
         wait_for(lambda: wanted in s_client(served, 'site', server='site.test'), 'the new certificate')

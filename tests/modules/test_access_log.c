@@ -250,7 +250,7 @@ START_TEST(mistakes_are_told)
 {
     loopback_configuration_rejected("access_log: {format: main}", "needs a path");
     loopback_configuration_rejected("access_log: a.log nothing", "no log format \"nothing\"");
-    loopback_configuration_rejected("access_log: a.log main gzip", "knows no \"gzip\"");
+    loopback_configuration_rejected("access_log: a.log main gzip", "has no parameter \"gzip\"");
     loopback_configuration_rejected("access_log: a.log main flush=5", "unit");
     loopback_configuration_rejected("access_log: {path: a.log, flush: soon}", "soon");
     loopback_configuration_rejected("access_log: {path: a.log, formta: main}", "no key \"formta\"");

@@ -155,7 +155,7 @@ static const struct {
     {"expires: 9999999999999999999999y", "is no time to expire"},
     {"security_headers: loose", "'security_headers' cannot be 'loose'"},
     {"hsts: 365", "unit"},
-    {"hsts: 365d everywhere", "hsts knows no \"everywhere\""},
+    {"hsts: 365d everywhere", "hsts has no parameter \"everywhere\""},
     {"cors: {methods: GET}", "cors names no origins"},
     {"cors: {origins: a.test}", "\"a.test\" is no origin"},
     {"cors: {origins: https://a.test/}", "\"https://a.test/\" is no origin"},

@@ -229,7 +229,7 @@ static const struct {
 } mistakes[] = {
     {"set: a b", "\"a\" is no name of a variable"},
     {"set: $a", "set takes a variable and its value"},
-    {"set: $host b", "$host is the server's own and cannot be given a value"},
+    {"set: $host b", "$host is built in and cannot be set"},
     {"set: $1a b", "\"$1a\" is no name of a variable"},
     {"set: [$a, b]", "set takes a variable and its value"},
     {"rewrite: ^/a", "rewrite takes a regular expression, a replacement, and perhaps last"},
@@ -263,7 +263,7 @@ static const struct {
 } map_mistakes[] = {
     {"map: a", "map takes two variables, and a map of values"},
     {"map: {$host: {a: b}}", "map takes two variables, and a map of values"},
-    {"map: {$uri $host: {a: b}}", "$host is the server's own and cannot be given a value"},
+    {"map: {$uri $host: {a: b}}", "$host is built in and cannot be set"},
     {"map: {$uri x: {a: b}}", "\"x\" is no name of a variable"},
     {"map: {$uri $x: {'~(': b}}", "the regular expression \"(\" is wrong here: missing closing parenthesis"},
     {"map: {$uri $x: {a: $y}}", "unknown variable $y"},

@@ -26,7 +26,7 @@ def test_doctor_finds_kernel_tls():
     before = kernel.counters()['TlsTxSw']
     status, found = doctor()
     assert status == 0
-    assert [item['text'] for item in found['cipher']] == [f'{suite}: the kernel takes the key, and a file arrived right' for suite in SUITES]
+    assert [item['text'] for item in found['cipher']] == [f'{suite}: the kernel accepts the key, and a file arrived intact' for suite in SUITES]
     # Six by the probe, the first transfer, and one for each suite.
     assert kernel.counters()['TlsTxSw'] - before >= 13, 'it says so from self-tests, not from a guess'
     assert kernel.counters()['TlsRxSw'] == 0

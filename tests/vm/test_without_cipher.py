@@ -16,7 +16,7 @@ def test_doctor_names_the_cipher():
     said = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False).stdout
     print(said)
     found = dict(re.findall(r'^\w+ +TLS 1\.3 (\S+): (.*)$', said, re.M))
-    taken = 'the kernel takes the key, and a file arrived right'
+    taken = 'the kernel accepts the key, and a file arrived intact'
     assert found == {'AES-128-GCM': taken, 'AES-256-GCM': taken, 'ChaCha20-Poly1305': 'cipher'}
 
 
