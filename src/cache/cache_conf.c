@@ -22,7 +22,7 @@ struct row {
 #define IN(field) offsetof(struct row, field)
 
 static const struct directive keys[] = {
-    {.name = "path", .type = DIRECTIVE_PATH, .offset = IN(conf.path), .help = "The folder of its files."},
+    {.name = "path", .type = DIRECTIVE_PATH, .offset = IN(conf.path), .help = "The directory of its files."},
     {.name = "levels",
      .type = DIRECTIVE_TEXT,
      .offset = IN(levels),
@@ -200,7 +200,7 @@ int caches_open(struct caches *caches, const struct caches *before, uid_t user, 
         int error = open_folder(conf, user, group);
 
         if (error < 0) {
-            log_write(log, LOG_EMERG, "proxy_cache_path: folder \"" STR_FMT "\" cannot be opened (%d: %s)",
+            log_write(log, LOG_EMERG, "proxy_cache_path: directory \"" STR_FMT "\" cannot be opened (%d: %s)",
                       STR_ARG(conf->path), -error, strerror(-error));
             return error;
         }

@@ -27,7 +27,7 @@ int fmt_argument(struct parse *parse, const char *argument)
     if (argument[0] != '-' || !argument[1])
         return file_argument(parse, argument);
     if (options->files)
-        return options_fail(parse, "the options of fmt stand before its files (\"%s\")", argument);
+        return options_fail(parse, "the options of fmt precede its files (\"%s\")", argument);
     if (strcmp(argument, "-w") == 0)
         options->write = true;
     else if (strcmp(argument, "--check") == 0)

@@ -156,7 +156,7 @@ struct conf_node *scalar_read(struct parse *parse, bool flow)
         list_swallowed(parse, node);
     }
     if (str_find(text, '\0') >= 0)
-        conf_error(parse->loader->errors, node->mark, STR(""), "a NUL byte cannot stand in a value");
+        conf_error(parse->loader->errors, node->mark, STR(""), "a NUL byte is not allowed in a value");
     tag_check(parse, node, parse->event.data.scalar.tag);
     environment_read(parse, node);
     parse_anchor(parse, parse->event.data.scalar.anchor, node);

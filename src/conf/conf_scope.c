@@ -257,7 +257,7 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
 
     if (elsewhere && !(elsewhere & scope->scope)) {
         hint = conf_hint(reader->errors, "it stands in " STR_FMT, STR_ARG(scopes_text(reader, elsewhere)));
-        conf_error(reader->errors, key->mark, hint, "'" STR_FMT "' cannot stand in %s", STR_ARG(key->text),
+        conf_error(reader->errors, key->mark, hint, "'" STR_FMT "' is not allowed in %s", STR_ARG(key->text),
                    here);
         return;
     }

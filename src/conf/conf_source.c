@@ -155,7 +155,7 @@ static bool text_check(struct conf_loader *loader, const struct conf_file *file)
         }
         if (!source_allowed(code)) {
             conf_error(loader->errors, mark, STR("delete it, or write it as an escape in double quotes"),
-                       "the control character U+%04X cannot stand in YAML", code);
+                       "the control character U+%04X is not allowed in YAML", code);
             return false;
         }
         at += length;

@@ -44,8 +44,8 @@ static void examine_groups(struct diagnosis *diagnosis)
     }
     doctor_find(diagnosis, "key-exchange", VERDICT_NOTE,
                 "key exchange: this OpenSSL has no X25519MLKEM768; X25519 is preferred");
-    doctor_advise(diagnosis, "what is recorded today can be read once there are quantum computers; OpenSSL "
-                             "3.5 (Debian 13) has it");
+    doctor_advise(diagnosis, "traffic recorded today can be decrypted by future quantum computers; OpenSSL 3.5 "
+                             "(Debian 13) supports it");
 }
 
 void doctor_examine_host(struct diagnosis *diagnosis)

@@ -147,7 +147,7 @@ static void carry_unknown(struct import *import, const struct scope *scope,
     if (str_equal(directive->name, STR("include")))
         import_leave_out(import, scope->map, directive, "there is no such file to read");
     else if (elsewhere)
-        import_leave_out(import, scope->map, directive, "in sluice it cannot stand in %s",
+        import_leave_out(import, scope->map, directive, "in sluice it is not allowed in %s",
                          conf_scope_name(scope->kind));
     else if (why.data)
         import_leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));

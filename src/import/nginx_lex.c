@@ -97,7 +97,7 @@ static int word_read(struct nginx_lexer *lexer, struct str *out_word)
         char c = next_byte(lexer);
 
         if (c == '\0' || (c == '\\' && !at_end(lexer) && next_byte(lexer) == '\0'))
-            return lexer_fail(lexer, "a NUL byte cannot stand in a word");
+            return lexer_fail(lexer, "a NUL byte is not allowed in a word");
         dollar = c == '$';
     }
     if (at_end(lexer))

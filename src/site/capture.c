@@ -35,7 +35,7 @@ static int read_names(struct conf_reader *reader, const struct conf_node *node, 
     for (unsigned i = 0; regex_name(capture->regex, i, &name, &number); i++) {
         capture->named[i] = (struct named_group){user_variable_find(reader->user_variables, name), number};
         if (!capture->named[i].variable) {
-            conf_error(reader->errors, conf_mark_within(node, capture->text, 0), STR("take another name"),
+            conf_error(reader->errors, conf_mark_within(node, capture->text, 0), STR("use another name"),
                        "a group cannot be named \"" STR_FMT "\": $" STR_FMT " is the server's own",
                        STR_ARG(name), STR_ARG(name));
             return -EINVAL;

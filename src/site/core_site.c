@@ -121,7 +121,7 @@ static const struct directive directives[] = {
      .row = read_root,
      .syntax = "path",
      .example = "root: www",
-     .help = "The folder from which files are served: the path of the request is appended to it."},
+     .help = "The directory from which files are served: the path of the request is appended to it."},
     {.name = "alias",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_CUSTOM,
@@ -130,7 +130,7 @@ static const struct directive directives[] = {
      .row = read_root,
      .syntax = "path",
      .example = "alias: /srv/pictures/",
-     .help = "The folder (or, for one path, the file) that the prefix of the location stands for: the rest of the "
+     .help = "The directory (or, for one path, the file) that replaces the prefix of the location: the rest of the "
              "path is looked up in it, and never outside. In a location with a regular expression it is the whole "
              "path, and may contain captures."},
     {.name = "types",
@@ -382,7 +382,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
      .ignored = &(const struct directive_ignored){"a line that is no field line is refused",
-                                                  "delete it; underscores_in_headers: on takes those"},
+                                                  "delete it; underscores_in_headers: on accepts such names"},
      .fallback = "on",
      .example = "ignore_invalid_headers: on",
      .help = "Accepted for compatibility with nginx, without effect: a request with an invalid header line is "
@@ -465,7 +465,7 @@ static int check_site(void *conf, struct conf_reader *reader, const struct conf_
         return 0;
     }
     conf_error(reader->errors, alias->mark, STR("delete one of the two"),
-               "root and alias stand in one location");
+               "root and alias are set in one location");
     return -EINVAL;
 }
 

@@ -25,8 +25,8 @@ int folders_make(const struct conf_words *folders, uid_t user, gid_t group, stru
         int error = make_folder(path, user, group);
 
         if (error < 0) {
-            log_write(log, LOG_EMERG, "the folder of temporary files \"%s\" cannot be made (%d: %s)", path, -error,
-                      strerror(-error));
+            log_write(log, LOG_EMERG, "the directory of temporary files \"%s\" cannot be created (%d: %s)", path,
+                      -error, strerror(-error));
             return error;
         }
     }
@@ -37,8 +37,10 @@ static void check_folder(int folder, struct str path, const char *user, struct l
 {
     if (faccessat(folder, folder == AT_FDCWD ? path.data : ".", R_OK | W_OK | X_OK, AT_EACCESS) == 0)
         return;
-    log_write(log, LOG_ERROR, "folder \"" STR_FMT "\": %s cannot write there (%d: %s): nothing is stored in it; "
-                            "give it to that user", STR_ARG(path), user, errno, strerror(errno));
+    log_write(log, LOG_ERROR,
+              "directory \"" STR_FMT "\": %s cannot write to it (%d: %s): nothing is stored in it; make that user its "
+              "owner",
+              STR_ARG(path), user, errno, strerror(errno));
 }
 
 void folders_check(const struct configuration *configuration, const char *user, struct log *log)

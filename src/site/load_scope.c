@@ -86,8 +86,8 @@ static void warn_of_root(struct load *load, const struct conf_node *scope, const
         return;
     if (stat(path.data, &found) == 0 ? !S_ISDIR(found.st_mode) : errno == ENOENT || errno == ENOTDIR)
         conf_warning(load->errors, node->mark,
-                     STR("relative paths start at the folder of this file, or at -p"),
-                     "there is no folder \"" STR_FMT "\"", STR_ARG(path));
+                     STR("relative paths start at the directory of this file, or at -p"),
+                     "there is no directory \"" STR_FMT "\"", STR_ARG(path));
 }
 
 struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,

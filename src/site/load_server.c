@@ -181,20 +181,20 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
 
     if (nested && location->kind == LOCATION_NAMED) {
         conf_error(load->errors, key->mark, STR("move it into server"),
-                   "a named location stands inside another location");
+                   "a named location is not allowed inside another location");
         return false;
     }
     if (nested && (outer->kind == LOCATION_EXACT || outer->kind == LOCATION_NAMED)) {
         conf_error(load->errors, key->mark, STR("only a prefix has locations inside"),
-                   "location \"" STR_FMT "\" cannot stand inside \"" STR_FMT "\"", STR_ARG(location->pattern),
+                   "location \"" STR_FMT "\" is not allowed inside \"" STR_FMT "\"", STR_ARG(location->pattern),
                    STR_ARG(outer->pattern));
         return false;
     }
     if (location->kind == LOCATION_REGEX)
         return true;
     if (nested && outer->kind == LOCATION_REGEX) {
-        conf_error(load->errors, key->mark, STR("only regular expressions stand inside one"),
-                   "location \"" STR_FMT "\" cannot stand inside \"" STR_FMT "\"", STR_ARG(location->pattern),
+        conf_error(load->errors, key->mark, STR("only regular expressions are allowed inside one"),
+                   "location \"" STR_FMT "\" is not allowed inside \"" STR_FMT "\"", STR_ARG(location->pattern),
                    STR_ARG(outer->pattern));
         return false;
     }
@@ -209,7 +209,7 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
         bool both_prefix = other->kind != LOCATION_EXACT && location->kind != LOCATION_EXACT;
 
         if (str_equal(other->pattern, location->pattern) && (both_prefix || other->kind == location->kind)) {
-            conf_error(load->errors, key->mark, STR(""), "location \"" STR_FMT "\" stands here twice",
+            conf_error(load->errors, key->mark, STR(""), "location \"" STR_FMT "\" is defined here twice",
                        STR_ARG(location->pattern));
             return false;
         }

@@ -84,7 +84,7 @@ static int read_operator(struct conf_reader *reader, const struct conf_node *nod
         out->negated = operators[i].negated;
         operand = next_word(words);
         if (!operand.data)
-            return report_condition_error(reader, node, word, "something is missing behind the sign");
+            return report_condition_error(reader, node, word, "a value is missing after the operator");
         if (out->kind == CONDITION_MATCHES)
             return capture_read(reader, node, operand, operators[i].nocase, &out->pattern);
         return conf_read_template_word(reader, node, operand, &out->wanted);
@@ -198,7 +198,7 @@ static bool check_keys(struct load *load, const struct when *when)
             continue;
         conf_error(load->errors, value->mark,
                    STR("join conditions by \"and\", and write them in the location"),
-                   "%s cannot stand in %s", wrong[i], when->methods ? "limit_except" : "when");
+                   "%s is not allowed in %s", wrong[i], when->methods ? "limit_except" : "when");
         good = false;
     }
     return good;

@@ -254,7 +254,7 @@ int user_variable_read(struct conf_reader *reader, const struct conf_node *node,
         return -EINVAL;
     }
     if (!variable) {
-        conf_error(reader->errors, conf_mark_within(node, word, 0), STR("take another name"),
+        conf_error(reader->errors, conf_mark_within(node, word, 0), STR("use another name"),
                    "$" STR_FMT " is built in and cannot be set", STR_ARG(name));
         return -EINVAL;
     }
@@ -267,7 +267,7 @@ int user_variable_set_source(struct conf_reader *reader, const struct conf_node 
                              bool uncached)
 {
     if (variable->eval) {
-        conf_error(reader->errors, node->mark, STR("take another name"),
+        conf_error(reader->errors, node->mark, STR("use another name"),
                    "$" STR_FMT " gets its value from another map or geo already", STR_ARG(variable->name));
         return -EINVAL;
     }

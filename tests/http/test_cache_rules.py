@@ -549,4 +549,4 @@ def test_a_folder_that_cannot_be_made_stops_the_start(fresh, start_folders):
     folder = fresh() / 'missing'
     made = start_folders(folder, 'root', wait=False)
     answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)
-    assert answer.returncode == 1 and f'"{folder}/answers" cannot be made (2: No such file or directory)' in answer.stderr + made.errors()
+    assert answer.returncode == 1 and f'"{folder}/answers" cannot be created (2: No such file or directory)' in answer.stderr + made.errors()

@@ -182,7 +182,7 @@ def test_values_of_the_environment_are_not_read():
 
 @pytest.mark.parametrize('arguments, said', [
     ([], 'fmt requires a file'), (['-w', '-'], 'takes files'), (['-x', 'a'], 'invalid option of fmt: "-x"'),
-    (['-w', '--check', 'a'], 'one of'), (['a', '-w'], 'stand before its files'), ([''], 'empty name')])
+    (['-w', '--check', 'a'], 'one of'), (['a', '-w'], 'precede its files'), ([''], 'empty name')])
 def test_wrong_words(arguments, said):
     done = fmt(*arguments)
     assert done.returncode == 1 and said in done.stderr

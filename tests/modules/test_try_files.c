@@ -191,8 +191,8 @@ START_TEST(mistakes_are_told)
     loopback_configuration_rejected("try_files: [$uri, =99]", "\"=99\" is no status to answer with");
     loopback_configuration_rejected("try_files: [$uri, =x]", "\"=x\" is no status to answer with");
     loopback_configuration_rejected("try_files: [$nobody, =404]", "unknown variable $nobody");
-    loopback_configuration_rejected("alias: /srv", "'alias' cannot stand in server");
-    loopback_configuration_rejected("location: {/: {alias: /a, root: /b}}", "root and alias stand in one location");
+    loopback_configuration_rejected("alias: /srv", "'alias' is not allowed in server");
+    loopback_configuration_rejected("location: {/: {alias: /a, root: /b}}", "root and alias are set in one location");
     loopback_configuration_rejected("location: {'@a': {alias: /tmp}}", "a named location has no alias");
 }
 END_TEST

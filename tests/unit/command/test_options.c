@@ -122,7 +122,7 @@ static const struct {
     {"fmt -w --check a", "one of"},
     {"fmt --diff --check a", "one of"},
     {"fmt -w -d a", "one of"},
-    {"fmt a -w", "stand before its files"},
+    {"fmt a -w", "precede its files"},
     {"fmt -w -", "\"-\" is the standard input"},
     {"lint --format", "requires a name"},
     {"lint --format xml", "invalid format \"xml\""},

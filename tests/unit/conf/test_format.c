@@ -110,7 +110,7 @@ static const struct {
     {"a: 1\n\tb: 2\n", "t.yaml:2:1: error: a tab is used for indentation"},
     {"a: \"x\n", "t.yaml:1:4: error: this quote is never closed"},
     {"a: \xff\n", "t.yaml:1:4: error: byte 0xFF is no UTF-8"},
-    {"a: \x01\n", "t.yaml:1:4: error: the control character U+0001 cannot stand in YAML"},
+    {"a: \x01\n", "t.yaml:1:4: error: the control character U+0001 is not allowed in YAML"},
 };
 
 START_TEST(broken)

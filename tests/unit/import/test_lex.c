@@ -101,9 +101,9 @@ START_TEST(nul_bytes)
     char shown[256];
 
     show("a b\0c;", 6, shown, sizeof(shown));
-    ck_assert_str_eq(shown, "[a]! 1 a NUL byte cannot stand in a word");
+    ck_assert_str_eq(shown, "[a]! 1 a NUL byte is not allowed in a word");
     show("a \"b\\\0c\";", 8, shown, sizeof(shown)); /* nor behind a backslash */
-    ck_assert_str_eq(shown, "[a]! 1 a NUL byte cannot stand in a word");
+    ck_assert_str_eq(shown, "[a]! 1 a NUL byte is not allowed in a word");
 }
 END_TEST
 

@@ -128,7 +128,7 @@ static const struct {
     {"more_set_headers a;\nssi on;", "# not carried over: more_set_headers a\n# not carried over: ssi on\n",
      "sluice has nothing of that name"},
     {"ssi on;", "# not carried over: ssi on\n", "no server-side includes"},
-    {"log_format x y;", "# not carried over: log_format x y\n", "in sluice it cannot stand in server"},
+    {"log_format x y;", "# not carried over: log_format x y\n", "in sluice it is not allowed in server"},
     {"client_max_body_size lots;", "# not carried over: client_max_body_size lots\n", "'lots' is no size"},
     {"include none.conf;",
      MARK("include none.conf", "access", "'include'") "# not carried over: include none.conf\n",
