@@ -18,7 +18,7 @@ struct request_state {
     unsigned internal_redirects;
     const struct location *named;   /* next target of route_location (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path is no longer the client's */
-    struct str alias_rest;          /* the rest of the current path after a whole alias (exchange_use_file) */
+    struct str alias_rest;          /* appended to a whole alias to map the current path (exchange_use_file) */
     bool has_security_policy;                /* exchange_set_security_policy */
     struct str response_type;            /* exchange_set_response_type */
     bool in_server;                 /* the server-level rules run: `location` is the server's scope */
@@ -41,7 +41,7 @@ struct request_state {
     bool upgrade_done;                 /* the connection belongs to the upgraded session */
     struct request_module_state *states;     /* exchange_state: of the modules that called it */
     struct user_variable_values user_values;          /* values of the variables defined by the configuration */
-    uint64_t filtering;               /* bits of modules whose `filter` runs although it is not configured: exchange_set_rate */
+    uint64_t filtering;               /* bits of modules whose `filter` runs although they are idle: exchange_set_rate */
     uint64_t rate;                  /* exchange_set_rate; valid where `filtering` has a bit */
     bool early;                     /* received before the handshake completed: $ssl_early_data */
     bool regex_failed;                /* a regular expression failed: 500 */
