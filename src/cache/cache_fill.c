@@ -74,7 +74,7 @@ static void log_failure(struct cache_store *store, int error)
     if (store->failing || error == -ECANCELED)
         return;
     store->failing = true;
-    log_write(store->log, LOG_CRIT, "cache \"" STR_FMT "\": answers are passed on without being stored (%d: %s)",
+    log_write(store->log, LOG_CRIT, "cache \"" STR_FMT "\": responses are sent without being stored (%d: %s)",
               STR_ARG(store->conf->name), -error, strerror(-error));
 }
 

@@ -246,7 +246,7 @@ static void dispatch_signal(struct master *master, int number)
         end_all(master, CHANNEL_STOP);
         break;
     case SIGQUIT:
-        log_write(log, LOG_NOTICE, "signal QUIT: ending when open answers are sent");
+        log_write(log, LOG_NOTICE, "signal QUIT: ending when open responses are sent");
         end_all(master, CHANNEL_QUIT);
         break;
     case SIGHUP:

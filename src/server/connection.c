@@ -378,7 +378,7 @@ static void request_finish(void *owner, struct exchange *x)
         return;
     if (x->response.fault.length)
         log_write(connection->worker->log, LOG_ERROR,
-                  "*%llu the answer to \"" STR_FMT "\" could not be sent as it was: " STR_FMT,
+                  "*%llu the response to \"" STR_FMT "\" could not be sent as it was: " STR_FMT,
                   (unsigned long long)connection->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
     if (x->cancelled)
         take_back_unsent(&x->response, wire_unsent(&connection->wire));
