@@ -53,6 +53,10 @@ struct gateway_cache {
      * server is to be asked again, without conditions; or -ENOMEM.
      */
     int (*response_head)(struct gateway_request *p);
+    /* The fields and the status of a response that is made of a stored part and of the body that comes; NULL: it is as the server gives it. */
+    const struct headers *(*combined_fields)(const struct gateway_request *p, int *out_status);
+    /* Puts that stored part before or behind the body in x->response. 0 or -ENOMEM. */
+    int (*combine)(struct gateway_request *p);
     /* True where x->response was filled with a stale stored response, since the server has failed. */
     bool (*serve_stale)(struct gateway_request *p, enum gateway_failure failure);
     /* Other requests need not wait for this one any more. */
@@ -116,6 +120,7 @@ struct gateway_cache_conf {
     unsigned use_stale;             /* enum gateway_stale */
     uint64_t slice;                 /* bytes of one slice; 0: whole */
     const struct cache_slices *slices; /* NULL: whole */
+    bool partial;                   /* incomplete responses are stored, and completed */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
     struct gateway_cache_far far;
@@ -132,6 +137,7 @@ enum cached_status {
     CACHED_STALE,
     CACHED_UPDATING,
     CACHED_REVALIDATED,
+    CACHED_PARTIAL,                 /* a part was stored, and the rest was asked for */
     CACHED_HIT,
 };
 

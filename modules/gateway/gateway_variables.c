@@ -128,7 +128,7 @@ static struct str get_cache_status(const void *subject, struct str parameter, st
     static const char *const names[] = {
         [CACHED_NOT] = NULL,       [CACHED_MISS] = "MISS",   [CACHED_BYPASS] = "BYPASS",
         [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
-        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_HIT] = "HIT",
+        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_PARTIAL] = "PARTIAL", [CACHED_HIT] = "HIT",
     };
     const struct gateway_request *p = passed_on(subject);
     const char *name = p && p->cached ? names[p->cached->status] : NULL;

@@ -142,10 +142,19 @@ static bool without_body(struct gateway_request *p)
     return true;
 }
 
+/* The body becomes the part that was asked for, or is put together with a stored part. 0 or -ENOMEM. */
+static int apply_range(struct gateway_request *p, bool combined)
+{
+    if (combined)
+        return p->cache->combine(p);
+    return p->conf->force_ranges || p->cached ? gateway_apply_range(p) : 0;
+}
+
 static bool head_received(struct gateway_request *p)
 {
     struct response *response = &p->x->response;
-    int kept;
+    const struct headers *combined;
+    int kept, status = p->reply.status;
 
     p->attempt->status = p->reply.status;
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
@@ -170,15 +179,17 @@ static bool head_received(struct gateway_request *p)
         return no_memory(p);
     if (kept > 0 || (p->cached && p->cached->background))
         return without_body(p);
+    combined = p->cached ? p->cache->combined_fields(p, &status) : NULL;
     response->headers.count = 0;
-    if (gateway_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || detect_event_stream(p) < 0 ||
+    if (gateway_pass_fields(p, combined ? combined : &p->reply.headers, &p->x->arena, &response->headers) < 0 ||
+        detect_event_stream(p) < 0 ||
         gateway_accel_charset(p, &p->reply.headers, &response->headers) < 0 ||
         gateway_rewrite_head(p) < 0 ||
         set_sticky_cookie(p) < 0)
         return no_memory(p);
     if (gateway_wants_spool(p))
         p->incoming.transfer = TRANSFER_SPOOLED;
-    response->status = p->reply.status;
+    response->status = status;
     response->reason.status = p->reply.status;
     response->reason.text = p->reply.reason;
     response->body = &p->incoming.body;
@@ -186,8 +197,7 @@ static bool head_received(struct gateway_request *p)
     if (p->sent.method == METHOD_HEAD &&
         p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
         p->incoming.body.length = 0;
-    if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) ||
-        ((p->conf->force_ranges || p->cached) && gateway_apply_range(p) < 0))
+    if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) || apply_range(p, combined) < 0)
         return no_memory(p);
     if (p->stage != GATEWAY_DONE) /* the range that was asked for is none */
         p->stage = GATEWAY_RESPONDING;

@@ -100,10 +100,16 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .row_size = sizeof(struct gateway_cache_far), .row = gateway_read_cache_far,                                                    \
      .schema = "{\"type\": [\"string\", \"integer\"]}", .syntax = "size",                                                        \
      .example = "proxy_cache_max_range_offset: 10m",                                                                             \
-     .help = "A range that begins at this byte or later, or counts from the end, of a response that is not stored is "           \
-             "requested unchanged and not stored; otherwise the whole is fetched. 0: all ranges are requested unchanged. "       \
-             "Not needed with slice."},                                                                                          \
-    {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.convert_head), \
+     .help = "A range that begins at this byte or later, or counts from the end, of what is not stored is asked for as it is, "  \
+             "and not kept; else the whole is fetched for it. 0: every range. With slice there is no need of it."},              \
+    {.name = "proxy_cache_partial", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.partial),         \
+     .fallback = "off", .example = "proxy_cache_partial: on",                                                                    \
+     .help = "Whether incomplete answers are kept (RFC 9111 3.3): a range that is not stored is asked for as it is, with "       \
+             "proxy_cache_max_range_offset from that byte on, and its 206 is kept; of a 200 that breaks off the beginning is "   \
+             "kept. One contiguous span of each answer, with a strong ETag, or a Last-Modified that is a minute older than "     \
+             "Date. It answers ranges inside it; what is missing before it or behind it is asked for with If-Range, "            \
+             "and stored with it ($upstream_cache_status: PARTIAL). No effect with slice, proxy_method and proxy_set_body."},    \
+    {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.convert_head),       \
      .fallback = "on", .example = "proxy_cache_convert_head: off",                                                               \
      .help = "Whether HEAD for a response that is not stored is sent to the upstream server as GET, and the response "           \
              "stored. off: it is sent as HEAD and not stored. A response stored by GET answers HEAD in either case."},           \

@@ -164,6 +164,7 @@
 #define LIMIT_CACHE_OPEN            1000            /* entries of one cache that a worker keeps open */
 #define LIMIT_CACHE_UPDATES         64              /* header updates appended to one file before the response is fetched and written again */
 #define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of a response per write */
+#define LIMIT_CACHE_COPY            (1024 * 1024)   /* bytes of a stored body copied per step */
 #define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
 #define LIMIT_CACHE_ATTEMPTS        8               /* attempts to create a file while the cache manager removes it before it is locked */
 #define LIMIT_CACHE_CHECK_MS         20              /* interval between two checks of a response that another worker fetches */

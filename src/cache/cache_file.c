@@ -217,22 +217,61 @@ int cache_file_write(struct cache_making *making, struct str bytes)
     return 0;
 }
 
+int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t length)
+{
+    char piece[16384];
+    int error = 0;
+
+    while (length > 0 && error == 0) {
+        size_t count = length < sizeof(piece) ? (size_t)length : sizeof(piece);
+
+        error = read_exactly(from, piece, count, at);
+        if (error == 0)
+            error = cache_file_write(making, str_of(piece, count));
+        at += count;
+        length -= count;
+    }
+    return error;
+}
+
 int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size)
 {
-    struct mark mark = {
-        .id = making->id, .body_length = making->length, .body_sum = cache_sum_end(&making->sum)};
+    struct cache_hash own = making->id.hash;
+
+    return cache_file_complete_as(making, &own, key, head, out_size);
+}
+
+/* Gives it its name; the folders of another hash may not be there yet. */
+static int rename_made(const struct cache_making *making, const struct cache_id *id)
+{
     char temporary[CACHE_NAME + 32];
     char name[CACHE_NAME];
-    int error = write_trailer(making->fd, &mark, key, head, making->length);
+    int folder = making->folder->fd, error;
 
+    temporary_name(making, temporary);
+    cache_file_name(making->folder, id, name);
+    if (renameat(folder, temporary, folder, name) == 0)
+        return 0;
+    error = errno == ENOENT ? make_folders(making->folder, name) : -errno;
     if (error < 0)
         return error;
-    temporary_name(making, temporary);
-    cache_file_name(making->folder, &making->id, name);
-    if (renameat(making->folder->fd, temporary, making->folder->fd, name) < 0)
-        return -errno;
+    return renameat(folder, temporary, folder, name) < 0 ? -errno : 0;
+}
+
+int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key, struct str head,
+                           uint64_t *out_size)
+{
+    struct cache_id id = {*hash, making->id.sequence};
+    struct mark mark = {.id = id, .body_length = making->length, .body_sum = cache_sum_end(&making->sum)};
+    int error = write_trailer(making->fd, &mark, key, head, making->length);
+
+    if (error == 0)
+        error = rename_made(making, &id);
+    if (error < 0)
+        return error;
     close(making->fd);
     making->fd = -1;
+    making->id = id;
     *out_size = making->length + key.length + head.length + sizeof(mark);
     return 0;
 }

@@ -27,6 +27,7 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
     fill->origin = *origin;
     fill->making = (struct cache_making){.folder = &store->conf->folder, .fd = -1};
     cache_hash_key(key, &fill->making.id.hash);
+    fill->named = fill->making.id.hash;
     fill->making.id.sequence = cache_zone_sequence(store->conf->zone);
     return fill;
 }
@@ -36,6 +37,8 @@ static void fill_free(struct cache_fill *fill)
     if (fill->ended)
         fill->ended(fill);
     cache_store_fill_unlock(fill->store, &fill->origin.hash, fill->fill_lock);
+    cache_entry_unref(fill->before.entry);
+    cache_entry_unref(fill->after.entry);
     buffer_finish(&fill->filling);
     buffer_finish(&fill->writing);
     buffer_finish(&fill->head);
@@ -52,10 +55,42 @@ static int write_work(void *argument)
     if (error == 0)
         error = cache_file_write(&fill->making, buffer_str(&fill->writing));
     if (error == 0 && fill->last)
-        error = cache_file_complete(&fill->making, fill->key, buffer_str(&fill->head), &fill->size);
+        error = cache_file_complete_as(&fill->making, &fill->named, fill->key, buffer_str(&fill->head), &fill->size);
     if (error < 0)
         cache_file_discard(&fill->making);
     return error;
+}
+
+/* A piece of what is spliced in, so that no task takes long. */
+static int copy_piece(struct cache_fill *fill, struct cache_splice *splice)
+{
+    uint64_t length = splice->left < LIMIT_CACHE_COPY ? splice->left : LIMIT_CACHE_COPY;
+    struct str content = splice->entry->content;
+    int error = fill->making.fd < 0 ? cache_file_create(&fill->making) : 0;
+
+    if (error == 0 && content.data)
+        error = cache_file_write(&fill->making, str_slice(content, (size_t)splice->at, (size_t)(splice->at + length)));
+    else if (error == 0)
+        error = cache_file_copy(&fill->making, splice->entry->fd, splice->at, length);
+    splice->at += length;
+    splice->left -= length;
+    if (error < 0)
+        cache_file_discard(&fill->making);
+    return error;
+}
+
+static int copy_before(void *argument)
+{
+    struct cache_fill *fill = argument;
+
+    return copy_piece(fill, &fill->before);
+}
+
+static int copy_after(void *argument)
+{
+    struct cache_fill *fill = argument;
+
+    return copy_piece(fill, &fill->after);
 }
 
 static int drop_work(void *argument)
@@ -135,19 +170,41 @@ static void write_done(struct op *op, int result)
         write_on(fill);
 }
 
-/* Starts writing the collected bytes, if there are enough. */
+static void offload(struct cache_fill *fill, int (*work)(void *argument))
+{
+    fill->in_flight = true;
+    fill->op.done = write_done;
+    loop_offload(fill->store->loop, &fill->op, work, fill);
+}
+
+/* Hands over what was gathered, where that is worth it: between what is copied before it and behind it. */
 static void write_on(struct cache_fill *fill)
 {
     struct buffer gathered = fill->filling;
 
-    if (fill->in_flight || (gathered.length < LIMIT_CACHE_WRITE && !fill->ending))
+    if (fill->in_flight)
         return;
-    fill->filling = fill->writing;
-    fill->writing = gathered;
-    fill->in_flight = true;
-    fill->last = fill->ending;
-    fill->op.done = write_done;
-    loop_offload(fill->store->loop, &fill->op, write_work, fill);
+    if (fill->before.left > 0) {
+        offload(fill, copy_before);
+    } else if (fill->ending && gathered.length == 0 && fill->after.left > 0) {
+        offload(fill, copy_after);
+    } else if (gathered.length >= LIMIT_CACHE_WRITE || fill->ending) {
+        fill->filling = fill->writing;
+        fill->writing = gathered;
+        fill->last = fill->ending && fill->after.left == 0;
+        offload(fill, write_work);
+    }
+}
+
+void cache_fill_prepend(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length)
+{
+    fill->before = (struct cache_splice){cache_entry_ref(entry), at, length};
+    write_on(fill);
+}
+
+void cache_fill_append(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length)
+{
+    fill->after = (struct cache_splice){cache_entry_ref(entry), at, length};
 }
 
 void cache_fill_add(struct cache_fill *fill, struct str bytes)
@@ -183,6 +240,21 @@ void cache_fill_end(struct cache_fill *fill, struct str head)
     if (!fill->error)
         fill->error = buffer_append(&fill->head, head);
     fill_finish(fill);
+}
+
+void cache_fill_end_as(struct cache_fill *fill, struct str key, struct str head)
+{
+    char *copy = malloc(key.length + 1);
+
+    if (!copy) {
+        cache_fill_discard(fill);
+        return;
+    }
+    memcpy(copy, key.data, key.length);
+    free((char *)(uintptr_t)fill->key.data);
+    fill->key = str_of(copy, key.length);
+    cache_hash_key(key, &fill->named);
+    cache_fill_end(fill, head);
 }
 
 void cache_fill_discard(struct cache_fill *fill)

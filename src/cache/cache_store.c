@@ -214,24 +214,34 @@ static bool open_entry(struct cache_store *store, struct cache_lookup *lookup, s
     return true;
 }
 
+/* The entry that is open, referenced, where it is still the newest. */
+static struct cache_entry *get_open(struct cache_store *store, struct str key)
+{
+    struct cache_entry *entry = table_get(&store->entries, key);
+
+    if (!entry)
+        return NULL;
+    if (!cache_zone_current(store->conf->zone, entry->view.node, entry->id.sequence, entry->view.size,
+                            cache_now_s(store))) {
+        entry_leave(entry);
+        return NULL;
+    }
+    list_remove(&entry->link);
+    list_push(&store->used, &entry->link);
+    return cache_entry_ref(entry);
+}
+
 struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key,
                                     bool *out_pending)
 {
-    struct cache_entry *entry = table_get(&store->entries, key);
+    struct cache_entry *entry = get_open(store, key);
     struct cache_victims victims = {0};
     struct cache_view view = {0};
     bool known;
 
     *out_pending = false;
-    if (entry) {
-        if (cache_zone_current(store->conf->zone, entry->view.node, entry->id.sequence, entry->view.size,
-                               cache_now_s(store))) {
-            list_remove(&entry->link);
-            list_push(&store->used, &entry->link);
-            return cache_entry_ref(entry);
-        }
-        entry_leave(entry);
-    }
+    if (entry)
+        return entry;
     cache_hash_key(key, &lookup->hash);
     known = cache_zone_find(store->conf->zone, &lookup->hash, true, cache_now_s(store), &view, &victims);
     cache_store_delete(store, &victims);
@@ -239,6 +249,20 @@ struct cache_entry *cache_store_get(struct cache_store *store, struct cache_look
     if (known && view.sequence)
         *out_pending = open_entry(store, lookup, key, &view);
     return NULL;
+}
+
+struct cache_entry *cache_store_peek(struct cache_store *store, struct cache_lookup *lookup, struct str key,
+                                     bool *out_pending)
+{
+    struct cache_victims none = {0};
+    struct cache_view view = {0};
+    struct cache_hash hash;
+
+    *out_pending = false;
+    cache_hash_key(key, &hash);
+    if (!cache_zone_find(store->conf->zone, &hash, false, 0, &view, &none) || view.sequence == 0)
+        return NULL;
+    return cache_store_get(store, lookup, key, out_pending);
 }
 
 void cache_lookup_cancel(struct cache_lookup *lookup)
@@ -263,6 +287,20 @@ bool cache_store_remove(struct cache_store *store, struct str key)
     removed = cache_zone_purge(store->conf->zone, &hash, cache_now_s(store), &victims);
     cache_store_delete(store, &victims);
     return removed;
+}
+
+bool cache_store_discard(struct cache_store *store, struct str key)
+{
+    struct cache_victims victims = {0};
+    struct cache_view view = {0};
+    struct cache_hash hash;
+
+    cache_hash_key(key, &hash);
+    if (!cache_zone_find(store->conf->zone, &hash, false, 0, &view, &victims) || view.sequence == 0 ||
+        !cache_zone_remove(store->conf->zone, &hash, view.sequence, &victims))
+        return false;
+    cache_store_delete(store, &victims);
+    return true;
 }
 
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry)

@@ -54,6 +54,13 @@ bool etag_matches_weakly(struct str a, struct str b)
     return etags_match(a, b, WEAK);
 }
 
+bool etag_is_strong(struct str etag)
+{
+    struct str rest = etag, tag;
+
+    return !is_weak(etag) && parse_etag(&rest, &tag) && rest.length == 0;
+}
+
 /* True if a member of the list matches; the malformed rest of a list matches nothing. */
 static bool list_matches(struct str list, struct str etag, enum comparison comparison)
 {

@@ -17,6 +17,8 @@ struct validators {
 int conditional_check(const struct request *request, const struct validators *validators, int64_t now, bool exact);
 /* Weak comparison (RFC 9110 8.8.3.2). False if one of them is empty. */
 bool etag_matches_weakly(struct str a, struct str b);
+/* True if it is one well-formed entity tag that is not weak. */
+bool etag_is_strong(struct str etag);
 /* True if If-None-Match contains this entity tag byte for byte: the client's copy is this version. */
 bool conditional_keeps(const struct request *request, struct str etag);
 /* True if If-Range (RFC 9110 13.1.5) permits the use of Range. */

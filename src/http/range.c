@@ -1,5 +1,5 @@
 /*
- * Parses Range: bytes=... (RFC 9110 14.1.2).
+ * Parses Range (RFC 9110 14.1.2) and Content-Range (14.4) of bytes.
  */
 #include "http/range.h"
 
@@ -84,4 +84,27 @@ int range_parse(struct str value, uint64_t length, struct range *out_ranges, uns
     if (specs == 0 || max == 0)
         return 0;
     return count ? (int)count : -ERANGE;
+}
+
+int content_range_parse(struct str value, struct range *out_range, uint64_t *out_total)
+{
+    struct str unit = STR("bytes ");
+    struct str rest = str_skip(value, unit.length);
+    struct str place;
+    struct range range;
+    uint64_t total;
+
+    if (!str_equal_nocase(str_slice(value, 0, unit.length), unit))
+        return -EINVAL;
+    place = str_cut(&rest, '/');
+    if (!rest.data || str_to_u64(str_cut(&place, '-'), &range.first) < 0 || !place.data ||
+        str_to_u64(place, &range.last) < 0 || range.first > range.last)
+        return -EINVAL;
+    if (str_equal(rest, STR("*")))
+        return -ENOTSUP;
+    if (str_to_u64(rest, &total) < 0 || total > INT64_MAX || range.last >= total)
+        return -EINVAL;
+    *out_range = range;
+    *out_total = total;
+    return 0;
 }

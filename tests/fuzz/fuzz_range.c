@@ -1,12 +1,22 @@
 /*
- * Range values: what is given lies inside the representation, and never adds up
- * to more than it. The first eight bytes are its length.
+ * Range values: each range given lies inside the representation, and their sum is no more than its length. The first
+ * eight bytes are that length. The same text is read as a Content-Range: its range lies inside the length it claims.
  */
 #include "fuzz.h"
 
 #include "http/range.h"
 
 #include <errno.h>
+
+static void read_content_range(struct str value)
+{
+    struct range range;
+    uint64_t total;
+    int error = content_range_parse(value, &range, &total);
+
+    HOLDS(error == 0 || error == -EINVAL || error == -ENOTSUP);
+    HOLDS(error || (range.first <= range.last && range.last < total && total <= INT64_MAX));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -18,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < sizeof(length))
         return 0;
     memcpy(&length, bytes, sizeof(length));
+    read_content_range(str_of((const char *)bytes + sizeof(length), size - sizeof(length)));
     if (size % 2)
         length %= 100;
     count =

@@ -161,6 +161,48 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
     assert fetched(server, '/big').body == WHOLE
 
 
+def test_a_part_is_completed_after_a_kill(cache, upstream):
+    """The stored span survives; of the completion that was cut nothing is left."""
+    halted = threading.Event()
+    asked = []
+
+    def say(talk):
+        wanted = talk.request.header('range')
+        asked.append((wanted, talk.request.header('if-range')))
+        first = int(wanted[6:].split('-')[0]) if wanted else 0
+        last = int(wanted[6:].split('-')[1]) if wanted else len(WHOLE) - 1
+        talk.send(f'HTTP/1.1 206 X\r\nCache-Control: max-age=600\r\nETag: "v1"\r\nContent-Range: bytes {first}-{last}/{len(WHOLE)}\r\n'
+                  f'Content-Length: {last + 1 - first}\r\n\r\n')
+        talk.send(WHOLE[first:last + 1 if len(asked) != 2 else 2000000])
+        if len(asked) == 2:
+            halted.wait(20)
+            return False
+        return True
+    upstream.answers['/part'] = say
+    server = cache(location={'proxy_cache_partial': True})
+    client = server.connect()
+    assert ask(client, '/part', 'Range: bytes=0-999999').body == WHOLE[:1000000]
+    client.close()
+    begin(server, '/part')
+    wait_for(lambda: temporary(server), 'the completion is being stored')
+    killed = server.processes()
+    for process in killed:
+        os.kill(process, signal.SIGKILL)
+    server.process.wait()
+    wait_for(lambda: not any(alive(process) for process in killed), 'all are dead, and their locks are free')
+    halted.set()
+    server = cache(location={'proxy_cache_partial': True})
+    wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'what is half is gone')
+    client = server.connect()
+    wait_for(lambda: ask(client, '/part', 'Range: bytes=10-999999\nCache-Control: only-if-cached').body == WHOLE[10:1000000], 'the span is known')
+    again = ask(client, '/part')
+    assert again.status == 200 and again.headers['x-cache'] == 'PARTIAL' and again.body == WHOLE
+    client.close()
+    kept(server, '/part')
+    assert fetched(server, '/part').body == WHOLE
+    assert asked == [('bytes=0-999999', None)] + [(f'bytes=1000000-{len(WHOLE) - 1}', '"v1"')] * 2
+
+
 def test_workers_fetch_together(cache, upstream):
     upstream.answers['/slow'] = slow(upstream, '/slow')
     server = cache(workers=4)

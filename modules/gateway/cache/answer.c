@@ -4,6 +4,7 @@
 #include "modules/gateway/cache/response_cache.h"
 
 #include "base/limits.h"
+#include "modules/gateway/cache/partial.h"
 #include "modules/gateway/fields.h"
 #include "modules/gateway/response.h"
 #include "server/representation.h"
@@ -76,7 +77,9 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
         gateway_accel_charset(p, headers, &response->headers) < 0 || gateway_rewrite_head(p) < 0 ||
         cached_add_age(cached, metadata) < 0)
         return -ENOMEM;
-    if (metadata->status == 200) {
+    if (cached_is_partial(cached, entry))
+        cached_partial_represent(cached, &whole);
+    if (metadata->status == 200 || whole.span) {
         struct str type = headers_value(&response->headers, STR("Content-Type"));
 
         whole.media_type = type.data ? type : STR("");

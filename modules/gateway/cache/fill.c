@@ -4,15 +4,11 @@
 #include "modules/gateway/cache/response_cache.h"
 
 #include "base/limits.h"
+#include "modules/gateway/cache/partial.h"
 #include "modules/gateway/fields.h"
 #include "modules/gateway/response_body.h"
 
 #include <errno.h>
-
-static void fill_has_room(void *owner)
-{
-    gateway_read(owner);
-}
 
 /* The key of a slice depends on nothing but what it is a slice of. Who hears of the others now waits for this one. */
 static int find_slice_key(struct cached *cached)
@@ -46,21 +42,27 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     cached->head = stored_response_write(metadata, &fields, &p->x->arena);
     if (!cached->head.data)
         return -ENOMEM;
-    cached->base.fill = cache_fill_begin(cached->store, cached->key, &cached->origin, cached->fill_lock);
-    if (!cached->base.fill)
-        return -ENOMEM;
-    cached->fill_lock = 0;
-    cached->base.fill->owner = p;
-    cached->base.fill->room = fill_has_room;
-    return 0;
+    if (cached->partial)
+        cached_partial_note(cached, &fields, metadata);
+    return cached_fill_begin(cached, cached->key);
 }
 
-/* 1: it is kept; 0 or -ENOMEM. */
-static int decide_storing(struct gateway_request *p, struct arrival *arrival, struct stored_metadata *metadata)
+/* Begins to store it, where that may be: 0 or -ENOMEM. `said` is for the arrival. */
+static int store(struct cached *cached, struct arrival *arrival, struct cache_control *said,
+                 struct stored_metadata *metadata)
 {
-    int result = p->slice.of ? p->slice.functions->response_head(p, arrival, metadata) : -ENOTSUP;
+    struct gateway_request *p = cached->p;
+    struct headers counting = {0};
+    int result;
 
-    return result == -ENOTSUP ? cached_may_store(p, arrival, metadata) : result;
+    if (cached_policy(p, &p->reply.headers, arrival->received_s, &counting, said) < 0)
+        return -ENOMEM;
+    arrival->headers = &counting;
+    arrival->response_control = said;
+    result = p->slice.of ? p->slice.functions->response_head(p, arrival, metadata) : -ENOTSUP;
+    if (result == -ENOTSUP)
+        result = cached_may_store(p, arrival, metadata);
+    return result > 0 ? start_fill(cached, &counting, metadata) : result;
 }
 
 static bool is_safe(enum method method)
@@ -71,12 +73,9 @@ static bool is_safe(enum method method)
 int cached_response_head(struct gateway_request *p)
 {
     struct cached *cached = cached_of(p);
-    struct headers counting = {0};
     struct cache_control said;
     struct stored_metadata metadata = {.status = p->reply.status};
     struct arrival arrival = {.authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
-                              .response_control = &said,
-                              .headers = &counting,
                               .status = p->reply.status,
                               .received_s = clock_wall_s(exchange_clock(p->x))};
     int result;
@@ -89,13 +88,15 @@ int cached_response_head(struct gateway_request *p)
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     arrival.request_control = &cached->request_control;
     arrival.request_sent_s = cached->request_sent_s;
-    if (cached->revalidates && p->reply.status == 304)
-        return cached_revalidated(p, &arrival);
-    if (cached_policy(p, &p->reply.headers, arrival.received_s, &counting, &said) < 0)
-        return -ENOMEM;
-    result = decide_storing(p, &arrival, &metadata);
-    if (result > 0)
-        result = start_fill(cached, &counting, &metadata);
+    if (cached->revalidates && p->reply.status == 304) {
+        result = cached_revalidated(p, &arrival);
+        if (result == -EAGAIN)
+            cached_partial_reset(cached);
+        return result;
+    }
+    result = cached_partial_head(cached, &arrival, &metadata);
+    if (result == -ENOTSUP)
+        result = store(cached, &arrival, &said, &metadata);
     if (result == 0 && !cached->base.fill)
         cached_release_lock(p);
     return result;
@@ -132,6 +133,8 @@ void cached_fill_end(struct gateway_request *p)
     cached->base.fill = NULL;
     if (p->slice.of && p->reply.status == 206 && cached->stored_bytes != slice_length(&p->slice))
         cache_fill_discard(fill);
+    else if (cached->partial && !cached_partial_whole(cached))
+        cache_fill_discard(fill);
     else
         cache_fill_end(fill, cached->head);
 }
@@ -142,6 +145,7 @@ void cached_fill_failed(struct gateway_request *p)
 
     if (!cached)
         return;
+    cached_partial_keep(cached);
     cache_fill_discard(cached->base.fill);
     cached->base.fill = NULL;
     if (cached->holds_head)

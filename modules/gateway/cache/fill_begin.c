@@ -79,7 +79,6 @@ static int store_names(struct cached *cached, struct str names)
     return 0;
 }
 
-/* The key of this answer. 0; -ENOTSUP where it has none; or -ENOMEM. */
 int cached_find_key(struct cached *cached, const struct headers *counting)
 {
     struct arena *arena = &cached->p->x->arena;
@@ -101,4 +100,20 @@ int cached_find_key(struct cached *cached, const struct headers *counting)
         return error;
     cached->key = cached_key(cached, vary_text(names, &cached->p->x->request.headers, arena));
     return cached->key.data && cached->key.length <= LIMIT_CACHE_KEY ? 0 : -ENOTSUP;
+}
+
+static void fill_has_room(void *owner)
+{
+    gateway_read(owner);
+}
+
+int cached_fill_begin(struct cached *cached, struct str key)
+{
+    cached->base.fill = cache_fill_begin(cached->store, key, &cached->origin, cached->fill_lock);
+    if (!cached->base.fill)
+        return -ENOMEM;
+    cached->fill_lock = 0;
+    cached->base.fill->owner = cached->p;
+    cached->base.fill->room = fill_has_room;
+    return 0;
 }

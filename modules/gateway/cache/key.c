@@ -5,6 +5,7 @@
 #include "modules/gateway/cache/response_cache.h"
 
 #include "http/url.h"
+#include "modules/gateway/cache/partial.h"
 #include "modules/gateway/fields.h"
 
 /*
@@ -57,10 +58,12 @@ struct str cached_facts_key(struct gateway_request *p, struct str key)
 
 bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key)
 {
-    struct str facts = cached_facts_key(p, key);
+    struct str facts = cached_facts_key(p, key), partial = cached_partial_key(p, key);
     bool whole = cache_store_remove(store, key);
+    bool sliced = facts.data && cache_store_remove(store, facts);
+    bool incomplete = partial.data && cache_store_discard(store, partial);
 
-    return (facts.data && cache_store_remove(store, facts)) || whole;
+    return whole || sliced || incomplete;
 }
 
 struct str cached_key(const struct cached *cached, struct str text)
@@ -155,4 +158,9 @@ void cached_invalidate(struct gateway_request *p)
         if (target.data)
             forget_uri(&cached, target);
     }
+}
+
+struct str cached_partial_key(struct gateway_request *p, struct str key)
+{
+    return arena_printf(&p->x->arena, STR_FMT "\npartial", STR_ARG(key));
 }

@@ -5,11 +5,13 @@
 #include "modules/gateway/cache/response_cache.h"
 
 #include "base/limits.h"
+#include "modules/gateway/cache/partial.h"
 #include "modules/gateway/fields.h"
 
 #include <errno.h>
 
 static enum outcome find_by_key(struct cached *cached);
+static enum outcome use_partial(struct cached *cached, struct cache_entry *entry);
 
 static void lock_wait_done(struct cache_waiter *waiter, bool late)
 {
@@ -29,6 +31,8 @@ static enum outcome cache_miss(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
+    if (cached_partial_unlooked(cached))
+        return cached_partial_look(cached, use_partial);
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
     cached->base.status = CACHED_MISS;
@@ -44,7 +48,6 @@ enum outcome cached_slices_missed(struct gateway_request *p)
     return cached_fetch_alone(cached_of(p));
 }
 
-/* An answer is stored. Takes the reference over. */
 static enum outcome use_stored(struct cached *cached, struct cache_entry *entry, const struct stored_response *stored)
 {
     switch (cached_reuse(cached, stored)) {
@@ -58,6 +61,12 @@ static enum outcome use_stored(struct cached *cached, struct cache_entry *entry,
         break;
     }
     return cached_expired(cached, entry, false);
+}
+
+/* The incomplete entry was looked for: it covers what is asked for, or (NULL) it does not. Takes the reference over. */
+static enum outcome use_partial(struct cached *cached, struct cache_entry *entry)
+{
+    return entry ? use_stored(cached, entry, entry->parsed) : cache_miss(cached);
 }
 
 /* There are several: the one that fits the request is looked for. Takes the reference over. */
@@ -97,10 +106,11 @@ static enum outcome use_found(struct cached *cached, struct cache_entry *entry)
         return use_slice(cached, entry);
     if (!entry)
         return cache_miss(cached);
-    if (stored && stored->metadata.status != 0)
-        return use_stored(cached, entry, stored);
-    if (stored && !cached->names.data)
+    if (stored && stored->metadata.status == 0 && !cached->names.data)
         return choose_variant(cached, entry, stored);
+    if (stored && stored->metadata.status != 0 &&
+        stored->metadata.status != 206) /* a part is found by a key of its own */
+        return use_stored(cached, entry, stored);
     cache_entry_unref(entry);
     return cache_miss(cached);
 }
@@ -117,6 +127,7 @@ static enum outcome find_by_key(struct cached *cached)
     struct cache_entry *entry;
     bool pending;
 
+    cached_partial_reset(cached);
     cached->lookup.found = cached_lookup_done;
     entry = cache_store_get(cached->store, &cached->lookup, cached->key, &pending);
     return pending ? OUTCOME_PENDING : use_found(cached, entry);
@@ -247,8 +258,11 @@ enum outcome cached_lookup(struct gateway_request *p)
         return OUTCOME_PENDING;
     if (cached->base.background)
         exchange_end_with_client(x, false);
+    if (cached_partial_begin(cached) < 0)
+        return exchange_error_response(x, 500);
     cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
-                     (p->slice.of || cached_wants_slices(p) || !cached_is_far(p));
+                     (p->slice.of || cached_wants_slices(p) || !cached_is_far(p) ||
+                      (cached->partial && cached->partial->takes_range));
     if (p->slice.of)
         return begin_slice(cached);
     bypassed = cached_any_holds(x, &p->conf->cache.bypass);
@@ -277,8 +291,10 @@ void cached_end(struct gateway_request *p)
             cached->publishing[i]->ended = NULL;
         cached->publishing[i] = NULL;
     }
+    cached_partial_keep(cached);
     cache_fill_discard(cached->base.fill);
     cached->base.fill = NULL;
+    cached_partial_end(cached);
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
     cached_release_lock(p);

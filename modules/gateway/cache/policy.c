@@ -129,7 +129,6 @@ static bool is_worth_storing(const struct gateway_request *p, const struct arriv
     return metadata->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }
 
-/* Bytes of the largest answer that is stored. */
 uint64_t cached_most_kept(const struct gateway_request *p)
 {
     uint64_t all = p->conf->cache.cache->max_size;

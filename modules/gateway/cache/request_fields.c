@@ -4,6 +4,7 @@
 #include "modules/gateway/cache/response_cache.h"
 
 #include "base/limits.h"
+#include "modules/gateway/cache/partial.h"
 
 #include <errno.h>
 
@@ -26,13 +27,19 @@ int cached_request_fields(struct gateway_request *p, struct headers *fields)
     struct arena *arena = &p->x->arena;
     const struct stored_response *stored;
     struct str modified;
+    int error;
 
     if (!cached || (!cached->stores && !p->slice.of))
+        return 0;
+    if (cached_partial_passes(cached))
         return 0;
     for (size_t i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
         headers_remove(fields, str_from(of_client[i]));
     if (p->slice.of)
         return set_range(p, fields);
+    error = cached_partial_fields(cached, fields);
+    if (error != 0)
+        return error < 0 ? error : 0;
     if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)
         return 0;
     if (p->sent.content_length != 0) /* it could not be asked again */

@@ -3,6 +3,8 @@
  */
 #include "modules/gateway/cache/response_cache.h"
 
+#include "modules/gateway/cache/partial.h"
+
 static bool serve_stale(struct gateway_request *p, enum gateway_failure failure)
 {
     static const unsigned reasons[] = {[GATEWAY_FAILED_ERROR] = STALE_ERROR,
@@ -40,6 +42,8 @@ const struct gateway_cache response_cache = {
     .lookup = cached_lookup,
     .request_fields = cached_request_fields,
     .response_head = cached_response_head,
+    .combined_fields = cached_combined_fields,
+    .combine = cached_combine,
     .serve_stale = serve_stale,
     .release_lock = cached_release_lock,
     .end = cached_end,

@@ -11,6 +11,7 @@
 #include "http/freshness.h"
 #include "modules/gateway/gateway.h"
 
+struct cached_partial;
 struct gateway_request;
 
 /* What is stored of an answer, in front of its fields. */
@@ -44,6 +45,7 @@ struct cached {
     struct cache_waiter waiter;     /* store NULL: it waits for nothing */
     unsigned waits;                 /* how often it has waited */
     uint64_t began_wait_ms;
+    struct cached_partial *partial; /* NULL: nothing incomplete is kept */
     struct cache_control request_control;     /* by the client */
     struct str primary;             /* the key, whatever the request's fields */
     struct str key;                 /* the same, or of the one among several that fits them */
@@ -125,6 +127,9 @@ enum outcome cached_fetch_alone(struct cached *cached);
 
 /* validate.c */
 
+/* RFC 9111 3.2: what an answer of the same version says takes the place of what was stored, but for what tells of the bytes of the body. 0 or -ENOMEM. */
+MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out);
+
 /*
  * 304 came: what is stored is the answer, and what is stored of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
  * server is to be asked again; or -ENOMEM.
@@ -174,7 +179,7 @@ enum outcome cached_convert_head(struct gateway_request *p);
 
 /* Under it stands what all slices have in common. data NULL: out of memory. */
 struct str cached_facts_key(struct gateway_request *p, struct str key);
-/* Forgets what is stored under a key, in slices, too. False: nothing was. */
+/* Forgets what is stored under a key, in slices and incomplete, too. False: nothing was. */
 bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key);
 /* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
 struct str cached_primary_key(struct gateway_request *p);
@@ -203,12 +208,14 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
  * is to be asked again, without conditions; or -ENOMEM.
  */
 MUST_CHECK int cached_response_head(struct gateway_request *p);
-/* Bytes of the largest response that is stored. */
-uint64_t cached_most_kept(const struct gateway_request *p);
 /* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are stored. 0, or -ENOMEM. */
 MUST_CHECK int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
-/* cached->key becomes the key of this response, by its Vary. 0; -ENOTSUP where it has none; or -ENOMEM. */
+/* cached->key becomes the key of this answer, by its Vary. 0; -ENOTSUP where it has none; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
+/* Begins to store under a key, into cached->base.fill. 0 or -ENOMEM. */
+MUST_CHECK int cached_fill_begin(struct cached *cached, struct str key);
+/* Bytes of the largest answer that is stored. */
+uint64_t cached_most_kept(const struct gateway_request *p);
 /* A piece of the body. */
 void cached_put(struct gateway_request *p, struct str part);
 /*
@@ -218,7 +225,7 @@ void cached_put(struct gateway_request *p, struct str part);
 bool cached_delays_body(const struct gateway_request *p);
 /* The head is known. True where it waits, too: the answer has no body that could. */
 bool cached_delays_head(struct gateway_request *p);
-/* The body broke off: nothing is stored, and nothing waits for that. */
+/* The body broke off: nothing is stored but what may be completed later, and nothing waits for that. */
 void cached_fill_failed(struct gateway_request *p);
 /* The answer waits for `fill`, which cache_fill_end follows, too. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);

@@ -7,8 +7,7 @@
 
 #include <errno.h>
 
-/* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the bytes of the body. */
-static int merge_headers(struct gateway_request *p, const struct stored_response *stored, struct headers *out)
+int stored_response_merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out)
 {
     static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "ETag"};
     struct headers newer = {0};
@@ -75,7 +74,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
 
     if (!is_about(&p->reply.headers, stored))
         return retry_without_conditions(cached);
-    error = merge_headers(p, stored, &merged);
+    error = stored_response_merge(p, stored, &merged);
     if (error == 0)
         error = stored_response_date(&merged, &p->x->arena, arrival->received_s);
     if (error == 0)
@@ -84,7 +83,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return error;
     arrival->headers = &counting;
     arrival->response_control = &said;
-    arrival->status = metadata.status;
+    arrival->status = metadata.status == 206 ? 200 : metadata.status; /* a part is kept as its whole would be */
     cached_set_times(p, arrival, &metadata);
     head = stored_response_write(&metadata, &merged, &p->x->arena);
     error = head.data ? cached_answer(cached, cached->stale, &metadata, &merged) : -ENOMEM;

@@ -38,27 +38,13 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     return 0;
 }
 
-/* "bytes 0-99/1000". False: it says something else, or not all of it. */
-static bool read_place(const struct headers *headers, struct range *out, uint64_t *out_total)
-{
-    struct str text = headers_value(headers, STR("Content-Range"));
-    struct str first, last;
-
-    if (!str_starts(text, STR("bytes ")))
-        return false;
-    text = str_skip(text, 6);
-    first = str_cut(&text, '-');
-    last = str_cut(&text, '/');
-    return text.data && str_to_u64(first, &out->first) == 0 && str_to_u64(last, &out->last) == 0 &&
-           str_to_u64(text, out_total) == 0 && out->first <= out->last && out->last < *out_total;
-}
-
 /* It is the piece that was asked for, of a whole of that length. */
 static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
 {
     struct range wanted = slice_range(&child->slice), got;
 
-    if (child->reply.status != 206 || !read_place(&child->reply.headers, &got, out_total))
+    if (child->reply.status != 206 ||
+        content_range_parse(headers_value(&child->reply.headers, STR("Content-Range")), &got, out_total) < 0)
         return false;
     if (wanted.last >= *out_total)
         wanted.last = *out_total - 1;

@@ -167,9 +167,27 @@ START_TEST(if_range)
 }
 END_TEST
 
+START_TEST(strong_etags)
+{
+    static const struct {
+        const char *etag;
+        bool strong;
+    } cases[] = {
+        {"\"a\"", true}, {"\"\"", true}, {"\"\xff\"", true}, {"W/\"a\"", false},
+        {"w/\"a\"", false}, {"a", false}, {"", false}, {"\"", false},
+        {"\"a", false}, {"a\"", false}, {"\"a\"b", false}, {"\"a\" ", false},
+        {"\"a b\"", false}, {"\"a\"\"", false}, {"\"a\", \"b\"", false}, {"*", false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_msg(etag_is_strong(str_from(cases[i].etag)) == cases[i].strong, "%s", cases[i].etag);
+    ck_assert(!etag_is_strong((struct str){NULL, 0}));
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {preconditions, if_range};
+    const TTest *const tests[] = {preconditions, if_range, strong_etags};
 
     return suite_run("conditional", tests, COUNT(tests));
 }

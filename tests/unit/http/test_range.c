@@ -95,9 +95,77 @@ START_TEST(ranges)
 }
 END_TEST
 
+START_TEST(content_ranges)
+{
+    static const struct {
+        const char *value;
+        int result;
+        struct range range;
+        uint64_t total;
+    } cases[] = {
+        {"bytes 0-0/1", 0, {0, 0}, 1},
+        {"bytes 0-99/1000", 0, {0, 99}, 1000},
+        {"BYTES 900-999/1000", 0, {900, 999}, 1000},
+        {"bytes 4294967296-4294967300/8589934592", 0, {4294967296, 4294967300}, 8589934592},
+        {"bytes 0-9223372036854775806/9223372036854775807", 0, {0, INT64_MAX - 1}, INT64_MAX},
+        /* the complete length is unknown */
+        {"bytes 0-99/*", -ENOTSUP, {0, 0}, 0},
+        {"bytes 18446744073709551615-18446744073709551615/*", -ENOTSUP, {0, 0}, 0},
+        /* contradictions */
+        {"bytes 1-0/10", -EINVAL, {0, 0}, 0},
+        {"bytes 1-0/*", -EINVAL, {0, 0}, 0},
+        {"bytes 0-10/10", -EINVAL, {0, 0}, 0},
+        {"bytes 10-10/10", -EINVAL, {0, 0}, 0},
+        {"bytes 0-0/0", -EINVAL, {0, 0}, 0},
+        {"bytes 0-0/9223372036854775808", -EINVAL, {0, 0}, 0},
+        {"bytes 0-18446744073709551615/18446744073709551615", -EINVAL, {0, 0}, 0},
+        {"bytes 0-99/18446744073709551616", -EINVAL, {0, 0}, 0},
+        {"bytes 0-18446744073709551616/1000", -EINVAL, {0, 0}, 0},
+        {"bytes 18446744073709551616-18446744073709551617/1000", -EINVAL, {0, 0}, 0},
+        {"bytes 18446744073709551616-18446744073709551617/*", -EINVAL, {0, 0}, 0},
+        /* malformed */
+        {"", -EINVAL, {0, 0}, 0},
+        {"bytes", -EINVAL, {0, 0}, 0},
+        {"bytes ", -EINVAL, {0, 0}, 0},
+        {"bytes 0", -EINVAL, {0, 0}, 0},
+        {"bytes 0-", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9/", -EINVAL, {0, 0}, 0},
+        {"bytes 0/10", -EINVAL, {0, 0}, 0},
+        {"bytes /10", -EINVAL, {0, 0}, 0},
+        {"bytes -9/10", -EINVAL, {0, 0}, 0},
+        {"bytes 0-/10", -EINVAL, {0, 0}, 0},
+        {"bytes */10", -EINVAL, {0, 0}, 0},
+        {"bytes */*", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9/10 ", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9/10/10", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9-9/10", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9/**", -EINVAL, {0, 0}, 0},
+        {"bytes  0-9/10", -EINVAL, {0, 0}, 0},
+        {"bytes\t0-9/10", -EINVAL, {0, 0}, 0},
+        {"bytes=0-9/10", -EINVAL, {0, 0}, 0},
+        {"bytes 0-9,20-29/100", -EINVAL, {0, 0}, 0},
+        {"bytes +0-9/10", -EINVAL, {0, 0}, 0},
+        {"bytes 0x0-9/10", -EINVAL, {0, 0}, 0},
+        {"items 0-9/10", -EINVAL, {0, 0}, 0},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct range range = {0, 0};
+        uint64_t total = 0;
+        int result = content_range_parse(str_from(cases[i].value), &range, &total);
+
+        ck_assert_msg(result == cases[i].result, "\"%s\" gave %d", cases[i].value, result);
+        ck_assert_uint_eq(range.first, cases[i].range.first);
+        ck_assert_uint_eq(range.last, cases[i].range.last);
+        ck_assert_uint_eq(total, cases[i].total);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {ranges};
+    const TTest *const tests[] = {ranges, content_ranges};
 
     return suite_run("range", tests, COUNT(tests));
 }

@@ -1,0 +1,205 @@
+/*
+ * Incomplete entries: looked for where nothing whole is stored, and the answer to a range inside their span.
+ */
+#include "modules/gateway/cache/response_cache.h"
+
+#include "modules/gateway/cache/partial.h"
+#include "server/representation.h"
+
+#include <errno.h>
+
+/* One range, of which a body can be a part: not where the answer's bytes are changed on their way. */
+static bool asks_for_range(const struct exchange *x)
+{
+    const struct header *field = headers_find(&x->request.headers, STR("Range"));
+    struct range range;
+
+    return field && !headers_next(&x->request.headers, STR("Range"), field) && str_find(field->value, ',') < 0 &&
+           range_parse(field->value, INT64_MAX, &range, 1) == 1 && !exchange_needs_whole_body(x) &&
+           !exchange_is_error_page(x);
+}
+
+int cached_partial_begin(struct cached *cached)
+{
+    const struct gateway_request *p = cached->p;
+    const struct gateway_cache_conf *conf = &p->conf->cache;
+
+    if (!conf->partial || conf->slice > 0 || p->conf->method || p->conf->set_body ||
+        p->x->request.method != METHOD_GET)
+        return 0;
+    cached->partial = arena_zalloc(&p->x->arena, 1, sizeof(*cached->partial));
+    if (!cached->partial)
+        return -ENOMEM;
+    cached->partial->takes_range = asks_for_range(p->x) && (!conf->far.set || cached_is_far(p));
+    return 0;
+}
+
+static void forget(struct cached_partial *partial)
+{
+    cache_entry_unref(partial->entry);
+    partial->entry = NULL;
+    partial->request = PARTIAL_WHOLE;
+}
+
+void cached_partial_reset(struct cached *cached)
+{
+    struct cached_partial *partial = cached->partial;
+
+    if (!partial)
+        return;
+    if (cached_is_partial(cached, cached->stale)) {
+        cache_entry_unref(cached->stale);
+        cached->stale = NULL;
+    }
+    forget(partial);
+    partial->looked = false;
+}
+
+bool cached_partial_unlooked(const struct cached *cached)
+{
+    return cached->partial && !cached->partial->looked;
+}
+
+void cached_partial_drop(struct cached *cached)
+{
+    struct cached_partial *partial = cached->partial;
+
+    if (partial->entry)
+        cache_store_remove_entry(cached->store, partial->entry);
+    forget(partial);
+}
+
+void cached_partial_end(struct cached *cached)
+{
+    if (!cached->partial)
+        return;
+    cache_lookup_cancel(&cached->partial->lookup);
+    forget(cached->partial);
+}
+
+bool cached_is_partial(const struct cached *cached, const struct cache_entry *entry)
+{
+    return entry && cached->partial && cached->partial->entry == entry;
+}
+
+/* What the client wants of it: a range, or everything. Nothing is known of one that cannot be satisfied. */
+static void find_wanted(struct cached *cached, const struct stored_response *stored)
+{
+    struct cached_partial *partial = cached->partial;
+    const struct exchange *x = cached->p->x;
+    struct str value = headers_value(&x->request.headers, STR("Range"));
+    int count = 0;
+
+    if (asks_for_range(x) && conditional_range_allowed(&x->request, &stored->validators, cached_now_s(cached)))
+        count = range_parse(value, partial->held.total, &partial->wanted, 1);
+    partial->satisfiable = count >= 0;
+    partial->whole = count == 0;
+    if (count == 0)
+        partial->wanted = (struct range){0, partial->held.total - 1};
+}
+
+static bool is_covered(const struct cached_partial *partial)
+{
+    const struct range *held = &partial->held.span;
+
+    return partial->satisfiable && !partial->whole && partial->wanted.first >= held->first &&
+           partial->wanted.last <= held->last;
+}
+
+/* What the entry's head says of its span. False: it is none of ours. */
+static bool read_entry(struct cached *cached, const struct cache_entry *entry, const struct stored_response *stored)
+{
+    struct cached_partial *partial = cached->partial;
+    struct str value = headers_value(&stored->headers, STR("Content-Range"));
+    struct partial_content held;
+
+    if (stored->metadata.status != 206 || !value.data || content_range_parse(value, &held.span, &held.total) < 0 ||
+        held.span.last - held.span.first + 1 != entry->body_length ||
+        !partial_validated(&stored->headers, stored->metadata.received_s, cached_now_s(cached)))
+        return false;
+    partial->held = held;
+    return true;
+}
+
+static enum outcome judge(struct cached *cached, struct cache_entry *entry)
+{
+    struct cached_partial *partial = cached->partial;
+    const struct stored_response *stored = entry ? stored_response_of(entry, cached_now_s(cached)) : NULL;
+
+    if (!stored || !read_entry(cached, entry, stored)) {
+        cache_entry_unref(entry);
+        return partial->judged(cached, NULL);
+    }
+    partial->entry = entry;
+    find_wanted(cached, stored);
+    if (is_covered(partial))
+        return partial->judged(cached, cache_entry_ref(entry));
+    return partial->judged(cached, NULL);
+}
+
+static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+{
+    struct cached_partial *partial = container_of(lookup, struct cached_partial, lookup);
+
+    gateway_resume(partial->cached->p, judge(partial->cached, entry));
+}
+
+enum outcome cached_partial_look(struct cached *cached,
+                                enum outcome (*judged)(struct cached *cached, struct cache_entry *entry))
+{
+    struct cached_partial *partial = cached->partial;
+    struct cache_entry *entry;
+    bool pending;
+
+    partial->looked = true;
+    partial->judged = judged;
+    partial->cached = cached;
+    partial->key = cached_partial_key(cached->p, cached->key);
+    if (!partial->key.data)
+        return exchange_error_response(cached->p->x, 500);
+    partial->lookup.found = found;
+    entry = cache_store_peek(cached->store, &partial->lookup, partial->key, &pending);
+    return pending ? OUTCOME_PENDING : judge(cached, entry);
+}
+
+static void release(void *held)
+{
+    cache_entry_unref(held);
+}
+
+struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length)
+{
+    const struct cached_partial *partial = cached->partial;
+    const struct range *held = &partial->held.span;
+    struct exchange *x = cached->p->x;
+    struct cache_entry *entry = partial->entry;
+    struct body *body;
+
+    if (!entry || length == 0 || at < held->first || at > held->last || length - 1 > held->last - at)
+        return NULL;
+    at -= held->first;
+    if (entry->content.data) {
+        body = body_lent(&x->arena, str_of(entry->content.data + at, (size_t)length), release, entry);
+    } else {
+        body = body_file(&x->arena, entry->fd, (int64_t)at, length, release, entry);
+        if (body)
+            body_file_read_with(body, worker_reader(exchange_worker(x)));
+    }
+    if (body)
+        cache_entry_ref(entry);
+    return body;
+}
+
+static struct body *span(struct arena *arena, void *held, uint64_t at, uint64_t length)
+{
+    return cached_partial_body(held, at, length);
+}
+
+void cached_partial_represent(struct cached *cached, struct representation *whole)
+{
+    headers_remove(&cached->p->x->response.headers, STR("Content-Range"));
+    whole->size = cached->partial->held.total;
+    whole->max_ranges = 1;
+    whole->span = span;
+    whole->held = cached;
+}

@@ -1,0 +1,310 @@
+/*
+ * The request where a part is stored, or a part is enough, and whether the response belongs to what is stored: parts of
+ * two versions are never combined.
+ */
+#include "modules/gateway/cache/response_cache.h"
+
+#include "base/limits.h"
+#include "modules/gateway/cache/partial.h"
+#include "modules/gateway/fields.h"
+
+#include <errno.h>
+
+/* The missing bytes are one range beside the span: before it or behind it. */
+static bool find_missing(struct cached_partial *partial)
+{
+    const struct range held = partial->held.span, wanted = partial->wanted;
+    bool is_behind = wanted.first >= held.first && wanted.first <= held.last + 1 && wanted.last > held.last;
+    bool is_before = wanted.first < held.first && wanted.last >= held.first - 1 && wanted.last <= held.last;
+
+    if (is_behind)
+        partial->missing = (struct range){held.last + 1, wanted.last};
+    else if (is_before)
+        partial->missing = (struct range){wanted.first, held.first - 1};
+    return is_behind || is_before;
+}
+
+static enum partial_request choose_request(struct cached *cached)
+{
+    struct cached_partial *partial = cached->partial;
+
+    if (cached_is_partial(cached, cached->stale))
+        return PARTIAL_COVERED;
+    if (cached->stale) /* something whole */
+        return PARTIAL_WHOLE;
+    if (partial->entry && partial->satisfiable && find_missing(partial))
+        return PARTIAL_MISSING;
+    return partial->takes_range ? PARTIAL_RANGE : PARTIAL_WHOLE;
+}
+
+bool cached_partial_passes(struct cached *cached)
+{
+    struct cached_partial *partial = cached->partial;
+
+    if (!partial)
+        return false;
+    partial->request = choose_request(cached);
+    if (partial->request == PARTIAL_WHOLE && cached->stale && cached_is_far(cached->p))
+        cached->stores = false; /* a part of it is asked for, and the whole is left as it is */
+    return partial->request == PARTIAL_RANGE || !cached->stores;
+}
+
+static int copy_field(struct cached *cached, struct headers *fields, struct str name)
+{
+    struct exchange *x = cached->p->x;
+    struct str value = headers_value(&x->request.headers, name);
+
+    return value.data ? headers_add(fields, &x->arena, name, value) : 0;
+}
+
+int cached_partial_fields(struct cached *cached, struct headers *fields)
+{
+    struct cached_partial *partial = cached->partial;
+    struct arena *arena = &cached->p->x->arena;
+    const struct stored_response *stored;
+    struct str range, validator;
+
+    if (!partial || partial->request == PARTIAL_WHOLE)
+        return 0;
+    if (partial->request == PARTIAL_COVERED) {
+        if (copy_field(cached, fields, STR("Range")) < 0 || copy_field(cached, fields, STR("If-Range")) < 0)
+            return -ENOMEM;
+        return 0;
+    }
+    stored = partial->entry->parsed;
+    validator = stored->validators.etag.length > 0 ? stored->validators.etag
+                                                   : headers_value(&stored->headers, STR("Last-Modified"));
+    range = arena_printf(arena, "bytes=%llu-%llu", (unsigned long long)partial->missing.first,
+                         (unsigned long long)partial->missing.last);
+    validator = arena_copy(arena, validator);
+    if (!range.data || !validator.data || headers_add(fields, arena, STR("Range"), range) < 0 ||
+        headers_add(fields, arena, STR("If-Range"), validator) < 0)
+        return -ENOMEM;
+    return 1;
+}
+
+/* It is the part that was asked for, of the version that is stored. */
+static bool belongs(const struct cached *cached)
+{
+    const struct cached_partial *partial = cached->partial;
+    const struct stored_response *stored = partial->entry->parsed;
+    struct partial_content came;
+
+    return cached->p->reply.status == 206 && partial_content_of(cached->p, &came) == 0 &&
+           came.total == partial->held.total && came.span.first == partial->missing.first &&
+           came.span.last == partial->missing.last &&
+           partial_same_version(&cached->p->reply.headers, &stored->headers);
+}
+
+static bool is_failure(int status)
+{
+    return status >= 500 || status == 429;
+}
+
+/* Another status than 206: the span is of a version that is no more, unless the server fails or says nothing of it. */
+static int other_came(struct cached *cached)
+{
+    int status = cached->p->reply.status;
+    bool about_missing = cached->partial->request == PARTIAL_MISSING;
+
+    if (!about_missing && status == 416) /* it is about the range alone */
+        return 0;
+    if (is_failure(status) || (!about_missing && status == 304))
+        return -ENOTSUP;
+    cached_partial_drop(cached);
+    if (status != 206 && status != 304 && status != 416)
+        return -ENOTSUP;
+    cached->request_sent_s = cached_now_s(cached);
+    return -EAGAIN;
+}
+
+/* The span together with what comes. */
+static struct partial_content joined(const struct cached_partial *partial)
+{
+    struct partial_content all = partial->held;
+
+    if (partial->missing.first < all.span.first)
+        all.span.first = partial->missing.first;
+    if (partial->missing.last > all.span.last)
+        all.span.last = partial->missing.last;
+    return all;
+}
+
+/* Fields for the client: of a range, or of the whole. */
+static int set_fields(struct cached *cached, const struct headers *merged)
+{
+    struct cached_partial *partial = cached->partial;
+    struct arena *arena = &cached->p->x->arena;
+    struct str value;
+
+    if (headers_copy(&partial->fields, arena, merged) < 0)
+        return -ENOMEM;
+    headers_remove(&partial->fields, STR("Content-Range"));
+    if (partial->whole)
+        return headers_set(&partial->fields, arena, STR("Accept-Ranges"), STR("bytes"));
+    value = arena_printf(arena, "bytes %llu-%llu/%llu", (unsigned long long)partial->wanted.first,
+                         (unsigned long long)partial->wanted.last, (unsigned long long)partial->held.total);
+    return value.data ? headers_add(&partial->fields, arena, STR("Content-Range"), value) : -ENOMEM;
+}
+
+/* As freshness has it: what is stored is the answer with status 200, or a part of it. */
+static int may_keep(struct cached *cached, const struct headers *from, struct arrival *arrival,
+                    struct headers *counting, struct cache_control *said, struct stored_metadata *metadata)
+{
+    if (cached_policy(cached->p, from, arrival->received_s, counting, said) < 0)
+        return -ENOMEM;
+    arrival->headers = counting;
+    arrival->response_control = said;
+    arrival->status = 200;
+    return cached_may_store(cached->p, arrival, metadata);
+}
+
+/* What came belongs to the span: the client gets both, and both are stored as one where that may be. */
+static int combine(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+{
+    struct cached_partial *partial = cached->partial;
+    const struct stored_response *stored = partial->entry->parsed;
+    struct headers merged = {0}, counting = {0};
+    struct partial_content all = joined(partial);
+    struct cache_control said;
+    int result = stored_response_merge(cached->p, stored, &merged);
+
+    if (result == 0)
+        result = stored_response_date(&merged, &cached->p->x->arena, arrival->received_s);
+    if (result == 0)
+        result = set_fields(cached, &merged);
+    if (result < 0)
+        return result;
+    partial->combined = true;
+    cached->base.status = CACHED_PARTIAL;
+    result = may_keep(cached, &merged, arrival, &counting, &said, metadata);
+    if (result > 0)
+        return cached_partial_store(cached, &counting, &merged, metadata, &all);
+    if (result == 0)
+        cache_store_remove_entry(cached->store, partial->entry);
+    return result;
+}
+
+/* It is what the client's Range asks for. */
+static bool is_asked_for(const struct gateway_request *p, const struct partial_content *came)
+{
+    struct str value = headers_value(&p->x->request.headers, STR("Range"));
+    struct range range;
+
+    return range_parse(value, came->total, &range, 1) == 1 && range.first == came->span.first &&
+           range.last == came->span.last;
+}
+
+static uint64_t length_of(const struct range *range)
+{
+    return range->last - range->first + 1;
+}
+
+/* True where the entry has all that came: its head alone is stored anew. */
+static int note_anew(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+{
+    struct cached_partial *partial = cached->partial;
+    struct headers merged = {0}, counting = {0};
+    struct cache_control said;
+    struct str head;
+    int result = stored_response_merge(cached->p, partial->entry->parsed, &merged);
+
+    if (result == 0)
+        result = stored_response_date(&merged, &cached->p->x->arena, arrival->received_s);
+    if (result == 0)
+        result = may_keep(cached, &merged, arrival, &counting, &said, metadata);
+    if (result <= 0)
+        return result;
+    metadata->status = 206;
+    head = stored_response_write(metadata, &merged, &cached->p->x->arena);
+    if (!head.data)
+        return -ENOMEM;
+    cache_store_update(cached->store, partial->entry, head, &cached->origin.hash, cached->fill_lock);
+    cached->fill_lock = 0;
+    return 0;
+}
+
+/* A part that stands alone. Of two parts of one version that do not touch the longer one is kept. */
+static int store_alone(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata,
+                       const struct partial_content *came)
+{
+    struct headers fields = {0}, counting = {0};
+    struct cache_control said;
+    int result = may_keep(cached, &cached->p->reply.headers, arrival, &counting, &said, metadata);
+
+    if (result <= 0)
+        return result;
+    if (gateway_end_to_end_fields(cached->p, &cached->p->reply.headers, &fields) < 0 ||
+        stored_response_date(&fields, &cached->p->x->arena, metadata->received_s) < 0)
+        return -ENOMEM;
+    return cached_partial_store(cached, &counting, &fields, metadata, came);
+}
+
+static int range_came(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+{
+    struct cached_partial *partial = cached->partial;
+    const struct headers *headers = &cached->p->reply.headers;
+    const struct stored_response *stored = partial->entry ? partial->entry->parsed : NULL;
+    const struct range *held = &partial->held.span;
+    struct partial_content came;
+
+    if (partial_content_of(cached->p, &came) < 0 || !is_asked_for(cached->p, &came) ||
+        !partial_validated(headers, arrival->received_s, arrival->received_s))
+        return 0;
+    partial->worth = 0;
+    if (stored && (came.total != partial->held.total || !partial_same_version(headers, &stored->headers))) {
+        cached_partial_drop(cached);
+    } else if (stored && partial->entry->updates < LIMIT_CACHE_UPDATES) {
+        if (came.span.first >= held->first && came.span.last <= held->last)
+            return note_anew(cached, arrival, metadata);
+        partial->worth = length_of(held);
+        if (length_of(&came.span) <= partial->worth)
+            return 0;
+    }
+    return store_alone(cached, arrival, metadata, &came);
+}
+
+int cached_partial_head(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+{
+    struct cached_partial *partial = cached->partial;
+
+    if (!partial || partial->request == PARTIAL_WHOLE)
+        return -ENOTSUP;
+    if (partial->request == PARTIAL_MISSING && belongs(cached))
+        return combine(cached, arrival, metadata);
+    if (partial->request != PARTIAL_MISSING && cached->p->reply.status == 206)
+        return range_came(cached, arrival, metadata);
+    return other_came(cached);
+}
+
+const struct headers *cached_combined_fields(const struct gateway_request *p, int *out_status)
+{
+    const struct cached_partial *partial = cached_of(p) ? cached_of(p)->partial : NULL;
+
+    if (!partial || !partial->combined)
+        return NULL;
+    *out_status = partial->whole ? 200 : 206;
+    return &partial->fields;
+}
+
+int cached_combine(struct gateway_request *p)
+{
+    struct cached_partial *partial = cached_of(p)->partial;
+    const struct range *held = &partial->held.span, *wanted = &partial->wanted;
+    bool is_behind = partial->missing.first > held->last;
+    uint64_t first = is_behind ? wanted->first : held->first;
+    uint64_t end = is_behind ? held->last + 1 : wanted->last + 1;
+    struct body *stored, *parts[2];
+
+    if (first >= end) /* the span and what is wanted touch, and no more */
+        return 0;
+    stored = cached_partial_body(cached_of(p), first, end - first);
+    parts[0] = is_behind ? stored : &p->incoming.body;
+    parts[1] = is_behind ? &p->incoming.body : stored;
+    p->x->response.body = stored ? body_concat(&p->x->arena, parts, 2) : NULL;
+    if (p->x->response.body)
+        return 0;
+    body_close(&stored);
+    p->x->response.body = &p->incoming.body;
+    return -ENOMEM;
+}

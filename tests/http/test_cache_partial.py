@@ -1,0 +1,653 @@
+"""`proxy_cache_partial`: what is stored of an answer is completed by requests for ranges, and no byte of another version or place gets into it."""
+import email.utils
+import os
+import random
+import re
+import threading
+import time
+
+import pytest
+from kit.lifetime import wait_for
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask, lines, settle
+
+PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
+OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'
+SIZE = 40000        # more than an entry keeps in memory, and than one write
+
+
+class Origin(Scripted):
+    """Has `files` by path: [bytes, head lines]; knows ranges and preconditions. `turns` has functions of the conversation by path and number of the request."""
+
+    def __init__(self):
+        self.files, self.turns = {}, {}
+        super().__init__()
+
+    def add(self, path, size=SIZE, fields='ETag: "v1"\nCache-Control: max-age=60', seed=7):
+        self.files[path] = [random.Random(seed).randbytes(size), fields]
+        return self.files[path][0]
+
+    def ranges(self, path):
+        return [(request.header('range'), request.header('if-range')) for request in self.asked(path)]
+
+    def say(self, talk):
+        talk.read_body()
+        path = talk.request.target
+        turn = self.turns.get((path, len(self.asked(path))))
+        return turn(talk) if turn else self.serve_file(talk)
+
+    def serve_file(self, talk):
+        data, fields = self.files[talk.request.target]
+        validators = [line.split(': ', 1)[1] for line in fields.split('\n') if line.startswith(('ETag: ', 'Last-Modified: '))]
+        if talk.request.header('if-none-match') in validators:
+            return self.tell(talk, f'Status: 304\n{fields}', b'')
+        wanted = re.fullmatch(r'bytes=(\d*)-(\d*)', talk.request.header('range') or '')
+        if not wanted or talk.request.header('if-range') not in [None, *validators]:
+            return self.tell(talk, fields, data)
+        if wanted[1]:
+            first, last = int(wanted[1]), min(int(wanted[2] or len(data)), len(data) - 1)
+        else:
+            first, last = max(0, len(data) - int(wanted[2])), len(data) - 1
+        if first >= len(data):
+            return self.tell(talk, f'Status: 416\nContent-Range: bytes */{len(data)}\n{fields}', b'')
+        return self.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Origin()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def sites():
+    return {}
+
+
+def configuration(upstream, folder):
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_partial': True}
+    location = {
+        '/': to,
+        '/ask/': {**to, 'proxy_cache_revalidate': True},
+        '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
+        '/behind/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating', 'proxy_cache_revalidate': True},
+        '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+        '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
+        '/far/': {**to, 'proxy_cache_max_range_offset': 10000},
+        '/direct/': {**to, 'proxy_buffering': False},
+        '/off/': {**to, 'proxy_cache_partial': False},
+        '/twice/': {**to, 'proxy_cache_min_uses': 2},
+        '/bypass/': {**to, 'proxy_cache_bypass': '$http_x_bypass'},
+        '/packed/': {**to, 'gzip': True, 'gzip_types': 'text/plain'},
+    }
+    return {'location': location, 'add_header': ['X-Cache $upstream_cache_status always', 'X-Asked "$upstream_status" always']}, \
+        {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'}}
+
+
+@pytest.fixture
+def served(launch, loop, transport, fresh, upstream, sites):
+    if (loop, transport) not in sites:
+        folder = fresh()
+        os.chmod(folder, 0o755)
+        server, http = configuration(upstream, folder)
+        sites[loop, transport] = launch(loop, transport, server=server, http=http), folder / 'cache'
+    return sites[loop, transport][0]
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect(promoted=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def path(request, loop, transport):
+    numbers = iter(range(1000))
+
+    def make(prefix='/'):
+        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
+    return make
+
+
+def part(client, target, spec, fields=''):
+    return ask(client, target, f'Range: bytes={spec}\n{fields}')
+
+
+def check_part(response, data, first, last, how):
+    assert (response.status, response.headers.get('x-cache')) == (206, how), response
+    assert response.headers['content-range'] == f'bytes {first}-{last}/{len(data)}'
+    assert response.headers['content-length'] == str(last - first + 1)
+    assert response.body == data[first:last + 1]
+
+
+def check_whole(response, data, how):
+    assert (response.status, response.headers.get('x-cache')) == (200, how), response
+    assert 'content-range' not in response.headers and response.headers['content-length'] == str(len(data))
+    assert response.body == data
+
+
+def broken(served, target, fields=''):
+    """Asks for what breaks off: its head (None: the connection ended before it) and the bytes that came."""
+    client = served.connect(promoted=False)
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n{lines(fields)}\r\n')
+    try:
+        head = client.head()
+    except EOFError:
+        return None, b''
+    with pytest.raises((EOFError, OSError)):
+        while len(client.buffer) < int(head.headers['content-length']):
+            if not client.fill():
+                raise EOFError
+    got = bytes(client.buffer)
+    client.close()
+    return head, got
+
+
+def breaks_after(upstream, count):
+    """A turn that gives `count` bytes of the answer to the request, and resets nothing: the connection just ends."""
+    def turn(talk):
+        whole = []
+        send = talk.send
+        talk.send = lambda data: whole.append(data if isinstance(data, bytes) else data.encode('latin-1'))
+        upstream.serve_file(talk)
+        talk.send = send
+        head, body = b''.join(whole).split(b'\r\n\r\n', 1)
+        talk.send(head + b'\r\n\r\n' + body[:count])
+        return False
+    return turn
+
+
+def kept(client, target, spec):
+    """Waits until a range is stored."""
+    wait_for(lambda: part(client, target, spec, 'Cache-Control: only-if-cached').status == 206, f'{spec} of {target} is stored')
+
+
+# What is stored, and what of it is answered without the server.
+
+@pytest.mark.parametrize('size', [1, 100, 16384, 16385, SIZE, 1500000])
+def test_a_range_is_stored_and_answers_ranges_inside_it(client, upstream, path, size):
+    target = path()
+    data = upstream.add(target, size + 2)
+    check_part(part(client, target, f'1-{size}'), data, 1, size, MISS)
+    check_part(part(client, target, f'1-{size}'), data, 1, size, HIT)
+    check_part(part(client, target, f'{size}-{size}'), data, size, size, HIT)
+    check_part(part(client, target, '1-1'), data, 1, 1, HIT)
+    middle = (size + 1) // 2
+    check_part(part(client, target, f'{middle}-{size}'), data, middle, size, HIT)
+    response = part(client, target, f'1-{size}')
+    assert response.headers['etag'] == '"v1"' and 'age' in response.headers
+    assert upstream.ranges(target) == [(f'bytes=1-{size}', None)]
+
+
+def test_a_suffix_and_an_open_range(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    check_part(part(client, target, '-100'), data, SIZE - 100, SIZE - 1, MISS)
+    check_part(part(client, target, '-100'), data, SIZE - 100, SIZE - 1, HIT)
+    check_part(part(client, target, f'{SIZE - 50}-'), data, SIZE - 50, SIZE - 1, HIT)
+    check_part(part(client, target, f'{SIZE - 50}-{SIZE * 9}'), data, SIZE - 50, SIZE - 1, HIT)
+    assert len(upstream.asked(target)) == 1
+
+
+def test_a_range_of_everything_is_the_whole(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    check_part(part(client, target, '0-'), data, 0, SIZE - 1, MISS)
+    check_whole(ask(client, target), data, HIT)
+    check_part(part(client, target, '5-9'), data, 5, 9, HIT)
+    assert upstream.ranges(target) == [('bytes=0-', None)]
+
+
+def test_only_if_cached(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    check_part(part(client, target, '0-99', 'Cache-Control: only-if-cached'), data, 0, 99, HIT)
+    assert part(client, target, '0-100', 'Cache-Control: only-if-cached').status == 504
+    assert ask(client, target, 'Cache-Control: only-if-cached').status == 504
+    assert len(upstream.asked(target)) == 1
+
+
+def test_preconditions_of_what_is_covered(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    response = part(client, target, '0-99', 'If-None-Match: "v1"')
+    assert response.status == 304 and 'content-range' not in response.headers and response.headers['x-cache'] == HIT
+    check_part(part(client, target, '0-99', 'If-None-Match: "v2"'), data, 0, 99, HIT)
+    check_part(part(client, target, '0-99', 'If-Range: "v1"'), data, 0, 99, HIT)
+    assert len(upstream.asked(target)) == 1
+    check_whole(part(client, target, '0-99', 'If-Range: "v0"'), data, PARTIAL)      # the client has another version: it needs all
+    assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
+
+
+NOT_KEPT = {
+    'weak': ('ETag: W/"v1"\nCache-Control: max-age=60', {}),
+    'weak beside a date': (f'ETag: W/"v1"\nLast-Modified: {OLD}\nCache-Control: max-age=60', {}),
+    'no validator': ('Cache-Control: max-age=60', {}),
+    'no etag': ('ETag: v1\nCache-Control: max-age=60', {}),
+    'two etags': ('ETag: "v1"\nETag: "v2"\nCache-Control: max-age=60', {}),
+    'a date of now': ('Last-Modified: {-5}\nCache-Control: max-age=60', {}),
+    'not to be stored': ('ETag: "v1"\nCache-Control: no-store', {}),
+    'private': ('ETag: "v1"\nCache-Control: private, max-age=60', {}),
+    'without a lifetime': ('ETag: "v1"', {}),
+    'a cookie': ('ETag: "v1"\nSet-Cookie: a=b\nCache-Control: max-age=60', {}),
+    'any request': ('ETag: "v1"\nVary: *\nCache-Control: max-age=60', {}),
+    'an unknown length': ('ETag: "v1"\nCache-Control: max-age=60', {'range': 'bytes 100-199/*'}),
+    'another first': ('ETag: "v1"\nCache-Control: max-age=60', {'range': f'bytes 101-200/{SIZE}'}),
+    'another last': ('ETag: "v1"\nCache-Control: max-age=60', {'range': f'bytes 100-198/{SIZE}'}),
+    'more than it has': ('ETag: "v1"\nCache-Control: max-age=60', {'range': 'bytes 100-199/150'}),
+    'backwards': ('ETag: "v1"\nCache-Control: max-age=60', {'range': f'bytes 199-100/{SIZE}'}),
+    'overflow': ('ETag: "v1"\nCache-Control: max-age=60', {'range': 'bytes 100-199/18446744073709551716'}),
+    'overflow of a position': ('ETag: "v1"\nCache-Control: max-age=60', {'range': f'bytes 18446744073709551716-18446744073709551815/{SIZE}'}),
+    'no range': ('ETag: "v1"\nCache-Control: max-age=60', {'range': None}),
+    'two ranges': (f'ETag: "v1"\nCache-Control: max-age=60\nContent-Range: bytes 0-99/{SIZE}', {}),
+    'another unit': ('ETag: "v1"\nCache-Control: max-age=60', {'range': f'items 100-199/{SIZE}'}),
+    'several parts': ('ETag: "v1"\nCache-Control: max-age=60\nContent-Type: multipart/byteranges; boundary=x', {}),
+    'shorter than it says': ('ETag: "v1"\nCache-Control: max-age=60', {'cut': 50}),
+    'no framing': ('ETag: "v1"\nCache-Control: max-age=60', {'chunked': True}),
+}
+
+
+def tells(upstream, fields, data, first, last, range='own', cut=None, chunked=False):
+    """A turn that gives a 206 with these particulars."""
+    def turn(talk):
+        place = f'bytes {first}-{last}/{len(data)}' if range == 'own' else range
+        body = data[first:last + 1][:cut]
+        text = f'Status: 206\n{fields}' + (f'\nContent-Range: {place}' if place else '')
+        if not chunked:
+            return upstream.tell(talk, text, body)
+        talk.send(f'HTTP/1.1 206 X\r\n{lines(text[12:])}Transfer-Encoding: chunked\r\n\r\n')
+        talk.send(b'%x\r\n%s\r\n0\r\n\r\n' % (len(body), body))
+        return True
+    return turn
+
+
+@pytest.mark.parametrize('name', NOT_KEPT)
+def test_what_is_not_kept(client, upstream, path, name):
+    """It is passed on as it came, and the next request is told nothing of it."""
+    target = path()
+    fields, particulars = NOT_KEPT[name]
+    data = upstream.add(target)
+    upstream.turns[target, 1] = tells(upstream, fields, data, 100, 199, **particulars)
+    response = part(client, target, '100-199')
+    assert response.status == 206 and response.body == data[100:200][:particulars.get('cut')]
+    settle(0.05)
+    check_part(part(client, target, '100-199'), data, 100, 199, MISS)
+    check_part(part(client, target, '100-199'), data, 100, 199, HIT)
+    assert upstream.ranges(target) == [('bytes=100-199', None)] * 2
+
+
+def test_a_range_that_cannot_be_satisfied(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    assert part(client, target, f'{SIZE}-').status == 416
+    check_part(part(client, target, '0-99'), data, 0, 99, HIT)
+
+
+# Completing.
+
+@pytest.mark.parametrize('prefix', ['/', '/direct/'])
+@pytest.mark.parametrize('stored, wanted, asked', [
+    ((0, 99), None, (100, None)),
+    ((0, 99), (0, 199), (100, 199)),
+    ((0, 99), (50, 199), (100, 199)),
+    ((0, 99), (100, 199), (100, 199)),
+    ((0, 20000), None, (20001, None)),
+    ((0, SIZE - 2), None, (SIZE - 1, None)),
+    ((100, None), None, (0, 99)),
+    ((100, 199), (0, 99), (0, 99)),
+    ((100, 199), (0, 199), (0, 99)),
+    ((100, 199), (0, 150), (0, 99)),
+    ((20000, 39000), (19999, 30000), (19999, 19999)),
+    ((20000, 39000), (30000, None), (39001, None)),
+])
+def test_what_is_missing_is_asked_for(client, upstream, path, prefix, stored, wanted, asked):
+    target = path(prefix)
+    data = upstream.add(target)
+
+    def fill(pair):
+        return (pair[0], SIZE - 1 if pair[1] is None else pair[1])
+    stored, asked = fill(stored), fill(asked)
+    check_part(part(client, target, f'{stored[0]}-{stored[1]}'), data, *stored, MISS)
+    for how in (PARTIAL, HIT):
+        if wanted is None:
+            check_whole(ask(client, target), data, how)
+        else:
+            first, last = fill(wanted)
+            check_part(part(client, target, f'{first}-{last}'), data, first, last, how)
+    both = min(stored[0], asked[0]), max(stored[1], asked[1])
+    check_part(part(client, target, f'{both[0]}-{both[1]}'), data, *both, HIT)
+    assert upstream.ranges(target)[1:] == [(f'bytes={asked[0]}-{asked[1]}', '"v1"')]
+
+
+@pytest.mark.parametrize('step', [1000, 17000])
+def test_piece_by_piece_up_to_the_whole(client, upstream, path, step):
+    target = path()
+    data = upstream.add(target)
+    for first in range(0, SIZE, step):
+        last = min(first + step, SIZE) - 1
+        check_part(part(client, target, f'{first}-{last}'), data, first, last, PARTIAL if first else MISS)
+    check_whole(ask(client, target), data, HIT)
+    assert [asked for asked, _ in upstream.ranges(target)] == [f'bytes={first}-{min(first + step, SIZE) - 1}' for first in range(0, SIZE, step)]
+
+
+def test_more_than_one_copy_step(client, upstream, path):
+    target = path()
+    size = 5_000_001
+    data = upstream.add(target, size)
+    check_part(part(client, target, f'0-{size - 1000}'), data, 0, size - 1000, MISS)
+    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(ask(client, target), data, HIT)
+
+
+def test_bytes_on_both_sides_are_fetched_as_one(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '100-199')
+    check_part(part(client, target, '50-300'), data, 50, 300, MISS)
+    check_part(part(client, target, '50-300'), data, 50, 300, HIT)
+    check_whole(ask(client, target), data, MISS)
+    check_whole(ask(client, target), data, HIT)
+    assert upstream.ranges(target) == [('bytes=100-199', None), ('bytes=50-300', None), (None, None)]
+
+
+def test_of_two_parts_that_do_not_touch_the_longer_one_stays(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '100-199')
+    check_part(part(client, target, '300-310'), data, 300, 310, MISS)
+    check_part(part(client, target, '100-199'), data, 100, 199, HIT)
+    check_part(part(client, target, '300-500'), data, 300, 500, MISS)
+    check_part(part(client, target, '300-500'), data, 300, 500, HIT)
+    check_part(part(client, target, '100-199'), data, 100, 199, MISS)
+
+
+def test_several_ranges_are_answered_with_the_whole(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    check_whole(part(client, target, '0-9,20-29'), data, PARTIAL)
+    assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
+
+
+def test_a_date_as_validator(client, upstream, path):
+    target = path()
+    data = upstream.add(target, fields=f'Last-Modified: {OLD}\nCache-Control: max-age=60')
+    part(client, target, '0-99')
+    check_whole(ask(client, target), data, PARTIAL)
+    assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', OLD)]
+
+
+def test_fields_of_what_was_completed(client, upstream, path):
+    """What the newer answer says takes the place of what was stored."""
+    target = path()
+    data = upstream.add(target, fields='ETag: "v1"\nCache-Control: max-age=60\nX-One: old\nX-Two: old\nContent-Type: text/x')
+    part(client, target, '0-99')
+    upstream.turns[target, 2] = tells(upstream, 'ETag: "v1"\nCache-Control: max-age=30\nX-Two: new', data, 100, SIZE - 1)
+    for how in (PARTIAL, HIT):
+        response = ask(client, target)
+        check_whole(response, data, how)
+        assert [response.headers[name] for name in ('etag', 'cache-control', 'x-one', 'x-two', 'content-type')] == \
+            ['"v1"', 'max-age=30', 'old', 'new', 'text/x']
+
+
+def test_what_may_not_be_kept_any_more(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    upstream.turns[target, 2] = tells(upstream, 'ETag: "v1"\nCache-Control: no-store', data, 100, SIZE - 1)
+    check_whole(ask(client, target), data, PARTIAL)
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+
+
+# What is stale.
+
+def age(upstream, target, fields='ETag: "v1"\nCache-Control: max-age=1'):
+    return upstream.add(target, fields=fields)
+
+
+def until_stale():
+    time.sleep(2.1)
+
+
+def test_stale_and_validated(client, upstream, path):
+    target = path('/ask/')
+    data = age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
+    assert upstream.last().header('if-none-match') == '"v1"' and upstream.last().header('range') == 'bytes=10-20'
+    upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
+    until_stale()
+    check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
+    wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 206, 'it is fresh again')
+    check_part(part(client, target, '0-99'), data, 0, 99, HIT)
+    assert len(upstream.asked(target)) == 3
+
+
+def test_stale_and_changed(client, upstream, path):
+    target = path('/ask/')
+    age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=11)
+    check_part(part(client, target, '10-20'), data, 10, 20, EXPIRED)
+    check_part(part(client, target, '10-20'), data, 10, 20, HIT)
+    check_part(part(client, target, '0-9'), data, 0, 9, PARTIAL)
+
+
+def test_stale_and_changed_for_a_client_that_has_the_old_one(client, upstream, path):
+    """Its If-Range goes to the server: a part of the new version would be put beside its old one."""
+    target = path('/ask/')
+    age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=11)
+    check_whole(part(client, target, '10-20', 'If-Range: "v1"'), data, EXPIRED)
+
+
+def test_stale_without_validation(client, upstream, path):
+    """The range is asked for as it is; the answer says how fresh all of the part is."""
+    target = path()
+    data = age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
+    check_part(part(client, target, '10-20'), data, 10, 20, EXPIRED)
+    assert upstream.last().header('if-none-match') is None and upstream.ranges(target)[1:] == [('bytes=10-20', None)]
+    wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 206, 'it is fresh again')
+    assert part(client, target, '0-99').body == data[:100]
+
+
+def test_stale_and_completed(client, upstream, path):
+    target = path()
+    data = age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
+    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(ask(client, target), data, HIT)
+    assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
+
+
+def test_stale_in_place_of_a_failure(client, upstream, path):
+    target = path('/stale/')
+    data = age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    for number in (2, 3, 4):
+        upstream.turns[target, number] = lambda talk: upstream.tell(talk, 'Status: 500', b'no')
+    check_part(part(client, target, '10-20'), data, 10, 20, STALE)
+    assert ask(client, target).status == 500        # there is no such part to give
+    assert part(client, target, '90-110').status == 500
+
+
+def test_stale_while_it_is_updated(client, upstream, path):
+    target = path('/behind/')
+    data = age(upstream, target)
+    part(client, target, '0-99')
+    until_stale()
+    upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
+    check_part(part(client, target, '10-20'), data, 10, 20, STALE)
+    wait_for(lambda: part(client, target, '0-99').headers['x-cache'] == HIT, 'it is fresh again')
+    assert len(upstream.asked(target)) == 2 and upstream.last().header('if-none-match') == '"v1"'
+
+
+# Beside other things of the cache.
+
+def test_head_completes_it(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    response = ask(client, target, method='HEAD')
+    assert (response.status, response.headers['content-length'], response.headers['x-cache']) == (200, str(SIZE), PARTIAL)
+    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'it is whole')
+    check_whole(ask(client, target), data, HIT)
+    assert [(request.method, request.header('range')) for request in upstream.asked(target)] == [('GET', 'bytes=0-99'), ('GET', f'bytes=100-{SIZE - 1}')]
+
+
+def test_variants(client, upstream, path):
+    target = path()
+    data = upstream.add(target, fields='ETag: "v1"\nVary: X-Kind\nCache-Control: max-age=60')
+    other = random.Random(99).randbytes(SIZE)
+    for number in (2, 4):
+        def turn(talk):
+            upstream.files[target] = [other, 'ETag: "o1"\nVary: X-Kind\nCache-Control: max-age=60']
+            upstream.serve_file(talk)
+            upstream.files[target] = [data, 'ETag: "v1"\nVary: X-Kind\nCache-Control: max-age=60']
+            return True
+        upstream.turns[target, number] = turn
+    check_part(part(client, target, '0-99', 'X-Kind: a'), data, 0, 99, MISS)
+    check_part(part(client, target, '0-99', 'X-Kind: b'), other, 0, 99, MISS)
+    check_part(part(client, target, '0-99', 'X-Kind: a'), data, 0, 99, HIT)
+    check_part(part(client, target, '0-99', 'X-Kind: b'), other, 0, 99, HIT)
+    check_whole(ask(client, target, 'X-Kind: a'), data, PARTIAL)
+    check_whole(ask(client, target, 'X-Kind: b'), other, PARTIAL)
+    check_whole(ask(client, target, 'X-Kind: a'), data, HIT)
+    check_whole(ask(client, target, 'X-Kind: b'), other, HIT)
+    assert upstream.ranges(target)[2:] == [(f'bytes=100-{SIZE - 1}', '"v1"'), (f'bytes=100-{SIZE - 1}', '"o1"')]
+
+
+def test_a_purge_forgets_it(client, upstream, path):
+    target = path('/purge/')
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    assert ask(client, target, method='PURGE').status == 204
+    assert ask(client, target, method='PURGE').status == 404
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+
+
+def test_an_unsafe_method_forgets_it(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    assert ask(client, target, method='DELETE').status == 200
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+
+
+def test_one_completes_for_many(served, client, upstream, path):
+    target = path('/lock/')
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    asked, go = threading.Event(), threading.Event()
+
+    def slow(talk):
+        asked.set()
+        go.wait(20)
+        return upstream.serve_file(talk)
+    upstream.turns[target, 2] = slow
+    got = []
+
+    def one():
+        own = served.connect(promoted=False)
+        got.append(ask(own, target))
+        own.close()
+    concurrent_requests = [threading.Thread(target=one) for _ in range(4)]
+    concurrent_requests[0].start()
+    assert asked.wait(20)
+    for thread in concurrent_requests[1:]:
+        thread.start()
+    settle(0.2)
+    go.set()
+    for thread in concurrent_requests:
+        thread.join(30)
+    assert [response.body == data for response in got] == [True] * 4
+    assert sorted(response.headers['x-cache'] for response in got) == [HIT] * 3 + [PARTIAL]
+    assert len(upstream.asked(target)) == 2
+
+
+def test_ranges_that_begin_near_fetch_the_whole(client, upstream, path):
+    target, other = path('/far/'), path('/far/')
+    data = upstream.add(target)
+    check_part(part(client, target, '9999-20000'), data, 9999, 20000, MISS)
+    check_whole(ask(client, target), data, HIT)
+    assert upstream.ranges(target) == [(None, None)]
+    data = upstream.add(other)
+    check_part(part(client, other, '10000-20000'), data, 10000, 20000, MISS)
+    check_part(part(client, other, '10000-20000'), data, 10000, 20000, HIT)
+    assert upstream.ranges(other) == [('bytes=10000-20000', None)]
+
+
+def test_a_server_without_ranges(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    upstream.turns[target, 1] = lambda talk: upstream.tell(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
+    check_part(part(client, target, '100-199'), data, 100, 199, MISS)
+    check_whole(ask(client, target), data, HIT)
+
+
+def test_a_whole_that_was_not_asked_for_part_by_part(client, upstream, path):
+    """A 206 to a request without Range is passed on, and nothing is kept of it."""
+    target = path()
+    data = upstream.add(target)
+    upstream.turns[target, 1] = tells(upstream, 'ETag: "v1"\nCache-Control: max-age=60', data, 0, 99)
+    response = ask(client, target)
+    assert response.status == 206 and response.body == data[:100]
+    settle(0.05)
+    check_whole(ask(client, target), data, MISS)
+
+
+def test_without_it_the_whole_is_fetched(served, client, upstream, path):
+    target, other = path('/off/'), path('/off/')
+    data = upstream.add(target)
+    check_part(part(client, target, '100-199'), data, 100, 199, MISS)
+    assert upstream.ranges(target) == [(None, None)]
+    data = upstream.add(other)
+    upstream.turns[other, 1] = breaks_after(upstream, 20000)
+    broken(served, other)
+    settle(0.1)
+    check_whole(ask(client, other), data, MISS)
+    assert upstream.ranges(other) == [(None, None)] * 2
+
+
+def test_what_is_asked_for_too_rarely_is_not_kept(client, upstream, path):
+    target = path('/twice/')
+    data = upstream.add(target)
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+    check_part(part(client, target, '0-99'), data, 0, 99, HIT)
+    check_whole(ask(client, target), data, PARTIAL)
+
+
+def test_a_newer_whole_takes_its_place_by_a_bypass(client, upstream, path):
+    target = path('/bypass/')
+    upstream.add(target)
+    part(client, target, '0-99')
+    data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=12)
+    check_whole(ask(client, target, 'X-Bypass: 1'), data, BYPASS)
+    check_part(part(client, target, '0-99'), data, 0, 99, HIT)
+    assert ask(client, target, method='DELETE').status == 200
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+
+
+def test_bodies_that_are_encoded_on_their_way(client, upstream, path):
+    target = path('/packed/')
+    upstream.files[target] = [b'text ' * 4000, 'ETag: "v1"\nContent-Type: text/plain\nCache-Control: max-age=60']
+    part(client, target, '0-99')
+    response = ask(client, target, 'Accept-Encoding: gzip')
+    assert response.status == 200 and response.headers['content-encoding'] == 'gzip' and response.headers['x-cache'] == PARTIAL
+    check_whole(ask(client, target), upstream.files[target][0], HIT)

@@ -1,0 +1,209 @@
+"""`proxy_cache_partial` where servers give what they were not asked for, and answers break off: no byte of another version or place gets in."""
+import threading
+
+import pytest
+from kit.lifetime import wait_for
+from test_cache import HIT, MISS, ask, settle
+from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, kept, part, path, served, sites,  # noqa: F401
+                                tells, upstream)
+
+
+# A server that does not give what it was asked for. Each function makes the second answer; the client gets the bytes that the server has then.
+
+def wrong(**particulars):
+    def make(upstream, target, data):
+        return tells(upstream, particulars.pop('fields', 'ETag: "v1"\nCache-Control: max-age=60'), data, particulars.pop('first', 100),
+                     particulars.pop('last', SIZE - 1), **particulars)
+    return make
+
+
+def said(text, body=b''):
+    return lambda upstream, target, data: lambda talk: upstream.tell(talk, text, body)
+
+
+HOSTILE = {
+    'another first': lambda: wrong(first=99),
+    'another first and last': lambda: wrong(first=101, last=SIZE - 2),
+    'less than asked': lambda: wrong(last=SIZE - 2),
+    'only what is stored': lambda: wrong(first=0, last=99),
+    'an overlap': lambda: wrong(first=50),
+    'everything': lambda: wrong(first=0),
+    'bytes of another place': lambda: wrong(first=0, last=SIZE - 101, range=f'bytes 0-{SIZE - 101}/{SIZE}'),
+    'an unknown length': lambda: wrong(range=f'bytes 100-{SIZE - 1}/*'),
+    'a longer whole': lambda: wrong(range=f'bytes 100-{SIZE - 1}/{SIZE + 1}'),
+    'a shorter whole': lambda: wrong(last=SIZE - 11, range=f'bytes 100-{SIZE - 11}/{SIZE - 10}'),
+    'longer than it says': lambda: wrong(first=99, range=f'bytes 100-{SIZE - 1}/{SIZE}'),
+    'shorter than it says': lambda: wrong(first=101, range=f'bytes 100-{SIZE - 1}/{SIZE}'),
+    'overflow': lambda: wrong(range=f'bytes 100-18446744073709551615/{SIZE}'),
+    'wrap': lambda: wrong(range=f'bytes 18446744073709551716-{SIZE - 1}/{SIZE}'),
+    'backwards': lambda: wrong(range=f'bytes {SIZE - 1}-100/{SIZE}'),
+    'no place': lambda: wrong(range=None),
+    'two places': lambda: wrong(fields=f'ETag: "v1"\nCache-Control: max-age=60\nContent-Range: bytes 0-99/{SIZE}'),
+    'several parts': lambda: wrong(fields='ETag: "v1"\nCache-Control: max-age=60\nContent-Type: multipart/byteranges; boundary=x'),
+    'no framing': lambda: wrong(chunked=True),
+    'another validator': lambda: wrong(fields='ETag: "v2"\nCache-Control: max-age=60'),
+    'a weak validator': lambda: wrong(fields='ETag: W/"v1"\nCache-Control: max-age=60'),
+    'no validator': lambda: wrong(fields='Cache-Control: max-age=60'),
+    'a date alone': lambda: wrong(fields=f'Last-Modified: {OLD}\nCache-Control: max-age=60'),
+    'two validators': lambda: wrong(fields='ETag: "v1"\nETag: "v2"\nCache-Control: max-age=60'),
+    'another coding': lambda: wrong(fields='ETag: "v1"\nContent-Encoding: x\nCache-Control: max-age=60'),
+    'none of it': lambda: said(f'Status: 416\nContent-Range: bytes */{SIZE}'),
+    'not modified': lambda: said('Status: 304\nETag: "v1"'),
+}
+
+
+@pytest.mark.parametrize('changed', [False, True])
+@pytest.mark.parametrize('name', HOSTILE)
+def test_what_does_not_belong_to_it(client, upstream, path, name, changed):
+    """Nothing of the stored part is given then: the server is asked again, without conditions."""
+    target = path()
+    data = upstream.add(target)
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+    upstream.turns[target, 2] = HOSTILE[name]()(upstream, target, data)
+    if changed:
+        data = upstream.add(target, SIZE + 5, fields='ETag: "v3"\nCache-Control: max-age=60', seed=8)
+    check_whole(ask(client, target), data, MISS)
+    assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"'), (None, None)]
+    check_whole(ask(client, target), data, HIT)
+    check_part(part(client, target, '0-99'), data, 0, 99, HIT)
+
+
+@pytest.mark.parametrize('name', ['another validator', 'an overlap', 'none of it'])
+def test_a_range_is_asked_again_as_it_is(client, upstream, path, name):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    upstream.turns[target, 2] = HOSTILE[name]()(upstream, target, data)
+    check_part(part(client, target, f'50-{SIZE - 1}'), data, 50, SIZE - 1, MISS)
+    assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"'), (f'bytes=50-{SIZE - 1}', None)]
+    check_part(part(client, target, f'50-{SIZE - 1}'), data, 50, SIZE - 1, HIT)
+
+
+@pytest.mark.parametrize('same', [True, False])
+def test_a_whole_takes_its_place(client, upstream, path, same):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    if same:
+        upstream.turns[target, 2] = lambda talk: upstream.tell(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
+    else:
+        data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=9)
+    check_part(part(client, target, '50-150'), data, 50, 150, MISS)
+    check_whole(ask(client, target), data, HIT)
+    assert len(upstream.asked(target)) == 2
+
+
+def test_a_failure_leaves_it(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    upstream.turns[target, 2] = lambda talk: upstream.tell(talk, 'Status: 503', b'busy')
+    assert ask(client, target).status == 503
+    check_whole(ask(client, target), data, PARTIAL)
+
+
+def test_what_is_gone_takes_it_along(client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '0-99')
+    upstream.turns[target, 2] = lambda talk: upstream.tell(talk, 'Status: 404', b'none')
+    assert ask(client, target).status == 404
+    check_part(part(client, target, '0-99'), data, 0, 99, MISS)
+
+
+# Answers that break off.
+
+@pytest.mark.parametrize('prefix', ['/', '/direct/'])
+@pytest.mark.parametrize('count', [1, 16384, 30000, SIZE - 1])
+def test_what_came_of_a_whole_is_kept(served, client, upstream, path, count, prefix):
+    target = path(prefix)
+    data = upstream.add(target)
+    upstream.turns[target, 1] = breaks_after(upstream, count)
+    head, got = broken(served, target)
+    assert (head is None or head.status == 200) and data[:count].startswith(got)
+    kept(client, target, f'0-{count - 1}')
+    assert part(client, target, f'0-{count}', 'Cache-Control: only-if-cached').status == 504
+    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(ask(client, target), data, HIT)
+    assert upstream.ranges(target) == [(None, None), (f'bytes={count}-{SIZE - 1}', '"v1"')]
+
+
+@pytest.mark.parametrize('fields', ['ETag: W/"v1"\nCache-Control: max-age=60', 'Cache-Control: max-age=60', 'ETag: "v1"\nCache-Control: no-store'])
+def test_what_breaks_off_is_not_always_kept(served, client, upstream, path, fields):
+    target = path()
+    data = upstream.add(target, fields=fields)
+    upstream.turns[target, 1] = breaks_after(upstream, 20000)
+    broken(served, target)
+    settle(0.1)
+    check_whole(ask(client, target), data, MISS)
+    assert upstream.ranges(target) == [(None, None)] * 2
+
+
+def test_broken_off_again_and_again(served, client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    for number in range(1, 5):
+        upstream.turns[target, number] = breaks_after(upstream, 7000)
+        head, got = broken(served, target)
+        assert head is None or (head.status == 200 and head.headers['content-length'] == str(SIZE))
+        assert data[:7000 * number].startswith(got)
+        kept(client, target, f'0-{7000 * number - 1}')
+    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(ask(client, target), data, HIT)
+    assert [asked for asked, _ in upstream.ranges(target)] == [None] + [f'bytes={7000 * number}-{SIZE - 1}' for number in range(1, 5)]
+
+
+def test_a_range_that_breaks_off(served, client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    upstream.turns[target, 1] = breaks_after(upstream, 500)
+    head, got = broken(served, target, 'Range: bytes=1000-1999')
+    assert (head is None or head.status == 206) and data[1000:1500].startswith(got)
+    kept(client, target, '1000-1499')
+    check_part(part(client, target, '1000-1999'), data, 1000, 1999, PARTIAL)
+    assert upstream.ranges(target)[1:] == [('bytes=1500-1999', '"v1"')]
+
+
+def test_what_breaks_off_before_the_stored_part_leaves_it(served, client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    part(client, target, '10000-20000')
+    upstream.turns[target, 2] = breaks_after(upstream, 500)
+    broken(served, target, 'Range: bytes=0-15000')
+    settle(0.1)
+    check_part(part(client, target, '10000-20000'), data, 10000, 20000, HIT)
+    check_part(part(client, target, '0-15000'), data, 0, 15000, PARTIAL)
+    check_part(part(client, target, '0-20000'), data, 0, 20000, HIT)
+
+
+def test_the_version_changes_between_two_pieces(served, client, upstream, path):
+    target = path()
+    upstream.add(target)
+    upstream.turns[target, 1] = breaks_after(upstream, 20000)
+    broken(served, target)
+    kept(client, target, '0-19999')
+    data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=10)
+    check_whole(ask(client, target), data, MISS)
+    check_whole(ask(client, target), data, HIT)
+    assert upstream.ranges(target)[1:] == [(f'bytes=20000-{SIZE - 1}', '"v1"')]
+
+
+def test_a_client_that_leaves_leaves_a_part(served, client, upstream, path):
+    target = path()
+    data = upstream.add(target)
+    gone = threading.Event()
+
+    def turn(talk):
+        talk.send(f'HTTP/1.1 200 OK\r\nETag: "v1"\r\nCache-Control: max-age=60\r\nContent-Length: {SIZE}\r\n\r\n')
+        talk.send(data[:30000])
+        gone.wait(20)
+        return False
+    upstream.turns[target, 1] = turn
+    leaving = served.connect(promoted=False)
+    leaving.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    leaving.head()
+    wait_for(lambda: len(leaving.buffer) >= 30000 or not leaving.fill(), 'what the server has said')
+    leaving.close()
+    kept(client, target, '0-29999')
+    gone.set()
+    check_whole(ask(client, target), data, PARTIAL)

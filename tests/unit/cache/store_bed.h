@@ -1,0 +1,138 @@
+/*
+ * A store over a folder and a real loop, for the tests of storing and finding.
+ */
+#ifndef TEST_CACHE_STORE_BED_H
+#define TEST_CACHE_STORE_BED_H
+
+#include "base/limits.h"
+#include "cache/cache_store.h"
+#include "room.h"
+
+#include <unistd.h>
+
+static struct room room;
+static struct loop loop;
+static struct log quiet;
+static struct buffer said;
+static struct cache_conf conf;
+static struct cache_store *store;
+static struct cache_entry *last;
+static bool answered;
+
+static void log_line(void *owner, enum log_level level, struct str line)
+{
+    ck_assert_int_eq(buffer_append(&said, line), 0);
+}
+
+/* A store over the folder as it is, as after a start of the server. */
+static void begin(void)
+{
+    struct clock now;
+
+    clock_read(&now);
+    quiet = (struct log){.level = LOG_INFO, .sink = log_line};
+    ck_assert_int_eq(loop_open(&loop, "epoll", &quiet), 0);
+    conf = (struct cache_conf){.name = STR("one"), .path = str_from(room.path), .folder = room.folder,
+                               .max_size = UINT64_MAX, .inactive_ms = 600000, .files_at_once = 10, .pause_ms = 1,
+                               .step_ms = 100, .zone = cache_zone_create(128 * 1024, (uint64_t)now.wall_ms * 1000)};
+    store = cache_store_create(&loop, &quiet, &conf, 0);
+    ck_assert_ptr_nonnull(store);
+}
+
+static void turn_for(unsigned ms)
+{
+    uint64_t until = loop.clock.monotonic_ms + ms;
+
+    while (loop.clock.monotonic_ms < until)
+        ck_assert_int_ge(loop_run_iteration(&loop, until), 0);
+}
+
+/* Until nothing is asked for but what the cache manager asks for: its timer, or its step. */
+static void settle_to(unsigned left)
+{
+    for (unsigned i = 0; i < 2000 && loop.in_flight > left; i++)
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 5), 0);
+    ck_assert_uint_le(loop.in_flight, left);
+}
+
+static void settle(void)
+{
+    settle_to(1);
+}
+
+static void finish(void)
+{
+    cache_store_stop(store);
+    settle_to(0);
+    cache_store_destroy(store);
+    loop_close(&loop);
+    cache_zone_destroy(conf.zone);
+    buffer_finish(&said);
+}
+
+static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+{
+    last = entry;
+    answered = true;
+}
+
+/* The entry, or NULL. */
+static struct cache_entry *get(const char *key)
+{
+    struct cache_lookup lookup = {.found = found};
+    bool pending;
+
+    answered = false;
+    last = cache_store_get(store, &lookup, str_from(key), &pending);
+    for (unsigned i = 0; i < 1000 && pending && !answered; i++)
+        ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 10), 0);
+    ck_assert(!pending || answered);
+    return last;
+}
+
+static void check_is(const char *key, const char *head, struct str body)
+{
+    struct cache_entry *entry = get(key);
+    char *read_back = malloc(body.length + 1);
+
+    ck_assert_msg(entry != NULL, "%s is not stored", key);
+    ck_assert(str_equal(entry->head, str_from(head)));
+    ck_assert_uint_eq(entry->body_length, body.length);
+    ck_assert((entry->content.data == NULL) == (body.length > LIMIT_FILE_CACHE_CONTENT));
+    ck_assert((entry->fd < 0) == (entry->content.data != NULL));
+    if (entry->content.data) {
+        ck_assert(str_equal(entry->content, body));
+    } else {
+        ck_assert_int_eq(pread(entry->fd, read_back, body.length, 0), (ssize_t)body.length);
+        ck_assert_mem_eq(read_back, body.data, body.length);
+    }
+    free(read_back);
+    cache_entry_unref(entry);
+}
+
+static struct cache_fill *fill(const char *key)
+{
+    struct cache_origin origin = {.since = cache_zone_sequence(conf.zone)};
+    struct cache_fill *made;
+
+    cache_store_hash(str_from(key), &origin.hash);
+    made = cache_fill_begin(store, str_from(key), &origin, 0);
+    ck_assert_ptr_nonnull(made);
+    return made;
+}
+
+static void put(const char *key, const char *head, struct str body)
+{
+    struct cache_fill *made = fill(key);
+
+    cache_fill_add(made, body);
+    cache_fill_end(made, str_from(head));
+    settle();
+}
+
+static bool was_said(const char *text)
+{
+    return said.length > 0 && str_search(buffer_str(&said), str_from(text)) >= 0;
+}
+
+#endif

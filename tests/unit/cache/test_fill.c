@@ -1,0 +1,173 @@
+#include "store_bed.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* What the body of `key` is after `between` was stored between two parts of another's. */
+static void check_spliced(const char *from, struct str body, uint64_t first, struct str between, uint64_t end)
+{
+    struct cache_entry *entry = get(from);
+    struct cache_fill *made = fill("spliced");
+    struct buffer whole = {0};
+
+    ck_assert_ptr_nonnull(entry);
+    if (first > 0)
+        cache_fill_prepend(made, entry, 0, first);
+    if (end > 0)
+        cache_fill_append(made, entry, body.length - end, end);
+    cache_entry_unref(entry);
+    ck_assert(cache_store_discard(store, str_from(from))); /* its file is gone: what is referenced stays */
+    for (size_t at = 0; at < between.length; at += 30000)
+        cache_fill_add(made, str_slice(between, at, at + 30000));
+    cache_fill_end(made, STR("head"));
+    settle();
+    ck_assert_int_eq(buffer_append(&whole, str_slice(body, 0, (size_t)first)), 0);
+    ck_assert_int_eq(buffer_append(&whole, between), 0);
+    ck_assert_int_eq(buffer_append(&whole, str_skip(body, body.length - (size_t)end)), 0);
+    check_is("spliced", "head", buffer_str(&whole));
+    ck_assert_uint_eq(room_count(&room), 1);
+    buffer_finish(&whole);
+}
+
+START_TEST(new_bytes_between_stored_ones)
+{
+    static const size_t sizes[] = {1, 1000, LIMIT_FILE_CACHE_CONTENT, LIMIT_FILE_CACHE_CONTENT + 1, LIMIT_CACHE_COPY,
+                                   2 * LIMIT_CACHE_COPY + 17};
+    static char old[2 * LIMIT_CACHE_COPY + 17], new[200000];
+
+    for (size_t i = 0; i < sizeof(old); i++)
+        old[i] = (char)(i * 7 / 3);
+    memset(new, 'n', sizeof(new));
+    room_open(&room);
+    begin();
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct str body = str_of(old, sizes[i]);
+
+        put("old", "its head", body);
+        check_spliced("old", body, sizes[i], str_of(new, sizeof(new)), 0);
+        put("old", "its head", body);
+        check_spliced("old", body, 0, str_of(new, 1), sizes[i]);
+        put("old", "its head", body);
+        check_spliced("old", body, sizes[i] / 2, str_of(new, sizeof(new)), sizes[i] / 2);
+    }
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(what_breaks_while_it_is_spliced_is_not_there)
+{
+    static char old[2 * LIMIT_CACHE_COPY];
+    struct cache_entry *entry;
+    struct cache_fill *made;
+
+    room_open(&room);
+    begin();
+    put("old", "its head", str_of(old, sizeof(old)));
+    entry = get("old");
+    made = fill("given up");
+    cache_fill_prepend(made, entry, 0, sizeof(old));
+    cache_fill_discard(made); /* while a part of it is being copied */
+    settle();
+    ck_assert_uint_eq(room_count(&room), 1);
+
+    made = fill("too short");
+    cache_fill_append(made, entry, 0, sizeof(old));
+    made->after.at = 2 * sizeof(old); /* behind the end of the file, as of one that somebody has cut */
+    cache_fill_add(made, STR("new"));
+    cache_fill_end(made, STR("head"));
+    settle();
+    ck_assert_ptr_null(get("too short"));
+    ck_assert(was_said("without being stored"));
+    ck_assert_uint_eq(room_count(&room), 1);
+    cache_entry_unref(entry);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(ended_under_another_key)
+{
+    static char body[LIMIT_CACHE_WRITE * 2];
+    struct cache_totals totals;
+    struct cache_fill *made;
+
+    room_open(&room);
+    begin();
+    for (unsigned i = 0; i < 40; i++) { /* of 40 keys some have folders that are not there yet */
+        char key[20];
+
+        snprintf(key, sizeof(key), "other %u", i);
+        made = fill("one");
+        cache_fill_add(made, i % 2 ? STR("short") : str_of(body, sizeof(body)));
+        if (i % 4)
+            settle();
+        cache_fill_end_as(made, str_from(key), STR("head"));
+        settle();
+        check_is(key, "head", i % 2 ? STR("short") : str_of(body, sizeof(body)));
+    }
+    ck_assert_ptr_null(get("one"));
+    made = fill("one");
+    cache_fill_add(made, STR("short"));
+    made->error = -ENOSPC;
+    cache_fill_end_as(made, STR("failed"), STR("head"));
+    settle();
+    ck_assert_ptr_null(get("failed"));
+    ck_assert_uint_eq(room_count(&room), 40);
+    cache_zone_totals(conf.zone, &totals);
+    ck_assert_uint_eq(totals.files, 40);
+    finish();
+
+    begin(); /* and a walk takes each for what it says it is */
+    turn_for(300);
+    settle();
+    cache_zone_totals(conf.zone, &totals);
+    ck_assert_uint_eq(totals.files, 40);
+    check_is("other 0", "head", str_of(body, sizeof(body)));
+    check_is("other 39", "head", STR("short"));
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(peeked_at_and_discarded)
+{
+    struct cache_lookup lookup = {.found = found};
+    struct cache_totals totals;
+    bool pending;
+
+    room_open(&room);
+    begin();
+    ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
+    ck_assert(!pending);
+    ck_assert(!cache_store_discard(store, STR("a")));
+    cache_zone_totals(conf.zone, &totals);
+    ck_assert_uint_eq(totals.entries, 0); /* what was only looked for takes no place */
+    put("a", "head", STR("body"));
+    answered = false;
+    ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
+    ck_assert(pending);
+    settle();
+    ck_assert(answered && last);
+    cache_entry_unref(last);
+    last = cache_store_peek(store, &lookup, STR("a"), &pending);
+    ck_assert(last && !pending);
+    cache_entry_unref(last);
+    ck_assert(cache_store_discard(store, STR("a")));
+    ck_assert(!cache_store_discard(store, STR("a")));
+    ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
+    ck_assert(!pending);
+    put("a", "head", STR("body")); /* other than what was purged, it may be stored again at once */
+    check_is("a", "head", STR("body"));
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {new_bytes_between_stored_ones, what_breaks_while_it_is_spliced_is_not_there,
+                                  ended_under_another_key, peeked_at_and_discarded};
+
+    return room_run("fill", tests, COUNT(tests));
+}
