@@ -20,6 +20,8 @@ void cache_sum_add(struct cache_sum *sum, struct str bytes)
     size_t held = sum->length % 8;
     uint64_t word;
 
+    if (bytes.length == 0) /* its data may be NULL, which memcpy does not take */
+        return;
     sum->length += bytes.length;
     if (held > 0) {
         size_t missing = 8 - held < bytes.length ? 8 - held : bytes.length;

@@ -63,8 +63,10 @@ START_TEST(sums_do_not_depend_on_pieces)
     for (unsigned step = 1; step < 20; step++) {
         struct cache_sum pieces = {0};
 
-        for (unsigned i = 0; i < sizeof(bytes); i += step)
+        for (unsigned i = 0; i < sizeof(bytes); i += step) {
             cache_sum_add(&pieces, str_of(bytes + i, step < sizeof(bytes) - i ? step : sizeof(bytes) - i));
+            cache_sum_add(&pieces, (struct str){NULL, 0});
+        }
         ck_assert_uint_eq(cache_sum_end(&pieces), cache_sum_end(&whole));
     }
     cache_sum_add(&other, str_of(bytes, sizeof(bytes) - 1));
