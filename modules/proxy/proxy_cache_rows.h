@@ -104,10 +104,10 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "and not kept; else the whole is fetched for it. 0: every range. With slice there is no need of it."},              \
     {.name = "proxy_cache_partial", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.partial),         \
      .fallback = "off", .example = "proxy_cache_partial: on",                                                                    \
-     .help = "Whether incomplete answers are kept (RFC 9111 3.3): a range that is not stored is asked for as it is, with "       \
-             "proxy_cache_max_range_offset from that byte on, and its 206 is kept; of a 200 that breaks off the beginning is "   \
-             "kept. One contiguous span of each answer, with a strong ETag, or a Last-Modified that is a minute older than "     \
-             "Date. It answers ranges inside it; what is missing before it or behind it is asked for with If-Range, "            \
+     .help = "Whether incomplete responses are stored (RFC 9111 3.3): a range that is not stored is requested unchanged (with "   \
+             "proxy_cache_max_range_offset, from that byte on) and its 206 is stored; of an interrupted 200 the beginning is "   \
+             "stored. One contiguous span per response, with a strong ETag, or a Last-Modified a minute older than "             \
+             "Date. Ranges inside it are hits; bytes missing on one side are requested with If-Range "                           \
              "and stored with it ($upstream_cache_status: PARTIAL). No effect with slice, proxy_method and proxy_set_body."},    \
     {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.convert_head),       \
      .fallback = "on", .example = "proxy_cache_convert_head: off",                                                               \

@@ -48,14 +48,14 @@ struct cache_making {
 MUST_CHECK int cache_file_create(struct cache_making *making);
 /* Appends to the body. Returns 0 or -errno (-ENOSPC: the disk is full). */
 MUST_CHECK int cache_file_write(struct cache_making *making, struct str bytes);
-/* More of the body: `length` bytes of another file, from `at` on. 0; -EBADMSG where that ends before; or -errno. */
+/* Appends `length` bytes of another file from `at` on to the body. Returns 0; -EBADMSG if that file is too short; or -errno. */
 MUST_CHECK int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t length);
-/* Key, head and mark; then it has its name. 0 with the file's size, or -errno. */
+/* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
 MUST_CHECK int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size);
-/* The same under the hash of another key than the one it was created for: making->id has it then. */
+/* As cache_file_complete, under the hash of another key than at creation, which making->id then has. */
 MUST_CHECK int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key, struct str head,
                                       uint64_t *out_size);
-/* Closes it; what has no name yet is deleted. Accepts one that was never created. */
+/* Closes the file, and deletes it if it is incomplete. Accepts one that was never created. */
 void cache_file_discard(struct cache_making *making);
 
 /* An opened file. */

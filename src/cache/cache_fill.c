@@ -177,7 +177,7 @@ static void offload(struct cache_fill *fill, int (*work)(void *argument))
     loop_offload(fill->store->loop, &fill->op, work, fill);
 }
 
-/* Hands over what was gathered, where that is worth it: between what is copied before it and behind it. */
+/* Starts writing the collected bytes, if there are enough: after the prepended copy and before the appended one. */
 static void write_on(struct cache_fill *fill)
 {
     struct buffer gathered = fill->filling;

@@ -52,11 +52,9 @@ struct cache_lookup {
  * never inside this call. NULL without: not stored, or out of memory.
  */
 struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
-/*
- * The same for a key that is rarely stored: where it is not, the lookup is not counted, and the key takes no place in the index.
- */
+/* As cache_store_get, for a key that is rarely stored: a miss is not counted and takes no place in the index. */
 struct cache_entry *cache_store_peek(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
-/* `found` does not follow any more. No effect where nothing is pending. */
+/* Cancels `found`. No effect if nothing is pending. */
 void cache_lookup_cancel(struct cache_lookup *lookup);
 
 /*
@@ -64,9 +62,9 @@ void cache_lookup_cancel(struct cache_lookup *lookup);
  * nothing was stored.
  */
 bool cache_store_remove(struct cache_store *store, struct str key);
-/* Forgets what is stored under a key; an answer that is being stored for it is stored all the same. False: nothing was stored. */
+/* Removes the response stored under a key; fills in progress may still store theirs. Returns false if nothing was stored. */
 bool cache_store_discard(struct cache_store *store, struct str key);
-/* Forgets this version of it. */
+/* Removes this version of an entry. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
 /*
  * Stores another head of an entry, seen by lookups once it is written; then releases `fill_lock` (0: none) of
@@ -75,13 +73,13 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
                         uint64_t fill_lock);
 
-/* Bytes of a stored body that become a part of another one (cache_fill.c). */
+/* Bytes of a stored body that become part of another one (cache_fill.c). */
 struct cache_splice {
     struct cache_entry *entry;      /* referenced; NULL: none */
-    uint64_t at, left;              /* what is still to be copied */
+    uint64_t at, left;              /* offset and count of the bytes still to be copied */
 };
 
-/* An answer that is being stored (cache_fill.c). */
+/* A response being stored (cache_fill.c). */
 struct cache_fill {
     void (*room)(void *owner);  /* called when cache_fill_must_wait is no longer true; set by the owner, may be NULL */
     void (*ended)(struct cache_fill *fill); /* called once, when the response was stored or discarded; then it is freed. Set by the owner; may be NULL */
@@ -111,20 +109,20 @@ struct cache_fill {
  */
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
 /*
- * The body begins (prepend), or ends (append), with `length` bytes of another entry's body from `at` on; references the entry until they are copied. At most one of
- * each, before the first cache_fill_add. Helper threads copy them.
+ * Makes the body begin (prepend) or end (append) with `length` bytes of another entry's body from `at` on. References the
+ * entry until they are copied by helper threads. At most one call of each, before the first cache_fill_add.
  */
 void cache_fill_prepend(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
 void cache_fill_append(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
-/* More of the body. What cannot be kept is given up; the answer itself does not suffer. */
+/* Adds bytes of the body. If they cannot be stored, the fill is abandoned; the response itself is not affected. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
 /* Returns true if the disk is slower than the upstream: adding may wait for `room`, which follows. */
 bool cache_fill_must_wait(struct cache_fill *fill);
 /* The body is complete: stores it with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);
-/* The same under another key than the one it was begun with. */
+/* Completes the body under another key than the one given to cache_fill_begin. */
 void cache_fill_end_as(struct cache_fill *fill, struct str key, struct str head);
-/* It is not stored. Accepts NULL. */
+/* Discards the fill. Accepts NULL. */
 void cache_fill_discard(struct cache_fill *fill);
 
 /* Returns the key's hash. */

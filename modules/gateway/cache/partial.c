@@ -1,5 +1,5 @@
 /*
- * Incomplete entries: looked for where nothing whole is stored, and the answer to a range inside their span.
+ * Incomplete entries: their lookup if no complete response is stored, and responses to ranges inside their span.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* One range, of which a body can be a part: not where the answer's bytes are changed on their way. */
+/* One range of a body that is not transformed on its way. */
 static bool asks_for_range(const struct exchange *x)
 {
     const struct header *field = headers_find(&x->request.headers, STR("Range"));
@@ -82,7 +82,7 @@ bool cached_is_partial(const struct cached *cached, const struct cache_entry *en
     return entry && cached->partial && cached->partial->entry == entry;
 }
 
-/* What the client wants of it: a range, or everything. Nothing is known of one that cannot be satisfied. */
+/* Determines the requested range of the entry; unknown if it cannot be satisfied. */
 static void find_wanted(struct cached *cached, const struct stored_response *stored)
 {
     struct cached_partial *partial = cached->partial;
@@ -106,7 +106,7 @@ static bool is_covered(const struct cached_partial *partial)
            partial->wanted.last <= held->last;
 }
 
-/* What the entry's head says of its span. False: it is none of ours. */
+/* Parses the span from the entry's head. False: not an incomplete entry. */
 static bool read_entry(struct cached *cached, const struct cache_entry *entry, const struct stored_response *stored)
 {
     struct cached_partial *partial = cached->partial;

@@ -1,6 +1,6 @@
 /*
- * The request where a part is stored, or a part is enough, and whether the response belongs to what is stored: parts of
- * two versions are never combined.
+ * The request if a span is stored or a range is requested, and the check whether the response belongs to the stored
+ * span: spans of two versions are never combined.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The missing bytes are one range beside the span: before it or behind it. */
+/* The missing bytes are one range before or after the span. */
 static bool find_missing(struct cached_partial *partial)
 {
     const struct range held = partial->held.span, wanted = partial->wanted;
@@ -30,7 +30,7 @@ static enum partial_request choose_request(struct cached *cached)
 
     if (cached_is_partial(cached, cached->stale))
         return PARTIAL_COVERED;
-    if (cached->stale) /* something whole */
+    if (cached->stale) /* a complete response */
         return PARTIAL_WHOLE;
     if (partial->entry && partial->satisfiable && find_missing(partial))
         return PARTIAL_MISSING;
@@ -45,7 +45,7 @@ bool cached_partial_passes(struct cached *cached)
         return false;
     partial->request = choose_request(cached);
     if (partial->request == PARTIAL_WHOLE && cached->stale && cached_is_far(cached->p))
-        cached->stores = false; /* a part of it is asked for, and the whole is left as it is */
+        cached->stores = false; /* a range is requested; a stored complete response is not replaced */
     return partial->request == PARTIAL_RANGE || !cached->stores;
 }
 
@@ -83,7 +83,7 @@ int cached_partial_fields(struct cached *cached, struct headers *fields)
     return 1;
 }
 
-/* It is the part that was asked for, of the version that is stored. */
+/* True if the response has the requested bytes of the stored version. */
 static bool belongs(const struct cached *cached)
 {
     const struct cached_partial *partial = cached->partial;
@@ -101,13 +101,13 @@ static bool is_failure(int status)
     return status >= 500 || status == 429;
 }
 
-/* Another status than 206: the span is of a version that is no more, unless the server fails or says nothing of it. */
+/* A status other than 206: the span is outdated, unless the server failed or the status says nothing about it. */
 static int other_came(struct cached *cached)
 {
     int status = cached->p->reply.status;
     bool about_missing = cached->partial->request == PARTIAL_MISSING;
 
-    if (!about_missing && status == 416) /* it is about the range alone */
+    if (!about_missing && status == 416) /* concerns the range only */
         return 0;
     if (is_failure(status) || (!about_missing && status == 304))
         return -ENOTSUP;
@@ -118,7 +118,7 @@ static int other_came(struct cached *cached)
     return -EAGAIN;
 }
 
-/* The span together with what comes. */
+/* The span combined with the received bytes. */
 static struct partial_content joined(const struct cached_partial *partial)
 {
     struct partial_content all = partial->held;
@@ -130,7 +130,7 @@ static struct partial_content joined(const struct cached_partial *partial)
     return all;
 }
 
-/* Fields for the client: of a range, or of the whole. */
+/* Sets the fields of a range or of the complete response. */
 static int set_fields(struct cached *cached, const struct headers *merged)
 {
     struct cached_partial *partial = cached->partial;
@@ -147,7 +147,7 @@ static int set_fields(struct cached *cached, const struct headers *merged)
     return value.data ? headers_add(&partial->fields, arena, STR("Content-Range"), value) : -ENOMEM;
 }
 
-/* As freshness has it: what is stored is the answer with status 200, or a part of it. */
+/* The freshness rules, with status 200: the stored version, or a part of it, is that response. */
 static int may_keep(struct cached *cached, const struct headers *from, struct arrival *arrival,
                     struct headers *counting, struct cache_control *said, struct stored_metadata *metadata)
 {
@@ -159,7 +159,7 @@ static int may_keep(struct cached *cached, const struct headers *from, struct ar
     return cached_may_store(cached->p, arrival, metadata);
 }
 
-/* What came belongs to the span: the client gets both, and both are stored as one where that may be. */
+/* The response belongs to the span: the client gets both, and both are stored as one if allowed. */
 static int combine(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
@@ -185,7 +185,7 @@ static int combine(struct cached *cached, struct arrival *arrival, struct stored
     return result;
 }
 
-/* It is what the client's Range asks for. */
+/* True if it is the range that the client requested. */
 static bool is_asked_for(const struct gateway_request *p, const struct partial_content *came)
 {
     struct str value = headers_value(&p->x->request.headers, STR("Range"));
@@ -200,7 +200,7 @@ static uint64_t length_of(const struct range *range)
     return range->last - range->first + 1;
 }
 
-/* True where the entry has all that came: its head alone is stored anew. */
+/* True if the entry has all received bytes: only its head is updated. */
 static int note_anew(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
@@ -224,7 +224,7 @@ static int note_anew(struct cached *cached, struct arrival *arrival, struct stor
     return 0;
 }
 
-/* A part that stands alone. Of two parts of one version that do not touch the longer one is kept. */
+/* Stores a span alone. Of two spans of one version that do not touch, the longer one stays. */
 static int store_alone(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata,
                        const struct partial_content *came)
 {
@@ -296,7 +296,7 @@ int cached_combine(struct gateway_request *p)
     uint64_t end = is_behind ? held->last + 1 : wanted->last + 1;
     struct body *stored, *parts[2];
 
-    if (first >= end) /* the span and what is wanted touch, and no more */
+    if (first >= end) /* span and requested range only touch */
         return 0;
     stored = cached_partial_body(cached_of(p), first, end - first);
     parts[0] = is_behind ? stored : &p->incoming.body;

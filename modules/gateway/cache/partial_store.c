@@ -1,5 +1,5 @@
 /*
- * Storing a part: alone, together with the span that was stored, or since the answer broke off.
+ * Storing a span: alone, combined with the stored span, or after an interruption.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define STRONG_AFTER_S 60 /* RFC 9110 8.8.2.2: a Last-Modified so much older than the answer tells versions apart */
+#define STRONG_AFTER_S 60 /* RFC 9110 8.8.2.2: an older Last-Modified is a strong validator */
 
 static bool is_repeated(const struct headers *headers, struct str name)
 {
@@ -30,7 +30,7 @@ bool partial_validated(const struct headers *headers, int64_t received_s, int64_
     return validators.modified >= 0 && validators.dated - validators.modified >= STRONG_AFTER_S;
 }
 
-/* Both say the same of it. */
+/* True if both have equal values. */
 static bool is_same(const struct headers *a, const struct headers *b, struct str name)
 {
     struct str one = headers_value(a, name), other = headers_value(b, name);
@@ -42,7 +42,7 @@ bool partial_same_version(const struct headers *said, const struct headers *know
 {
     struct str name = STR("Content-Encoding");
 
-    if (headers_find(said, name) && !is_same(said, known, name)) /* a 206 need not repeat it */
+    if (headers_find(said, name) && !is_same(said, known, name)) /* a 206 may omit it */
         return false;
     if (headers_find(said, STR("ETag")) || headers_find(known, STR("ETag")))
         return is_same(said, known, STR("ETag")) && etag_is_strong(headers_value(known, STR("ETag")));
@@ -73,7 +73,7 @@ static bool is_everything(const struct partial_content *content)
     return content->span.first == 0 && content->span.last == content->total - 1;
 }
 
-/* The head of an entry that has this of it. data NULL: out of memory. */
+/* The head of an entry with this span. data NULL: out of memory. */
 static struct str write_head(struct cached *cached, const struct partial_content *content)
 {
     struct cached_partial *partial = cached->partial;
@@ -91,7 +91,7 @@ static struct str write_head(struct cached *cached, const struct partial_content
     return stored_response_write(&partial->metadata, &fields, arena);
 }
 
-/* Copies of the span what the new bytes do not have. */
+/* Copies the part of the stored span that the new bytes do not cover. */
 static void splice(struct cached *cached)
 {
     struct cached_partial *partial = cached->partial;
@@ -160,7 +160,7 @@ bool cached_partial_whole(struct cached *cached)
     return true;
 }
 
-/* What has come, with the span before it; false: it cannot be kept, or what is stored is worth more. */
+/* The received span with the copied bytes before it. False: it cannot be stored, or the stored one is longer. */
 static bool find_prefix(const struct cached *cached, struct partial_content *out)
 {
     const struct cached_partial *partial = cached->partial;
@@ -168,7 +168,7 @@ static bool find_prefix(const struct cached *cached, struct partial_content *out
 
     if (partial->storing.total == 0 || !partial->key.data || cached->stored_bytes == 0)
         return false;
-    if (partial->splices && partial->missing.first < partial->held.span.first) /* there is a gap now */
+    if (partial->splices && partial->missing.first < partial->held.span.first) /* there is a gap */
         return false;
     if (partial->splices)
         length += partial->held.span.last - partial->held.span.first + 1;
