@@ -310,7 +310,7 @@ const struct directive fastcgi_directives[] = {
      .offset = AT(gateway.buffering.folder),
      .fallback = "/var/tmp",
      .example = "fastcgi_temp_path: /var/cache/sluice",
-     .help = "The folder of unnamed temporary files, with bodies of requests and responses. It is created as that "
+     .help = "The directory of unnamed temporary files, with bodies of requests and responses. It is created as that "
              "of proxy_temp_path."},
     {.name = "fastcgi_hide_header",
      .scopes = SCOPE_SITE,

@@ -30,7 +30,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct gateway_module_conf, body_folder),
      .fallback = "/var/tmp",
      .example = "client_body_temp_path: /var/cache/sluice",
-     .help = "The folder of temporary files with request bodies. They are unnamed and disappear with their "
+     .help = "The directory of temporary files with request bodies. They are unnamed and disappear with their "
              "request. It is created as that of proxy_temp_path."},
     {0},
 };

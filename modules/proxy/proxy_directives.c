@@ -139,8 +139,8 @@ const struct directive proxy_directives[] = {
      .offset = AT(gateway.buffering.folder),
      .fallback = "/var/tmp",
      .example = "proxy_temp_path: /var/cache/sluice",
-     .help = "The folder of temporary files with response bodies. They are unnamed and disappear with their "
-             "request. If only its last component is missing, the folder is created, owned by the user of the "
+     .help = "The directory of temporary files with response bodies. They are unnamed and disappear with their "
+             "request. If only its last component is missing, the directory is created, owned by the user of the "
              "workers."},
     {.name = "proxy_next_upstream",
      .scopes = SCOPE_SITE,

@@ -19,7 +19,7 @@ enum stage {
 struct subrequest {
     struct exchange x; /* first: exchange_create allocated the whole struct */
     struct request_state *request;
-    struct list link;            /* in the parent's request->children, or worker->orphaned_sockets */
+    struct list link;            /* in the parent's request->children, or worker->orphaned_subrequests */
     exchange_answered *answered; /* NULL: the response is discarded */
     void *owner;
     struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
@@ -330,7 +330,7 @@ void subrequest_part(struct request_state *request)
             continue;
         }
         sub->request->connection = sub->detached;
-        list_push(&request->worker->orphaned_sockets, link);
+        list_push(&request->worker->orphaned_subrequests, link);
     }
 }
 
@@ -338,6 +338,6 @@ void subrequest_abort_all(struct worker *worker)
 {
     struct list *link;
 
-    while ((link = list_pop(&worker->orphaned_sockets)) != NULL)
+    while ((link = list_pop(&worker->orphaned_subrequests)) != NULL)
         subrequest_cut(container_of(link, struct subrequest, link));
 }

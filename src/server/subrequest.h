@@ -9,7 +9,7 @@
 
 /*
  * Called when an exchange ends: cuts its subrequests, except detached ones, which continue on
- * worker->orphaned_sockets unless the exchange was cut.
+ * worker->orphaned_subrequests unless the exchange was cut.
  */
 void subrequest_part(struct request_state *request);
 /* Returns true if the exchange, or a subrequest that it waits for, ends when the client half-closes. */

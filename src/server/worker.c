@@ -340,7 +340,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     list_init(&worker->borrowed);
     list_init(&worker->connection_list);
     list_init(&worker->streams);
-    list_init(&worker->orphaned_sockets);
+    list_init(&worker->orphaned_subrequests);
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->free_connections);
@@ -349,7 +349,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
 static bool worker_finished(const struct worker *worker)
 {
     if (!(worker->draining || worker->stopping) || worker->connections > 0 || worker->listeners_open > 0 ||
-        !list_empty(&worker->orphaned_sockets))
+        !list_empty(&worker->orphaned_subrequests))
         return false;
     return worker->stopping || !upstream_pool_draining(worker->upstreams);
 }

@@ -39,7 +39,7 @@ struct worker {
     struct list connection_list;                   /* every open connection */
     struct list resumed;                    /* requests after exchange_resume */
     struct list awake;                      /* connections whose session has output or room again */
-    struct list orphaned_sockets;                    /* detached subrequests whose parent has ended */
+    struct list orphaned_subrequests;                    /* detached subrequests whose parent has ended */
     unsigned detached;                         /* number of detached subrequests, with or without a parent */
     const struct stream_listening *stream;  /* NULL: no `stream` listeners */
     struct list streams;                    /* every open connection of `stream` */

@@ -183,7 +183,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     list_init(&worker->connection_list);
     list_init(&worker->resumed);
     list_init(&worker->awake);
-    list_init(&worker->orphaned_sockets);
+    list_init(&worker->orphaned_subrequests);
     list_init(&worker->borrowed);
     list_init(&worker->free_connections);
     ck_assert_int_eq(loop_open(&worker->loop, backend ? backend : "auto", worker->log), 0);

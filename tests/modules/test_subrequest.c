@@ -225,7 +225,7 @@ START_TEST(a_child_is_routed_like_any_other)
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].path, server.status);
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
-        ck_assert(list_empty(&server.worker.orphaned_sockets));
+        ck_assert(list_empty(&server.worker.orphaned_subrequests));
         ck_assert_uint_eq(seen.guarded, strcmp(cases[i].path, "/inside") != 0);
         ck_assert_uint_eq(seen.finished, 1 + cases[i].children);
         ck_assert_uint_eq(server.worker.counters->requests, 1);
@@ -317,7 +317,7 @@ START_TEST(nobody_waits_for_what_is_thrown_away)
     fd = begin("/throw/later");
     ck_assert_int_eq(hear(fd), 204);
     ck_assert_uint_eq(seen.finished, 1);
-    ck_assert(!list_empty(&server.worker.orphaned_sockets));
+    ck_assert(!list_empty(&server.worker.orphaned_subrequests));
     close(fd);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
@@ -327,7 +327,7 @@ START_TEST(nobody_waits_for_what_is_thrown_away)
     seen.kept->response.status = 204;
     exchange_resume(seen.kept, OUTCOME_ANSWERED);
     loopback_turn(&server, 5);
-    ck_assert(list_empty(&server.worker.orphaned_sockets));
+    ck_assert(list_empty(&server.worker.orphaned_subrequests));
     ck_assert_uint_eq(seen.finished, 2);
     loopback_close(&server);
 }
@@ -343,7 +343,7 @@ START_TEST(what_is_thrown_away_ends_with_the_worker)
     close(fd);
     loopback_turn(&server, 20);
     connection_abort_all(&server.worker);
-    ck_assert(list_empty(&server.worker.orphaned_sockets));
+    ck_assert(list_empty(&server.worker.orphaned_subrequests));
     ck_assert_uint_eq(seen.cancelled, 1);
     ck_assert_uint_eq(seen.finished, 2);
     loopback_close(&server);
@@ -359,11 +359,11 @@ START_TEST(the_rest_of_an_answer_is_read)
         loopback_ask(&server, "GET /throw/long HTTP/1.1\nX-Said: yes");
         ck_assert_int_eq(server.status, 204);
         for (int i = 0; i < 20 && seen.body.wake; i++) {
-            if (!list_empty(&server.worker.orphaned_sockets))
+            if (!list_empty(&server.worker.orphaned_subrequests))
                 seen.body.wake(seen.body.owner);
             loopback_turn(&server, 1);
         }
-        ck_assert(list_empty(&server.worker.orphaned_sockets));
+        ck_assert(list_empty(&server.worker.orphaned_subrequests));
         ck_assert_uint_eq(seen.closed, 1);
         ck_assert_uint_eq(seen.pieces, pieces > 4 ? pieces - 4 : 0);
         loopback_close(&server);
