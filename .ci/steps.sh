@@ -1,23 +1,23 @@
-# What .ci/run and .ci/full share: steps that are timed and counted, test runs, builds. To be sourced in the top folder.
-# Builds of the CI treat warnings as errors; those of users do not.
+# Shared by .ci/run and .ci/full: timed and counted steps, test runs, builds. To be sourced in the top directory.
+# CI builds treat warnings as errors; builds by users do not.
 # shellcheck shell=bash disable=SC2046
 set -u
 export DEBIAN_FRONTEND=noninteractive SLUICE_REQUIRE_VM=1 SLUICE_REQUIRE_HTTP=1 PYTHONUNBUFFERED=1
-export SLUICE_PATIENCE=3 # time limits of the tests are three times as long: they share the processors with a guest and sanitizers
+export SLUICE_PATIENCE=3 # multiplies the time limits of tests, which share the processors with a guest and sanitizers
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-MESON_TESTTHREADS=$(($(nproc) * 2)) # most tests wait more than they work
+MESON_TESTTHREADS=$(($(nproc) * 2)) # most tests wait more than they compute
 export MESON_TESTTHREADS
-state=''  # the folder of start_steps
-debian='' # the root folder of another Debian in which shell() runs commands; empty: this machine
-beside=() # the process groups of the steps that run beside others
+state=''  # the directory made by start_steps
+debian='' # the root directory of another Debian in which shell() runs commands; empty: this machine
+beside=() # the process groups of parallel steps
 
-# The README's commands, so that they are what is tested. As root there may be no sudo.
+# Extracts the commands of the README, so that the CI tests them. A root user may not have sudo.
 readme() { sed -n '/^```sh$/,/^```$/p' README.md | grep -v '^```' | sed -n "$1p"; }
 packages() { readme "$1" | sed 's/.*apt-get install -y \([^&]*\)&&.*/\1/'; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
-# Steps count into files, since some run in processes of their own: counts ("passed failed skipped"), faults (names of
-# steps), again (tests to be run once more) and the output of each step beside others.
+# Steps keep their counts in files, since some run in separate processes: counts ("passed failed skipped"), faults (names of
+# failed steps), again (tests to be repeated) and the output of each parallel step.
 start_steps() {
     state=$(mktemp -d)
     trap end_steps EXIT
@@ -25,7 +25,7 @@ start_steps() {
     touch "$state/counts" "$state/faults" "$state/again"
 }
 
-end_steps() { # nothing that a step beside others started goes on
+end_steps() { # kills the process groups of parallel steps
     local group
     for group in ${beside+"${beside[@]}"}; do kill -- "-$group" 2>/dev/null; done
     rm -rf "$state"
@@ -33,9 +33,9 @@ end_steps() { # nothing that a step beside others started goes on
 
 count() { echo "$*" >>"$state/counts"; } # PASSED FAILED SKIPPED
 
-measure_cpu() { # sets `cpu`: seconds of all processes that this shell has waited for
+measure_cpu() { # sets `cpu`: CPU seconds of all processes that this shell has waited for
     local file=$state/times-$BASHPID
-    times >"$file" # of a subshell it would be the subshell's
+    times >"$file" # not in a subshell, which would report its own times
     cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
 }
 
@@ -55,8 +55,8 @@ step() { # NAME COMMAND...: runs, times and counts one step
     printf '==== %s: %d s, %d s of CPU\n' "$name" $((SECONDS - begin)) $((cpu - used))
 }
 
-step_beside() { # NAME COMMAND...: a step beside those that follow, until `join`
-    set -m # a process group of its own
+step_beside() { # NAME COMMAND...: runs a step in parallel with the following ones, until `join`
+    set -m # gives the step its own process group
     (
         set +m
         trap - EXIT
@@ -66,7 +66,7 @@ step_beside() { # NAME COMMAND...: a step beside those that follow, until `join`
     beside+=($!)
 }
 
-join() { # waits for the steps beside others, and prints what they said
+join() { # waits for the parallel steps and prints their output
     local number
     for number in "${!beside[@]}"; do
         wait "${beside[number]}"
@@ -84,7 +84,7 @@ finish() { # the last line is "N passed, N failed, N skipped"
     [[ $totals = *' 0 failed,'* ]] && [ ! -s "$state/faults" ]
 }
 
-again() { # COMMAND...: up to five times, for mirrors that stumble
+again() { # COMMAND...: tries up to five times, for errors of package mirrors
     local attempt
     for attempt in 1 2 3 4 5; do
         "$@" && return 0
@@ -93,7 +93,7 @@ again() { # COMMAND...: up to five times, for mirrors that stumble
     return 1
 }
 
-shell() { # LINE: runs a line of shell in the source folder, here or in $debian; with $deadline (of SECONDS) no longer than that
+shell() { # LINE: runs a line of shell in the source directory, here or in $debian, at most until $SECONDS reaches $deadline if set
     local left=$((${deadline-0} - SECONDS))
     if [ -n "$debian" ]; then
         enter "cd /sluice || exit; $1"
@@ -119,7 +119,7 @@ print(*failed, sep='\n')
 PYTHON
 }
 
-# Up to eight tests that fail beside others run once more, alone, in tests_again: a real fault fails there, too.
+# Up to eight tests that fail in a parallel run are repeated alone by tests_again: a real fault fails there, too.
 tests_of() { # BUILD LOG LINE: runs a line of shell that ends in meson test of that build, counted by test and not as one step
     local build=$1 log=$2 found status good skip name failing=()
     rm -f "${debian:+$debian/sluice/}$build/meson-logs/$log.json"
@@ -128,7 +128,7 @@ tests_of() { # BUILD LOG LINE: runs a line of shell that ends in meson test of t
     found=$(results "$build" "$log") || return 1
     mapfile -t failing < <(tail -n +2 <<<"$found")
     if [ $status = 0 ] || [ -z "${failing[0]-}" ] || [ ${#failing[@]} -gt 8 ] || [ $SECONDS -ge "${deadline-999999}" ]; then
-        count $(head -1 <<<"$found") # a failure without a test that failed: the runner's own
+        count $(head -1 <<<"$found") # without a failed test, the failure is that of the test runner
         return $status
     fi
     read -r good _ skip <<<"$(head -1 <<<"$found")"
@@ -143,7 +143,7 @@ tests() { # BUILD ARGUMENTS...: meson test; its log is named by the arguments, s
     tests_of "$build" "$log" "meson test -C $build --no-rebuild --print-errorlogs --logbase $log -t 3 $*"
 }
 
-tests_again() { # those that failed beside others
+tests_again() { # repeats alone the tests that failed in a parallel run
     local build names=() status=0
     mv "$state/again" "$state/now" && touch "$state/again"
     # shellcheck disable=SC2013
@@ -166,7 +166,7 @@ build() { # NAME MESON_ARGUMENTS...: everything (or $targets), in the folder bui
 
 build_release() { build release --buildtype=release; }
 build_debug() { build debug --buildtype=debug; }
-build_lto() { targets=sluice build lto -Db_lto=true; } # each test would be optimised as a whole, too
+build_lto() { targets=sluice build lto -Db_lto=true; } # only sluice, since each test would also be optimized as a whole
 build_clang() { CC=clang build clang; }
 build_fuzz() { # SECONDS for each target
     CC=clang targets=fuzz-targets build fuzz -Dfuzz=true -Dfuzz_seconds="$1" -Db_sanitize=address,undefined -Db_lundef=false
@@ -177,20 +177,20 @@ build_plain() ( # the flags of a Debian package
     build plain --buildtype=plain
 )
 
-# Another Debian, in a folder: as it is after its installation, with its own Python, compiler and libraries.
-make_debian() { # SUITE FOLDER: and a clone of what is committed here, in its /sluice
+# Makes another Debian in a directory, as after its installation, with its own Python, compiler and libraries.
+make_debian() { # SUITE FOLDER: with a clone of the current commit in its /sluice
     rm -rf "$2" && again as_root debootstrap --variant=minbase --include=ca-certificates "$1" "$2" >"$2.log" 2>&1 ||
         { tail -20 "$2.log"; return 1; }
     printf 'deb http://deb.debian.org/debian %s main\n' "$1" "$1-updates" >"$2/etc/apt/sources.list"
     printf 'deb http://security.debian.org/debian-security %s main\n' "$1-security" >>"$2/etc/apt/sources.list"
     printf 'Acquire::Retries "5";\n' >"$2/etc/apt/apt.conf.d/80-retries"
-    # What this machine needs to reach its network.
+    # Copies the DNS configuration, CA certificates and pip configuration of this machine.
     cp -L /etc/resolv.conf /etc/hosts "$2/etc/" && cp -L /etc/ssl/certs/ca-certificates.crt "$2/etc/ssl/certs/"
     [ ! -e /etc/pip.conf ] || cp -L /etc/pip.conf "$2/etc/"
     git clone -q --no-hardlinks . "$2/sluice"
 }
 
-enter() { # LINE: runs a line of shell in $debian; its mounts and its processes end with it
+enter() { # LINE: runs a line of shell in $debian; its mounts and processes end with it
     local name kept=()
     for name in http_proxy https_proxy no_proxy PIP_INDEX_URL ${!SLUICE_@} ${!MESON_@}; do
         [ -z "${!name-}" ] || kept+=("$name=${!name}")
