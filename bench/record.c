@@ -1,6 +1,6 @@
 /*
- * What sealing one record costs, in nanoseconds: by record_seal with the plaintext in place and elsewhere,
- * with a context that has to be keyed first, and by SSL_write for comparison. Nothing is sent. usage:
+ * Measures the cost of sealing one record in nanoseconds: by record_seal with the plaintext in place and elsewhere,
+ * with a context that needs its key set first, and by SSL_write for comparison. Nothing is sent. Usage:
  * build/bench/record [ROUNDS]
  */
 #include "tls/record.h"
@@ -58,7 +58,7 @@ static void seal_elsewhere(struct subject *subject, size_t size)
     seal(subject, size, false);
 }
 
-/* As when there are more busy connections than contexts. */
+/* As with more busy connections than cipher contexts. */
 static void seal_keyed_anew(struct subject *subject, size_t size)
 {
     subject->key.key[0] ^= 1;
@@ -117,7 +117,7 @@ static void add_certificate(SSL_CTX *server)
     EVP_PKEY_free(key);
 }
 
-/* A server's SSL after its handshake, writing to nowhere. */
+/* Creates a server SSL after its handshake, with a BIO that discards its output. */
 static SSL *make_ssl(const struct suite *suite)
 {
     SSL_CTX *server_side = make_context(TLS_server_method(), suite),

@@ -1,4 +1,6 @@
-/* Sockets and the client's side of TLS: what is set once. */
+/*
+ * Client sockets and the client TLS context.
+ */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -11,7 +13,10 @@
 
 enum { SOURCES = 100, SLOW_BUFFER = 32 * 1024, PATIENCE_SECONDS = 60 };
 
-/* 127.0.0.1 to 127.0.0.100 by turns: each has ports of its own, and closed connections rest in theirs for a minute. */
+/*
+ * Rotates through 127.0.0.1 to 127.0.0.100: each address has its own ports, and closed connections keep theirs for a
+ * minute (TIME_WAIT).
+ */
 static void source_choose(int fd, const struct options *options, unsigned turn)
 {
     struct sockaddr_in source = {.sin_family = AF_INET};
@@ -29,7 +34,7 @@ int dial(const struct options *options, unsigned turn)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(options->port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct timeval patience = {.tv_sec = PATIENCE_SECONDS};     /* for a server that takes no more connections */
+    struct timeval patience = {.tv_sec = PATIENCE_SECONDS};     /* for a server that stopped accepting */
     int on = 1;
     int buffer = SLOW_BUFFER;
 

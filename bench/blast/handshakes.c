@@ -1,6 +1,6 @@
 /*
- * Connections one after another: connect, shake hands (in full, or resuming a session), ask once, take the answer,
- * close in order. Every place does so by itself; what is counted is the handshake, which an answer proves.
+ * Sequential connections: connect, handshake (full or resumed), one request, its response, an orderly close. Each
+ * place does so independently. The count is of handshakes, each confirmed by a response.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void place_close(struct place *place)
     close(place->fd);
 }
 
-/* True once the handshake is over and the request is on its way. */
+/* Returns true once the handshake is complete and the request is sent. */
 static bool place_shake(struct blast *blast, struct place *place)
 {
     int length = (int)strlen(blast->request);
@@ -76,7 +76,7 @@ static void place_open(struct blast *blast, struct place *place, unsigned turn)
     (void)place_shake(blast, place);
 }
 
-/* True when the answer is whole. */
+/* Returns true when the response is complete. */
 static bool place_read(struct blast *blast, struct place *place)
 {
     while (place->have < blast->answer_length) {
@@ -108,7 +108,7 @@ static void place_advance(struct blast *blast, struct place *place, unsigned *tu
         place_open(blast, place, ++*turn);
 }
 
-/* Asks once, so that the answer's length is known, and the session that others resume. */
+/* Sends one request, to learn the response length and to get the session for resumption. */
 static void prepare(struct blast *blast)
 {
     struct connection first = {.fd = dial(blast->options, 0)};

@@ -1,6 +1,6 @@
 /*
- * Durations in buckets that grow with them (the layout of HDR histograms): 64 steps for each power of two, so a
- * duration is known to better than 1.6 % and recording one costs a few instructions. Pure: no clock is read here.
+ * Histogram of durations in the layout of HDR histograms: 64 buckets for each power of two, so the error of a
+ * duration is below 1.6 % and recording costs a few instructions. Pure: reads no clock.
  */
 #ifndef BLAST_HISTOGRAM_H
 #define BLAST_HISTOGRAM_H
@@ -19,11 +19,11 @@ struct histogram {
 /* Counts one duration in nanoseconds. */
 void histogram_record(struct histogram *histogram, uint64_t nanoseconds);
 
-/* The bucket of a duration, and the least duration of a bucket. */
+/* The bucket of a duration, and the lower bound of a bucket. */
 unsigned histogram_bucket(uint64_t nanoseconds);
 uint64_t histogram_floor(unsigned bucket);
 
-/* Writes the buckets that are not empty as JSON: [[least nanoseconds, count], ...]. */
+/* Writes the non-empty buckets as JSON: [[lower bound in nanoseconds, count], ...]. */
 void histogram_print(const struct histogram *histogram, FILE *into);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * blast: a load generator that costs little beside the server it measures, so that a figure is the server's. One line
- * of JSON when it is ready, one with what was counted. See blast.h for how; bench/README.md for what it is good for.
+ * blast: a load generator that uses little CPU compared with the measured server, so that the figure is that of the
+ * server. Prints one line of JSON when it is ready and one with the counts. The method is described in blast.h, the
+ * purpose in bench/README.md.
  */
 #include <errno.h>
 #include <signal.h>
@@ -68,7 +69,7 @@ static void ready_print(const struct blast *blast)
 
 static void result_print(const struct blast *blast, const struct counts *inside, double seconds, double cpu)
 {
-    double length = (double)blast->answer_length;       /* a part of an answer counts as that part */
+    double length = (double)blast->answer_length;       /* an incomplete response counts as a fraction */
 
     printf("{\"answers\": %.3f, \"bytes\": %llu, \"seconds\": %.6f, \"answers_all\": %.3f, \"bytes_all\": %llu, "
            "\"client_cpu\": %.6f, \"verified\": %llu, \"handshakes\": %llu, \"resumed\": %llu, \"latency\": ",
@@ -82,7 +83,7 @@ static void result_print(const struct blast *blast, const struct counts *inside,
     puts("}");
 }
 
-/* What came before the measured time is forgotten. */
+/* Resets all counts before the measured time. */
 static void forget(struct blast *blast)
 {
     blast->done = (struct counts){0};
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
     double cpu;
 
     options_read(argc, argv, &options);
-    signal(SIGPIPE, SIG_IGN);       /* a server that closes is told of, not died of */
+    signal(SIGPIPE, SIG_IGN);       /* a send to a closed connection returns EPIPE instead */
     limits_raise();
     blast.options = &options;
     blast.tls = options.plain ? NULL : tls_open(&options);

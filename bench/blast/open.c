@@ -1,6 +1,7 @@
 /*
- * Opening connections: each shakes hands, asks once and opens the whole answer, which must be a 200 as long and with
- * the same body as the first one's. Where that would be too many bytes, all but the first ask for one byte.
+ * Opens connections: handshake, one request, and decryption of the whole response, which must be a 200 with the
+ * length and the body of the first one. Where that would be too many bytes, all but the first connection request one
+ * byte.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static size_t read_some(struct connection *connection, void *into, size_t room)
     return (size_t)got;
 }
 
-/* Reads a head and perhaps the beginning of the body behind it; returns how many bytes there are in all. */
+/* Reads a head and possibly the beginning of the body; returns the number of bytes read. */
 static size_t head_read(struct connection *connection, char *head, size_t *out_length)
 {
     size_t have = 0;
@@ -89,7 +90,10 @@ uint64_t answer_open(struct blast *blast, struct connection *connection, const c
     return answer_read(blast, connection);
 }
 
-/* What a record holds beside its plaintext: a tag; the type's byte in TLS 1.3; the explicit nonce of GCM in 1.2. */
+/*
+ * Bytes of a record in addition to its plaintext: the tag; in TLS 1.3 the content type; in 1.2 the explicit GCM
+ * nonce.
+ */
 static uint32_t record_overhead(const SSL *ssl)
 {
     const SSL_CIPHER *cipher = SSL_get_current_cipher(ssl);
@@ -102,7 +106,7 @@ static uint32_t record_overhead(const SSL *ssl)
     return is_gcm ? 8 + 16 : 16;
 }
 
-/* Connects, and sends the first message of the handshake. */
+/* Connects and sends the ClientHello. */
 static void connection_begin(struct blast *blast, struct connection *connection, unsigned turn)
 {
     int result;
@@ -116,7 +120,7 @@ static void connection_begin(struct blast *blast, struct connection *connection,
         fail("memory");
     fcntl(connection->fd, F_SETFL, O_NONBLOCK);
     SSL_set_connect_state(connection->ssl);
-    result = SSL_do_handshake(connection->ssl);     /* 1: the server was quick, and it is over */
+    result = SSL_do_handshake(connection->ssl);     /* 1: the handshake is already complete */
     if (result != 1 && SSL_get_error(connection->ssl, result) != SSL_ERROR_WANT_READ)
         fail("handshake");
     fcntl(connection->fd, F_SETFL, 0);
@@ -138,7 +142,7 @@ static bool asks_for_all(const struct blast *blast)
     return blast->options->connections * blast->answer_length <= CHECKED_BYTES_MAX;
 }
 
-/* The first connection's answer is the measure of all others. */
+/* Checks a response against that of the first connection. */
 static void answer_check(struct blast *blast, struct connection *connection)
 {
     uint8_t digest[DIGEST_SIZE];
@@ -169,7 +173,9 @@ static void pace(const struct options *options, uint64_t begin, unsigned opened)
         continue;
 }
 
-/* A few at once, so that the server has something to do while another one is seen to. */
+/*
+ * Opens several connections in an interleaved way, so that the server has work while the client handles another one.
+ */
 static void batch_open(struct blast *blast, struct connection *batch, unsigned first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /*
- * A connection under load: a request goes out, and what arrives is counted. The kernel drops payload (MSG_TRUNC, see
- * tcp(7)); only record headers, and answers so small that this costs more than it saves, are read.
+ * A connection under load: sends requests and counts the received bytes. The kernel discards payload (MSG_TRUNC, see
+ * tcp(7)). Only record headers are read, and responses for which discarding costs more than reading.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void body_verify(struct blast *blast, struct connection *connection)
     blast->verified++;
 }
 
-/* Plaintext went by: returns how many answers are over. */
+/* Counts plaintext; returns the number of completed responses. */
 static unsigned plaintext_count(struct blast *blast, struct connection *connection, uint64_t plain)
 {
     unsigned over = 0;
@@ -58,7 +58,7 @@ static unsigned plaintext_count(struct blast *blast, struct connection *connecti
     return over;
 }
 
-/* Opened bytes: heads are skipped, bodies hashed. */
+/* Processes decrypted bytes: skips heads and hashes bodies. */
 static unsigned plaintext_verify(struct blast *blast, struct connection *connection, const uint8_t *bytes,
                                  size_t length)
 {
@@ -100,7 +100,7 @@ static unsigned take_opened(struct blast *blast, struct connection *connection)
     }
 }
 
-/* One recv. Returns the bytes that came (0: none are there); *out_whole: as many as were asked for. */
+/* Calls recv once. Returns the bytes received (0: none available); *out_whole: as many as requested. */
 static size_t receive(struct connection *connection, void *into, size_t room, bool *out_whole)
 {
     ssize_t got = recv(connection->fd, into, room, into ? 0 : MSG_TRUNC);
@@ -116,7 +116,10 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One step over records: the rest of a long record is dropped; else its end and the next header, or small answers. */
+/*
+ * One step over records: discards the rest of a long record, or reads its end and the next header, or small
+ * responses.
+ */
 static size_t records_step(struct blast *blast, struct connection *connection, size_t most, bool *out_whole,
                            uint64_t *plain)
 {

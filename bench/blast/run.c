@@ -1,7 +1,7 @@
 /*
- * The load: each answer brings the next request (closed), or requests are due at a fixed rate whatever the server does
- * (open). A request that finds no free connection at its time waits, and its latency counts from when it was due: a
- * server that stalls cannot hide it by being asked less (coordinated omission).
+ * The load: each response triggers the next request (closed loop), or requests are due at a fixed rate (open loop).
+ * A request that is due while no connection is free waits, and its latency counts from the due time, so that a
+ * stalled server does not reduce its measured latency by receiving fewer requests (coordinated omission).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 
 enum { EVENTS = 256 };
 static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 60000000000, DRAINED_BYTES_MAX = 256 << 20;
-static const uint64_t LOOK_MAX = 5000;     /* what took longer was spent by somebody else on this CPU */
+static const uint64_t LOOK_MAX = 5000;     /* a longer poll includes time of other processes on this CPU */
 
 struct load {
     uint64_t begin;
     uint64_t end;
-    uint64_t answers_end;           /* by count: 0 is by time alone */
-    double interval;                /* nanoseconds between two requests; 0: closed */
-    uint64_t asked;                 /* requests that were due and went out */
-    struct connection **resting;    /* a ring of connections without a request */
+    uint64_t answers_end;           /* by count; 0: by time only */
+    double interval;                /* nanoseconds between two requests; 0: closed loop */
+    uint64_t asked;                 /* due requests that were sent */
+    struct connection **resting;    /* ring of connections without a request */
     unsigned resting_first;
     unsigned resting_count;
 };
@@ -42,7 +42,7 @@ static uint64_t next_due(const struct load *load)
     return load->begin + (uint64_t)(load->interval * (double)load->asked);
 }
 
-/* Sends what is due, as far as connections are free. */
+/* Sends the due requests while connections are free. */
 static void ask_due(struct blast *blast, struct load *load)
 {
     uint64_t moment = now();
@@ -71,7 +71,7 @@ static void answers_over(struct blast *blast, struct load *load, struct connecti
         connection_ask(blast, connection, moment);
 }
 
-/* Waits for answers, at most until the next request is due. */
+/* Waits for responses, at most until the next request is due. */
 static void step(struct blast *blast, struct load *load, uint64_t end)
 {
     struct epoll_event events[EVENTS];

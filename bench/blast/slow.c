@@ -1,4 +1,6 @@
-/* Slow readers: each connection takes a small allowance every few milliseconds, and never more. */
+/*
+ * Slow readers: each connection reads a small amount every few milliseconds, and never more.
+ */
 #include <stdint.h>
 #include <time.h>
 

@@ -1,4 +1,6 @@
-/* Walking over records; see walk.h. The record layer: RFC 8446 5.2, RFC 5246 6.2.3.3. */
+/*
+ * Parsing of record headers; see walk.h. Record layer: RFC 8446 5.2, RFC 5246 6.2.3.3.
+ */
 #include "walk.h"
 
 enum { APPLICATION = 23 };

@@ -1,6 +1,7 @@
 /*
- * Walks over TLS records without opening them: only their headers are looked at, and the plaintext of each is known
- * from its length. Bytes may be walked over, or be skipped where the kernel drops them. Pure: no descriptor in here.
+ * Steps over TLS records without decrypting them: only the headers are parsed, and the length of each record gives
+ * its plaintext length. Bytes may be passed to walk_over, or skipped where the kernel discards them. Pure: uses no
+ * descriptor.
  */
 #ifndef BLAST_WALK_H
 #define BLAST_WALK_H
@@ -12,21 +13,23 @@
 enum { WALK_HEADER = 5, WALK_RECORD_MAX = 16384 + 256 };
 
 struct walk {
-    uint32_t overhead;              /* what a record holds beside its plaintext, header not counted */
-    uint32_t record_left;           /* bytes of the record that is going by */
-    uint32_t record_plain;          /* its plaintext: counted when the record has gone by */
+    uint32_t overhead;              /* bytes of a record in addition to its plaintext, without the header */
+    uint32_t record_left;           /* remaining bytes of the current record */
+    uint32_t record_plain;          /* its plaintext length, counted at the end of the record */
     unsigned header_have;
     uint8_t header[WALK_HEADER];
 };
 
-/* Goes over bytes that were read. Adds the plaintext of records that are over to *plain; false: no record of
-   application data. */
+/*
+ * Processes bytes that were read. Adds the plaintext of completed records to *plain; returns false at a record that
+ * is not application data.
+ */
 bool walk_over(struct walk *walk, const uint8_t *bytes, size_t length, uint64_t *plain);
 
-/* Goes over bytes of the present record that nobody read; at most record_left. */
+/* Skips unread bytes of the current record; at most record_left. */
 void walk_skip(struct walk *walk, size_t length, uint64_t *plain);
 
-/* Between two records. */
+/* True between two records. */
 bool walk_is_between(const struct walk *walk);
 
 #endif
