@@ -1,5 +1,5 @@
-"""Clients counted from their first connection to their last, to see that blast agrees with others: wrk, h2load, and blast itself
-where it does as they do, opening every record and sleeping while there is none."""
+"""Runs of clients counted from the first connection to the last, to compare blast with others: wrk, h2load, and blast in a mode
+like theirs, which decrypts every record and sleeps while there is none."""
 import re
 import resource
 import subprocess
@@ -7,7 +7,7 @@ import time
 
 from . import counters, servers
 
-# name: (its command line, where it says how many answers came)
+# name: (its command line, the pattern of its number of responses)
 CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
            'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', re.compile(r'(\d+) requests in')),
            'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
@@ -15,7 +15,7 @@ CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} 
 
 
 def whole(seconds):
-    """Both take whole seconds alone."""
+    """wrk and h2load accept only whole seconds."""
     return max(1, round(seconds))
 
 
@@ -27,7 +27,7 @@ def words_of(load, setup, seconds, port):
 
 
 def run(blast, server, load, setup, seconds):
-    """Runs it on the client's CPU; returns how many answers came."""
+    """Runs it on the client's CPU; returns the number of responses."""
     words = words_of(load, setup, seconds, server.port)
     program = blast if words[0] == 'blast' else servers.find(words[0])
     if not program:
@@ -41,7 +41,7 @@ def run(blast, server, load, setup, seconds):
 
 
 def read(blast, server, load, setup, seconds):
-    """One reading; connecting is within its time."""
+    """One reading; its time includes connecting."""
     pids = server.pids()
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin, before = time.monotonic(), counters.snapshot(pids)

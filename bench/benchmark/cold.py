@@ -1,4 +1,4 @@
-"""Small answers beside files that are not in memory: what a server's loop has to wait for while others read from the disk."""
+"""Small responses in parallel with files that are not in memory: delays of a server's loop while other clients read from disk."""
 import contextlib
 import dataclasses
 import multiprocessing
@@ -12,13 +12,13 @@ from . import counters, load as loads, servers
 READERS, READER_SIZE = 4, 64 << 20
 DROP_EVERY_S, LOOK_EVERY_S = 0.1, 0.001       # reading such a file takes longer than the first
 SECONDS_MIN = 0.5
-ATTEMPTS = 12                       # a CPU that the hypervisor gives to somebody else for 10 ms is a delay of 10 ms here
+ATTEMPTS = 12                       # 10 ms of CPU taken by the hypervisor add 10 ms of latency here
 READ_LONGER_S = 0.5                 # than the probe asks
-FIRST, SECOND = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # as root; the probe goes before the readers
+FIRST, SECOND = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # as root; the probe has priority over the readers
 
 
 def prepare(folder):
-    """The readers' files, one each; Failed where they would lie in memory."""
+    """The readers' files, one each; raises Failed where they would be in memory."""
     paths = [os.path.join(folder, 'www', f'cold{number}') for number in range(READERS)]
     kind = subprocess.run(['stat', '-f', '-c', '%T', folder], capture_output=True, text=True, check=True).stdout.strip()
     if kind in ('tmpfs', 'ramfs'):
@@ -34,7 +34,7 @@ def prepare(folder):
 
 
 def be_first(pids):
-    """On a machine that others use as well the server is to be delayed by nobody but itself (root only)."""
+    """Raises the priority of the server, so that other processes of the machine do not delay it (root only)."""
     for pid in pids:
         for task in os.listdir(f'/proc/{pid}/task'):
             with contextlib.suppress(PermissionError):
@@ -43,11 +43,11 @@ def be_first(pids):
 
 @contextlib.contextmanager
 def dropped(paths):
-    """While inside, the kernel is told again and again to drop these files from memory, from the client's CPU."""
+    """While inside, repeatedly drops these files from the page cache, from the client's CPU."""
     over = threading.Event()
 
     def drop():
-        os.sched_setaffinity(0, {servers.cpus()[1]})        # of this thread alone
+        os.sched_setaffinity(0, {servers.cpus()[1]})        # only of this thread
         with contextlib.ExitStack() as files:
             opened = [files.enter_context(open(path, 'rb')) for path in paths]
             while not over.wait(DROP_EVERY_S):
@@ -67,7 +67,7 @@ def waits_for_disk(path):
 
 
 def watch(paths, pipe):
-    """A process of its own: a thread here would wait for other threads, and look only when the server has nothing to do."""
+    """A separate process: a thread here would wait for other threads, and sample only when the server is idle."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
     looks = seen = 0
@@ -78,7 +78,7 @@ def watch(paths, pipe):
 
 
 def loops_of(server):
-    """Where the kernel tells the state of the server's loops: h2o's are threads of its first process, others have a worker."""
+    """The /proc files with the state of the server's loops: h2o runs them as threads of its first process, others in a worker."""
     pids = server.pids()
     if server.setup.server == 'h2o':
         return [f'/proc/{pids[0]}/task/{thread}/stat' for thread in os.listdir(f'/proc/{pids[0]}/task')]
@@ -87,7 +87,7 @@ def loops_of(server):
 
 @contextlib.contextmanager
 def disk_waits(server):
-    """Looks every millisecond whether the loop waits for a disk; 'share' of the dict is then how many looks saw it."""
+    """Samples every millisecond whether the loop waits for a disk; sets 'share' of the dict to the fraction of such samples."""
     here, there = multiprocessing.Pipe()
     watcher = multiprocessing.Process(target=watch, args=(loops_of(server), there))
     watcher.start()

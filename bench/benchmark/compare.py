@@ -1,4 +1,4 @@
-"""Two result files side by side: the same load and setup, and how far the figure moved beyond its own spread."""
+"""Compares two result files: for the same load and setup, the change of a figure beyond its own spread."""
 from . import blocks, figures, report
 
 COMPARED = ('cpu_request', 'rate', 'p99', 'memory_connection')

@@ -1,4 +1,4 @@
-"""What the kernel has counted for processes: CPU time, context switches, memory, and system calls by perf or strace."""
+"""Kernel counters of processes: CPU time, context switches, memory, and system calls by perf or strace."""
 import os
 import re
 import shutil
@@ -6,12 +6,12 @@ import signal
 import subprocess
 import time
 
-TICKS_MIN = 10                      # fewer say nothing of how user and system share the time
+TICKS_MIN = 10                      # fewer do not give the ratio of user and system time
 TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def family(pid):
-    """The process and all that it forked."""
+    """The process and all its descendants."""
     found = [pid]
     for one in found:
         try:
@@ -29,7 +29,7 @@ def read(path):
 
 
 def cpu_seconds(pids):
-    """{'cpu', 'user', 'system'}: cpu by the scheduler's clock, split as the ticks of user and system fell."""
+    """{'cpu', 'user', 'system'}: cpu by the scheduler's clock, split in the ratio of user and system ticks."""
     ran = user = system = 0
     for pid in pids:
         fields = read(f'/proc/{pid}/stat').rpartition(')')[2].split()
@@ -65,7 +65,7 @@ def snapshot(pids):
 
 
 def spent(before, after):
-    """What was used in between; user and system are scaled to the scheduler's sum, which is the exact one."""
+    """The usage between two readings; user and system are scaled to the scheduler's sum, which is the exact one."""
     used = {name: after[name] - before[name] for name in after}
     ticks = used['user'] + used['system']
     for name in ('user', 'system'):

@@ -1,7 +1,7 @@
 """From counts to figures: median and spread over rounds, quantiles of latency, ratios of rounds that ran side by side."""
 import statistics
 
-UNSTEADY = 0.15                     # a spread beyond this share of the median is said
+UNSTEADY = 0.15                     # a spread beyond this share of the median is marked
 
 
 def quantile(histogram, share):
@@ -126,7 +126,7 @@ def summary(readings, name):
 
 
 def paired_ratio(ours, theirs, name):
-    """The median of the ratios of rounds that ran side by side, or None; a drift of the machine falls out of it."""
+    """The median of the ratios of rounds that ran side by side, or None; a drift of the machine cancels out."""
     first, second = ([FIGURES[name][2](reading) for reading in readings] for readings in (ours, theirs))
     ratios = [a / b for a, b in zip(first, second) if a is not None and b]
     return statistics.median(ratios) if ratios else None

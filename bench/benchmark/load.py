@@ -96,7 +96,7 @@ def count_calls(program, server, load, words):
 
 
 def read_witness(folder, setup, load, ports, sluice, program):
-    """What sluice's own access log says of two answers: path, reason, share of bytes that nobody copied in user space."""
+    """Fields of sluice's access log for two responses: path, reason, share of bytes not copied in user space."""
     log = os.path.join(folder, 'witness.log')
     with servers.Server(setup, folder, ports, sluice, log) as server:
         with Blast(program, server, f'/{load.size}', ['-c', '1', '-m', '2', *(['-n'] if setup.path == 'plain' else [])]) as blast:

@@ -1,7 +1,7 @@
-"""What is measured: a Load (what the client does) against a Setup (a server and how it sends); Outcomes hold what came."""
+"""The measured items: a Load (of the client) against a Setup (a server and its way to send); Outcomes hold the results."""
 import dataclasses
 
-RESTING = ('idle', 'websockets')      # kinds of connections that rest: what is measured is memory
+RESTING = ('idle', 'websockets')      # kinds with idle connections: memory is measured
 
 PATHS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets',

@@ -2,7 +2,7 @@
 import os
 import re
 
-# Okabe and Ito's colours: told apart by those who see few of them.
+# Colours of Okabe and Ito, distinguishable with colour vision deficiencies.
 COLOURS = ['#0072B2', '#E69F00', '#009E73', '#D55E00', '#56B4E9', '#CC79A7', '#F0E442', '#000000']
 
 

@@ -1,4 +1,4 @@
-"""A progress bar: rich's where it is installed and somebody looks, else a line now and then."""
+"""A progress bar: that of rich if it is installed and the output is a terminal, otherwise a line at intervals."""
 import sys
 import time
 

@@ -1,4 +1,4 @@
-"""How each server is told to serve a folder, or to pass on to a server that does: one worker, keep-alive without end, no log."""
+"""Configuration of each server, to serve a directory or to proxy such a server: one worker, unlimited keep-alive, no log."""
 import os
 
 NGINX = '''

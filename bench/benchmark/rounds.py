@@ -8,7 +8,7 @@ from . import clients, cold, model, profile, recipes, servers, site, websockets
 
 
 class Bench:
-    """What all measurements share: programs, ports, the folder, how long and how often, and who is told of progress."""
+    """State shared by all measurements: programs, ports, the directory, duration and number of rounds, and the progress display."""
 
     def __init__(self, options, ktls_works, progress):
         self.options, self.ktls_works, self.progress = options, ktls_works, progress

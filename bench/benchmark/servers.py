@@ -32,7 +32,7 @@ def origin_cpu():
 
 
 class Ports:
-    """Ports on 127.0.0.1 that nobody listens on, in order."""
+    """Unused ports on 127.0.0.1, in order."""
 
     def __init__(self, first, count=400):
         self.first, self.count, self.turn = first, count, 0

@@ -1,4 +1,4 @@
-"""The folder that is served: files of random bytes, and a certificate."""
+"""The directory that is served: files of random bytes, and a certificate."""
 import os
 import subprocess
 
@@ -29,7 +29,7 @@ def make_certificate(folder, key='ec'):
 
 
 def prepare(folder, names):
-    """Everything that servers need, readable for workers that gave up their rights."""
+    """Everything that servers need, readable for workers without privileges."""
     www = os.path.join(folder, 'www')
     os.makedirs(www, exist_ok=True)
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""WebSockets that rest, through a proxy: what each of them costs the proxy in memory. RFC 6455 1.3 is all that is spoken."""
+"""Idle WebSockets through a proxy: the memory that the proxy uses for each. Only the handshake of RFC 6455 1.3 is implemented."""
 import contextlib
 import resource
 import selectors
@@ -18,7 +18,7 @@ ASK = (b'GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: 
 
 
 class Origin:
-    """A server that switches to WebSockets, and says nothing after that."""
+    """A server that switches to WebSockets and sends nothing afterwards."""
 
     def __init__(self):
         self.listener = socket.create_server(('127.0.0.1', 0), backlog=4096)

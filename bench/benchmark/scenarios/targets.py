@@ -1,4 +1,4 @@
-"""What sluice has promised itself, beside its peers: each target with its figure, and whether it was met."""
+"""The performance targets of sluice relative to other servers: each target with its figure, and whether it was met."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -50,7 +50,7 @@ class Found:
         return figures.paired_ratio(self.readings(load, path=path), self.readings(load, server, path), name)
 
     def best_peer_p99(self):
-        """Ours to the best of all peers' at the same rate."""
+        """The ratio of sluice to the best of the other servers at the same rate."""
         peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice'}
         ratios = [ratio for ratio in (self.ratio(HALF, 'p99', peer) for peer in sorted(peers)) if ratio is not None]
         return max(ratios) if ratios else None
