@@ -1,4 +1,6 @@
-/* The scripted backend: see scripted.h. Every op waits in one list, and each turn looks once at each. */
+/*
+ * The scripted backend: see scripted.h. Every op is in one list, and each iteration tries each op once.
+ */
 #include "scripted.h"
 
 #include "base/buffer.h"
@@ -17,7 +19,7 @@
 #define MONOTONIC_START 1000000
 #define WALL_START      1795176000000
 
-/* What an op's turn came to when it cannot go on yet. */
+/* The result of trying an op that cannot complete yet. */
 #define NOT_YET INT32_MIN
 
 static int backend_open(struct loop *loop)
@@ -52,14 +54,17 @@ static void backend_submit(struct loop *loop, struct op *op)
     list_push(&scripted->waiting, &op->link);
 }
 
-/* The answer comes in a later turn, as io_uring gives it. */
+/* The result is delivered in a later iteration, as with io_uring. */
 static void backend_cancel(struct loop *loop, struct op *op)
 {
     if (op->state == OP_STATE_WAITING)
         op->state = OP_STATE_CANCELLING;
 }
 
-/* Lent memory is fresh each time and freed after `done`: who keeps a pointer to it is found out. */
+/*
+ * Each provided buffer is newly allocated and freed after `done`, so that a sanitizer detects pointers kept beyond
+ * it.
+ */
 static int turn_receive(struct loop *loop, struct op *op)
 {
     struct fake *fake = socket_of(loop, op->fd);
@@ -155,7 +160,7 @@ static int turn_sendfile(struct loop *loop, struct op *op)
     return op->file.progress == op->file.length ? (int)op->file.progress : NOT_YET;
 }
 
-/* One end is a pipe of the kernel, the other a socket of ours. */
+/* One end is a kernel pipe, the other a scripted socket. */
 static int turn_splice(struct loop *loop, struct op *op)
 {
     bool from_socket = op->fd >= SCRIPTED_FD_BASE;
@@ -261,7 +266,7 @@ static int turn_of(struct loop *loop, struct op *op)
     return -EINVAL;
 }
 
-/* One look at one op: finished, or back into the list. */
+/* Tries one op: it completes or returns to the list. */
 static void look_at(struct loop *loop, struct op *op)
 {
     struct scripted *scripted = loop->backend_state;
@@ -318,7 +323,7 @@ static int backend_wait(struct loop *loop, uint64_t until_ms)
     if (progressed(loop, before))
         return 0;
     if (until_ms == UINT64_MAX)
-        return -EDEADLK; /* nothing will ever happen */
+        return -EDEADLK; /* no op can ever complete */
     if (until_ms > loop->clock.monotonic_ms)
         scripted_advance(loop, until_ms - loop->clock.monotonic_ms);
     return 0;

@@ -16,7 +16,7 @@ struct fake *socket_of(struct loop *loop, int fd)
             continue;
         if (!fake->closed || fd >= SCRIPTED_FD_BASE)
             return fake;
-        fake->fd = -1 - fake->fd; /* a number of the kernel's, used again for something else */
+        fake->fd = -1 - fake->fd; /* a kernel descriptor number that is reused */
     }
     fake = calloc(1, sizeof(*fake));
     if (!fake)

@@ -1,4 +1,6 @@
-/* The sockets of the scripted backend: what each side knows of them. */
+/*
+ * The sockets of the scripted backend: the state of each side.
+ */
 #ifndef TESTS_SCRIPTED_SOCKETS_H
 #define TESTS_SCRIPTED_SOCKETS_H
 
@@ -12,9 +14,9 @@
 struct fake {
     struct list link;
     int fd;
-    struct buffer unread;           /* by us, sent by the peer */
-    struct buffer sent;             /* by us */
-    size_t receive_most;            /* 0: all */
+    struct buffer unread;           /* sent by the peer, not yet received by the code under test */
+    struct buffer sent;             /* by the code under test */
+    size_t receive_most;            /* 0: no limit */
     size_t send_most;
     size_t room;
     bool ended;
@@ -23,7 +25,7 @@ struct fake {
     bool closed;
     bool connect_held;
     int connect_result;
-    int arrived[ARRIVED_MAX];       /* the last is the first to be accepted */
+    int arrived[ARRIVED_MAX];       /* the last one is accepted first */
     int arrived_count;
     struct {
         enum op_verb verb;
@@ -40,14 +42,14 @@ struct scripted {
     bool cancel_loses;
 };
 
-/* The socket of that number, made if need be; never NULL. */
+/* Returns the socket of that number, creating it if necessary; never NULL. */
 struct fake *socket_of(struct loop *loop, int fd);
-/* Takes the failure that was scripted for op, if any. */
+/* Consumes the failure scripted for op, if any. */
 bool socket_failure(struct loop *loop, const struct op *op, int *out_result);
-/* Bytes that have moved so far: a turn that moved none did nothing. */
+/* Bytes transferred so far: an iteration that transferred none made no progress. */
 uint64_t sockets_progress(const struct scripted *scripted);
 void sockets_free(struct scripted *scripted);
-/* What accepted peers seem to be: 192.0.2.1:1234. */
+/* Sets the address of accepted peers: 192.0.2.1:1234. */
 void scripted_peer_address(struct sockaddr_storage *address, socklen_t *out_length);
 
 #endif
