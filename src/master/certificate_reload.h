@@ -1,6 +1,6 @@
 /*
  * Certificates and other TLS files that change while the server runs: the master, which has permission to read them,
- * reads and validates them and passes them through memory to the workers, which do not.
+ * reads and validates them, and passes them through memory to the workers, which lack that permission.
  */
 #ifndef MASTER_CERTIFICATE_RELOAD_H
 #define MASTER_CERTIFICATE_RELOAD_H
