@@ -241,7 +241,10 @@ int cache_file_complete(struct cache_making *making, struct str key, struct str 
     return cache_file_complete_as(making, &own, key, head, out_size);
 }
 
-/* Gives it its name; the folders of another hash may not be there yet. */
+/*
+ * Renames the file to the name of `id`. Directories are created if missing: the hash may differ from that at
+ * creation.
+ */
 static int rename_made(const struct cache_making *making, const struct cache_id *id)
 {
     char temporary[CACHE_NAME + 32];

@@ -61,7 +61,7 @@ static int write_work(void *argument)
     return error;
 }
 
-/* A piece of what is spliced in, so that no task takes long. */
+/* Copies at most LIMIT_CACHE_COPY bytes of a splice, which bounds the duration of a task. */
 static int copy_piece(struct cache_fill *fill, struct cache_splice *splice)
 {
     uint64_t length = splice->left < LIMIT_CACHE_COPY ? splice->left : LIMIT_CACHE_COPY;

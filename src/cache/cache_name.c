@@ -20,7 +20,7 @@ void cache_sum_add(struct cache_sum *sum, struct str bytes)
     size_t held = sum->length % 8;
     uint64_t word;
 
-    if (bytes.length == 0) /* its data may be NULL, which memcpy does not take */
+    if (bytes.length == 0) /* then data may be NULL, which is invalid for memcpy */
         return;
     sum->length += bytes.length;
     if (held > 0) {

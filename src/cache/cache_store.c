@@ -214,7 +214,7 @@ static bool open_entry(struct cache_store *store, struct cache_lookup *lookup, s
     return true;
 }
 
-/* The entry that is open, referenced, where it is still the newest. */
+/* Returns the open entry of the key, referenced, if it is still the newest; else NULL. */
 static struct cache_entry *get_open(struct cache_store *store, struct str key)
 {
     struct cache_entry *entry = table_get(&store->entries, key);

@@ -88,8 +88,8 @@ struct cache_fill {
     struct op op;
     struct str key;
     struct cache_making making;
-    struct cache_hash named;        /* of `key`: making's own hash is that of the key it was begun with */
-    struct cache_splice before, after; /* what the new bytes stand between */
+    struct cache_hash named;        /* hash of `key`; until completion, making.id has the hash of the key given to cache_fill_begin */
+    struct cache_splice before, after; /* copied before and after the added bytes */
     struct buffer filling, writing;
     struct buffer head;
     uint64_t size;
@@ -102,10 +102,10 @@ struct cache_fill {
 };
 
 /*
- * Starts to store a response under a key. cache_fill_end and cache_fill_discard take it over. `fill_lock` (of
- * cache_store_fill_lock for the origin's hash; 0: none) is released when that is done; `ended` may be called inside
- * both. A response whose origin was purged meanwhile is not stored. NULL: out of memory, and the lock stays the
- * caller's.
+ * Starts to store a response under a key. cache_fill_end, cache_fill_end_as and cache_fill_discard take ownership of
+ * the fill. `fill_lock` (of cache_store_fill_lock for the origin's hash; 0: none) is released when the response is
+ * stored or discarded; `ended` may be called inside these functions. A response whose origin was purged meanwhile is
+ * not stored. Returns NULL when out of memory; then the caller still holds the lock.
  */
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
 /*
@@ -120,7 +120,7 @@ void cache_fill_add(struct cache_fill *fill, struct str bytes);
 bool cache_fill_must_wait(struct cache_fill *fill);
 /* The body is complete: stores it with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);
-/* Completes the body under another key than the one given to cache_fill_begin. */
+/* As cache_fill_end, under another key than the one given to cache_fill_begin. */
 void cache_fill_end_as(struct cache_fill *fill, struct str key, struct str head);
 /* Discards the fill. Accepts NULL. */
 void cache_fill_discard(struct cache_fill *fill);
