@@ -101,11 +101,17 @@ extern const struct suite doctor_suites[];
  */
 void doctor_self_test(const struct ktls_support *support, const struct suite *suite, struct self_test *out_self_test);
 
-/* doctor_report.c: both return true if no finding speaks against kernel TLS. */
+/* doctor_report.c */
 
-/* Reports the first self-test: OpenSSL's build, the handshake, and whether the kernel encrypted. */
+/*
+ * Reports the first self-test: OpenSSL's build, the handshake, and whether the kernel encrypted. Returns true if the
+ * kernel encrypted a complete transfer.
+ */
 bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *self_test);
-/* Reports one suite; `self_test` is NULL if the kernel does not support it. */
+/*
+ * Reports one suite; `self_test` is NULL if the kernel does not support it. Returns false if the handshake succeeded
+ * but the file was not delivered completely.
+ */
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test);
 
 /* Runs the command. Exit status 0 if kernel TLS encrypted a complete transfer. */
