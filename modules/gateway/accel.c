@@ -1,6 +1,6 @@
 /*
- * The fields by which an application directs this server: X-Accel-Redirect, X-Accel-Limit-Rate and
- * X-Accel-Charset. (X-Accel-Expires is the cache's, X-Accel-Buffering is read in response_spool.c.)
+ * Response fields that control this server: X-Accel-Redirect, X-Accel-Limit-Rate and X-Accel-Charset. (The cache
+ * evaluates X-Accel-Expires, response_spool.c X-Accel-Buffering.)
  */
 #include "response.h"
 
@@ -19,7 +19,7 @@ void gateway_accel_rate(struct gateway_request *p, const struct headers *said)
         exchange_set_rate(p->x, rate);
 }
 
-/* True where a parameter of a media type is its charset. */
+/* True if the media type has a charset parameter. */
 static bool has_charset(struct str type)
 {
     (void)str_cut(&type, ';');
@@ -47,7 +47,7 @@ int gateway_accel_charset(struct gateway_request *p, const struct headers *said,
     return 0;
 }
 
-/* What the application says of the answer itself holds for what is found at the other place. */
+/* Fields of the application's response that also apply to the response of the redirect's target. */
 static int set_accel_headers(struct gateway_request *p)
 {
     static const char *const names[] = {"Content-Type", "Content-Disposition", "Content-Language", "Cache-Control",

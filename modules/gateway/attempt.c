@@ -1,6 +1,6 @@
 /*
- * Asking: a server is chosen, connected to, and the request is sent to it as fast as it takes it and
- * the client gives it. Where that fails before an answer came, another server may be asked.
+ * One attempt: selects a server, connects, and sends the request as the wire and the client permit. If that fails
+ * before a response arrived, another server may be tried.
  */
 #include "attempt.h"
 
@@ -21,7 +21,7 @@ static bool is_idempotent(enum method method)
     return method != METHOD_POST && method != METHOD_PATCH && method != METHOD_OTHER;
 }
 
-/* What was pulled of the client's body is gone, and what may have been done once is not asked for twice. */
+/* Consumed bytes of the client's body cannot be sent again, and non-idempotent requests are not repeated. */
 static bool may_retry(const struct gateway_request *p)
 {
     if (gateway_body_is_consumed(p))
@@ -39,7 +39,7 @@ static bool has_tries_left(const struct gateway_request *p)
 
 static int connect_next(struct gateway_request *p);
 
-/* Asks again, and gives up where that is not to be. */
+/* Tries again, or fails if no server is left. */
 static void retry_request(struct gateway_request *p)
 {
     int status = connect_next(p);
@@ -65,7 +65,9 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
         gateway_fail(p, status);
 }
 
-/* An idle connection whose end crossed with our request: the server has not seen it, and is no worse for it.
+/*
+ * An idle connection that the server closed while the request was being sent: the server did not see the request and
+ * is not at fault.
  */
 static bool was_stale(const struct gateway_request *p)
 {
@@ -95,7 +97,7 @@ void gateway_connection_failed(struct gateway_request *p, int error)
                 : p->stage == GATEWAY_CONNECTING ? "connect() failed"
                                              : "upstream prematurely closed connection",
                 error);
-    if (p->stage == GATEWAY_RESPONDING) { /* its head was given: it can only break now */
+    if (p->stage == GATEWAY_RESPONDING) { /* the head was passed on: only an abort is possible */
         gateway_body_fail(p, error);
         return;
     }
@@ -114,7 +116,7 @@ void gateway_lost(void *user, int error)
 
 void gateway_request_failed(struct gateway_request *p, int error)
 {
-    if (error == -ECONNRESET && !p->conf->ignore_client_abort) /* it has left: the exchange is about to be cancelled */
+    if (error == -ECONNRESET && !p->conf->ignore_client_abort) /* the client disconnected */
         return;
     if (p->stage == GATEWAY_RESPONDING) {
         gateway_body_fail(p, error);
@@ -125,7 +127,7 @@ void gateway_request_failed(struct gateway_request *p, int error)
     gateway_fail(p, exchange_body_status(error));
 }
 
-/* As much of the request as the wire has room for, and the client has given. */
+/* Sends as much of the request as the wire has room for and the client has sent. */
 static void send_request(struct gateway_request *p)
 {
     struct wire *wire = &p->upstream.connection->wire;
@@ -202,7 +204,7 @@ static struct gateway_attempt *add_attempt(struct gateway_request *p, struct str
     return attempt->server.data ? attempt : NULL;
 }
 
-/* 0, a status, or -EAGAIN: this server cannot be connected to, and another is to be asked. */
+/* 0, a status, or -EAGAIN: connecting failed, try another server. */
 static int connect_to_peer(struct gateway_request *p)
 {
     int error;
@@ -218,9 +220,9 @@ static int connect_to_peer(struct gateway_request *p)
     if (error < 0) {
         p->upstream.connection = NULL;
         p->attempt->total_us = 0;
-        if (error == -EBUSY) /* another worker was faster: it is no worse for it */
+        if (error == -EBUSY) /* another worker took the last connection: not a failure */
             return -EAGAIN;
-        if (error == -EMFILE || error == -ENFILE) /* no fault of the server */
+        if (error == -EMFILE || error == -ENFILE) /* not the server's fault */
             return exchange_out_of_descriptors(p->x);
         gateway_log(p, LOG_ERROR, "connect() failed", error);
         upstream_peer_failed(p->upstream.peer);
@@ -251,7 +253,7 @@ static int nobody_left(struct gateway_request *p, int error)
         return 0;
     }
     if (p->upstream.tries == 0) {
-        if (!add_attempt(p, p->target.authority)) /* $upstream_addr names the group or host that has no server */
+        if (!add_attempt(p, p->target.authority)) /* $upstream_addr names the group or host without a server */
             return 500;
         p->attempt->total_us = 0;
     }
@@ -274,7 +276,7 @@ static int connect_next(struct gateway_request *p)
     return error;
 }
 
-/* A body that was read before has a length, however it came; trailers need chunks to stand behind. */
+/* A buffered body has a length; only trailers need chunks. */
 static uint64_t content_length(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;

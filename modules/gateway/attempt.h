@@ -1,25 +1,25 @@
 /*
- * One server after the other: connect, send the request, try the next.
+ * Attempts: connect to a server, send the request, try the next server.
  */
 #ifndef MODULES_GATEWAY_ATTEMPT_H
 #define MODULES_GATEWAY_ATTEMPT_H
 
 #include "gateway.h"
 
-/* Writes the request's head and connects to the first server. 0 or a status. */
+/* Formats the request's head and connects to the first server. 0 or a status. */
 int gateway_begin(struct gateway_request *p);
-/* The request's head is written anew, and a server is asked again: the first one that the group chooses. */
+/* Formats the request's head again and selects a server again. */
 void gateway_retry(struct gateway_request *p);
-/* True where gateway_try_next would ask another server. */
+/* True if gateway_try_next would try another server. */
 bool gateway_may_try_next(const struct gateway_request *p, unsigned reason);
-/* Another server is asked, or the exchange is refused: `reason` is an enum gateway_next. */
+/* Tries another server, or ends the exchange with an error: `reason` is an enum gateway_next. */
 void gateway_try_next(struct gateway_request *p, unsigned reason, int status);
-/* The connection ended, or did not come, before the response was whole. */
+/* The connection failed before the response was complete. */
 void gateway_connection_failed(struct gateway_request *p, int error);
-/* The client's own body failed: that is no fault of the server. */
+/* The client's body failed: the server is not at fault. */
 void gateway_request_failed(struct gateway_request *p, int error);
 
-/* Of struct upstream_events. */
+/* Callbacks of struct upstream_events. */
 void gateway_opened(void *user);
 void gateway_has_room(void *user);
 void gateway_lost(void *user, int error);

@@ -1,5 +1,5 @@
 /*
- * The body of a request between the client and a spool. Who pulls it, and from where, never knows of the other.
+ * The request body between the client and a spool; the readers of both ends are independent.
  */
 #include "buffered_body.h"
 
@@ -45,7 +45,7 @@ static void spooling_failed(void *owner, const char *doing, int error)
                        STR_ARG(kept->folder), -error, strerror(-error));
 }
 
-/* More of the client's body has come. Only queued: this is called inside the session. */
+/* More of the client's body arrived. Called inside the session, so the work is only queued. */
 static void source_woken(void *owner)
 {
     struct buffered_body *kept = owner;
@@ -53,7 +53,7 @@ static void source_woken(void *owner)
     spool_wake(kept->spool);
 }
 
-/* As much as has come. 0: it is there, or can be kept no further. */
+/* Reads what has arrived. 0: complete, or the limits of buffering are reached. */
 static int read_client_body(struct buffered_body *kept)
 {
     struct chunk chunk;
@@ -81,7 +81,7 @@ static int buffered_next(struct body *body, unsigned accept, size_t room, struct
     return result;
 }
 
-/* It is of the exchange, and ends with that. */
+/* The exchange owns it and closes it. */
 static void buffered_close(struct body *body)
 {
 }

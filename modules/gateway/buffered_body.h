@@ -1,7 +1,7 @@
 /*
- * A request's body that is read whole before anything is done with it: into memory up to client_body_buffer_size, then
- * into a file (client_body_temp_path). It takes the place of the request's own, can be pulled again from its beginning,
- * and be given to other exchanges. Where it can be kept no further, its rest is passed on as it comes.
+ * A request body that is read completely in advance: into memory up to client_body_buffer_size, then into a file
+ * (client_body_temp_path). It replaces the request's body, can be pulled repeatedly, and can be shared with other
+ * exchanges. Beyond the limits of buffering its rest is passed on as it arrives.
  */
 #ifndef MODULES_GATEWAY_BUFFERED_BODY_H
 #define MODULES_GATEWAY_BUFFERED_BODY_H
@@ -10,32 +10,36 @@
 #include "spool.h"
 
 struct buffered_body {
-    struct body body;               /* the request's: what is kept, and behind it, where that is not all, what still comes */
-    struct body *source;            /* the client's; nothing, where it was given by another exchange */
-    struct spool *spool;            /* owned, up to buffered_body_close; NULL: none */
+    struct body body;               /* the request's body: the buffered bytes, followed by bytes still arriving */
+    struct body *source;            /* the client's body; empty if shared by another exchange */
+    struct spool *spool;            /* owned until buffered_body_close; NULL: none */
     struct str folder;
     struct exchange *x;
-    bool whole;                     /* it can be pulled again */
-    bool awaited;                   /* next has said -EAGAIN: a wake is owed */
-    void (*done)(void *owner, int error); /* while it is read; else NULL */
+    bool whole;                     /* complete: can be pulled again */
+    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    void (*done)(void *owner, int error); /* while reading; else NULL */
     void *owner;
 };
 
 /*
- * Begins to read x's body into `out`, which is zeroed and in x's arena; from then on it is x's body. `folder` lasts as long as x. 0: it is there, as far as it
- * can be kept; -EAGAIN: `done` tells later, once, from the loop: the same 0, or what the body's next said (exchange_body_status). Other -errno: as `done`.
+ * Starts to read x's body into `out`, which is zeroed, in x's arena, and x's body from then on. `folder` outlives x.
+ * 0: read, as far as it can be buffered; -EAGAIN: `done` is called once, later, from the loop, with 0 or an error of
+ * the body's next (exchange_body_status). Other -errno: as `done`.
  */
 MUST_CHECK int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str folder, void (*done)(void *owner, int error),
                                   void *owner);
-/* The body of `request` where it is kept, whoever has read it; NULL: it is not. */
+/* The buffered body of `request`; NULL: not buffered. */
 struct buffered_body *buffered_body_of(const struct request *request);
-/* What is kept, whole, becomes the body of another exchange, too, which may outlive this one; `out` is zeroed and in its arena. 0 or -errno. */
+/*
+ * Shares a complete buffered body with another exchange, which may outlive this one; `out` is zeroed, in its arena.
+ * 0 or -errno.
+ */
 MUST_CHECK int buffered_body_share(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to);
-/* What is kept is pulled again from its beginning, where it is whole. */
+/* Restarts a complete body from its beginning. */
 void buffered_body_rewind(struct buffered_body *kept);
-/* `done` is not called any more. */
+/* Cancels `done`. */
 void buffered_body_cancel(struct buffered_body *kept);
-/* Nobody pulls it any more. Of what is zeroed, too. */
+/* Closes the body. Accepts a zeroed struct. */
 void buffered_body_close(struct buffered_body *kept);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What ends with the connection to a server, how long the server may take, and what the error log says of it.
+ * The connection to an upstream server: its end, its timeouts, and log messages.
  */
 #include "connection.h"
 
@@ -58,7 +58,7 @@ void gateway_discard(struct gateway_request *p)
     gateway_release(p, false);
 }
 
-/* An answer may come; or TLS broke, and the wire waits for the server to take our alert and leave. */
+/* A response may arrive; or TLS failed, and the wire waits for the server to read the alert and close. */
 static bool awaits_server(const struct gateway_request *p)
 {
     const struct wire *wire = &p->upstream.connection->wire;
@@ -66,7 +66,7 @@ static bool awaits_server(const struct gateway_request *p)
     return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
 }
 
-/* A slow client stops the clock of the server, and a slow server that of the client. */
+/* The server's timeout stops while the client is slow, and vice versa. */
 void gateway_set_timeout(struct gateway_request *p)
 {
     uint64_t timeout_ms = 0;
@@ -83,7 +83,7 @@ void gateway_set_timeout(struct gateway_request *p)
     upstream_set_timeout(p->upstream.connection, timeout_ms);
 }
 
-/* No server could be asked, or none has answered: something stored may be the response. */
+/* No server was available or gave a response: a stored response may be used. */
 static bool is_served_stale(struct gateway_request *p, int status)
 {
     if (!p->cache || (status != 502 && status != 504))

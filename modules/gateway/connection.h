@@ -1,20 +1,20 @@
 /*
- * The connection to a server, as a request has it: its end, its timeout, and lines of the error log that name it.
+ * The connection to an upstream server from a request's view: its end, its timeout, and log messages.
  */
 #ifndef MODULES_GATEWAY_CONNECTION_H
 #define MODULES_GATEWAY_CONNECTION_H
 
 #include "gateway.h"
 
-/* Releases the connection, and what is not in the arena. `keep`: it may carry further requests. */
+/* Releases the connection and all memory outside the arena. `keep`: the connection may be reused. */
 void gateway_release(struct gateway_request *p, bool keep);
-/* The same with a connection that carries no further request. */
+/* Releases a connection that cannot be reused. */
 void gateway_discard(struct gateway_request *p);
-/* A line in the error log: what went wrong, at which stage, with which server. */
+/* Logs an error with the stage and the server. */
 void gateway_log(const struct gateway_request *p, enum log_level level, const char *what, int error);
-/* The connection's timeout: what is waited for now. */
+/* Sets the connection's timeout for the current stage. */
 void gateway_set_timeout(struct gateway_request *p);
-/* No response will come: answers with `status`, or with something stale. */
+/* Ends the exchange with `status`, or with a stale response. */
 void gateway_fail(struct gateway_request *p, int status);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Which fields go on, and which do not: what belongs to one connection stays there (RFC 9110 7.6.1). X-Forwarded-For
- * and its kin count where a trusted peer sent them.
+ * Forwarding of header fields: hop-by-hop fields are removed (RFC 9110 7.6.1). X-Forwarded-For and similar are used
+ * from trusted peers only.
  */
 #include "fields.h"
 
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Of one connection, or written anew: never copied from the client. */
+/* Hop-by-hop fields, and fields that are generated: not copied from the client. */
 static const struct str own_of_request[] = {
     {"Connection", 10}, {"Content-Length", 14}, {"Expect", 6}, {"Forwarded", 9}, {"Host", 4},
     {"HTTP2-Settings", 14}, {"Keep-Alive", 10}, {"Proxy-Authorization", 19}, {"Proxy-Connection", 16},
@@ -24,7 +24,7 @@ static const struct str own_of_answer[] = {
     {NULL, 0},
 };
 
-/* nginx keeps these to itself, unless proxy_pass_header names them. */
+/* Removed as in nginx, unless proxy_pass_header names them. */
 static const struct str hidden[] = {{"Date", 4}, {"Server", 6}, {"X-Pad", 5}, {NULL, 0}};
 
 static bool is_among(const struct str *names, struct str name)
@@ -60,7 +60,7 @@ bool gateway_drops_fields(const struct headers *asked)
     return false;
 }
 
-/* Without those that Connection names: they are meant for the next hop alone. */
+/* Without the fields named in Connection, which are hop-by-hop. */
 static int copy_fields(const struct headers *from, const struct str *own, struct arena *arena,
                        struct headers *to)
 {
@@ -116,7 +116,7 @@ int gateway_request_fields(const struct headers *headers, struct arena *arena, s
     return copy_fields(headers, own_of_request, arena, out);
 }
 
-/* With proxy_cache the Date of the server is passed on: it tells how old the answer is (RFC 9111 4.2.3). */
+/* With proxy_cache the upstream's Date is passed on: the age depends on it (RFC 9111 4.2.3). */
 static bool is_hidden(const struct gateway_conf *conf, struct str name)
 {
     if (is_in_words(&conf->hide_headers, name))

@@ -1,6 +1,5 @@
 /*
- * The path of a request through a gateway: where it goes, what decides which server is asked, the cache where there is
- * one, and its end.
+ * The path of a request through a gateway: target, balancing, cache, and its end.
  */
 #include "gateway.h"
 
@@ -13,7 +12,7 @@
 
 #include <errno.h>
 
-/* A target made of variables is known only now. 0, or a status. */
+/* Evaluates a target with variables. 0, or a status. */
 static int find_group(struct gateway_request *p)
 {
     const struct gateway *gateway = p->conf->gateway;
@@ -42,7 +41,7 @@ static int find_group(struct gateway_request *p)
     return error == -ENOMEM ? 500 : 502;
 }
 
-/* How it is to be encrypted. 0, or a status. */
+/* Sets up TLS to the upstream. 0, or a status. */
 static int set_upstream_tls(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;
@@ -54,7 +53,7 @@ static int set_upstream_tls(struct gateway_request *p)
     return p->upstream.tls.context && p->upstream.tls.name.data ? 0 : 500;
 }
 
-/* The header of the PROXY protocol, which is sent before all else. */
+/* Formats the PROXY protocol header, which is sent first. */
 static void set_upstream_proxy_header(struct gateway_request *p)
 {
     union proxy_address own;
@@ -68,7 +67,7 @@ static void set_upstream_proxy_header(struct gateway_request *p)
                                   p->upstream.proxy_header));
 }
 
-/* What decides, beside the group's rule, which server is asked. 0, or a status. */
+/* Evaluates the key of the balancing method. 0, or a status. */
 static int set_balance_key(struct gateway_request *p)
 {
     const struct upstream *upstream = upstream_group_upstream(p->upstream.group);
@@ -95,7 +94,7 @@ static int find_method(struct gateway_request *p)
     return p->sent.method_name.data ? 0 : 500;
 }
 
-/* What is sent in the place of the client's body, which is not read then. */
+/* Evaluates proxy_set_body, which replaces the client's body. */
 static int find_body(struct gateway_request *p)
 {
     if (p->conf->set_body)
@@ -105,8 +104,7 @@ static int find_body(struct gateway_request *p)
     return p->conf->set_body && !p->sent.replacement_body.data ? 500 : 0;
 }
 
-/* A length that is promised and a body that is gone: the next request on the connection would be taken for
- * it. */
+/* True if Content-Length would be sent without a body: the following request would be taken for it. */
 static bool lacks_body(const struct gateway_request *p)
 {
     if (!p->sent.consumed || p->sent.replacement_body.data || p->x->request.content_length == 0)
@@ -115,7 +113,7 @@ static bool lacks_body(const struct gateway_request *p)
     return true;
 }
 
-/* Everything that is the same for each server that is asked. 0, or a status. */
+/* Prepares everything that does not depend on the selected server. 0, or a status. */
 static int prepare_upstream(struct gateway_request *p)
 {
     int status = set_upstream_tls(p);
@@ -144,7 +142,7 @@ static void body_buffered(void *owner, int error)
         gateway_fail(p, status);
 }
 
-/* Asks a server, once the client's body is there where that is wanted. 0, or a status. */
+/* Starts the attempt, after reading the client's body if configured. 0, or a status. */
 static int start_upstream_request(struct gateway_request *p)
 {
     int status = prepare_upstream(p), error;
@@ -173,7 +171,7 @@ void gateway_resume(struct gateway_request *p, enum outcome outcome)
     }
 }
 
-/* The target is known before the cache is asked: $proxy_host is a part of the key. */
+/* The target is evaluated before the lookup: $proxy_host is a part of the cache key. */
 static enum outcome gateway_start(struct gateway_request *p)
 {
     int status = find_group(p);
@@ -188,7 +186,7 @@ static enum outcome gateway_start(struct gateway_request *p)
     return status || p->stage == GATEWAY_DONE ? OUTCOME_ANSWERED : OUTCOME_PENDING;
 }
 
-/* A server that was asked before an internal redirect has had some of the body. */
+/* An attempt before an internal redirect has consumed a part of the body. */
 static bool is_body_spent(const struct gateway_request *p)
 {
     return p->sent.consumed || gateway_body_is_consumed(p) || (p->sent.buffered && !p->sent.buffered->whole);

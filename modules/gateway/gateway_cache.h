@@ -1,8 +1,8 @@
 /*
- * The response cache as a gateway sees it: what the configuration says of it, and a table of functions. A location without a cache has no table, and
- * runs none of its code.
+ * The interface of the response cache for gateways: its configuration and a table of functions. A location without a
+ * cache has no table and runs none of its code.
  *
- *      lookup -> (miss) -> request_fields -> response_head -> fill->put ... -> fill->end
+ * lookup -> (miss) -> request_fields -> response_head -> fill->put ... -> fill->end
  */
 #ifndef MODULES_GATEWAY_GATEWAY_CACHE_H
 #define MODULES_GATEWAY_GATEWAY_CACHE_H
@@ -15,60 +15,60 @@
 struct cache_slices;
 struct gateway_request;
 
-/* Why a server gave no usable response. */
+/* The reason why an upstream gave no usable response. */
 enum gateway_failure {
-    GATEWAY_FAILED_ERROR,           /* no connection, or it broke */
+    GATEWAY_FAILED_ERROR,           /* no connection, or it failed */
     GATEWAY_FAILED_TIMEOUT,
     GATEWAY_FAILED_INVALID_HEADER,
-    GATEWAY_FAILED_STATUS,          /* none of these: what reply.status says */
+    GATEWAY_FAILED_STATUS,          /* none of these: see reply.status */
 };
 
-/* A response body on its way into the cache. Called only where `cached` is there. */
+/* A response body being stored. Called only if `cached` is set. */
 struct gateway_fill {
-    /* A part of the body has come. */
+    /* Adds a part of the body. */
     void (*put)(struct gateway_request *p, struct str part);
-    /* The body is whole and is published; or it broke off, and nothing is stored. */
+    /* The body is complete and is published; or it was interrupted, and the fill is discarded. */
     void (*end)(struct gateway_request *p, bool whole);
-    /* True where reading pauses for the disk; gateway_read follows. */
+    /* True while reading pauses for the disk; gateway_read follows. */
     bool (*is_full)(const struct gateway_request *p);
     /*
-     * True while the rest of the response waits until all of it is stored, so that a client that has had the response finds it in the cache; the body is woken
-     * after that.
+     * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit.
+     * The body is woken afterwards.
      */
     bool (*delays_body)(const struct gateway_request *p);
-    /* True where the head waits as well, since there is no body that could; the exchange is resumed after that. */
+    /* True if the head of a response without a body is delayed likewise; the exchange is resumed afterwards. */
     bool (*delays_head)(struct gateway_request *p);
 };
 
 struct gateway_cache {
     /*
-     * Before a server is asked: what is stored may be the response. OUTCOME_ANSWERED; OUTCOME_PENDING (gateway_resume follows); or OUTCOME_PASS: a server is
-     * asked.
+     * Looks for a stored response before the upstream is asked. OUTCOME_ANSWERED; OUTCOME_PENDING (gateway_resume
+     * follows); or OUTCOME_PASS: ask the upstream.
      */
     enum outcome (*lookup)(struct gateway_request *p);
-    /* The request's fields as they leave: for a whole response, for a slice, or to validate what is stored. 0 or -ENOMEM. */
+    /* Sets the request's fields for a complete response, a slice, or a revalidation. 0 or -ENOMEM. */
     int (*request_fields)(struct gateway_request *p, struct headers *fields);
     /*
-     * The response's head has come: stored, or what is stored is updated or removed. 0; 1 where x->response was filled with what is stored (304); -EAGAIN where the
-     * server is to be asked again, without conditions; or -ENOMEM.
+     * Processes the response head: stores, updates or removes. 0; 1: x->response was filled from the cache (304);
+     * -EAGAIN: send the request again without conditions; or -ENOMEM.
      */
     int (*response_head)(struct gateway_request *p);
-    /* The fields and the status of a response that is made of a stored part and of the body that comes; NULL: it is as the server gives it. */
+    /* Fields and status of a response combined from a stored span and the received body; NULL: not combined. */
     const struct headers *(*combined_fields)(const struct gateway_request *p, int *out_status);
-    /* Puts that stored part before or behind the body in x->response. 0 or -ENOMEM. */
+    /* Adds the stored span before or after the body in x->response. 0 or -ENOMEM. */
     int (*combine)(struct gateway_request *p);
-    /* True where x->response was filled with a stale stored response, since the server has failed. */
+    /* True if x->response was filled with a stale response because the upstream failed. */
     bool (*serve_stale)(struct gateway_request *p, enum gateway_failure failure);
-    /* Other requests need not wait for this one any more. */
+    /* Releases the fill lock. */
     void (*release_lock)(struct gateway_request *p);
-    /* This pass of the exchange through the gateway is over: releases all of it but what waits for the next pass. */
+    /* Ends this pass through the gateway; keeps what the next pass needs. */
     void (*end)(struct gateway_request *p);
-    /* The exchange is over. */
+    /* Ends the exchange. */
     void (*finish)(struct gateway_request *p);
     const struct gateway_fill *fill;
 };
 
-/* proxy_cache_valid: how long a response of these statuses is fresh that does not say so itself. */
+/* proxy_cache_valid: the lifetime of responses without one, by status. */
 struct gateway_cache_valid {
     unsigned *statuses;             /* count 0: any */
     size_t count;
@@ -107,14 +107,14 @@ enum gateway_stale {
 struct gateway_cache_conf {
     const struct gateway_cache *functions; /* NULL: off */
     struct conf_rows paths;         /* struct cache_conf * */
-    struct str name;                /* "off", or whose */
+    struct str name;                /* "off", or the name of a cache */
     const struct cache_conf *cache; /* NULL: off */
     const struct template *key;     /* NULL: the default key */
     struct conf_rows valid;         /* struct gateway_cache_valid */
     unsigned methods;               /* enum method as bits; GET and HEAD always */
     struct conf_templates bypass, no_cache;
     uint64_t heuristic_ms;          /* the longest heuristic lifetime; 0: none */
-    struct conf_words targeted;     /* names of fields that take the place of Cache-Control, the first that can be read */
+    struct conf_words targeted;     /* fields that replace Cache-Control; the first valid one counts */
     uint64_t min_uses;
     unsigned ignore;                /* enum gateway_ignore */
     unsigned use_stale;             /* enum gateway_stale */
@@ -130,25 +130,25 @@ struct gateway_cache_conf {
 
 /* $upstream_cache_status */
 enum cached_status {
-    CACHED_NOT,                     /* the cache was not asked */
+    CACHED_NOT,                     /* no cache lookup */
     CACHED_MISS,
     CACHED_BYPASS,
     CACHED_EXPIRED,
     CACHED_STALE,
     CACHED_UPDATING,
     CACHED_REVALIDATED,
-    CACHED_PARTIAL,                 /* a part was stored, and the rest was asked for */
+    CACHED_PARTIAL,                 /* a part was stored, the rest was requested */
     CACHED_HIT,
 };
 
-/* The part of a cache in one exchange that the gateway sees. */
+/* The state of a cache in one exchange that gateways use. */
 struct gateway_cached {
     enum cached_status status;
-    bool background;                /* a child of the exchange that has answered already: the body is only stored */
-    struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
+    bool background;                /* a subrequest of an exchange that already has its response: the body is only stored */
+    struct cache_fill *fill;        /* owned; NULL: not storing */
 };
 
-/* A right to fetch that waits for who is to use it: given back, or taken over, once. */
+/* A fill lock on its way to the subrequest that uses it; released or taken over once. */
 struct cache_update {
     struct cache_store *store;
     struct cache_hash hash;

@@ -1,5 +1,5 @@
 /*
- * Directives that every gateway has, read and completed.
+ * Reads and completes the directives shared by all gateways.
  */
 #include "gateway_conf.h"
 

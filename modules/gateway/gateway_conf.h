@@ -1,5 +1,5 @@
 /*
- * What the directives of every gateway say: where requests go, and how servers are connected to, asked and read.
+ * The settings shared by all gateways: target, connecting, sending, receiving.
  */
 #ifndef MODULES_GATEWAY_GATEWAY_CONF_H
 #define MODULES_GATEWAY_GATEWAY_CONF_H
@@ -10,7 +10,7 @@
 
 struct gateway;
 
-/* "http://backend/uri", taken apart. */
+/* A parsed "http://backend/uri". */
 struct gateway_target {
     bool https;
     struct str authority;           /* "backend", "127.0.0.1:9001", "unix:/run/app.sock" */
@@ -18,13 +18,13 @@ struct gateway_target {
 };
 
 struct gateway_pass {
-    const struct template *text;    /* NULL: nothing is passed on here */
-    struct gateway_target target;   /* where there is no variable in it */
-    const struct upstream *upstream; /* the same; else the group is found for each request */
-    bool of_location;               /* written in a location: locations inside it do not inherit it */
+    const struct template *text;    /* NULL: not passed on */
+    struct gateway_target target;   /* if it has no variable */
+    const struct upstream *upstream; /* if it has no variable; else the group is found per request */
+    bool of_location;               /* set in a location: nested locations do not inherit it */
 };
 
-/* When another server may be asked: bits, in the order of gateway_next_words. */
+/* Conditions for another attempt: bits in the order of gateway_next_words. */
 enum gateway_next {
     NEXT_ERROR = 1 << 0,
     NEXT_TIMEOUT = 1 << 1,
@@ -40,9 +40,9 @@ enum gateway_next {
     NEXT_HTTP_504 = 1 << 11,
 };
 
-/* Fields of a response that do not count: bits, in the order of gateway_ignored_headers. */
+/* Ignored response fields: bits in the order of gateway_ignored_headers. */
 enum gateway_ignore {
-    IGNORE_X_ACCEL_EXPIRES = 1 << 0, /* this one and the following four concern the cache */
+    IGNORE_X_ACCEL_EXPIRES = 1 << 0, /* this and the next four concern the cache */
     IGNORE_EXPIRES = 1 << 1,
     IGNORE_CACHE_CONTROL = 1 << 2,
     IGNORE_SET_COOKIE = 1 << 3,
@@ -53,11 +53,11 @@ enum gateway_ignore {
     IGNORE_X_ACCEL_CHARSET = 1 << 8,
 };
 
-/* What is buffered of bodies while the other side cannot take it. */
+/* Buffering of bodies. */
 struct gateway_buffering {
-    bool requests;                  /* a request's body is read whole before a server is asked */
-    bool answers;                   /* a response is read as fast as the server gives it */
-    uint64_t count, size;           /* of what is buffered of it in memory: blocks, and bytes of one */
+    bool requests;                  /* the request body is read before the upstream is contacted */
+    bool answers;                   /* the response is read as fast as the upstream sends */
+    uint64_t count, size;           /* buffers in memory: number, and bytes of one */
     uint64_t file_max;
     struct str folder;
 };
@@ -68,20 +68,20 @@ struct gateway_conf {
     struct gateway_buffering buffering;
     struct conf_words hide_headers, pass_headers;
     uint64_t connect_timeout_ms, send_timeout_ms, read_timeout_ms;
-    uint64_t buffer_size;           /* the longest head of a response */
+    uint64_t buffer_size;           /* maximum head of a response */
     unsigned next;                  /* enum gateway_next */
-    uint64_t next_tries;            /* 0: as many as there are servers */
+    uint64_t next_tries;            /* 0: the number of servers */
     uint64_t next_timeout_ms;       /* 0: no limit */
     struct tls_client_settings ssl;
-    const struct template *ssl_name; /* NULL: the host of `pass` */
+    const struct template *ssl_name; /* NULL: the host of the target */
     bool ignore_client_abort;
     const struct template *method;  /* NULL: the client's */
-    const struct template *set_body; /* NULL: the client's, or none */
+    const struct template *set_body; /* NULL: the client's body, if any */
     bool drop_body;                 /* the client's body is not sent */
     bool intercept_errors;
     bool force_ranges;
     const struct template *limit_rate; /* NULL: none */
-    int proxy_protocol;             /* header of the PROXY protocol before the request: 0 none, else its version */
+    int proxy_protocol;             /* PROXY protocol header before the request: 0: none; else its version */
     struct gateway_cache_conf cache;
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
 };
@@ -89,9 +89,9 @@ struct gateway_conf {
 extern const char *const gateway_ignored_headers[]; /* in the order of enum gateway_ignore */
 extern const char *const gateway_next_words[]; /* in the order of enum gateway_next */
 
-/* "8 8k", a number and a size, into two uint64_t. */
+/* Reads "8 8k", a number and a size, into two uint64_t. */
 directive_row gateway_read_buffers;
-/* The templates that every gateway needs. 0, -EINVAL (reported) or -ENOMEM. */
+/* Compiles the templates that every gateway needs. 0, -EINVAL (reported) or -ENOMEM. */
 MUST_CHECK int gateway_conf_complete(struct gateway_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * What belongs to no single gateway: the end of an exchange that was passed on, the folder of request bodies, and the
- * $upstream_ variables.
+ * Common to all gateways: the end of an exchange, the directory of request bodies, and the $upstream_ variables.
  */
 #include "gateway.h"
 
@@ -17,7 +16,7 @@ static void gateway_finish(struct exchange *x, const void *conf)
         return;
     if (p->cache)
         p->cache->finish(p);
-    buffer_finish(&p->incoming.input); /* where the response was not its body */
+    buffer_finish(&p->incoming.input); /* the response was another one */
     if (p->sent.owned)
         buffered_body_close(p->sent.owned);
 }

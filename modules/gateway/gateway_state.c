@@ -1,5 +1,5 @@
 /*
- * The key that the states of exchanges are kept by.
+ * The key of the gateway's state in an exchange.
  */
 #include "gateway.h"
 

@@ -1,6 +1,5 @@
 /*
- * What is known of the servers that were asked, for the access log: nginx's $upstream_ variables. Where
- * several were asked, their values stand in a row.
+ * nginx's $upstream_ variables. Values of several attempts are joined.
  */
 #include "gateway_variables.h"
 
@@ -53,7 +52,7 @@ static struct str server(const struct gateway_attempt *attempt, struct arena *ar
     return attempt->server;
 }
 
-/* What the client is told where no answer came. */
+/* The status sent to the client if there was no response. */
 static struct str status(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_number(arena, attempt->status ? (uint64_t)attempt->status : 502);
@@ -98,7 +97,7 @@ OF_EACH(response_time)
 OF_EACH(bytes_received)
 OF_EACH(bytes_sent)
 
-/* "content_type" names Content-Type. */
+/* True if "content_type" means Content-Type. */
 static bool names_field(struct str parameter, struct str name)
 {
     if (parameter.length != name.length)

@@ -1,11 +1,11 @@
 /*
- * `proxy_intercept_errors`: an answer of a server that error_page answers instead.
+ * `proxy_intercept_errors`: replaces an upstream's error by error_page.
  */
 #include "response.h"
 
 #include <errno.h>
 
-/* What a client needs to go on after an error stays beside the page: all fields of these names. 0 or -ENOMEM. */
+/* Keeps fields that a client needs after an error, all occurrences. 0 or -ENOMEM. */
 static int keep_retry_after(struct exchange *x, int status, const struct headers *said)
 {
     static const struct {

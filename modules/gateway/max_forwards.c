@@ -1,11 +1,11 @@
 /*
- * Max-Forwards (RFC 9110 7.6.2): the number of times that OPTIONS and TRACE may still be forwarded.
+ * Max-Forwards (RFC 9110 7.6.2) of OPTIONS and TRACE.
  */
 #include "gateway.h"
 
 #include <errno.h>
 
-/* False where the request may be forwarded without end, or its Max-Forwards is no number. */
+/* False if there is no limit, or Max-Forwards is not a number. */
 static bool hops_left(const struct exchange *x, uint64_t *out_hops)
 {
     const struct request *request = &x->request;
@@ -30,7 +30,7 @@ enum outcome gateway_answer_last_hop(struct exchange *x)
         x->response.status = 204;
         return OUTCOME_ANSWERED;
     }
-    (void)exchange_error_response(x, 405); /* TRACE would give fields away that only the server may see */
+    (void)exchange_error_response(x, 405); /* TRACE would disclose fields added by proxies */
     if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("OPTIONS")) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;

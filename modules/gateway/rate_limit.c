@@ -1,17 +1,17 @@
 /*
- * `proxy_limit_rate`: an answer is read from its server at no more than so many bytes a second. What has come says when
- * more of it is due; until then nothing is asked of the connection, and the kernel holds the server back.
+ * `proxy_limit_rate`: limits the rate of reading from the upstream. The received bytes determine the time of the
+ * next read; until then the kernel's flow control slows the upstream.
  */
 #include "rate_limit.h"
 
 #include <errno.h>
 
-/* In the exchange's arena, which is held while the timer runs. */
+/* In the exchange's arena, which is referenced while the timer runs. */
 struct gateway_rate_limit {
     struct gateway_request *p;
     void (*due)(struct gateway_request *p);
     struct op timer;
-    uint64_t rate;     /* bytes a second */
+    uint64_t rate;     /* bytes per second */
     uint64_t began_ms;
 };
 

@@ -1,5 +1,5 @@
 /*
- * `proxy_limit_rate`: a response is read from its server at no more than so many bytes a second.
+ * `proxy_limit_rate`: limits the rate of reading a response.
  */
 #ifndef MODULES_GATEWAY_RATE_LIMIT_H
 #define MODULES_GATEWAY_RATE_LIMIT_H
@@ -7,11 +7,11 @@
 #include "gateway.h"
 
 directive_row gateway_read_rate;
-/* The head has come: what is read from now on is counted, where the configuration says so. `due` is called when more is to be read. 0 or -ENOMEM. */
+/* Starts the limit after the head, if configured. `due` is called when reading may continue. 0 or -ENOMEM. */
 MUST_CHECK int gateway_rate_limit_begin(struct gateway_request *p, void (*due)(struct gateway_request *p));
-/* True where nothing more is to be read yet: `due` follows. */
+/* True while reading pauses: `due` follows. */
 bool gateway_is_rate_limited(struct gateway_request *p);
-/* Nothing is read any more. Accepts a request without a rate limit. */
+/* Stops the limit. Accepts a request without one. */
 void gateway_rate_limit_end(struct gateway_request *p);
 
 #endif

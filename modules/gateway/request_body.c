@@ -1,6 +1,6 @@
 /*
- * The client's body, read whole before a server is asked (proxy_request_buffering). It is kept to the exchange's
- * end: other servers are sent it, too. And what is sent in its place (proxy_set_body).
+ * Buffers the client's body before an upstream is contacted (proxy_request_buffering), until the end of the
+ * exchange, for further attempts; and proxy_set_body, which replaces it.
  */
 #include "request_body.h"
 
@@ -53,7 +53,7 @@ int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, 
     return error;
 }
 
-/* The configuration's words: there are always more of them, up to the last. */
+/* A constant body: never -EAGAIN. */
 static int replacement_body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct gateway_request *p = container_of(body, struct gateway_request, sent.own);
@@ -73,7 +73,7 @@ static struct body *replacement_body(struct gateway_request *p)
     return &p->sent.own;
 }
 
-/* More of the client's body has come. Only queued: this is called inside the session. */
+/* More of the client's body arrived. Called inside the session, so the work is only queued. */
 static void request_woken(void *owner)
 {
     struct gateway_request *p = owner;

@@ -90,7 +90,10 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
     return response->body ? 0 : -ENOMEM;
 }
 
-/* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
+/*
+ * Responds with a stored response. Takes over the reference until the end of the exchange, whose fields point into
+ * the entry.
+ */
 enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
 {
     const struct stored_response *stored = entry->parsed;

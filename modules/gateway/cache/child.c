@@ -1,9 +1,9 @@
 /*
- * Children of an exchange that fetch for the cache.
+ * Subrequests that fetch for the cache.
  */
 #include "modules/gateway/cache/response_cache.h"
 
-/* A child at a time. */
+/* One subrequest at a time. */
 
 void cached_child_release(struct exchange *child)
 {

@@ -1,6 +1,6 @@
 /*
- * HEAD, asked as GET (proxy_cache_convert_head): a child looks for the answer, and fetches and stores it where it is
- * not there; its head is ours. Its body comes for the cache's sake alone, after our answer, too.
+ * HEAD converted to GET (proxy_cache_convert_head): a subrequest looks the response up, or fetches and stores it;
+ * its head becomes the head of this response. Its body is only stored, and may arrive later.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* There is a length, and nobody pulls. */
+/* The length is known, and the body is not pulled. */
 static int headless_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     return -EPROTO;
@@ -19,7 +19,7 @@ static void headless_close(struct body *body)
 {
 }
 
-/* For the log: who was asked outlives the child. */
+/* Copies the attempts for the log: they outlive the subrequest. */
 static int copy_attempts(const struct gateway_request *from, struct gateway_request *p)
 {
     struct gateway_attempt **last = &p->attempts;
@@ -55,7 +55,7 @@ static int copy_head(struct gateway_request *p, const struct response *from)
     return error;
 }
 
-/* A refusal of the child's is one of ours; what a server has said may be intercepted here, as it is not there. */
+/* An error of the subrequest becomes one of this exchange; an upstream error may be intercepted here. */
 static enum outcome copy_child_response(struct gateway_request *p, const struct exchange *child)
 {
     const struct response *said = &child->response;
@@ -83,7 +83,7 @@ static void child_answered(struct exchange *child, void *owner)
     gateway_resume(p, outcome);
 }
 
-/* Of slices the first is fetched by GET, anyway. */
+/* The first slice is fetched by GET in any case. */
 static bool converts_head_to_get(const struct gateway_request *p)
 {
     return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !cached_wants_slices(p) &&
@@ -96,7 +96,7 @@ enum outcome cached_convert_head(struct gateway_request *p)
 
     if (!converts_head_to_get(p) || exchange_child(p->x, (struct str){NULL, 0}, child_answered, p, &child) < 0)
         return OUTCOME_PASS;
-    headers_remove(&child->request.headers, STR("Range")); /* means nothing to HEAD */
+    headers_remove(&child->request.headers, STR("Range")); /* has no meaning for HEAD */
     headers_remove(&child->request.headers, STR("If-Range"));
     return OUTCOME_PENDING;
 }

@@ -1,16 +1,16 @@
 /*
- * A server is asked for what is not stored: by one request alone (proxy_cache_lock), or by each.
+ * Requests what is not stored: once at a time (proxy_cache_lock), or for each request.
  */
 #include "modules/gateway/cache/response_cache.h"
 
-#define WAITS 3 /* for other requests that fetch the same: after that it is not worth waiting */
+#define WAITS 3 /* waits for another request's fill before this request is sent itself */
 
 static uint64_t cached_now_ms(const struct cached *cached)
 {
     return exchange_clock(cached->p->x)->monotonic_ms;
 }
 
-/* What a fetch is known by, to all workers. A hit needs none of that. */
+/* The hash that identifies a fetch for all workers. A hit does not need it. */
 const struct cache_hash *cached_hash(struct cached *cached)
 {
     if (!cached->hashed)
@@ -19,7 +19,7 @@ const struct cache_hash *cached_hash(struct cached *cached)
     return &cached->origin.hash;
 }
 
-/* What of it there is is not to be said: a server is asked. */
+/* Continues without the stored response: the upstream is asked. */
 enum outcome cached_fetch(struct cached *cached)
 {
     (void)cached_hash(cached);
@@ -28,7 +28,7 @@ enum outcome cached_fetch(struct cached *cached)
     return OUTCOME_PASS;
 }
 
-/* Somebody fetches it already. */
+/* Another request is filling the entry. */
 static enum outcome wait_for_lock(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
@@ -43,7 +43,7 @@ static enum outcome wait_for_lock(struct cached *cached)
     return OUTCOME_PENDING;
 }
 
-/* With proxy_cache_lock one alone asks for what is missing; the others wait. */
+/* With proxy_cache_lock only one request is sent; the others wait. */
 enum outcome cached_fetch_alone(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;

@@ -1,5 +1,5 @@
 /*
- * A response is stored while it passes.
+ * Stores a response while it is passed on.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The key of a slice depends on nothing but what it is a slice of. Who hears of the others now waits for this one. */
+/* The key of a slice depends only on the resource. Requests waiting for the facts now wait for this slice. */
 static int find_slice_key(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
@@ -47,7 +47,7 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     return cached_fill_begin(cached, cached->key);
 }
 
-/* Begins to store it, where that may be: 0 or -ENOMEM. `said` is for the arrival. */
+/* Starts to store the response if allowed: 0 or -ENOMEM. `said` is memory for the arrival. */
 static int store(struct cached *cached, struct arrival *arrival, struct cache_control *said,
                  struct stored_metadata *metadata)
 {
@@ -84,7 +84,7 @@ int cached_response_head(struct gateway_request *p)
         cached_invalidate(p);
     if (!cached)
         return 0;
-    if (!is_safe(p->sent.method)) /* what it forgets is what was before it: its own answer may be kept */
+    if (!is_safe(p->sent.method)) /* invalidates earlier responses; the response of this request may be stored */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     arrival.request_control = &cached->request_control;
     arrival.request_sent_s = cached->request_sent_s;
@@ -113,7 +113,7 @@ void cached_put(struct gateway_request *p, struct str part)
         cache_fill_add(cached->base.fill, part);
         return;
     }
-    cache_fill_discard(cached->base.fill); /* nobody had said how long it would be */
+    cache_fill_discard(cached->base.fill); /* the length was not announced */
     cached->base.fill = NULL;
 }
 

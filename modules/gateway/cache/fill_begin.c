@@ -1,5 +1,5 @@
 /*
- * Storing begins: the key of a response, by its Vary, and what waits until the response is published.
+ * The start of a fill: the key of a response by its Vary, and delays until the response is published.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -60,7 +60,7 @@ bool cached_delays_head(struct gateway_request *p)
     return true;
 }
 
-/* Under the key stands by which fields there are several. */
+/* The entry of the primary key holds the field names of Vary. */
 static int store_names(struct cached *cached, struct str names)
 {
     struct stored_metadata metadata = {.salt = cached->salt};

@@ -1,6 +1,5 @@
 /*
- * What an answer is looked for by, and what is forgotten: at somebody's word, or since an unsafe method may have
- * changed it.
+ * Cache keys, and removal of entries: by purge, or after an unsafe method.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -9,8 +8,7 @@
 #include "modules/gateway/fields.h"
 
 /*
- * The method and the body that the configuration sends in the place of the client's; empty where that is GET or HEAD
- * without a body. data NULL: out of memory.
+ * Method and body that replace those of the client; empty for GET or HEAD without a body. data NULL: out of memory.
  */
 static struct str changed_request(struct gateway_request *p)
 {
@@ -113,7 +111,7 @@ static void invalidate_key(struct cached *cached)
         (void)cached_remove(cached->p, cached->store, key);
 }
 
-/* What another URI of this server would be looked for by, if it were asked for. */
+/* Removes the entry of another URI of this server. */
 static void forget_uri(struct cached *cached, struct str target)
 {
     struct request *request = &cached->p->x->request;
@@ -129,7 +127,7 @@ static void forget_uri(struct cached *cached, struct str target)
     *request = was;
 }
 
-/* A place of the same server, as a target; data NULL: it is another's, or none. */
+/* Converts a location of the same server to a target; data NULL: another server, or none. */
 static struct str own_target(const struct gateway_request *p, struct str place)
 {
     ssize_t scheme = str_search(place, STR("://"));

@@ -1,6 +1,6 @@
 /*
- * Whether what is stored is the answer. What is looked for is the key; where an answer depends on fields of the
- * request (Vary), the names of these are stored under it, and the answers under the key with the values.
+ * The lookup of a response. If responses vary by request fields (Vary), the primary key holds the field names, and
+ * the responses are under the key plus field values.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -63,13 +63,13 @@ static enum outcome use_stored(struct cached *cached, struct cache_entry *entry,
     return cached_expired(cached, entry, false);
 }
 
-/* The incomplete entry was looked for: it covers what is asked for, or (NULL) it does not. Takes the reference over. */
+/* The lookup of an incomplete entry ended: it covers the request, or NULL. Takes over the reference. */
 static enum outcome use_partial(struct cached *cached, struct cache_entry *entry)
 {
     return entry ? use_stored(cached, entry, entry->parsed) : cache_miss(cached);
 }
 
-/* There are several: the one that fits the request is looked for. Takes the reference over. */
+/* Looks up the variant that matches the request. Takes over the reference. */
 static enum outcome choose_variant(struct cached *cached, struct cache_entry *entry,
                                    const struct stored_response *stored)
 {
@@ -86,7 +86,7 @@ static enum outcome choose_variant(struct cached *cached, struct cache_entry *en
     return cached->key.data ? find_by_key(cached) : exchange_error_response(cached->p->x, 500);
 }
 
-/* It is known to be of what is answered with: it does not age. */
+/* A slice of the response being assembled does not expire. */
 static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 {
     struct slice_part *slice = &cached->p->slice;
@@ -109,7 +109,7 @@ static enum outcome use_found(struct cached *cached, struct cache_entry *entry)
     if (stored && stored->metadata.status == 0 && !cached->names.data)
         return choose_variant(cached, entry, stored);
     if (stored && stored->metadata.status != 0 &&
-        stored->metadata.status != 206) /* a part is found by a key of its own */
+        stored->metadata.status != 206) /* incomplete entries have a key of their own */
         return use_stored(cached, entry, stored);
     cache_entry_unref(entry);
     return cache_miss(cached);
@@ -133,7 +133,7 @@ static enum outcome find_by_key(struct cached *cached)
     return pending ? OUTCOME_PENDING : use_found(cached, entry);
 }
 
-/* Methods of proxy_cache_methods, and a request whose answer is not one of a kind: bodies of GET are in no key. */
+/* Methods of proxy_cache_methods. A GET with a body is excluded: bodies are not part of the key. */
 static bool wants_cache(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
@@ -151,7 +151,7 @@ void cached_update_release(struct cache_update *update)
     update->fill_lock = 0;
 }
 
-/* A child fetches by the right that its parent had. The key may have become another on the way here. */
+/* A subrequest uses the fill lock of its parent. Its key may differ by now. */
 static void inherit_lock(struct cached *cached)
 {
     struct cache_update *update = &cached->p->update;
@@ -189,7 +189,7 @@ static struct cached *cached_create(struct gateway_request *p)
     return cached;
 }
 
-/* Facts were looked for: where there are none, there may be a whole. */
+/* Without facts there may be a complete response. */
 static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
     return outcome == OUTCOME_PASS && cached->sliced ? find_by_key(cached) : outcome;
@@ -200,7 +200,7 @@ void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome)
     gateway_resume(p, after_slice_lookup(cached_of(p), outcome));
 }
 
-/* A piece of another's answer: where nothing is known of that yet, it is asked for to find out. */
+/* A slice of the parent's response; without facts the first slice is requested to obtain them. */
 static enum outcome begin_slice(struct cached *cached)
 {
     cached->key = cached->p->slice.functions->key(cached->p);
@@ -216,7 +216,7 @@ static enum outcome begin_slice(struct cached *cached)
     return find_by_key(cached);
 }
 
-/* RFC 9111 4.3.2: these two are evaluated by the origin alone. */
+/* RFC 9111 4.3.2: only the origin evaluates these two. */
 static bool is_for_origin(const struct gateway_request *p)
 {
     const struct headers *headers = &p->x->request.headers;
@@ -225,7 +225,7 @@ static bool is_for_origin(const struct gateway_request *p)
            (headers_find(headers, STR("If-Match")) || headers_find(headers, STR("If-Unmodified-Since")));
 }
 
-/* The request goes on as it is, and its answer is not stored. */
+/* The request is passed on unchanged, and its response is not stored. */
 static enum outcome pass_by(struct cached *cached)
 {
     if (cached->request_control.only_if_cached)

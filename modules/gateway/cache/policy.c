@@ -28,7 +28,7 @@ static int counting_fields(const struct gateway_request *p, const struct headers
     return 0;
 }
 
-/* "60", "0", "@784111777"; anything else says nothing. */
+/* "60", "0", "@784111777"; other values are ignored. */
 static int64_t accel_expires(struct str value, int64_t now_s)
 {
     bool absolute = str_starts(value, STR("@"));
@@ -41,7 +41,7 @@ static int64_t accel_expires(struct str value, int64_t now_s)
     return seconds;
 }
 
-/* What the first targeted field that can be read says, else Cache-Control. */
+/* The first valid targeted field, else Cache-Control. */
 static void read_control(const struct conf_words *targeted, struct headers *counting, struct cache_control *out)
 {
     for (size_t i = 0; i < targeted->count; i++) {
@@ -80,7 +80,7 @@ static int64_t configured_lifetime(const struct gateway_cache_conf *conf, int st
     return DELTA_NONE;
 }
 
-/* What decides later whether it may be said again: of the fields that count, which proxy_ignore_headers has chosen. */
+/* Rules for later reuse, from the fields left by proxy_ignore_headers. */
 static void set_rules(const struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct freshness freshness;
@@ -93,7 +93,7 @@ static void set_rules(const struct arrival *arrival, struct stored_metadata *met
     metadata->stale_if_error = freshness.stale_if_error;
 }
 
-/* The age of an answer does not count where the configuration gives the time. */
+/* A configured lifetime ignores the age on arrival. */
 void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->received_s);
@@ -105,7 +105,7 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
         metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
         if (metadata->lifetime_s > 0)
             metadata->lifetime_s += metadata->initial_age_s;
-        else if (accel == 0) /* not to be kept at all */
+        else if (accel == 0) /* must not be stored */
             metadata->lifetime_s = DELTA_NONE;
     } else {
         metadata->lifetime_s = said;
@@ -115,7 +115,7 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
     set_rules(arrival, metadata);
 }
 
-/* One that must be validated before it is said again is worth keeping where the configuration validates. */
+/* A response that must be validated on every use is stored only with proxy_cache_revalidate. */
 static bool is_worth_storing(const struct gateway_request *p, const struct arrival *arrival,
                              struct stored_metadata *metadata)
 {

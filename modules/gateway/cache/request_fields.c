@@ -1,5 +1,5 @@
 /*
- * The fields with which a server is asked for something whole, for a slice, or whether what is stored still holds.
+ * Request fields for fetching a complete response or a slice, and for revalidation.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* What the client alone wants to know, or to have a part of: the server is asked for the whole. */
+/* Conditions and ranges of the client: the complete response is requested. */
 static const char *const of_client[] = {"Range",         "If-Range",          "If-Match",
                                         "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"};
 
@@ -42,7 +42,7 @@ int cached_request_fields(struct gateway_request *p, struct headers *fields)
         return error < 0 ? error : 0;
     if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)
         return 0;
-    if (p->sent.content_length != 0) /* it could not be asked again */
+    if (p->sent.content_length != 0) /* the request cannot be repeated */
         return 0;
     stored = cached->stale->parsed;
     modified = headers_value(&stored->headers, STR("Last-Modified"));

@@ -1,5 +1,5 @@
 /*
- * The cache of proxy_cache as a gateway sees it: its table of functions.
+ * The response cache's table of functions for gateways.
  */
 #include "modules/gateway/cache/response_cache.h"
 

@@ -27,42 +27,42 @@ struct stored_metadata {
     uint64_t salt;                  /* of the several: those of another are not found any more */
 };
 
-/* The same as read; cache_entry's `parsed`. */
+/* Parsed metadata; the `parsed` of a cache_entry. */
 struct stored_response {
     struct stored_metadata metadata;
-    struct headers headers;         /* point into the entry's head */
-    struct freshness freshness;     /* but for age_s */
+    struct headers headers;         /* slices of the entry's head */
+    struct freshness freshness;     /* without age_s */
     struct validators validators;
     struct header items[];
 };
 
-/* One exchange's part. In its arena. */
+/* The state of one exchange. In its arena. */
 struct cached {
     struct gateway_cached base;     /* p->cached */
     struct gateway_request *p;
     struct cache_store *store;
     struct cache_lookup lookup;
-    struct cache_waiter waiter;     /* store NULL: it waits for nothing */
-    unsigned waits;                 /* how often it has waited */
+    struct cache_waiter waiter;     /* store NULL: not waiting */
+    unsigned waits;                 /* number of waits */
     uint64_t began_wait_ms;
-    struct cached_partial *partial; /* NULL: nothing incomplete is kept */
-    struct cache_control request_control;     /* by the client */
-    struct str primary;             /* the key, whatever the request's fields */
-    struct str key;                 /* the same, or of the one among several that fits them */
-    struct str names;               /* by which there are several; data NULL: none are known */
+    struct cached_partial *partial; /* NULL: incomplete responses are not stored */
+    struct cache_control request_control;     /* of the client's request */
+    struct str primary;             /* the key without Vary */
+    struct str key;                 /* the primary key, or that of the variant */
+    struct str names;               /* field names of Vary; data NULL: unknown */
     uint64_t salt;
-    struct cache_entry *stale;      /* referenced: stored, and not to be said without asking; or what is said */
-    bool hashed;                    /* the hash in `origin` is known */
-    struct cache_origin origin;     /* of `primary`, which `fill_lock` is of, and when it was asked for */
-    uint64_t fill_lock;                 /* the right to fetch; 0: none */
-    bool sliced;                    /* the response is looked for in slices */
-    bool stores;                    /* what comes is stored where it may be */
-    bool revalidates;               /* the server was asked whether `stale` still holds */
+    struct cache_entry *stale;      /* referenced: stored and stale, or the response being sent */
+    bool hashed;                    /* `origin.hash` is set */
+    struct cache_origin origin;     /* hash of `primary`, which `fill_lock` belongs to, and start of the fetch */
+    uint64_t fill_lock;                 /* 0: none */
+    bool sliced;                    /* the response is assembled from slices */
+    bool stores;                    /* the response is stored if allowed */
+    bool revalidates;               /* the request was conditional for `stale` */
     int64_t request_sent_s;
-    struct cache_fill *publishing[2]; /* whole, and not yet found by others: the answer, and what it is found by */
-    bool holds_head;                /* the answer is held back until then, since it has no body */
-    uint64_t stored_bytes;                  /* bytes of the body that were given to it */
-    struct str head;                /* what will be stored of it */
+    struct cache_fill *publishing[2]; /* complete but not yet published: the response, and the entry with its Vary names */
+    bool holds_head;                /* the response has no body and waits for publication */
+    uint64_t stored_bytes;                  /* body bytes added to the fill */
+    struct str head;                /* to be stored */
 };
 
 static inline struct cached *cached_of(const struct gateway_request *p)
@@ -70,41 +70,37 @@ static inline struct cached *cached_of(const struct gateway_request *p)
     return p->cached ? container_of(p->cached, struct cached, base) : NULL;
 }
 
-/* The cache as a gateway sees it. */
+/* The table of functions. */
 extern const struct gateway_cache response_cache;
 
 /* settings.c */
 
 directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_far;
-/* The request asks for a range that begins so far in that its server is asked for that alone, and nothing is kept. */
+/* True if the range begins so far in that it is requested unchanged and not stored. */
 bool cached_is_far(const struct gateway_request *p);
 int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
-/* For a location that passes requests on: answers to POST are stored only under a key that the configuration gives. 0, or -EINVAL (reported). */
+/* Checks that POST responses are stored only under an explicit key. 0, or -EINVAL (reported). */
 int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
-/* True where the request is one for slices. */
+/* True if the request is served from slices. */
 bool cached_wants_slices(const struct gateway_request *p);
-/* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
+/* 1 if the value of a template is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int cached_any_holds(struct exchange *x, const struct conf_templates *templates);
 
-/* stored_response.c */
-
-/* Note and fields as text; data NULL: out of memory. */
+/* stored_response.c: metadata and fields as text; data NULL: out of memory. */
 struct str stored_response_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena);
-/* Gives an answer that came at `received_s` that Date, where it has none that can be read (RFC 9110 6.6.1). 0 or -ENOMEM. */
+/* Adds Date with `received_s` if the response has no valid one (RFC 9110 6.6.1). 0 or -ENOMEM. */
 MUST_CHECK int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s);
-/* Validators of an answer that came at `received_s`; the tag points into its fields. */
+/* The validators of a response received at `received_s`; the tag points into its fields. */
 void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
-/* What an entry's head says, read once. NULL: out of memory, or not to be understood. */
+/* Parses an entry's head, once. NULL: out of memory, or malformed. */
 const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
 
-/* lookup.c */
-
 /*
- * Before a server is asked: what is stored may be the answer. OUTCOME_ANSWERED, OUTCOME_PENDING (proxy_fetch follows, or an answer), or
- * OUTCOME_PASS: a server is to be asked.
+ * lookup.c: looks for a stored response before the upstream is asked. OUTCOME_ANSWERED; OUTCOME_PENDING
+ * (gateway_resume or a response follows); or OUTCOME_PASS: ask the upstream.
  */
 enum outcome cached_lookup(struct gateway_request *p);
-/* Fills x->response with an entry, of which this is stored. 0 or -errno. */
+/* Fills x->response from an entry with this metadata. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
 /* answer.c, fetch.c: for the files of the cache alone */
@@ -114,124 +110,128 @@ static inline int64_t cached_now_s(const struct cached *cached)
 {
     return clock_wall_s(exchange_clock(cached->p->x));
 }
-/* The age that a stored response has now. */
+/* The current age of a stored response. */
 int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata);
-/* What a fetch is known by, to all workers. A hit needs none of that. */
+/* The hash that identifies a fetch for all workers. A hit does not need it. */
 const struct cache_hash *cached_hash(struct cached *cached);
-/* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
+/*
+ * Responds with a stored response. Takes over the reference until the end of the exchange, whose fields point into
+ * the entry.
+ */
 enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
-/* A server is asked. OUTCOME_PASS. */
+/* The upstream is to be asked. OUTCOME_PASS. */
 enum outcome cached_fetch(struct cached *cached);
-/* A server is asked: with proxy_cache_lock by one request alone, the others wait. OUTCOME_PASS: ask it, or OUTCOME_PENDING. */
+/*
+ * The upstream is to be asked, with proxy_cache_lock by one request at a time. OUTCOME_PASS, or OUTCOME_PENDING:
+ * waiting.
+ */
 enum outcome cached_fetch_alone(struct cached *cached);
 
-/* validate.c */
-
-/* RFC 9111 3.2: what an answer of the same version says takes the place of what was stored, but for what tells of the bytes of the body. 0 or -ENOMEM. */
+/*
+ * validate.c: merges the fields of a 304 into those stored, except fields that describe the body (RFC 9111 3.2). 0
+ * or -ENOMEM.
+ */
 MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out);
 
 /*
- * 304 came: what is stored is the answer, and what is stored of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
- * server is to be asked again; or -ENOMEM.
+ * A 304 arrived: the stored response is updated and used. 1; -EAGAIN if the 304 concerns another version: the entry
+ * is removed, send the request again; or -ENOMEM.
  */
 MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arrival);
 
-/* serve_stale.c */
-
-/* True where what is stored and stale may be the response, since the server has failed by `reason` (enum gateway_stale). */
+/* serve_stale.c: true if a stale entry may be used because the upstream failed by `reason` (enum gateway_stale). */
 bool cached_may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason);
 
-/* Stale. `allowed`: what is stored says that it may be used while it is updated. Takes the reference over. */
+/* Handles a stale entry. `allowed`: it permits use during an update. Takes over the reference. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
-/* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum gateway_stale); x->response is filled. */
+/*
+ * True if x->response was filled with a stale response because the upstream failed by `reason` (enum gateway_stale).
+ */
 bool cached_serve_stale(struct gateway_request *p, unsigned reason);
-/* The same for a status of the server's own. */
+/* As cached_serve_stale, for a status of the upstream. */
 bool cached_serve_stale_for_status(struct gateway_request *p, int status);
 
-/* lookup.c */
-
-/* Lets go of everything: the exchange, or its part in the proxy, is over. */
+/* lookup.c: releases everything at the end of the exchange or of its use of the gateway. */
 void cached_end(struct gateway_request *p);
-/* What it will answer with is known, and stored or not to be: others need not wait for it any more. */
+/* The decision about storing is made: releases the fill lock. */
 void cached_release_lock(struct gateway_request *p);
-/* Whoever was to use the right to fetch did not come here, or not for that. */
+/* Releases the fill lock of an update that did not start. */
 void cached_update_release(struct cache_update *update);
-/* What a miss does: one asks, or somebody does already. As cached_lookup. */
+/* Handles a miss of slices. As cached_lookup. */
 enum outcome cached_slices_missed(struct gateway_request *p);
-/* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */
+/* Continues after the lookup of slices, from the loop. OUTCOME_PASS: without slices. */
 void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome);
-/* Whether something stored may be said to who asks so. */
+/* Whether a stored response may be reused for this request. */
 enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
-/* The Age of what is said. 0 or -ENOMEM. */
+/* Adds Age. 0 or -ENOMEM. */
 MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata);
 
-/* child.c */
-
-/* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
+/* child.c: a subrequest has its response: the body is read to the end only if it is being stored. */
 void cached_child_release(struct exchange *child);
 
-/* convert_head.c */
-
-/* Before the cache is: a child asks by GET what the client asks by HEAD, where that is wanted. OUTCOME_PENDING: the answer follows; or OUTCOME_PASS: as it is. */
+/*
+ * convert_head.c: before the lookup, starts a subrequest by GET for a HEAD, if configured. OUTCOME_PENDING: the
+ * response follows; or OUTCOME_PASS.
+ */
 enum outcome cached_convert_head(struct gateway_request *p);
 
-/* key.c */
-
-/* Under it stands what all slices have in common. data NULL: out of memory. */
+/* key.c: the key of the facts that all slices share. data NULL: out of memory. */
 struct str cached_facts_key(struct gateway_request *p, struct str key);
-/* Forgets what is stored under a key, in slices and incomplete, too. False: nothing was. */
+/* Removes the entries of a key: complete, sliced and incomplete. False: there were none. */
 bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key);
-/* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
+/* The primary key: proxy_cache_key, or the default. data NULL: out of memory. */
 struct str cached_primary_key(struct gateway_request *p);
-/* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
+/* The key of a variant by its field values (vary_text). data NULL: out of memory. */
 struct str cached_key(const struct cached *cached, struct str text);
-/* True where it is asked to forget what is stored under the request's key. */
+/* True for a purge request. */
 bool cached_is_purge(const struct gateway_request *p);
-/* Forgets it, in all its variants, where this client may. */
+/* Removes the entries of the request, with all variants, if the client may. */
 enum outcome cached_purge(struct gateway_request *p);
-/* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
+/* RFC 9111 4.4: removes entries that an unsafe method may have changed. */
 void cached_invalidate(struct gateway_request *p);
 
-/* request_fields.c, policy.c, fill.c */
-
-/* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
+/*
+ * request_fields.c, policy.c, fill.c: sets the request's fields for a complete response or a revalidation. 0 or
+ * -ENOMEM.
+ */
 MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *fields);
 /*
- * Fields of an answer without those of proxy_ignore_headers, and what they say to this cache: in the place of Cache-Control and Expires, a targeted field (RFC 9213).
- * X-Accel-Expires has precedence: beside it only extensions and what concerns stale answers are left. 0 or -ENOMEM.
+ * Copies the response's fields without those of proxy_ignore_headers, and evaluates them: a targeted field (RFC
+ * 9213) replaces Cache-Control and Expires; X-Accel-Expires takes precedence, and only extensions and rules for
+ * stale use remain beside it. 0 or -ENOMEM.
  */
 MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to, struct cache_control *out);
-/* How long it is fresh, how old it is, and what it says of being stale, into `metadata`. */
+/* Sets lifetime, age and rules for stale use in `metadata`. */
 void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /*
- * The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); -EAGAIN where the server
- * is to be asked again, without conditions; or -ENOMEM.
+ * Processes the response head: stores or updates. 0; 1: x->response was filled from the cache (304); -EAGAIN: send
+ * the request again without conditions; or -ENOMEM.
  */
 MUST_CHECK int cached_response_head(struct gateway_request *p);
-/* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are stored. 0, or -ENOMEM. */
+/* 1 if request, response and `proxy_no_cache` permit storing; sets the times. 0, or -ENOMEM. */
 MUST_CHECK int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
-/* cached->key becomes the key of this answer, by its Vary. 0; -ENOTSUP where it has none; or -ENOMEM. */
+/* Sets cached->key from the response's Vary. 0; -ENOTSUP: cannot be stored; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
-/* Begins to store under a key, into cached->base.fill. 0 or -ENOMEM. */
+/* Starts a fill under a key, in cached->base.fill. 0 or -ENOMEM. */
 MUST_CHECK int cached_fill_begin(struct cached *cached, struct str key);
-/* Bytes of the largest answer that is stored. */
+/* Maximum size of a stored response. */
 uint64_t cached_most_kept(const struct gateway_request *p);
-/* A piece of the body. */
+/* Adds a part of the body to the fill. */
 void cached_put(struct gateway_request *p, struct str part);
 /*
- * True while what is left of the answer waits until all of it is stored, so that a client that has had the answer finds it in the cache; the body is woken after that, or
- * the exchange resumed (`holds_head`).
+ * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit. The
+ * body is woken, or the exchange resumed (`holds_head`), afterwards.
  */
 bool cached_delays_body(const struct gateway_request *p);
-/* The head is known. True where it waits, too: the answer has no body that could. */
+/* True if the head of a response without a body is delayed likewise. */
 bool cached_delays_head(struct gateway_request *p);
-/* The body broke off: nothing is stored but what may be completed later, and nothing waits for that. */
+/* The body was interrupted: discards the fill, unless it can be completed later. */
 void cached_fill_failed(struct gateway_request *p);
-/* The answer waits for `fill`, which cache_fill_end follows, too. */
+/* Delays the response until `fill` is published; cache_fill_end follows. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
-/* True where more of it is to wait for the disk; gateway_read follows. */
+/* True while the disk is slower than the upstream; gateway_read follows. */
 bool cached_fill_is_full(const struct gateway_request *p);
-/* The body is whole. */
+/* The body is complete. */
 void cached_fill_end(struct gateway_request *p);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * What is stored and stale: said all the same while it is updated, or where no server can be asked (RFC 9111 4.2.4,
- * RFC 5861).
+ * Stale responses: used during an update, or if no upstream is available (RFC 9111 4.2.4, RFC 5861).
  */
 #include "modules/gateway/cache/response_cache.h"
 
-/* While the answer is a stale one, somebody without a client asks for a new one. */
+/* Starts a detached subrequest that updates the entry while the stale response is sent. */
 static void start_background_update(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
@@ -28,7 +27,7 @@ static void start_background_update(struct cached *cached)
     background->update = (struct cache_update){cached->store, cached->origin.hash, fill_lock};
 }
 
-/* Stale. `allowed`: what is stored says that it may be used while it is updated. */
+/* Handles a stale entry. `allowed`: it permits use during an update. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
@@ -76,7 +75,7 @@ bool cached_serve_stale(struct gateway_request *p, unsigned reason)
     struct cached *cached = cached_of(p);
     struct cache_entry *entry = cached ? cached->stale : NULL;
 
-    if (p->slice.of) /* its own response is none: the whole may have one */
+    if (p->slice.of) /* a slice has no stale response; the complete exchange may */
         p->slice.functions->failed(p, reason);
     if (p->slice.of || !entry || !cached_may_serve_stale(cached, entry, reason))
         return false;

@@ -1,5 +1,5 @@
 /*
- * What the directives of the cache have beyond words and numbers.
+ * Readers of cache directives with their own syntax.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -18,7 +18,7 @@ static int refuse_valid(struct conf_reader *reader, const struct conf_node *node
     return -EINVAL;
 }
 
-/* A time alone is for 200, 301 and 302, as in nginx. */
+/* A time alone applies to 200, 301 and 302, as in nginx. */
 static int read_statuses(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
                          struct gateway_cache_valid *valid)
 {
@@ -107,7 +107,7 @@ bool cached_is_far(const struct gateway_request *p)
         return false;
     if (!range.data || p->conf->cache.far.bytes == 0)
         return true;
-    return str_starts(str_trim(range), STR("-")) || /* where that begins is not known */
+    return str_starts(str_trim(range), STR("-")) || /* a suffix range: its start is unknown */
            (str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first >= p->conf->cache.far.bytes);
 }
 

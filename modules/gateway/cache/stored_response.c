@@ -1,5 +1,5 @@
 /*
- * What is stored of an answer beside its body: a few numbers, and its fields as lines.
+ * The stored metadata and fields of a response, as text.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -37,7 +37,7 @@ struct str stored_response_write(const struct stored_metadata *metadata, const s
     return str_of(text, length);
 }
 
-/* Of as many lines as the metadata says. False: it is not what we write. */
+/* Parses as many lines as the metadata announces. False: malformed. */
 static bool read_fields(struct stored_response *stored, struct str text)
 {
     for (unsigned i = 0; i < stored->metadata.fields; i++) {

@@ -1,5 +1,5 @@
 /*
- * A server was asked whether what is stored still holds, and said 304 (RFC 9111 4.3.4).
+ * Handles a 304 to a revalidation (RFC 9111 4.3.4).
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -15,7 +15,7 @@ int stored_response_merge(struct gateway_request *p, const struct stored_respons
 
     for (unsigned i = 0; i < stored->headers.count && error == 0; i++)
         error = headers_add(out, &p->x->arena, stored->headers.items[i].name, stored->headers.items[i].value);
-    headers_remove(out, STR("Age")); /* these two told of the answer that came then */
+    headers_remove(out, STR("Age")); /* these two described the stored response on arrival */
     headers_remove(out, STR("Date"));
     for (size_t i = 0; i < sizeof(of_content) / sizeof(of_content[0]); i++)
         headers_remove(&newer, str_from(of_content[i]));
@@ -26,7 +26,7 @@ int stored_response_merge(struct gateway_request *p, const struct stored_respons
     return error;
 }
 
-/* What 304 says may be kept for others: it is no client's own, and what is stored still lies where it is looked for. */
+/* The 304 may update the entry for all: it is not private, and the entry is still stored. */
 static bool may_renew(const struct cached *cached, const struct arrival *arrival)
 {
     struct str known = cached->names.data ? cached->names : STR("");
@@ -37,8 +37,8 @@ static bool may_renew(const struct cached *cached, const struct arrival *arrival
 }
 
 /*
- * The 304 is about what is stored: its validators are those of the entry. A strong tag and a weak one with the same
- * text count as the same: a server that compresses weakens the tag of the answer, but not that of its 304.
+ * True if the 304 concerns the stored response by its validators. A strong and a weak tag with equal text match: a
+ * server that compresses weakens the tag of the response, but not that of its 304.
  */
 static bool is_about(const struct headers *said, const struct stored_response *stored)
 {
@@ -51,7 +51,7 @@ static bool is_about(const struct headers *said, const struct stored_response *s
     return !modified.data || !known.data || str_equal(modified, known);
 }
 
-/* It is of another version: neither the body nor the fields that are stored are the answer. */
+/* Another version: neither the stored body nor the stored fields can be used. */
 static int retry_without_conditions(struct cached *cached)
 {
     cache_store_remove_entry(cached->store, cached->stale);
@@ -83,7 +83,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return error;
     arrival->headers = &counting;
     arrival->response_control = &said;
-    arrival->status = metadata.status == 206 ? 200 : metadata.status; /* a part is kept as its whole would be */
+    arrival->status = metadata.status == 206 ? 200 : metadata.status; /* as a complete one */
     cached_set_times(p, arrival, &metadata);
     head = stored_response_write(&metadata, &merged, &p->x->arena);
     error = head.data ? cached_answer(cached, cached->stale, &metadata, &merged) : -ENOMEM;
