@@ -272,7 +272,7 @@ def test_a_slow_copy_is_in_nobodys_way(client, served, asked):
 
 
 @pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'no path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
-                                        ('auth_request_set: $host x', 'own and cannot be given a value'), ('auth_request_set: host x', 'no name of a variable'), ('mirror: http://127.0.0.1/', 'no path of this server')])
+                                        ('auth_request_set: $host x', 'is built in and cannot be set'), ('auth_request_set: host x', 'no name of a variable'), ('mirror: http://127.0.0.1/', 'no path of this server')])
 def test_a_bad_word(fresh, line, said):
     key, value = line.split(': ')
     made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
