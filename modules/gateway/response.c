@@ -1,5 +1,5 @@
 /*
- * The response of a server, as it is read: its head becomes the exchange's, and its body goes on part by part.
+ * Reads a response: its head becomes that of the exchange, and its body is passed on part by part.
  */
 #include "response.h"
 
@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-/* Steps of the reply. Each false: nothing more of it is read now. */
+/* Steps of reading. Each returns false: nothing more is read now. */
 
 static bool bad_reply(struct gateway_request *p)
 {
@@ -38,7 +38,7 @@ static bool no_memory(struct gateway_request *p)
     return false;
 }
 
-/* So many at once, and then one each LIMIT_INTERIM_MS: a flood of them costs the client nothing, and is no fault. */
+/* A burst, then one per LIMIT_INTERIM_MS: surplus 1xx are dropped and are no error. */
 static bool may_forward_interim(struct gateway_request *p)
 {
     uint64_t now_ms = exchange_clock(p->x)->monotonic_ms;
@@ -51,7 +51,7 @@ static bool may_forward_interim(struct gateway_request *p)
     return true;
 }
 
-/* The session sends 100 by itself, when the client's body is pulled. */
+/* The session itself sends 100 when the client's body is pulled. */
 static bool forward_interim(struct gateway_request *p)
 {
     struct headers fields = {0};
@@ -79,7 +79,7 @@ static unsigned reason_of(int status)
     return 0;
 }
 
-/* A server that says it cannot, where another may be able to. The last one's word is passed on. */
+/* True if the status permits another attempt and there is another server. The last server's response is passed on. */
 static bool retries_elsewhere(struct gateway_request *p)
 {
     unsigned reason = reason_of(p->reply.status);
@@ -92,7 +92,7 @@ static bool retries_elsewhere(struct gateway_request *p)
     return true;
 }
 
-/* What may be quiet for long: another protocol, or events as they happen. */
+/* Responses that may be quiet for long: upgraded connections and event streams. */
 static int detect_event_stream(struct gateway_request *p)
 {
     struct headers *fields = &p->x->response.headers;
@@ -107,7 +107,7 @@ static int detect_event_stream(struct gateway_request *p)
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
 }
 
-/* The answer is another than the server's, which is not wanted any more. */
+/* The exchange has another response: the upstream's is discarded. */
 static void answered_otherwise(struct gateway_request *p)
 {
     if (p->cached)
@@ -118,7 +118,7 @@ static void answered_otherwise(struct gateway_request *p)
     exchange_resume(p->x, OUTCOME_ANSWERED);
 }
 
-/* The client is told which server it has, where it does not know it by now. */
+/* Sends the cookie of the selected server, unless the client has it. */
 static int set_sticky_cookie(struct gateway_request *p)
 {
     const struct upstream_sticky *sticky = &upstream_group_upstream(p->upstream.group)->sticky;
@@ -132,17 +132,17 @@ static int set_sticky_cookie(struct gateway_request *p)
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Set-Cookie"), value) : -ENOMEM;
 }
 
-/* Of what the server says now nothing is for the client: it has its answer (304), or had it before (an update). */
+/* The client already has its response (304, or a background update): this body is not for it. */
 static bool without_body(struct gateway_request *p)
 {
     p->stage = GATEWAY_RESPONDING;
     if (p->cached->background)
-        return true; /* gateway_response_end, or its failure, ends it */
+        return true; /* gateway_response_end, or a failure, ends it */
     exchange_resume(p->x, OUTCOME_ANSWERED);
     return true;
 }
 
-/* The body becomes the part that was asked for, or is put together with a stored part. 0 or -ENOMEM. */
+/* Cuts the body to the requested range, or combines it with a stored span. 0 or -ENOMEM. */
 static int apply_range(struct gateway_request *p, bool combined)
 {
     if (combined)
@@ -195,18 +195,18 @@ static bool head_received(struct gateway_request *p)
     response->body = &p->incoming.body;
     p->incoming.body.length = p->reply.content_length;
     if (p->sent.method == METHOD_HEAD &&
-        p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
+        p->x->request.method != METHOD_HEAD) /* proxy_method: HEAD has no body, whatever the head says */
         p->incoming.body.length = 0;
     if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) || apply_range(p, combined) < 0)
         return no_memory(p);
-    if (p->stage != GATEWAY_DONE) /* the range that was asked for is none */
+    if (p->stage != GATEWAY_DONE) /* the requested range is not satisfiable */
         p->stage = GATEWAY_RESPONDING;
     if (!p->cached || !p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_ANSWERED);
     return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
 }
 
-/* A body that nobody keeps is nobody's: of a short one the rest is read, so that its connection may serve again. */
+/* If the body is not stored, a short rest is read so that the connection can be reused. */
 static bool update_goes_on(struct gateway_request *p)
 {
     if (p->cached->fill || p->attempt->bytes_received < LIMIT_SUBREQUEST_REST)
@@ -232,7 +232,7 @@ static bool part_received(struct gateway_request *p, struct str part)
     return true;
 }
 
-/* One step. False: the connection is no longer ours, or nothing more is to be read. */
+/* One step. False: the connection was released, or nothing more is to be read. */
 static bool read_response_step(struct gateway_request *p, struct str *in, struct str rest)
 {
     struct str part;
@@ -292,9 +292,9 @@ size_t gateway_received(void *user, struct str bytes)
     p->attempt->bytes_received += in.length;
     while (read_response_step(p, &in, str_skip(bytes, room)))
         ;
-    if (p->upstream.connection != connection) /* another exchange's, or nobody's, by now */
+    if (p->upstream.connection != connection) /* released, or used by another exchange by now */
         return bytes.length;
-    if (p->kind == RESPONSE_UPGRADED) { /* what follows is the tunnel's */
+    if (p->kind == RESPONSE_UPGRADED) { /* the following bytes belong to the tunnel */
         p->attempt->bytes_received -= in.length;
         return (size_t)(in.data - bytes.data);
     }

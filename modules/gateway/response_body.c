@@ -1,6 +1,6 @@
 /*
- * The body of a response. It is kept as it comes, a little at a time, and pulled by the session that sends it to the
- * client. A client that takes nothing stops the reading.
+ * The response body: buffered in small amounts as it arrives, and pulled by the client's session. A client that does
+ * not read stops the reading from the upstream.
  */
 #include "response_body.h"
 
@@ -30,7 +30,7 @@ static bool input_has_room(const struct gateway_request *p)
            p->incoming.input.length == 0;
 }
 
-/* What is stored of it is not on the disk yet. */
+/* True while the cache's writes to disk lag behind. */
 static bool is_storage_full(const struct gateway_request *p)
 {
     return p->cached && p->cache->fill->is_full(p);
@@ -49,14 +49,14 @@ static int next_input(struct gateway_request *p, unsigned accept, size_t room, s
 {
     struct str bytes;
 
-    if (p->incoming.input_at == p->incoming.input.length) { /* all that was lent has been taken */
+    if (p->incoming.input_at == p->incoming.input.length) { /* all lent bytes were consumed */
         p->incoming.input.length = p->incoming.input_at = 0;
         if (!gateway_splice(p, accept))
             gateway_read(p);
     }
     bytes = str_slice(str_skip(buffer_str(&p->incoming.input), p->incoming.input_at), 0, room);
     if (str_empty(bytes)) {
-        buffer_finish(&p->incoming.input); /* whoever waits holds no buffer */
+        buffer_finish(&p->incoming.input); /* a waiting exchange holds no buffer */
         return 0;
     }
     p->incoming.input_at += bytes.length;
@@ -118,7 +118,7 @@ void gateway_body_init(struct gateway_request *p)
     p->incoming.awaited = false;
 }
 
-/* An update behind an answer has nobody who pulls: this is its end. */
+/* A background update has no client that pulls: this is its end. */
 static bool ends_update(struct gateway_request *p)
 {
     if (!p->cached || !p->cached->background)

@@ -1,6 +1,6 @@
 /*
- * `proxy_force_ranges`: a server that knows no ranges gives the whole, and the client gets the part of it that it asked
- * for. One range alone: several would have to be kept.
+ * `proxy_force_ranges`: the upstream sends the complete response, and the client gets the requested part. A single
+ * range only: several would have to be buffered.
  */
 #include "response.h"
 
@@ -10,12 +10,12 @@
 
 #include <errno.h>
 
-/* The whole as it comes, of which `skip` bytes are dropped and body.length bytes handed on. */
+/* The complete body as it arrives: `skip` bytes are discarded and body.length bytes passed on. */
 struct ranged {
     struct body body;
     struct body *inner;
     uint64_t skip;
-    bool reads_all;                 /* the whole is being stored: the last byte leaves when all of it has come */
+    bool reads_all;                 /* being stored: the last byte is sent at the end */
     bool has_last;
     char last;
 };
@@ -28,7 +28,7 @@ static void clip_chunk(struct chunk *chunk, uint64_t most)
         chunk->bytes.length = (size_t)most;
 }
 
-/* Reads what follows the range, then gives the last byte of the range, however the rest has ended. */
+/* Reads the rest after the range, then gives the last byte of the range, even if the rest fails. */
 static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *out)
 {
     int result;
@@ -44,7 +44,7 @@ static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *o
     return 1;
 }
 
-/* The session ends the exchange with the last byte, and with that the reading. False: nothing is left of the chunk. */
+/* The session ends the exchange, and with it the reading, after the last byte. False: the chunk is empty now. */
 static bool hold_last(struct ranged *ranged, struct chunk *chunk)
 {
     if (!ranged->reads_all || chunk_length(chunk) < ranged->body.length)
@@ -55,7 +55,7 @@ static bool hold_last(struct ranged *ranged, struct chunk *chunk)
     return chunk->bytes.length > 0;
 }
 
-/* Pipes are left out of `accept`: a part of what is in one cannot be dropped. */
+/* No pipes: bytes in a pipe cannot be discarded. */
 static int ranged_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct ranged *ranged = container_of(body, struct ranged, body);
@@ -126,7 +126,7 @@ static bool may_be_cut(const struct gateway_request *p)
            !headers_find(&x->response.headers, STR("Content-Range")) && !exchange_needs_whole_body(x);
 }
 
-/* Range is defined for GET alone (RFC 9110 14.2). */
+/* Range applies to GET only (RFC 9110 14.2). */
 static struct str requested_range(const struct exchange *x)
 {
     const struct headers *headers = &x->response.headers;
@@ -145,7 +145,7 @@ static int respond_unsatisfiable(struct exchange *x, uint64_t length)
 {
     struct str value = arena_printf(&x->arena, "bytes */%llu", (unsigned long long)length);
 
-    (void)exchange_error_response(x, 416); /* which closes the body, and so ends what is asked of the server */
+    (void)exchange_error_response(x, 416); /* closes the body, and with it the upstream request */
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Content-Range"), value) : -ENOMEM;
 }
 

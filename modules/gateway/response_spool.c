@@ -1,6 +1,6 @@
 /*
- * An answer's body, read as fast as the server gives it (proxy_buffering), so that the server is free however slow
- * the client is.
+ * A response body read as fast as the upstream sends it (proxy_buffering), which frees the upstream from slow
+ * clients.
  */
 #include "response.h"
 
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Where there is a body, and the server does not say otherwise. Another protocol is never kept. */
+/* True if there is a body and the upstream does not disable buffering. Upgraded connections are not buffered. */
 bool gateway_wants_spool(const struct gateway_request *p)
 {
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
@@ -49,7 +49,7 @@ int gateway_spool_append(struct gateway_request *p, struct str part)
                                             .folder = buffering->folder};
 
     if (!p->incoming.spool) {
-        buffer_finish(&p->incoming.input); /* it was for the head's sake */
+        buffer_finish(&p->incoming.input); /* held the head only */
         p->incoming.spool = spool_create(exchange_worker(p->x), &settings, &events, p);
     }
     return p->incoming.spool ? spool_append(p->incoming.spool, part) : -ENOMEM;

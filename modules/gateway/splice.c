@@ -1,7 +1,6 @@
 /*
- * Large answers that nobody needs to look into: their bodies pass from the server's socket through a pipe to
- * the client's, by splice(2). Each pipe is emptied before it is filled again, so that a server which has nothing to say
- * and a client who takes nothing cannot be mistaken for each other.
+ * Passes large bodies from the upstream's socket through a pipe to the client's by splice(2). A pipe is emptied
+ * before it is filled again: otherwise EAGAIN would not tell which side is not ready.
  */
 #include "splice.h"
 
@@ -13,7 +12,7 @@ static uint64_t unframed_bytes(const struct gateway_request *p)
     return h1_reply_unframed(&p->reply);
 }
 
-/* What has no length is large once it has shown that it is. A rest that one receive brings is not worth a pipe. */
+/* A body of unknown length counts as large once it is. A rest that fits into one receive is copied. */
 static bool is_large(const struct gateway_request *p)
 {
     if (unframed_bytes(p) == UINT64_MAX)
@@ -43,7 +42,7 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
         p->incoming.transfer = TRANSFER_COPIED;
         return false;
     }
-    if (!wire_pipes(wire)) /* what has come already is taken first */
+    if (!wire_pipes(wire)) /* bytes already received are consumed first */
         return false;
     wire_receive_pipe(wire, p->incoming.pipe,
                       unframed_bytes(p) < LIMIT_PIPE_BYTES ? (size_t)unframed_bytes(p) : LIMIT_PIPE_BYTES);

@@ -1,18 +1,18 @@
 /*
- * Large bodies pass through a pipe, by splice(2).
+ * Large bodies by splice(2) through a pipe.
  */
 #ifndef MODULES_GATEWAY_SPLICE_H
 #define MODULES_GATEWAY_SPLICE_H
 
 #include "gateway.h"
 
-/* True where the rest of the body is to pass through a pipe: it is not read ahead. */
+/* True if the rest of the body is to be spliced: it is not read ahead. */
 bool gateway_splices(const struct gateway_request *p);
-/* Asks for more of it in the pipe, for a client that takes `accept`. False: it is to be read. */
+/* Requests more of it in the pipe, for a client that accepts `accept`. False: read it. */
 bool gateway_splice(struct gateway_request *p, unsigned accept);
-/* So many bytes are in the pipe. True: the response is whole. */
+/* `count` bytes are in the pipe. True: the response is complete. */
 bool gateway_splice_filled(struct gateway_request *p, size_t count);
-/* What is in the pipe is lent, once. False: nothing. */
+/* Lends the contents of the pipe, once. False: it is empty. */
 bool gateway_spliced(struct gateway_request *p, struct chunk *out);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Blocks in a row are what is in memory. The file is written from their front, so that it always has what comes
- * before them; a block that is being written is not taken. The file only grows: pages that sendfile has given to the
- * network must not change.
+ * Blocks in order are the part in memory. The file is written from their front, so it always has earlier bytes; a
+ * block being written is not consumed. The file only grows: pages given to the network by sendfile must not change.
  */
 #include "spool.h"
 
@@ -17,29 +16,29 @@
 
 struct block {
     struct block *next;
-    size_t at, end;                 /* what is in it and was not taken, or written */
+    size_t at, end;                 /* unconsumed and unwritten bytes */
     char bytes[];
 };
 
 struct spool {
     struct worker *worker;
-    const struct spool_events *events; /* NULL once it is closed */
+    const struct spool_events *events; /* NULL once closed */
     void *owner;
     struct spool_settings settings;
     struct block *first, *last;     /* owned */
-    struct block *lent;             /* has the bytes that are lent; NULL: none */
-    struct block *held;             /* owned: the same, when it is out of the row */
-    struct block *reading;          /* keeps: what is taken next; NULL: the first block's front */
-    size_t reading_at;              /* in it */
-    uint64_t memory;                /* bytes in the row */
+    struct block *lent;             /* holds lent bytes; NULL: none */
+    struct block *held;             /* owned: the lent block after its removal from the list */
+    struct block *reading;          /* with `keeps`: the next bytes; NULL: the front of the first block */
+    size_t reading_at;              /* offset in it */
+    uint64_t memory;                /* bytes in the list */
     uint64_t length;
     struct spool_file file;
-    uint64_t file_at;               /* what is taken next of it */
-    int failed;                     /* why nothing more is written; 0: it may be */
+    uint64_t file_at;               /* offset of the next bytes */
+    int failed;                     /* error that stopped writing; 0: none */
     bool writing, fetching;
-    char *window;                   /* owned: bytes of the file, for who wants bytes */
-    struct str ready;               /* of them: what was not taken */
-    int unread;                     /* why there are none; 0: they are yet to be read */
+    char *window;                   /* owned: bytes of the file for readers in memory */
+    struct str ready;               /* unconsumed bytes of the window */
+    int unread;                     /* error of reading; 0: none */
     struct op write, fetch, wake;
 };
 
@@ -65,8 +64,6 @@ struct spool *spool_create(struct worker *worker, const struct spool_settings *s
     return spool;
 }
 
-/* Memory. */
-
 static void drop_block(struct spool *spool, struct block *block)
 {
     if (block == spool->lent)
@@ -75,7 +72,7 @@ static void drop_block(struct spool *spool, struct block *block)
         free(block);
 }
 
-/* The front of the row was written, or lent. */
+/* The front was written or lent. */
 static void advance_blocks(struct spool *spool, uint64_t count)
 {
     spool->memory = u64_sub_sat(spool->memory, count);
@@ -154,7 +151,7 @@ uint64_t spool_length(const struct spool *spool)
     return spool->length;
 }
 
-/* What is being written just now is in memory, too. */
+/* A block being written is in memory, too. */
 int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy)
 {
     const struct spool_settings settings = {
@@ -176,8 +173,6 @@ int spool_copy(const struct spool *spool, const struct spool_events *events, voi
     return error;
 }
 
-/* The file. */
-
 static bool may_write(const struct spool *spool)
 {
     return !spool->failed && spool->file.end < spool->settings.file_max;
@@ -193,7 +188,7 @@ bool spool_streams(struct spool *spool)
 
 static void file_closed(struct op *op, int result);
 
-/* Freed when it is closed, nothing is under way and a helper thread has closed the file, which may take a while. */
+/* Freed once it is closed, nothing is in flight, and a helper thread has closed the file, which may block. */
 static void spool_free_when_idle(struct spool *spool)
 {
     if (spool->events || !op_idle(&spool->write) || !op_idle(&spool->fetch) || !op_idle(&spool->wake))
@@ -213,7 +208,7 @@ static void file_closed(struct op *op, int result)
 {
     struct spool *spool = container_of(op, struct spool, write);
 
-    if (spool->file.fd >= 0) /* it was not let to the threads */
+    if (spool->file.fd >= 0) /* no helper thread could take it */
         (void)spool_file_close(&spool->file);
     spool_free_when_idle(spool);
 }
@@ -249,7 +244,7 @@ static void write_done(struct op *op, int result)
     notify_moved(spool);
 }
 
-/* All that is in memory, as far as one call takes it. */
+/* Writes as many blocks as one call can. */
 static void write_blocks(struct spool *spool)
 {
     uint64_t room = u64_sub_sat(spool->settings.file_max, spool->file.end);
@@ -272,9 +267,7 @@ static void write_blocks(struct spool *spool)
     worker_offload(spool->worker, &spool->write, spool_file_write, file);
 }
 
-/* Taking. */
-
-/* The file is not shorter than what was written. */
+/* The file has at least the bytes written. */
 static void window_filled(struct spool *spool, int result)
 {
     spool->ready = str_of(spool->window, result > 0 ? (size_t)result : 0);
@@ -286,12 +279,12 @@ static void read_done(struct op *op, int result)
     struct spool *spool = container_of(op, struct spool, fetch);
 
     spool->fetching = false;
-    if (spool->file.fetch_at == spool->file_at) /* else it was rewound meanwhile, and wants other bytes */
+    if (spool->file.fetch_at == spool->file_at) /* otherwise it was rewound meanwhile */
         window_filled(spool, result);
     notify_moved(spool);
 }
 
-/* What is in the kernel's caches comes at once, the rest is fetched. */
+/* Cached pages are read at once, others by a helper thread. */
 static void read_window(struct spool *spool)
 {
     struct spool_file *file = &spool->file;
@@ -343,7 +336,7 @@ static int next_of_file(struct spool *spool, unsigned accept, size_t room, struc
     return 1;
 }
 
-/* The rest of the block that is read, where it keeps them. */
+/* The rest of the current block, with `keeps`. */
 static int next_spooled(struct spool *spool, size_t room, struct chunk *out)
 {
     if (!spool->reading) {

@@ -1,7 +1,7 @@
 /*
- * A spool: bytes that come faster than they are taken, kept in their order. So many of them stay in memory; where more
- * come, helper threads write them to a temporary file that has no name. They are taken from the file first, then from
- * memory. Where no file can be written it is memory alone, and whoever fills it has to wait: no byte is lost.
+ * A spool: buffers bytes in order while they arrive faster than they are consumed. A limited amount stays in memory;
+ * beyond it helper threads write to an unnamed temporary file. Without a file it is memory only, and the producer
+ * must wait: no byte is lost.
  */
 #ifndef MODULES_GATEWAY_SPOOL_H
 #define MODULES_GATEWAY_SPOOL_H
@@ -11,36 +11,36 @@
 struct spool;
 struct worker;
 
-/* Copied, the folder too. */
+/* Copied, including the directory. */
 struct spool_settings {
-    uint64_t memory;                /* bytes kept there before some are written, from 1 on */
-    uint64_t block;                 /* and in pieces of that size */
-    uint64_t file_max;              /* bytes that are written in all, at most; 0: none are */
-    struct str folder;              /* of the file: absolute */
-    bool keeps;                     /* what was taken can be taken again: spool_rewind */
+    uint64_t memory;                /* bytes in memory before writing starts, at least 1 */
+    uint64_t block;                 /* block size */
+    uint64_t file_max;              /* maximum of bytes written; 0: no file */
+    struct str folder;              /* absolute directory of the file */
+    bool keeps;                     /* consumed bytes are kept: spool_rewind */
 };
 
-/* What the owner is told, each from the loop, never inside a call of the owner. */
+/* Events for the owner, from the loop, never inside a call of the owner. */
 struct spool_events {
-    /* There may be something to take, or room, where there was none; or spool_wake was called. */
+    /* There may be bytes or room after there was none; or spool_wake was called. */
     void (*moved)(void *owner);
-    /* Once: nothing more is written to the file. "doing" says what failed. What was put stays, and will be taken. */
+    /* Once: writing stopped. "doing" names the failed operation. Bytes added so far remain available. */
     void (*failed)(void *owner, const char *doing, int error);
 };
 
-/* `worker` and `events` outlive it, NULL when out of memory. Ended by spool_close. */
+/* Creates a spool. `worker` and `events` outlive it. NULL when out of memory. Ended by spool_close. */
 struct spool *spool_create(struct worker *worker, const struct spool_settings *settings, const struct spool_events *events,
                            void *owner);
-/* The owner lets go: no event follows. What helper threads still use is freed when they are done. Accepts NULL. */
+/* Closes the spool: no event follows. Memory used by helper threads is freed later. Accepts NULL. */
 void spool_close(struct spool *spool);
 
 /*
- * Another one with all that this one keeps, for who takes it beside: the same file, and a copy of what is in memory. The first must keep, and nothing is put into
- * either from then on. 0 or -errno.
+ * Creates another spool with the same contents: it shares the file and copies the memory. The first must have
+ * `keeps`, and nothing is added to either afterwards. 0 or -errno.
  */
 MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy);
 
-/* Appends a copy. 0 or -ENOMEM. A full spool takes it, too: it is the owner that stops. */
+/* Appends a copy. 0 or -ENOMEM. A full spool accepts it, too: the owner has to stop. */
 MUST_CHECK int spool_append(struct spool *spool, struct str bytes);
 /* Nothing should be put until `moved`, or until something was taken. */
 bool spool_full(const struct spool *spool);

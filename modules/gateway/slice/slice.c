@@ -1,6 +1,6 @@
 /*
- * Putting answers together: a body that asks one child after the other for its piece. A child is an exchange that looks
- * for its piece in the cache, and fetches it where it is not there; see slice.h.
+ * Assembles responses from slices: a body that uses one subrequest per slice. The subrequest looks its slice up in
+ * the cache, or fetches it; see slice.h.
  */
 #include "modules/gateway/slice/slice.h"
 
@@ -39,7 +39,7 @@ static void unlock_facts(struct slicing *s)
     s->fill_lock = 0;
 }
 
-/* Who was not answered yet is parted from then. */
+/* A subrequest without a response so far is detached then. */
 static void release_child(struct slicing *s)
 {
     struct exchange *child = s->child;
@@ -67,7 +67,7 @@ static int request_slice(struct slicing *s, uint64_t index)
     }
     p = gateway_request_make(s->child);
     if (!p) {
-        s->child = NULL; /* it goes the usual way, and is parted from */
+        s->child = NULL; /* a subrequest that was answered is detached, too */
         return -ENOMEM;
     }
     p->slice = (struct slice_part){.functions = &slices, .of = s, .index = index};
@@ -76,8 +76,6 @@ static int request_slice(struct slicing *s, uint64_t index)
     return 0;
 }
 
-/* The body. */
-
 static void child_body_woken(void *owner)
 {
     struct slice_body *own = owner;
@@ -85,7 +83,7 @@ static void child_body_woken(void *owner)
     own->body.wake(own->body.owner);
 }
 
-/* What lies in front of what is wanted is dropped, and what lies behind it is left. False: nothing of it is wanted. */
+/* Trims the chunk to the wanted bytes. False: none are left. */
 static bool trim_chunk(struct slice_body *own, struct chunk *chunk)
 {
     struct slicing *s = own->slicing;
@@ -105,7 +103,7 @@ static bool trim_chunk(struct slice_body *own, struct chunk *chunk)
     return length > 0;
 }
 
-/* What an application has sent elsewhere may have another answer, with a range of its own. */
+/* After X-Accel-Redirect the response may be another one, with its own range. */
 static bool has_piece(const struct exchange *child)
 {
     const struct gateway_request *p = gateway_request_of(child);
@@ -113,7 +111,7 @@ static bool has_piece(const struct exchange *child)
     return p && p->slice.fits && child->response.status == 206;
 }
 
-/* As `next`, of the child that has the piece; 2: there is nothing of it here, look again. */
+/* As `next`, from the subrequest that has the slice; 2: it is exhausted, look again. */
 static int next_piece(struct slice_body *own, unsigned accept, size_t room, struct chunk *out)
 {
     struct slicing *s = own->slicing;
@@ -129,7 +127,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
     if (result < 0)
         return result;
     if (result == 1 ? s->at + chunk_length(out) > end : s->at != end)
-        return -EPROTO; /* it is longer, or shorter, than it should be */
+        return -EPROTO; /* the slice is longer or shorter than announced */
     if (result == 1)
         return trim_chunk(own, out) ? 1 : 2;
     release_child(s);
@@ -182,8 +180,6 @@ static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uin
     return &own->body;
 }
 
-/* The answer. */
-
 static enum outcome respond_slices(struct slicing *s)
 {
     struct gateway_request *p = s->p;
@@ -209,7 +205,7 @@ static enum outcome respond_slices(struct slicing *s)
     return OUTCOME_ANSWERED;
 }
 
-/* The first byte that is asked for says which piece is fetched first; where that is not known, it is the first. */
+/* The slice of the first requested byte is fetched first; if that is unknown, slice 0. */
 static void find_first(struct slicing *s)
 {
     struct str value = headers_value(&s->p->x->request.headers, STR("Range"));
@@ -222,7 +218,7 @@ static void find_first(struct slicing *s)
         s->first = at / size_of(s);
 }
 
-/* As without slices. Of what is not kept a part may be asked for. */
+/* Continues without slices. If nothing is stored, a range may be requested unchanged. */
 static enum outcome fetch_whole(struct slicing *s)
 {
     s->plain = true;
@@ -233,7 +229,7 @@ static enum outcome fetch_whole(struct slicing *s)
     return cached_slices_missed(s->p);
 }
 
-/* A whole that the server gives in the place of a piece, or an error: the child's answer is ours. */
+/* A complete response instead of a slice, or an error: the subrequest's response is used. */
 static int whole_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct slice_body *own = container_of(body, struct slice_body, body);
@@ -284,7 +280,7 @@ static enum outcome use_child_response(struct slicing *s)
         release_child(s);
         return fetch_whole(s);
     }
-    if (status == 416) { /* it has no such piece: what it has the first one tells */
+    if (status == 416) { /* the slice does not exist: the first one has the length */
         s->first = 0;
         return request_slice(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }
@@ -315,9 +311,7 @@ static void child_answered(struct exchange *child, void *owner)
         waiting->body.wake(waiting->body.owner);
 }
 
-/* The facts. */
-
-/* What an entry says, in our arena. False: it is not to be understood, or of slices of another size. */
+/* Parses the facts of an entry into this arena. False: malformed, or for another slice size. */
 static bool read_facts(struct slicing *s, const struct stored_response *stored)
 {
     struct str place = headers_value(&stored->headers, STR("Content-Range"));
@@ -428,7 +422,7 @@ static void slice_end(struct gateway_request *p)
     cache_waiter_cancel(&s->waiter);
     cache_entry_unref(s->stale);
     s->stale = NULL;
-    s->child = NULL; /* it has ended with us, or goes on for itself */
+    s->child = NULL; /* it has ended, or continues detached */
     unlock_facts(s);
 }
 

@@ -1,9 +1,9 @@
 /*
- * `slice`: what is large is fetched and stored in pieces of one size, and answers to any range of it are put together of them.
- * What all pieces have in common (the facts: length, validators, fields) is stored under a key of its own.
+ * `slice`: large resources are fetched and stored in slices of one size, and responses to any range are assembled
+ * from them. Common facts (length, validators, fields) are stored under a key of their own.
  *
- *      slice_begin -> facts known -> answered -> piece after piece
- *      a miss            -> the first piece is asked for -> slice_response_head learns the facts -> answered
+ * slice_begin -> facts known -> answered -> slice after slice
+ * a miss      -> the first slice is requested -> slice_response_head learns the facts -> answered
  */
 #ifndef MODULES_GATEWAY_SLICE_SLICE_H
 #define MODULES_GATEWAY_SLICE_SLICE_H
@@ -15,46 +15,47 @@
 
 struct slice_body;
 
-/* Slicing as the cache sees it. */
+/* The slicing interface for the cache. */
 extern const struct cache_slices slices;
 
-/* What is known of the whole. */
+/* The facts of the complete representation. */
 struct slice_facts {
     uint64_t total;
-    struct stored_metadata metadata;        /* its salt is a part of the keys of the pieces: they are those of these facts and no others */
-    struct headers headers;         /* in the arena of the exchange that is answered with it */
+    struct stored_metadata metadata;        /* its salt is part of the keys of the slices, which belong to these facts only */
+    struct headers headers;         /* in the arena of the exchange */
     struct validators validators;
 };
 
-/* One exchange that is answered with pieces. In its arena. */
+/* The state of one exchange that is answered from slices. In its arena. */
 struct slicing {
     struct gateway_request *p;
     struct str key;                 /* of the facts */
     struct cache_lookup lookup;
     struct cache_waiter waiter;
-    struct cache_origin origin;     /* of the facts, which `fill_lock` is of */
-    uint64_t fill_lock;                 /* the right to find out; 0: none */
-    struct cache_entry *stale;      /* referenced: facts that are not to be used without asking; NULL: there are none */
+    struct cache_origin origin;     /* hash of the facts, which `fill_lock` belongs to */
+    uint64_t fill_lock;                 /* the right to learn the facts; 0: none */
+    struct cache_entry *stale;      /* referenced: facts that need revalidation; NULL: none */
     struct slice_facts facts;
-    bool known;                     /* they are */
-    bool plain;                     /* it is asked for without slices: it has none, or nothing of it may be kept */
-    bool waited;                    /* for somebody who asks for the first piece already */
-    bool serve_stale;                   /* the server has failed, and `stale` may be used all the same */
-    bool begun;                     /* the exchange was answered */
-    int error;                      /* its pieces do not belong together: what is being sent breaks off */
-    uint64_t first;                 /* the piece that is asked for first */
-    struct exchange *child;         /* who has a piece, or fetches it; NULL: nobody */
-    uint64_t index;                 /* of that piece */
-    uint64_t at;                    /* where in the whole its next byte stands */
-    bool answered;                  /* it was */
-    struct slice_body *waiting;     /* for it to be answered; NULL: nobody */
+    bool known;                     /* the facts are known */
+    bool plain;                     /* continue without slices: there are none, or nothing may be stored */
+    bool waited;                    /* has waited for another request's first slice */
+    bool serve_stale;                   /* the upstream failed, and `stale` may be used */
+    bool begun;                     /* the response has begun */
+    int error;                      /* slices of different versions: the response is aborted */
+    uint64_t first;                 /* index of the first slice requested */
+    struct exchange *child;         /* the subrequest with the current slice; NULL: none */
+    uint64_t index;                 /* index of that slice */
+    uint64_t at;                    /* offset of its next byte in the representation */
+    bool answered;                  /* the subrequest has its response */
+    struct slice_body *waiting;     /* waits for that; NULL: none */
 };
 
-/* slice_facts.c */
-
-/* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
+/*
+ * slice_facts.c: copies the fields of the complete representation into s->facts, without those of a slice. 0 or
+ * -ENOMEM.
+ */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
-/* As struct cache_slices has them. */
+/* See struct cache_slices. */
 struct range slice_range(const struct slice_part *slice);
 MUST_CHECK int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
 

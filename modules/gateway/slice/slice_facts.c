@@ -1,6 +1,6 @@
 /*
- * What is learned of the first piece that comes, and what every other one is held against: pieces of two versions are
- * never put together.
+ * Learns the facts from the first slice and compares all others with them: slices of two versions are never
+ * combined.
  */
 #include "modules/gateway/slice/slice.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#define STRONG_AFTER_S 60 /* RFC 9110 8.8.2.2: a Last-Modified so much older than the answer tells versions apart */
+#define STRONG_AFTER_S 60 /* RFC 9110 8.8.2.2: a Last-Modified this much older is a strong validator */
 
 struct range slice_range(const struct slice_part *slice)
 {
@@ -38,7 +38,7 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     return 0;
 }
 
-/* It is the piece that was asked for, of a whole of that length. */
+/* True if it is the requested slice of a representation of that length. */
 static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
 {
     struct range wanted = slice_range(&child->slice), got;
@@ -53,7 +53,7 @@ static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
             child->reply.content_length == got.last - got.first + 1);
 }
 
-/* True where two answers with the same validators are of the same bytes. */
+/* True if equal validators imply equal bytes. */
 static bool is_strong(const struct slice_facts *facts)
 {
     if (facts->validators.etag.length > 0 && !str_starts(facts->validators.etag, STR("W/")))
@@ -73,13 +73,13 @@ static bool same_version(const struct headers *a, const struct headers *b)
     return same_field(a, b, STR("ETag")) && same_field(a, b, STR("Last-Modified"));
 }
 
-/* Stale facts hold still where the new ones are the same: then so do the pieces. */
+/* Stale facts are confirmed by equal new ones, and so are their slices. */
 static bool facts_still_match(const struct slicing *s, const struct headers *headers, uint64_t total)
 {
     return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
 }
 
-/* `owner`: its piece is held back until they are stored. */
+/* `owner`: its slice is delayed until the facts are stored. */
 static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
 {
     struct arena *arena = &s->p->x->arena;
@@ -111,7 +111,7 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
     return 0;
 }
 
-/* 1: the facts are known now; 0: it is not for slices, or not to be kept. */
+/* 1: the facts are known; 0: slicing or storing is impossible. */
 static int update_facts(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
                         uint64_t total)
 {
@@ -121,7 +121,7 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
     bool renewed;
     int result;
 
-    arrival->status = 200; /* what is kept is the whole, in pieces */
+    arrival->status = 200; /* the complete representation is stored, in slices */
     result = cached_may_store(child, arrival, metadata);
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
@@ -143,7 +143,7 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
     return result < 0 ? result : 1;
 }
 
-/* What is being sent is of a version that is no more: it breaks off, and the next one to ask finds out anew. */
+/* The version changed during the response: it is aborted, and the next request learns the facts again. */
 static void version_changed(struct gateway_request *child)
 {
     struct slicing *s = child->slice.of;
@@ -174,7 +174,7 @@ int slice_response_head(struct gateway_request *child, struct arrival *arrival, 
         version_changed(child);
         return 0;
     }
-    if (child->reply.status != 206) /* the whole may be kept as any other; of a range that is none nothing */
+    if (child->reply.status != 206) /* only a complete response may be stored */
         return child->reply.status == 416 ? 0 : -ENOTSUP;
     result = piece ? update_facts(child, arrival, metadata, total) : 0;
     s->plain = result == 0;
