@@ -32,7 +32,7 @@ static void link_as_newest_node(struct cache_zone *zone, uint32_t place)
     struct node *node = cache_node(zone, place);
 
     node->placed_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
-    node->newer = NOBODY;
+    node->newer = NO_NODE;
     node->older = zone->newest;
     *(zone->newest ? &cache_node(zone, zone->newest)->newer : &zone->oldest) = place;
     zone->newest = place;
@@ -57,7 +57,7 @@ static void count_node(struct cache_zone *zone, const struct node *node)
 static void rebuild_zone(struct cache_zone *zone)
 {
     memset(zone->chains, 0, zone->chain_count * sizeof(*zone->chains));
-    zone->newest = zone->oldest = zone->unused = NOBODY;
+    zone->newest = zone->oldest = zone->unused = NO_NODE;
     zone->totals = (struct cache_totals){0};
     for (uint32_t place = zone->node_count; place >= 1; place--) {
         struct node *node = cache_node(zone, place);
@@ -177,7 +177,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
     return true;
 }
 
-/* Returns a free node, by removing the oldest one if needed. NOBODY: all are locked by fills. */
+/* Returns a free node, by removing the oldest one if needed. NO_NODE: all are locked by fills. */
 static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *victims)
 {
     uint32_t place = zone->unused;
@@ -200,7 +200,7 @@ uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *has
         return place;
     place = allocate_node(zone, victims);
     if (!place)
-        return NOBODY;
+        return NO_NODE;
     *cache_node(zone, place) = (struct node){.hash = *hash, .used_s = now_s};
     link_in_hash_chain(zone, place);
     link_as_newest_node(zone, place);
@@ -232,7 +232,7 @@ bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, boo
         *out = (struct cache_view){place, node->sequence, node->size, node->uses};
     }
     cache_zone_unlock(zone);
-    return place != NOBODY;
+    return place != NO_NODE;
 }
 
 bool cache_zone_current(struct cache_zone *zone, uint32_t place, uint64_t sequence, uint64_t size, uint32_t now_s)
@@ -269,7 +269,7 @@ static bool was_purged(struct cache_zone *zone, const struct cache_origin *origi
 int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
                        const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims)
 {
-    uint32_t place = NOBODY;
+    uint32_t place = NO_NODE;
     bool purged;
 
     cache_zone_lock(zone);

@@ -8,7 +8,7 @@
 #include "base/shared_zone.h"
 #include "cache/cache_zone.h"
 
-#define NOBODY 0u                   /* node numbers start at 1 */
+#define NO_NODE 0u                   /* node numbers start at 1 */
 
 struct node {
     struct cache_hash hash;
@@ -51,9 +51,9 @@ static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_
 
 void cache_zone_lock(struct cache_zone *zone);
 void cache_zone_unlock(struct cache_zone *zone);
-/* Returns the node number of a hash, or NOBODY. Needs the lock. */
+/* Returns the node number of a hash, or NO_NODE. Needs the lock. */
 uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash);
-/* The same, adding the hash if it is absent; NOBODY: no room. */
+/* The same, adding the hash if it is absent; NO_NODE: no room. */
 uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
 
 #endif

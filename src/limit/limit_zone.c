@@ -7,7 +7,7 @@
 #include "base/shared_zone.h"
 
 
-#define NOBODY 0u /* entries are numbered from 1 */
+#define NO_ENTRY 0u /* entries are numbered from 1 */
 
 struct zone_entry {
     uint64_t key;
@@ -42,7 +42,7 @@ static void link_as_newest(struct limit_zone *zone, uint32_t number)
 {
     struct zone_entry *entry = entry_at(zone, number);
 
-    entry->newer = NOBODY;
+    entry->newer = NO_ENTRY;
     entry->older = zone->newest;
     *(zone->newest ? &entry_at(zone, zone->newest)->newer : &zone->oldest) = number;
     zone->newest = number;
@@ -66,8 +66,8 @@ static void link_in_chain(struct limit_zone *zone, uint32_t number)
 static void rebuild_zone(struct limit_zone *zone)
 {
     for (uint32_t i = 0; i < zone->count; i++)
-        zone->chains[i] = NOBODY;
-    zone->newest = zone->oldest = zone->unused = NOBODY;
+        zone->chains[i] = NO_ENTRY;
+    zone->newest = zone->oldest = zone->unused = NO_ENTRY;
     for (uint32_t number = zone->count; number >= 1; number--) {
         if (entry_at(zone, number)->known) {
             link_in_chain(zone, number);
@@ -146,13 +146,13 @@ static uint32_t find_entry(struct limit_zone *zone, uint64_t key, unsigned worke
     return number;
 }
 
-/* Takes an entry for a key; NOBODY: none is free. */
+/* Takes an entry for a key; NO_ENTRY: none is free. */
 static uint32_t add_entry(struct limit_zone *zone, struct zone_entry made)
 {
     uint32_t number = zone->unused;
 
     if (!number)
-        return NOBODY;
+        return NO_ENTRY;
     zone->unused = entry_at(zone, number)->next;
     *entry_at(zone, number) = made;
     link_in_chain(zone, number);
@@ -236,7 +236,7 @@ static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
 
 bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t most)
 {
-    uint32_t number = NOBODY;
+    uint32_t number = NO_ENTRY;
 
     lock_zone(zone);
     if (sum_of(zone, key) < most) {
@@ -247,7 +247,7 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
             entry_at(zone, number)->level++;
     }
     unlock_zone(zone);
-    return number != NOBODY;
+    return number != NO_ENTRY;
 }
 
 void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)

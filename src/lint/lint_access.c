@@ -15,7 +15,7 @@ static void has_only_allow(struct lint *lint, const struct lint_place *place)
 
         if (allow && !deny && !config_has_word(allow, STR("all")))
             lint_report(lint, allow->mark, STR("add deny: all"),
-                        "everybody else may, too: allow keeps nobody out without a deny");
+                        "other addresses are allowed, too: allow restricts nothing without a deny");
         if (allow || deny)
             return;
     }
@@ -69,7 +69,7 @@ static void cors_all(struct lint *lint, const struct lint_place *place)
 }
 
 const struct lint_rule lint_rules_access[] = {
-    {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow alone keeps nobody out."},
+    {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow alone restricts nothing."},
     {"open-status", LINT_LOCATION, status_open, "The status page is open to everybody."},
     {"plain-password", LINT_LOCATION, password_plain, "auth_basic is asked for without TLS."},
     {"trusts-everybody", LINT_LOCATION, trusts_every_address, "Any peer may name another client address."},

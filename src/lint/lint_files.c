@@ -30,7 +30,7 @@ static void autoindex_open(struct lint *lint, const struct lint_place *place)
     if (!config_is_on(autoindex) || config_is_guarded(values) || !config_listens_outside(lint, place->server))
         return;
     lint_report(lint, autoindex->mark,
-                STR("name who may see it (allow and deny, auth_request), or turn it on in one location alone"),
+                STR("restrict access (allow and deny, auth_request), or turn it on in one location only"),
                 "everybody may list the folders of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
 }
 

@@ -79,7 +79,7 @@ RULES = {
                      'is sent twice', '{server}      root: www\n      add_header: X-Cache no\n      expires: 1h\n'),
     'weak-hsts': ('{tls}      root: www\n      add_header: Strict-Transport-Security max-age=3600 always\n', 6, 'half a year',
                   '{tls}      root: www\n      add_header: Strict-Transport-Security max-age=31536000 always\n'),
-    'allow-without-deny': ('{server}      root: www\n      allow: 10.0.0.0/8\n', 5, 'keeps nobody out',
+    'allow-without-deny': ('{server}      root: www\n      allow: 10.0.0.0/8\n', 5, 'restricts nothing',
                            '{server}      root: www\n      allow: 10.0.0.0/8\n      deny: all\n'),
     'open-status': ('{server}      location:\n        = /status: {{status: on}}\n', 5, 'what the server has counted',
                     '{server}      location:\n        = /status: {{status: on, allow: 127.0.0.1, deny: all}}\n'),
