@@ -1,6 +1,6 @@
 /*
- * `allow` and `deny`: who may, by the client's address. The most exact range that holds the address decides, so that
- * the order in which the ranges were written does not matter.
+ * `allow` and `deny`: access control by client address. The most specific range that contains the address decides,
+ * regardless of the order in the configuration.
  */
 #include "base/cidr.h"
 #include "server/module.h"
@@ -18,8 +18,8 @@ struct access_rule {
 };
 
 struct access_conf {
-    struct conf_rows allow, deny; /* struct access_rule, as they were written */
-    struct access_rule *rules;    /* both, the most exact ones first */
+    struct conf_rows allow, deny; /* struct access_rule, in configuration order */
+    struct access_rule *rules;    /* both lists, most specific ranges first */
     size_t count;
 };
 
@@ -58,7 +58,7 @@ static bool same_range(const struct access_rule *a, const struct access_rule *b)
            memcmp(a->range.bytes, b->range.bytes, sizeof(a->range.bytes)) == 0;
 }
 
-/* One range both ways: whatever was meant, it cannot be told. */
+/* Reports ranges in both lists: there is no order that could decide between them. */
 static void check_pairs(const struct access_conf *own, struct conf_reader *reader)
 {
     const struct access_rule *allowed = own->allow.items;
@@ -73,7 +73,7 @@ static void check_pairs(const struct access_conf *own, struct conf_reader *reade
     }
 }
 
-/* As in nginx, a scope that says anything says it all. */
+/* As in nginx, a scope with `allow` or `deny` replaces both lists of the outer scope. */
 static int check_access(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct access_conf *own = conf;
@@ -127,7 +127,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* NULL: nothing is said of it. */
+/* NULL: no rule contains the address. */
 static const struct access_rule *find_rule(const struct access_conf *own, const struct sockaddr *client)
 {
     for (size_t i = 0; i < own->count; i++) {

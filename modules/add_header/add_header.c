@@ -1,6 +1,6 @@
 /*
- * `add_header`: header fields of the configuration's own. An inner scope adds to what the outer one says, and
- * replaces a field of the same name. The smallest module that shapes.
+ * `add_header`: header fields from the configuration. An inner scope adds to the fields of the outer one, and
+ * replaces fields of the same name. The simplest module with a response filter.
  */
 #include "http/exchange.h"
 #include "http/h1_parse.h"
@@ -13,19 +13,19 @@
 struct added {
     struct str name;
     const struct template *value;
-    bool always; /* with errors too */
+    bool always; /* also on error responses */
 };
 
 /* One item of the directive: a line, or a map of several fields. */
 struct added_row {
     struct added *items;
     size_t count;
-    unsigned scope; /* how deep it stands; 0 until its scope is checked */
+    unsigned scope; /* nesting depth; 0 until its scope is checked */
 };
 
 struct add_header_conf {
     struct conf_rows rows; /* struct added_row, outer scopes first */
-    struct added *headers; /* what holds here */
+    struct added *headers; /* fields in effect in this scope */
     size_t count;
 };
 
@@ -118,7 +118,7 @@ static bool is_replaced(const struct added_row *rows, size_t count, const struct
     return false;
 }
 
-/* Rows that no scope has claimed are this one's; those of outer scopes give way where a name comes again. */
+/* Rows without a scope belong to the current one; it replaces fields of the same name of outer scopes. */
 static int check_rows(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct add_header_conf *own = conf;
@@ -177,7 +177,7 @@ static bool is_good(int status)
     return false;
 }
 
-/* What describes the representation is said once; anything else is added. */
+/* Fields that describe the representation have one value: replaced; all others are appended. */
 static bool is_single(struct str name)
 {
     static const char *const names[] = {"ETag",   "Last-Modified", "Content-Type",
@@ -190,7 +190,7 @@ static bool is_single(struct str name)
     return false;
 }
 
-/* An empty value takes these away, as in nginx; of others it says nothing. */
+/* As in nginx, an empty value removes these fields; other fields with an empty value are skipped. */
 static bool is_validator(struct str name)
 {
     return str_equal_nocase(name, STR("ETag")) || str_equal_nocase(name, STR("Last-Modified"));

@@ -1,6 +1,6 @@
 /*
- * `add_trailer`: fields behind the body, whose values are made when its last byte has been taken. The body then goes
- * out in chunks, since only they can have anything behind them (RFC 9112 7.1.2).
+ * `add_trailer`: trailer fields, evaluated when the last byte of the body has been read. The body is then sent
+ * chunked, since only the chunked coding has a trailer section (RFC 9112 7.1.2).
  */
 #include "http/exchange.h"
 #include "http/h1_parse.h"
@@ -18,7 +18,7 @@ struct trailer_conf {
     struct conf_rows rows; /* struct trailer */
 };
 
-/* The answer's own body, and what is done at its end. */
+/* Wraps the response body and appends the trailer at its end. */
 struct wrapped {
     struct body body;
     struct body *inner;
@@ -28,7 +28,7 @@ struct wrapped {
 
 #define HINT STR("write: add_trailer: [X-Sent $body_bytes_sent]")
 
-/* What frames or routes a message, says how to read it, or who may (RFC 9110 6.5.1). */
+/* Fields that concern framing, routing, content processing or authentication (RFC 9110 6.5.1). */
 static bool may_not_trail(struct str name)
 {
     static const char *const names[] = {"Content-Length",

@@ -1,6 +1,6 @@
 /*
- * The algorithm of apr_md5_encode() in Apache's APR: MD5-crypt with another magic string. MD5 is OpenSSL's. The first
- * failure of OpenSSL is kept in `failed`, and makes the result a mismatch.
+ * The algorithm of apr_md5_encode() in Apache's APR: MD5-crypt with another magic string. OpenSSL computes MD5; its
+ * first failure is recorded in `failed` and makes the result a mismatch.
  */
 #include "apr1.h"
 
@@ -14,7 +14,7 @@
 #define ROUNDS      1000
 #define DIGEST_SIZE 16
 #define SALT_SIZE   8
-#define TEXT_SIZE   22 /* the digest, six bits to a character */
+#define TEXT_SIZE   22 /* characters of the digest, six bits each */
 
 struct md5 {
     EVP_MD_CTX *state;
@@ -36,7 +36,7 @@ static void md5_end(struct md5 *md5, unsigned char digest[DIGEST_SIZE])
     md5->failed = md5->failed || EVP_DigestFinal_ex(md5->state, digest, NULL) != 1;
 }
 
-/* What the rounds begin with. */
+/* Computes the digest that the rounds start from. */
 static void first_digest(struct md5 *md5, struct str password, struct str salt, unsigned char digest[DIGEST_SIZE])
 {
     size_t left;
@@ -53,7 +53,7 @@ static void first_digest(struct md5 *md5, struct str password, struct str salt, 
     for (left = password.length; left > DIGEST_SIZE; left -= DIGEST_SIZE)
         md5_add(md5, digest, DIGEST_SIZE);
     md5_add(md5, digest, left);
-    /* A zero byte for each set bit of the length, else the first byte of the password, as the original has it. */
+    /* As in the original: a zero byte per set bit of the length, else the first byte of the password. */
     for (size_t bits = password.length; bits; bits >>= 1)
         md5_add(md5, bits & 1 ? "" : password.data, 1);
     md5_end(md5, digest);
@@ -84,7 +84,7 @@ static char *encode_base64_crypt(char *into, unsigned bits, unsigned characters)
     return into;
 }
 
-/* Three bytes at a time, in the order of the original. */
+/* Encodes three bytes at a time, in the order of the original. */
 static void encode_digest(const unsigned char digest[DIGEST_SIZE], char text[TEXT_SIZE])
 {
     static const unsigned char order[][3] = {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}};
@@ -122,7 +122,7 @@ bool apr1_matches(const char *password, struct str hash)
         one_round(&md5, i, secret, salt, digest);
     EVP_MD_CTX_free(md5.state);
     encode_digest(digest, text);
-    /* A longer salt than was used is malformed. */
+    /* A hash with a salt longer than SALT_SIZE is malformed. */
     good = !md5.failed && hash.length == strlen(MAGIC) + salt.length + 1 + TEXT_SIZE && rest.length == TEXT_SIZE &&
            CRYPTO_memcmp(rest.data, text, TEXT_SIZE) == 0;
     OPENSSL_cleanse(digest, sizeof(digest));

@@ -1,5 +1,5 @@
 /*
- * `auth_basic`: a name and a password (RFC 7617), looked up in a file of users by a helper thread.
+ * `auth_basic`: user name and password (RFC 7617), verified against a password file by a helper thread.
  */
 #include "logins.h"
 
@@ -11,24 +11,24 @@
 #include <stddef.h>
 
 struct auth_basic_conf {
-    const struct template *realm; /* NULL: nobody is asked */
+    const struct template *realm; /* NULL: no authentication */
     struct str file;
 };
 
 struct attempt {
     struct login login;
-    struct exchange *x; /* held while it is asked */
+    struct exchange *x; /* held while the check is pending */
     const struct auth_basic_conf *conf;
-    struct str user;    /* both end with a NUL */
+    struct str user;    /* `user` and `password` end with a NUL */
     struct str password;
-    bool answered;      /* its verdict stands, for whatever the exchange is internally redirected to */
+    bool answered;      /* the verdict also applies after internal redirects */
 };
 
 #define AT(field) offsetof(struct auth_basic_conf, field)
 
 extern const struct module module_auth_basic;
 
-/* A text, or as nginx has it, in quotes of its own. */
+/* A text, or as in nginx a text in its own quotes. */
 static int read_realm(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct conf_words words;
@@ -45,7 +45,10 @@ static int read_realm(struct conf_reader *reader, const struct conf_node *node, 
     return error < 0 ? error : conf_read_template_word(reader, node, text, out);
 }
 
-/* What cannot be read now may be there later, and is the worker's to read: it is only said. */
+/*
+ * Reports as a warning only: a file that cannot be read now may exist later, and the worker reads it with its own
+ * rights.
+ */
 static void check_password_file(struct conf_reader *reader, const struct conf_node *node, struct str path)
 {
     struct str text = arena_copy(reader->arena, path);
@@ -141,7 +144,7 @@ static enum outcome respond_unauthorized(struct exchange *x, const struct auth_b
     return OUTCOME_ANSWERED;
 }
 
-/* Who is let in by another way is no error. */
+/* A failed login is no error if `satisfy any` may allow the request by another check. */
 static enum log_level level_of(const struct exchange *x)
 {
     return exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR;
@@ -198,7 +201,7 @@ static enum outcome login_outcome(struct attempt *attempt)
     return respond_unauthorized(x, own);
 }
 
-/* The arena's, and ours alone. data NULL: nothing. */
+/* Wipes bytes of the arena to which no other reference exists. data NULL: nothing to wipe. */
 static void wipe_secret(struct str secret)
 {
     if (secret.data)
@@ -216,7 +219,7 @@ static void password_checked(struct login *login, int error)
     exchange_release(x);
 }
 
-/* "user:password" in two: 0, -EINVAL: there is none that anyone could have meant, or -ENOMEM. */
+/* Splits "user:password". 0; -EINVAL: no valid credentials; or -ENOMEM. */
 static int split_credentials(struct arena *arena, struct str both, struct str *out_user, struct str *out_password)
 {
     if (!both.data || str_find(both, ':') < 0)
@@ -231,7 +234,7 @@ static int split_credentials(struct arena *arena, struct str both, struct str *o
     return 0;
 }
 
-/* "Basic dXNlcjpwYXNzd29yZA==": as divide. Where it fails nothing of the password stays behind. */
+/* Parses "Basic dXNlcjpwYXNzd29yZA==". Errors as split_credentials; on an error the decoded password is wiped. */
 static int read_credentials(struct exchange *x, struct str *out_user, struct str *out_password)
 {
     struct str field = headers_value(&x->request.headers, STR("Authorization")), both;

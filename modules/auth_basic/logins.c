@@ -1,10 +1,10 @@
 /*
- * Hashing takes long on purpose, so few helper threads may do it at a time: the others are for files. Whoever waits is
- * looked for again among those found good when its turn comes: of fifty pictures of a page one is hashed for.
- *
- * What was found good is known by a hash with a key that this process drew: neither the password stands in memory,
- * nor anything by which it could be guessed quickly. The file is looked at again after a second: where it has
- * changed, nobody is known any more.
+ * Password hashing is slow by design, so it may occupy only LIMIT_HASHES_AT_ONCE helper threads; the others remain
+ * for files. A waiting login is looked up among the verified ones again before it starts: of many concurrent
+ * requests with the same credentials only the first are hashed.
+ * A verified login is identified by an HMAC with a random key of this process: memory holds neither the password nor
+ * a digest of it that could be attacked offline. The state of the file is checked again after TRUSTED_MS; when it
+ * has changed, the login is verified again.
  */
 #include "logins.h"
 
@@ -19,13 +19,13 @@
 #include <stdlib.h>
 
 #define WAYS       4
-#define TRUSTED_MS 1000 /* without another look at the file */
+#define TRUSTED_MS 1000 /* until the state of the file is checked again */
 
 struct known {
     unsigned char key[LOGIN_KEY];
     struct password_file_state state;
     uint64_t looked_ms;
-    uint64_t used_ms; /* 0: nobody */
+    uint64_t used_ms; /* time of the last use; 0: unused entry */
 };
 
 struct logins {
@@ -60,7 +60,7 @@ void logins_destroy(struct logins *logins)
         OPENSSL_clear_free(logins, sizeof(*logins));
 }
 
-/* Lengths are in it, too, so that no two questions are one. */
+/* The lengths are included, so that different credentials never give the same input. */
 static int make_key(const struct logins *logins, struct login *login)
 {
     const struct password_check *question = &login->question;
@@ -95,7 +95,7 @@ static struct known *set_of(struct logins *logins, const struct login *login)
     return &logins->known[number % (LIMIT_LOGINS_KNOWN / WAYS) * WAYS];
 }
 
-/* Never 0. */
+/* Monotonic time in ms, never 0. */
 static uint64_t now_of(const struct logins *logins)
 {
     return worker_clock(logins->worker)->monotonic_ms + 1;
@@ -142,7 +142,10 @@ static void forget_known(struct logins *logins, const struct login *login)
         OPENSSL_cleanse(known, sizeof(*known));
 }
 
-/* True where nothing has to be asked. Else the question knows whether a look at the file may do. */
+/*
+ * Returns true if the login was verified recently: no check is needed. Otherwise sets question.known, with which
+ * password_verify may only compare the state of the file.
+ */
 static bool is_known(struct logins *logins, struct login *login)
 {
     struct known *known = find_known(logins, login);
@@ -172,7 +175,7 @@ static void start_login_check(struct logins *logins, struct login *login)
     worker_offload(logins->worker, &login->op, check_password_work, &login->question);
 }
 
-/* The next ones begin. Those that are known by now are done at once: `done` only queues. */
+/* Starts waiting checks up to the limit. Logins verified in the meantime call `done` at once, which only queues. */
 static void start_waiting_checks(struct logins *logins)
 {
     struct list *link;

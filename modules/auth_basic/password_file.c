@@ -1,6 +1,6 @@
 /*
- * Hashes are libcrypt's: bcrypt, SHA-crypt, yescrypt and scrypt; and $apr1$, the default of htpasswd, which is weak but
- * common. Other old schemes are refused: plain MD5-crypt, SHA-1 and DES.
+ * libcrypt computes the hashes: bcrypt, SHA-crypt, yescrypt and scrypt. $apr1$, the default of htpasswd, is weak but
+ * common, and accepted. Other old schemes are rejected: plain MD5-crypt, SHA-1 and DES.
  */
 #include "password_file.h"
 
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a file has no user, as costly as one that has. */
+/* Verified instead when the file has no usable hash; costs as much as a usual one. */
 #define NOBODYS_HASH "$6$rounds=100000$sluice.nobody$"
 
 struct line {
@@ -43,8 +43,8 @@ static bool same_state(const struct password_file_state *a, const struct passwor
 }
 
 /*
- * The file, whole, in memory of its own; it may have grown since it was looked at, and is read as far as it went
- * then.
+ * Reads the file into memory, owned by the caller. A file that has grown since `size` was determined is read up to
+ * `size`.
  */
 static int read_password_file(int fd, size_t size, char **out_text, size_t *out_length)
 {
@@ -93,7 +93,7 @@ static int open_regular(const char *path, struct stat *out_status)
     return error;
 }
 
-/* The next line that names a user; what stands behind a second colon is a comment, as in nginx. */
+/* Returns the next line with a user. Text behind a second colon is a comment, as in nginx. */
 static bool next_line(struct str *rest, unsigned *number, struct line *out)
 {
     while (rest->data) {
@@ -124,8 +124,8 @@ static bool is_taken(struct str hash)
 }
 
 /*
- * bcrypt's cost doubles the time with each step, SHA-crypt's rounds add to it; the others' words are not so
- * simple, and are taken.
+ * The bcrypt cost is a power of two, the SHA-crypt rounds are linear. The parameters of the other schemes have no
+ * such simple measure; they are accepted.
  */
 static bool is_costly(struct str hash)
 {
@@ -141,7 +141,7 @@ static bool is_costly(struct str hash)
     return str_starts(hash, STR("$2")) ? cost > LIMIT_BCRYPT_COST : cost > LIMIT_SHA_ROUNDS;
 }
 
-/* "$1$", "{SHA}", or what a bare text is. */
+/* Prints the scheme of a rejected hash: "$1$", "{SHA}", or the description of a hash without a prefix. */
 static void name_scheme(struct str hash, char *out, size_t size)
 {
     struct str name = STR("DES or plain text");
@@ -166,7 +166,7 @@ static bool libcrypt_matches(const char *password, struct str hash)
     if (memory && hash.length < sizeof(setting)) {
         memcpy(setting, hash.data, hash.length);
         setting[hash.length] = '\0';
-        /* Not crypt_r: sanitizers bring that themselves, so that the linker leaves libcrypt out. */
+        /* Not crypt_r: sanitizers define it, so that the linker would drop libcrypt. */
         made = crypt_rn(password, setting, memory, (int)sizeof(*memory));
     }
     good = made && made[0] != '*' && strlen(made) == hash.length && CRYPTO_memcmp(made, setting, hash.length) == 0;
@@ -181,7 +181,10 @@ static bool password_matches(const char *password, struct str hash)
     return str_starts(hash, STR("$apr1$")) ? apr1_matches(password, hash) : libcrypt_matches(password, hash);
 }
 
-/* The user's line, and a hash that takes as long as another's where there is none. */
+/*
+ * Finds the user's line; false: none. *out_first is the first usable hash of the file, verified for unknown users so
+ * that they take the same time.
+ */
 static bool find_user(struct str text, struct str user, struct line *out, struct str *out_first)
 {
     struct line line;

@@ -1,6 +1,6 @@
 /*
- * `auth_request`: who may is asked of another URI of this server, which is usually passed on to one that knows. What it
- * is asked has no body, and of what it says only the head counts.
+ * `auth_request`: access decided by a subrequest to another URI of this server, usually proxied to an authentication
+ * service. The subrequest has no body; only the status and the header of its response are used.
  */
 #include "server/module.h"
 #include "site/user_variables.h"
@@ -18,7 +18,7 @@ struct auth_sets {
 };
 
 struct auth_conf {
-    const struct template *uri; /* NULL: nobody is asked */
+    const struct template *uri; /* NULL: no subrequest */
     struct conf_rows sets;      /* struct auth_sets */
 };
 
@@ -115,7 +115,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* They ask about another resource than the one that is asked for now. */
+/* Conditions and ranges refer to the requested resource, not to the one of the subrequest. */
 static void remove_conditions(struct headers *fields)
 {
     static const char *const names[] = {
@@ -140,7 +140,7 @@ static int copy_demands(const struct exchange *child, struct exchange *x)
     return error;
 }
 
-/* The values are the child's, and last as long as the request. */
+/* Evaluates in the subrequest, and copies the values, which last as long as the request. */
 static int set_all(struct exchange *x, struct exchange *child, const struct auth_conf *own)
 {
     const struct auth_sets *rows = own->sets.items;

@@ -1,6 +1,6 @@
 /*
- * `autoindex`: a folder without an index file answers with what is in it, as a page or as JSON. It is read by a helper
- * thread. Where it is off, such a folder is 403.
+ * `autoindex`: lists a directory without an index file as HTML or JSON. A helper thread reads it. Off: such a
+ * directory is answered with 403.
  */
 #include "autoindex.h"
 
@@ -52,7 +52,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* The value of a parameter of the query; empty where there is none. */
+/* Returns the value of a query parameter; empty if absent. */
 static struct str query_parameter(struct str query, struct str name)
 {
     while (query.data) {
@@ -65,7 +65,7 @@ static struct str query_parameter(struct str query, struct str name)
     return STR("");
 }
 
-/* Whether Accept names JSON, and no page. */
+/* Returns true if Accept contains JSON but not HTML. */
 static bool is_json_requested(const struct exchange *x)
 {
     const struct headers *headers = &x->request.headers;
@@ -74,7 +74,7 @@ static bool is_json_requested(const struct exchange *x)
            !headers_list_has(headers, STR("Accept"), STR("text/html"));
 }
 
-/* By a helper: ten thousand names take a while to be sorted, too. */
+/* Runs in a helper thread, including the sort, which takes long for ten thousand names. */
 static int read_folder(void *argument)
 {
     struct listing *listing = argument;
@@ -147,7 +147,7 @@ static void folder_done(struct op *op, int result)
     exchange_release(x);
 }
 
-/* Where the folder is, in terminated texts of the exchange. */
+/* Finds the directory; the paths are NUL-terminated copies in the exchange's arena. */
 static int locate_folder(struct listing *listing)
 {
     struct exchange *x = listing->x;
@@ -187,7 +187,10 @@ static enum outcome start_listing(struct exchange *x, const struct autoindex_con
     error = locate_folder(listing);
     if (error < 0)
         return exchange_error_response(x, error == -ENOENT ? 404 : 500);
-    /* What the helper reads lies in the exchange's arena: it stays until it is done, even when the client leaves. */
+    /*
+     * The helper thread uses memory of the exchange's arena: hold the exchange until it is done, even if the client
+     * disconnects.
+     */
     exchange_hold(x);
     worker_offload(exchange_worker(x), &listing->op, read_folder, listing);
     return OUTCOME_PENDING;
@@ -198,7 +201,7 @@ static enum outcome autoindex_answer(struct exchange *x, const void *conf, void 
     const struct autoindex_conf *own = conf;
     struct str root = exchange_root(x);
 
-    /* Only what static has passed on comes here: a folder without an index file. */
+    /* Runs only after the static module has passed the request on: a directory without an index file. */
     if (!root.data || !str_ends(x->request.path, STR("/")) ||
         (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD))
         return OUTCOME_PASS;

@@ -1,5 +1,5 @@
 /*
- * The autoindex module's own: what is asked for, and the two forms in which it is answered.
+ * The parameters of a listing and its two output formats. Private to the autoindex module.
  */
 #ifndef MODULES_AUTOINDEX_AUTOINDEX_H
 #define MODULES_AUTOINDEX_AUTOINDEX_H
@@ -15,7 +15,7 @@ struct listing {
     struct exchange *x;
     const struct autoindex_conf *conf;
     const struct root_directories *granted;
-    struct str root, path;          /* both ended by NUL */
+    struct str root, path;          /* both NUL-terminated */
     enum symlinks symlinks;
     struct folder folder;
     int error;
@@ -30,14 +30,17 @@ struct autoindex_conf {
     bool exact_size, localtime;
 };
 
-/* Folders first, then by what is asked for; names in the order in which people count ("a2" before "a10"). */
+/* Directories first, then by `sort` and `descending`; names in natural order ("a2" before "a10"). */
 void listing_sort(struct listing *listing);
-/* Content-Security-Policy of the page: its own style and nothing else, so that a site's strict one does not take its looks. */
+/*
+ * Content-Security-Policy of the page. It permits only the page's own style, so that a stricter policy of the site
+ * does not disable it.
+ */
 extern const char listing_policy[];
-/* As a page, or as JSON. 0, -ENOMEM or -ENOBUFS. */
+/* Writes the listing as HTML, or as JSON. 0, -ENOMEM or -ENOBUFS. */
 MUST_CHECK int listing_write_page(const struct listing *listing, struct buffer *out);
 MUST_CHECK int listing_write_json(const struct listing *listing, struct buffer *out);
-/* <0, 0, >0: case does not matter at first, and runs of digits are numbers. */
+/* Compares names, first ignoring case; runs of digits compare as numbers. <0, 0, >0. */
 int natural_compare(struct str a, struct str b);
 
 #endif

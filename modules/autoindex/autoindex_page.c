@@ -1,6 +1,6 @@
 /*
- * The list as a page that needs no script, and as JSON. Every name is escaped for where it stands; nothing of the
- * request but its path is shown.
+ * Writes the listing as HTML without scripts, and as JSON. Names are escaped for their context; of the request only
+ * the path is shown.
  */
 #include "autoindex.h"
 
@@ -16,7 +16,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Cuts a run of digits off, without its leading zeros. */
+/* Cuts off a run of digits; returns it without leading zeros. */
 static struct str cut_number(struct str *text)
 {
     size_t zeros = 0, length;
@@ -86,7 +86,7 @@ static int by_date(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* Turned round, folders stay in front. */
+/* Reverses the order; called for directories and files separately, so that directories stay first. */
 static void reverse_items(struct folder_item *items, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
@@ -113,7 +113,7 @@ void listing_sort(struct listing *listing)
     }
 }
 
-/* Bytes of the character at the start of a text that is UTF-8 (RFC 3629); 0: it is none. */
+/* Length in bytes of the UTF-8 character at the start of the text (RFC 3629); 0: invalid. */
 static size_t utf8_character_length(struct str text)
 {
     unsigned char first = (unsigned char)text.data[0];
@@ -157,7 +157,7 @@ static struct str html_sign(char c)
     }
 }
 
-/* What is no character of UTF-8, or controls a terminal, becomes U+FFFD. */
+/* Replaces invalid UTF-8 and control characters by U+FFFD. */
 static int write_html(struct buffer *out, struct str text)
 {
     int error = 0;
@@ -172,7 +172,7 @@ static int write_html(struct buffer *out, struct str text)
     return error;
 }
 
-/* "./" in front, so that a name with a colon is no scheme. */
+/* Prefixed by "./", so that a name with a colon is not parsed as a scheme. */
 static int write_link(const struct listing *listing, struct buffer *out, const struct folder_item *item)
 {
     struct str encoded = url_path_encode(&listing->x->arena, item->name);
@@ -233,7 +233,7 @@ static int write_row(const struct listing *listing, struct buffer *out, const st
     return error < 0 ? error : buffer_append(out, STR("\n"));
 }
 
-/* The folders on the way, each a link upwards; the last one is this. */
+/* Writes the directories of the path, each parent as a link; the last one is the current directory. */
 static int write_breadcrumbs(struct buffer *out, struct str path)
 {
     size_t depth = 0;
@@ -264,7 +264,7 @@ static int write_breadcrumbs(struct buffer *out, struct str path)
     return error < 0 ? error : buffer_append(out, STR("</h1>\n"));
 }
 
-/* A column's name orders by it; once more, the other way round. */
+/* The link of a column sorts by it; the link of the current column reverses the order. */
 static int write_column(const struct listing *listing, struct buffer *out, enum listing_sort sort)
 {
     static const struct {
@@ -283,7 +283,7 @@ static int write_column(const struct listing *listing, struct buffer *out, enum 
                                                : " &uarr;");
 }
 
-/* Any change of what stands between its tags changes the hash: the tests tell the new one. */
+/* The hash covers the text between the style tags. After a change of the style the tests print the new hash. */
 const char listing_policy[] = "default-src 'none'; style-src 'sha256-Dqi+KWnB8LH7TSpDixnFn7RyWCjSdpJcm994sopZjDM='; "
                               "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
@@ -348,7 +348,7 @@ int listing_write_page(const struct listing *listing, struct buffer *out)
     return error;
 }
 
-/* As nginx writes it. */
+/* The format of nginx. */
 int listing_write_json(const struct listing *listing, struct buffer *out)
 {
     const struct folder *folder = &listing->folder;

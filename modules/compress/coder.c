@@ -1,5 +1,5 @@
 /*
- * Which coder makes which coding.
+ * Coder of each content coding.
  */
 #include "coder.h"
 

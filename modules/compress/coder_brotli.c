@@ -1,6 +1,6 @@
 /*
- * br (RFC 7932) by libbrotlienc. Its window is that of small files: with larger ones an encoder of level 9 takes tens
- * of megabytes. Levels above that take a tenth of a second for one piece: they are for files that are encoded once.
+ * br (RFC 7932) by libbrotlienc. The window is that of small files: with a larger one an encoder of level 9 uses
+ * tens of megabytes. Higher levels need a tenth of a second per piece: they are for precompressed files.
  */
 #include "coder.h"
 

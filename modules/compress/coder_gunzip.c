@@ -1,7 +1,6 @@
 /*
- * gzip (RFC 1952) decoded by zlib: one member after the other, all of them whole. Data that is malformed, and what
- * ends in the midst of a member, is an error, so that a part is never taken for the whole; behind the last member
- * there is nothing, not even zeros.
+ * gzip (RFC 1952) decoded by zlib: a sequence of complete members. Malformed data and a truncated member are errors,
+ * so that a truncated body is never taken for a complete one; no bytes may follow the last member, not even zeros.
  */
 #include "coder.h"
 
@@ -16,7 +15,7 @@ enum { GZIP_HEAD = 16, WINDOW_MOST = 15 };
 
 struct gunzip {
     z_stream stream;
-    bool between; /* members: nothing has come yet, or all of one */
+    bool between; /* between two members, or before the first */
 };
 
 static void *gunzip_open(unsigned level, uint64_t length)
@@ -32,7 +31,7 @@ static void *gunzip_open(unsigned level, uint64_t length)
     return gunzip;
 }
 
-/* Z_BUF_ERROR: there was nothing to do. */
+/* Z_BUF_ERROR: no progress was possible, not an error. */
 static int inflate_some(struct gunzip *gunzip)
 {
     int result = inflate(&gunzip->stream, Z_SYNC_FLUSH);

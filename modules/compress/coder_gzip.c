@@ -12,7 +12,7 @@
 
 enum { GZIP_HEAD = 16, WINDOW_MOST = 15, WINDOW_LEAST = 9, MEMORY_MOST = 8 };
 
-/* The window need not be larger than what it slides over, with some bytes that deflate looks ahead. */
+/* The window need not exceed the input, plus the bytes of deflate's lookahead. */
 static int window_for(uint64_t length)
 {
     int bits = WINDOW_MOST;
@@ -52,7 +52,7 @@ static int gzip_step(void *coder, struct str *in, enum coder_flush flush, char *
     room = stream->avail_out;
     result = deflate(stream, flushes[flush]);
     if (result != Z_OK && result != Z_STREAM_END &&
-        result != Z_BUF_ERROR) /* the last one: there was nothing to do */
+        result != Z_BUF_ERROR) /* Z_BUF_ERROR: no progress was possible */
         return -EIO;
     *in = str_skip(*in, part.length - stream->avail_in);
     *out_length = room - stream->avail_out;

@@ -1,13 +1,12 @@
 /*
- * zstd (RFC 8878) by libzstd. Its window is small, so that neither side needs much memory (RFC 9659 wants at most
- * 8 MB of it).
+ * zstd (RFC 8878) by libzstd. A small window keeps the memory of both peers low (RFC 9659 limits it to 8 MB).
  */
 #include "coder.h"
 
 #include <errno.h>
 #include <zstd.h>
 
-/* In powers of two. From level 4 on the tables would be made for a window that is not there. */
+/* Powers of two. From level 4 on, the default tables would exceed the window. */
 enum { WINDOW_MOST = 17, HASH_MOST = 17, CHAIN_MOST = 16, TABLES_FIT = 3 };
 
 static int set_sizes(ZSTD_CCtx *stream, unsigned level)

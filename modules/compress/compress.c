@@ -1,7 +1,7 @@
 /*
- * `gzip`, `brotli`, `zstd`: bodies encoded while they leave, for whoever takes them so. Whatever answers may be
- * encoded: a file, a list, a page of errors, a server behind this one. What is encoded already, or must not be
- * changed, is left alone.
+ * `gzip`, `brotli`, `zstd`: encodes response bodies while they are sent, if the client accepts the coding. Applies
+ * to every response: files, listings, error pages, upstream responses. Encoded responses and those that must not be
+ * transformed are not changed.
  */
 #include "compress.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The order in which the server likes them, where a request likes several. */
+/* The server's order of preference among codings with equal weight. */
 static const enum coding preferred[CODINGS] = {CODING_BR, CODING_ZSTD, CODING_GZIP};
 
 static bool fits_type(const struct compress_coding *coding, struct str type)
@@ -31,11 +31,11 @@ static struct str media_type(const struct exchange *x)
     return str_trim(str_cut(&type, ';'));
 }
 
-/* Which codings there may be for this answer, whoever asks. Nothing at all is not made shorter. */
+/* Returns the codings configured for this response, regardless of Accept-Encoding. Empty bodies are never encoded. */
 static unsigned offered_codings(const struct exchange *x, const struct compress_conf *conf, enum coding out[CODINGS])
 {
     struct str type = media_type(x);
-    uint64_t length = x->response.body->length; /* the greatest number there is where nobody knows it */
+    uint64_t length = x->response.body->length; /* BODY_LENGTH_UNKNOWN is the largest value */
     unsigned count = 0;
 
     for (unsigned i = 0; i < CODINGS; i++) {
@@ -47,7 +47,7 @@ static unsigned offered_codings(const struct exchange *x, const struct compress_
     return count;
 }
 
-/* What says something of the very bytes, or that they are to stay as they are. */
+/* Fields that describe the exact bytes of the body, and no-transform, exclude encoding. */
 static bool is_encoding_fixed(const struct response *response)
 {
     static const char *const names[] = {"Content-Encoding", "Content-Range", "Content-Digest",
@@ -76,7 +76,10 @@ static bool is_expired(struct exchange *x)
     return then <= now;
 }
 
-/* nginx's gzip_proxied: of requests that came through another proxy (Via), those whose answers no cache mixes up. */
+/*
+ * gzip_proxied of nginx selects, by header fields, the requests through another proxy (Via) with encoded responses:
+ * those whose responses no cache would serve to clients with other codings.
+ */
 static bool serves_proxy(struct exchange *x, unsigned proxied)
 {
     const struct headers *said = &x->response.headers;
@@ -107,8 +110,10 @@ static bool may_negotiate(struct exchange *x, const struct compress_conf *conf)
     return !control.no_transform;
 }
 
-/* A part says Vary where the whole would (RFC 9110 15.3.7), whose length is not known here; nor its type where there
- * are several. */
+/*
+ * A 206 has the Vary field that the 200 would have (RFC 9110 15.3.7). The length of the whole is not known here, nor
+ * the type in multipart/byteranges.
+ */
 static int vary_part(struct exchange *x, const struct compress_conf *conf)
 {
     struct str type = media_type(x);

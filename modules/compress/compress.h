@@ -1,5 +1,6 @@
 /*
- * The module compress' own: its directives as read, what a worker shares among the bodies that it encodes, and such a body.
+ * The directives as read, the state that a worker shares among encoding bodies, and the encoding body. Private to
+ * the compress module.
  */
 #ifndef MODULES_COMPRESS_COMPRESS_H
 #define MODULES_COMPRESS_COMPRESS_H
@@ -8,7 +9,7 @@
 #include "coder.h"
 #include "server/module.h"
 
-enum compress_proxied {             /* `gzip_proxied`: bits, in the order of its words */
+enum compress_proxied {             /* `gzip_proxied`: bits, in the order of its keywords */
     PROXIED_OFF = 1 << 0,
     PROXIED_EXPIRED = 1 << 1,
     PROXIED_NO_CACHE = 1 << 2,
@@ -23,46 +24,53 @@ enum compress_proxied {             /* `gzip_proxied`: bits, in the order of its
 struct compress_conf {
     struct compress_coding {
         bool on;
-        struct conf_words types;    /* beside text/html; "*": all */
+        struct conf_words types;    /* in addition to text/html; "*": all */
         uint64_t min_length;
         uint64_t level;
     } codings[CODINGS];
     unsigned proxied;               /* enum compress_proxied */
     int least_version;              /* index of `gzip_http_version` */
     bool gunzip;
-    bool any;                       /* one of the codings is on */
+    bool any;                       /* at least one coding is on */
 };
 
 extern const struct module module_compress;
 extern const struct directive compress_directives[];
 int compress_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
-/* What the encoding bodies of a worker have together: memory, and work in each turn of the loop. */
+/* State shared by the encoding bodies of a worker: the memory limit, and the work limit per iteration of the loop. */
 struct compress_worker;
 
 int compress_worker_start(struct worker *worker, void **out_state);
 void compress_worker_stop(void *state);
 
 /*
- * A body that gives what `inner` gives, encoded; it owns that one from then on. Where it pauses and nobody knows how long it is, what has come until then is
- * sent at once. NULL, with `inner` still the caller's: out of memory, or the worker encodes as much as it may.
+ * Creates a body that encodes `inner`, and owns it from then on. If the length of `inner` is unknown, a pause of it
+ * flushes the bytes so far. NULL when out of memory or at the worker's memory limit; `inner` then still belongs to
+ * the caller.
  */
 struct body *compress_body(struct compress_worker *shared, const struct coder_kind *kind, unsigned level, struct body *inner);
 
-/* It has content, and all of it that there is. */
+/* Returns true if the response has content, and all of it (not a part). */
 bool compress_is_whole(const struct exchange *x);
-/* The answer's body becomes the one that such a coder makes of it; a HEAD has none, and says what a GET would. False: it stays as it is. */
+/*
+ * Replaces the response body by one encoded with `kind`; for HEAD, which has no body, only the length becomes
+ * unknown, as for GET. False: the response is unchanged.
+ */
 bool compress_wrap(struct exchange *x, struct compress_worker *shared, const struct coder_kind *kind, unsigned level);
-/* Vary: Accept-Encoding, unless it is said already. 0 or -ENOMEM. */
+/* Adds Vary: Accept-Encoding, unless present. 0 or -ENOMEM. */
 MUST_CHECK int compress_add_vary(struct exchange *x);
-/* The same content, but no longer the same bytes (RFC 9110 8.8.1). 0 or -ENOMEM. */
+/* Makes the ETag weak: the content is the same, its bytes are not (RFC 9110 8.8.1). 0 or -ENOMEM. */
 MUST_CHECK int compress_weaken_etag(struct exchange *x);
-/* A 304 stands for the answer that the client keeps: one with the weak form of the ETag was encoded, or decoded, here. 0 or -ENOMEM. */
+/*
+ * For a 304: if the client's conditional request has the weak form of the ETag, its stored response was encoded or
+ * decoded here, and the 304 gets the weak ETag. Also adds Vary. 0 or -ENOMEM.
+ */
 MUST_CHECK int compress_confirm(struct exchange *x);
 
-/* `gunzip`: an answer that is encoded with gzip is decoded for who does not take it. 0 or -ENOMEM. */
+/* `gunzip`: decodes a gzip-encoded response if the client does not accept gzip. 0 or -ENOMEM. */
 MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared);
-/* For struct module: it will be decoded. */
+/* needs_whole_body of struct module: the response will be decoded. */
 bool compress_needs_whole_body(const struct exchange *x, const void *conf);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A body that encodes (or decodes) another one while it is pulled. What comes is never kept: a piece is asked for when
- * all of the one before it is encoded, and encoded no faster than it is taken. How much a worker encodes in one turn of
- * its loop is bounded for all its bodies together: who comes when that is used up waits for a later turn, first come,
- * first served.
+ * A body that encodes (or decodes) another one on demand. Input is not buffered: the next piece is read when the one
+ * before it is encoded, and encoded only as fast as the output is consumed. The bytes that a worker encodes per
+ * iteration of its loop are limited over all its bodies: beyond the limit bodies wait for a later iteration, in
+ * order of arrival.
  */
 #include "compress.h"
 
@@ -15,11 +15,11 @@
 struct compress_worker {
     struct worker *worker;
     const struct clock *clock;
-    size_t memory;       /* that the coders which are open may need */
-    uint64_t turn_us;    /* when the turn began in which */
-    size_t left;         /* so many bytes may still be taken in, by whom nobody has been promised them */
+    size_t memory;       /* upper bound for all open coders */
+    uint64_t turn_us;    /* start of the current iteration */
+    size_t left;         /* input bytes left in this iteration, not counting shares already granted */
     struct list waiting; /* struct stream */
-    struct op turn;      /* a timer that is due at once */
+    struct op turn;      /* a timer due at once */
     bool stopped;
 };
 
@@ -28,16 +28,16 @@ struct stream {
     struct body *inner;
     struct compress_worker *shared;
     const struct coder_kind *kind;
-    void *coder; /* NULL once all is encoded */
+    void *coder; /* NULL once the end is encoded */
     struct list waiting;
-    size_t share;  /* bytes that it has waited for, and may take in */
-    struct str in; /* lent by `inner`, not yet taken */
+    size_t share;  /* input bytes granted after waiting */
+    struct str in; /* owned by `inner`, not yet consumed */
     enum coder_flush flush;
-    bool endless;      /* nobody knows how long it is: a pause is a flush */
-    bool unflushed;    /* something was taken since */
-    bool inner_waits;  /* it said -EAGAIN, and will wake us */
-    bool awaited;      /* we said so */
-    size_t at, length; /* what of `out` is yet to be given */
+    bool endless;      /* `inner` has no known length: a pause of it is a flush */
+    bool unflushed;    /* bytes were consumed since the last flush */
+    bool inner_waits;  /* `inner` returned -EAGAIN, and will call coder_inner_woken */
+    bool awaited;      /* this body returned -EAGAIN, and must wake its owner */
+    size_t at, length; /* the part of `out` not yet passed on */
     char out[LIMIT_COMPRESS_OUTPUT];
 };
 
@@ -49,7 +49,7 @@ static void wake_body(struct stream *stream)
     stream->body.wake(stream->body.owner);
 }
 
-/* Turns. */
+/* Iterations of the loop. */
 
 static void begin_turn(struct compress_worker *shared)
 {
@@ -65,7 +65,7 @@ static void request_turn(struct compress_worker *shared)
         worker_timer(shared->worker, &shared->turn, 0);
 }
 
-/* As many as there is a whole piece for; those behind them keep their places. */
+/* Grants shares while the iteration has room for a whole piece; the others keep their order. */
 static void turn_started(struct op *op, int result)
 {
     struct compress_worker *shared = container_of(op, struct compress_worker, turn);
@@ -85,7 +85,7 @@ static void turn_started(struct op *op, int result)
     request_turn(shared);
 }
 
-/* What it may take in now, or NULL: nothing. Nobody overtakes those who wait. */
+/* Returns the bytes of input that the stream may consume now; NULL: none. A stream does not overtake waiting ones. */
 static size_t *share_of(struct stream *stream)
 {
     struct compress_worker *shared = stream->shared;
@@ -115,7 +115,7 @@ static void coder_inner_woken(void *owner)
     wake_body(stream);
 }
 
-/* The next piece into `in`, or what is asked of the coder instead. 0, or -EAGAIN or another error. */
+/* Reads the next piece into `in`, or sets the flush for the coder. 0, -EAGAIN or another error. */
 static int read_input(struct stream *stream)
 {
     struct chunk chunk;
@@ -149,8 +149,10 @@ static void end_coder(struct stream *stream)
     stream->shared->memory = size_sub_sat(stream->shared->memory, stream->kind->memory);
 }
 
-/* One step of the coder, of no more than its share, which goes by what was taken in or came of it: whichever is more.
- * 0, or an error. */
+/*
+ * Runs one step of the coder within its share; input consumed or output produced, whichever is more, is charged to
+ * the share. 0 or an error.
+ */
 static int run_coder(struct stream *stream, size_t *share)
 {
     struct str part = str_slice(stream->in, 0, *share);
@@ -240,7 +242,7 @@ struct body *compress_body(struct compress_worker *shared, const struct coder_ki
     return &stream->body;
 }
 
-/* What is shared. */
+/* State of the worker. */
 
 int compress_worker_start(struct worker *worker, void **out_state)
 {
@@ -256,7 +258,7 @@ int compress_worker_start(struct worker *worker, void **out_state)
     return 0;
 }
 
-/* Every body is closed by now; a turn that was asked for may still come. */
+/* All bodies are closed; the timer may still be pending. */
 void compress_worker_stop(void *state)
 {
     struct compress_worker *shared = state;

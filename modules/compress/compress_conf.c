@@ -1,5 +1,5 @@
 /*
- * The directives of the three codings: the same four for each, and nginx's further ones of gzip.
+ * The directives of the three codings: the same four for each, and the other gzip directives of nginx.
  */
 #include "compress.h"
 

@@ -1,6 +1,5 @@
 /*
- * What heads say of answers that are not the same for everybody: Vary, and a weak ETag. For those that are encoded,
- * and for those that are decoded.
+ * Header fields of responses that differ by Accept-Encoding: Vary and weak ETags, for encoded and decoded responses.
  */
 #include "compress.h"
 
@@ -18,7 +17,7 @@ int compress_add_vary(struct exchange *x)
     return headers_add(said, &x->arena, STR("Vary"), STR("Accept-Encoding"));
 }
 
-/* The strong one that is said, made weak; data NULL where there is none, with *out_error. */
+/* Returns the weak form of the response's strong ETag; data NULL without one, or with *out_error. */
 static struct str weak_etag(struct exchange *x, int *out_error)
 {
     struct str etag = headers_value(&x->response.headers, STR("ETag"));

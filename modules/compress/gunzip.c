@@ -1,12 +1,12 @@
 /*
- * `gunzip`: what was encoded with gzip before it came here (by a server behind this one, or beside a file), decoded
- * for whoever does not take it so. Who takes it gets it as it is.
+ * `gunzip`: decodes responses that were gzip-encoded by an upstream or as precompressed files, if the client does
+ * not accept gzip. Other clients get the encoded body.
  */
 #include "compress.h"
 
 #include "http/cache_control.h"
 
-/* One coding alone: what lies inside of another one, or has another one inside, is left to the client. */
+/* gzip as the only coding; combinations of codings are passed on unchanged. */
 static bool is_gzip(const struct headers *said)
 {
     const struct header *field = headers_find(said, STR("Content-Encoding"));
@@ -32,7 +32,7 @@ static bool takes_gzip(const struct exchange *x)
     return coding_choose(&x->request.headers, &gzip, 1, chosen) > 0;
 }
 
-/* An encoded part cannot be decoded: whoever makes parts asks first. */
+/* An encoded part cannot be decoded: modules that create ranges check this first. */
 bool compress_needs_whole_body(const struct exchange *x, const void *conf)
 {
     return ((const struct compress_conf *)conf)->gunzip && is_gzip(&x->response.headers) && !takes_gzip(x) &&

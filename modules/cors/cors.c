@@ -1,6 +1,6 @@
 /*
- * `cors`: which other origins' scripts may read answers (the Fetch standard, 3.3). Preflights are answered here; any
- * other answer gets its fields, errors too.
+ * `cors`: origins whose scripts may read responses (Fetch standard, 3.3). The module answers preflights itself, and
+ * adds its fields to all other responses, errors included.
  */
 #include "http/exchange.h"
 #include "server/module.h"
@@ -10,13 +10,13 @@
 
 struct cors_conf {
     struct cors {
-        struct conf_words origins; /* none: the module is silent */
+        struct conf_words origins; /* none: the module is inactive */
         struct conf_words methods;
-        struct conf_words headers; /* none: those that are asked for */
+        struct conf_words headers; /* none: the headers requested by the preflight */
         struct conf_words expose;
         bool credentials;
         uint64_t max_age_ms;
-        struct str methods_text, headers_text, expose_text; /* joined */
+        struct str methods_text, headers_text, expose_text; /* words joined for the field values */
     } cors;
 };
 
@@ -84,7 +84,7 @@ static int join_words(struct arena *arena, const struct conf_words *words, struc
     return 0;
 }
 
-/* scheme://host[:port], as browsers send it: no path behind it. */
+/* scheme://host[:port], as sent by browsers, without a path. */
 static bool is_origin(struct str text)
 {
     ssize_t at = str_search(text, STR("://"));
@@ -125,7 +125,7 @@ static int check_cors(void *conf, struct conf_reader *reader, const struct conf_
     return join_words(reader->arena, &cors->expose, &cors->expose_text);
 }
 
-/* A star stands for any name below, of the same scheme and port. */
+/* A star matches any subdomain, with the same scheme and port. */
 static bool origin_matches(struct str wanted, struct str origin)
 {
     ssize_t star = str_find(wanted, '*');
@@ -162,7 +162,7 @@ static bool is_preflight(const struct exchange *x)
            headers_find(&x->request.headers, STR("Access-Control-Request-Method"));
 }
 
-/* What a preflight hears beside the origin, which cors_filter says. */
+/* Adds the fields of a preflight response, except those of the origin, which cors_filter adds. */
 static int add_preflight_headers(struct exchange *x, const struct cors *cors)
 {
     struct str headers = cors->headers.count
@@ -179,7 +179,7 @@ static int add_preflight_headers(struct exchange *x, const struct cors *cors)
                      : add_cors_header(x, "Vary", STR("Access-Control-Request-Method, Access-Control-Request-Headers"));
 }
 
-/* A preflight asks nobody else, and needs no credentials: whoever may not is told by what is missing. */
+/* Preflights need no credentials and reach no other module: a 204 without the fields denies the origin. */
 static enum outcome cors_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;
@@ -202,7 +202,7 @@ static int cors_filter(struct exchange *x, const void *conf)
 
     origin = headers_value(&x->request.headers, STR("Origin"));
     allowed = origin.data && origin_allowed(cors, origin);
-    /* Whoever keeps the answer must know that another origin would have got another one. */
+    /* The response depends on the origin: caches need Vary. */
     if (!is_any(cors))
         error = add_cors_header(x, "Vary", STR("Origin"));
     if (error == 0 && (allowed || is_any(cors)))

@@ -1,5 +1,6 @@
 /*
- * `expires`: how long an answer stays fresh, as Expires and Cache-Control (RFC 9111 5.2, 5.3), in all forms of nginx.
+ * `expires`: freshness lifetime of responses, as Expires and Cache-Control (RFC 9111 5.2, 5.3), in all forms of
+ * nginx.
  */
 #include "http/date.h"
 #include "http/exchange.h"
@@ -9,13 +10,13 @@
 #include <stddef.h>
 #include <time.h>
 
-#define MOST_SECONDS (100LL * 366 * 24 * 3600) /* a variable may say anything; a date must come of it */
+#define MOST_SECONDS (100LL * 366 * 24 * 3600) /* bounds values from variables, so that the date can be formatted */
 
 enum expires_kind { EXPIRES_OFF, EXPIRES_EPOCH, EXPIRES_MAX, EXPIRES_AFTER, EXPIRES_MODIFIED, EXPIRES_DAILY };
 
 struct expiry {
     enum expires_kind kind;
-    int64_t seconds; /* from now, from the last change, or of the day */
+    int64_t seconds; /* from now, from the last modification, or of the day */
 };
 
 struct expires_conf {
@@ -23,7 +24,7 @@ struct expires_conf {
         const struct template *text; /* NULL: off */
         bool modified;
         bool constant;
-        struct expiry expiry; /* what a constant text means */
+        struct expiry expiry; /* value of a constant text */
     } expires;
 };
 
@@ -44,7 +45,7 @@ static int64_t seconds_of(char unit)
     return 0;
 }
 
-/* "1y2d", "30" (seconds). False: it is no time. */
+/* Parses "1y2d" or "30" (seconds). False: not a time. */
 static bool parse_time(struct str text, int64_t *out_seconds)
 {
     int64_t sum = 0;
@@ -148,7 +149,7 @@ static bool is_good(int status)
     return false;
 }
 
-/* Seconds until the clock on the wall says so: today or tomorrow. */
+/* Returns the seconds until the next such time of day in local time: today or tomorrow. */
 static int64_t until_daily(int64_t now, int64_t of_day)
 {
     time_t seconds = (time_t)now;
@@ -170,7 +171,7 @@ static int64_t until_daily(int64_t now, int64_t of_day)
     return next - now;
 }
 
-/* Seconds that the answer stays fresh from now on. */
+/* Returns the freshness lifetime from now on, in seconds. */
 static int64_t freshness_seconds(struct exchange *x, const struct expiry *expiry, int64_t now)
 {
     struct str changed = headers_value(&x->response.headers, STR("Last-Modified"));

@@ -1,6 +1,6 @@
 /*
- * `fastcgi_pass`: requests passed on to applications that speak FastCGI, PHP-FPM above all. All but the words is
- * done by what `proxy` has; what the files of the module share.
+ * `fastcgi_pass`: requests to FastCGI applications such as PHP-FPM. modules/gateway does everything but the
+ * protocol. Private to the fastcgi module.
  */
 #ifndef MODULES_FASTCGI_FASTCGI_H
 #define MODULES_FASTCGI_FASTCGI_H
@@ -23,8 +23,8 @@ struct fastcgi_params {
 struct fastcgi_conf {
     struct gateway_conf gateway;    /* fastcgi_pass, timeouts and so on */
     struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
-    struct fastcgi_params usual;    /* what is told where fastcgi_param says nothing else */
-    bool keep;                      /* fastcgi_keep_conn: connections are kept for further requests */
+    struct fastcgi_params usual;    /* defaults of parameters not set by fastcgi_param */
+    bool keep;                      /* fastcgi_keep_conn: connections are reused */
     const struct template *index;   /* fastcgi_index; NULL: none */
     const struct capture *split;    /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
 };
@@ -44,7 +44,7 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
 
 /* fastcgi_params.c */
 
-/* The beginning of a request, with all parameters, into p->sent.head. As gateway.write_head. */
+/* Writes the beginning of a request with all parameters to p->sent.head. Errors as gateway.write_head. */
 int fastcgi_write_head(struct gateway_request *p, struct str *out_fault);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The directives of fastcgi, read and checked, and the parameters that every application needs.
+ * The directives of fastcgi, and the default parameters.
  */
 #include "fastcgi.h"
 
@@ -22,7 +22,7 @@ static const struct {
     {"QUERY_STRING", "$query_string", false},
     {"REQUEST_METHOD", "$request_method", false},
     {"CONTENT_TYPE", "$content_type", false},
-    {"CONTENT_LENGTH", "", false}, /* known with the body */
+    {"CONTENT_LENGTH", "", false}, /* set with the body */
     {"REQUEST_URI", "$request_uri", false},
     {"DOCUMENT_URI", "$document_uri", false},
     {"DOCUMENT_ROOT", "$document_root", false},
@@ -36,7 +36,7 @@ static const struct {
     {"SERVER_ADDR", "$server_addr", false},
     {"SERVER_PORT", "$server_port", false},
     {"SERVER_NAME", "$server_name", false},
-    {"REDIRECT_STATUS", "200", false}, /* PHP may want to see that it was not asked by the client itself */
+    {"REDIRECT_STATUS", "200", false}, /* PHP with cgi.force_redirect requires it */
 };
 
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -86,7 +86,7 @@ static int read_params_map(struct conf_reader *reader, const struct conf_node *n
     return error;
 }
 
-/* "NAME value", with "if_not_empty" behind it or without; or a map from names to values. */
+/* "NAME value", optionally followed by "if_not_empty"; or a map from names to values. */
 static int read_params(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct fastcgi_params *params = out;
@@ -160,7 +160,7 @@ static const struct fastcgi_conf *conf_of(const struct exchange *x)
     return p && p->x && p->conf->gateway == &fastcgi_gateway ? fastcgi_conf_of(p) : NULL;
 }
 
-/* Group 1 or 2 of the path; data NULL where it is not to be split, or cannot be. */
+/* Returns group 1 or 2 of fastcgi_split_path_info; data NULL if it is not configured or does not match. */
 static struct str part_of_path(const struct exchange *x, const struct fastcgi_conf *conf, unsigned group)
 {
     const struct regex *regex = conf && conf->split ? capture_regex(conf->split) : NULL;
@@ -170,7 +170,7 @@ static struct str part_of_path(const struct exchange *x, const struct fastcgi_co
     return regex_group(regex, x->request.path, group);
 }
 
-/* The script that a path means: its part before the rest, or the index of a folder. */
+/* Returns the path of the script: the part before the path info, with fastcgi_index added after a slash. */
 static struct str get_script_name(const void *subject, struct str parameter, struct arena *arena)
 {
     struct exchange *x = (struct exchange *)(uintptr_t)subject;

@@ -1,5 +1,5 @@
 /*
- * FastCGI, spoken to an application: one request after the other on a connection, bodies in records, answers out of
+ * The FastCGI protocol: one request at a time per connection, request bodies in records, responses read from
  * records.
  */
 #include "fastcgi.h"
@@ -24,11 +24,11 @@ static int fastcgi_begin(struct gateway_request *p)
     fastcgi_reply_init(p->own_state, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
                        p->sent.method == METHOD_HEAD);
     p->reply.keepalive = fastcgi_conf_of(p)->keep;
-    p->incoming.transfer = TRANSFER_COPIED; /* its bytes are in records: no pipe takes them as they are */
+    p->incoming.transfer = TRANSFER_COPIED; /* the body is in records, so it cannot be spliced */
     return 0;
 }
 
-/* The body's next piece becomes a record, and its end an empty one. 0 or -errno of the body. */
+/* Wraps the next piece of the body in a record; the end of the body is an empty record. 0 or -errno of the body. */
 static int pull_body_record(struct h1_request *request, size_t room)
 {
     struct chunk chunk = {.kind = CHUNK_BYTES};
@@ -68,7 +68,7 @@ static int fastcgi_next(struct gateway_request *p, size_t room, struct chunk *ou
     return 1;
 }
 
-/* What the application says beside its answer, a line at a time. */
+/* Logs FCGI_STDERR, line by line. */
 static void log_stderr(struct gateway_request *p, struct fastcgi_reply *reply)
 {
     struct str text = buffer_str(&reply->said);
@@ -87,7 +87,7 @@ static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, 
     return fastcgi_reply_read(p->own_state, in, out_part);
 }
 
-/* The end of an answer is said, not seen. */
+/* FCGI_END_REQUEST ends a response; the end of the connection does not. */
 static enum h1_reply_step fastcgi_ended(struct gateway_request *p, bool cut)
 {
     p->reply.fault = "an end in the middle of it";

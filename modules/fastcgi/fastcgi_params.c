@@ -1,6 +1,6 @@
 /*
- * What an application is told of a request: the parameters of the configuration, those that every application needs,
- * and the request's header fields as HTTP_... (RFC 3875 4.1.18).
+ * The parameters of a request: those of the configuration, the defaults, and the request's header fields as HTTP_...
+ * (RFC 3875 4.1.18).
  */
 #include "fastcgi.h"
 
@@ -19,32 +19,34 @@ struct value {
 
 struct pair {
     struct str name, value;
-    struct value *more, *last;      /* of further fields of that name, until they are joined with `value` */
-    bool underscore;                /* of a field that was written with "_" */
+    struct value *more, *last;      /* values of further fields of that name, until joined with `value` */
+    bool underscore;                /* from a field name with "_" */
 };
 
-/* Parameters in their order, and a hash index of their names: as many fields as a client likes are looked up. */
+/* Parameters in order, with a hash index of their names: the client determines the number of header fields. */
 struct pairs {
     struct pair *items;
     size_t count;
-    size_t size;                    /* bytes as they are written */
-    uint32_t *slots;                /* 1 and the place in `items`, or 0; at least half of them are */
+    size_t size;                    /* encoded size in bytes */
+    uint32_t *slots;                /* 1 + index in `items`, or 0: free; at least half of the slots are free */
     uint32_t mask;
 };
 
-/* Of one connection, told as CONTENT_..., or harmful: to scripts that are clients, HTTP_PROXY names a
- * proxy. Written as they are told: a name with "_" is told as the one with "-". */
+/*
+ * Fields of one connection, fields passed as CONTENT_..., and harmful ones: HTTP_PROXY sets the proxy of scripts
+ * that are HTTP clients. Names as passed: "_" and "-" give the same name.
+ */
 static const char *const not_set[] = {"HTTP_CONNECTION", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_EXPECT",
                                       "HTTP_KEEP_ALIVE", "HTTP_PROXY", "HTTP_PROXY_AUTHORIZATION",
                                       "HTTP_PROXY_CONNECTION", "HTTP_TE", "HTTP_TRAILER", "HTTP_TRANSFER_ENCODING",
                                       "HTTP_UPGRADE", NULL};
 
-/* What only a trusted peer may say of the client. */
+/* Fields about the client that are accepted from trusted peers only. */
 static const char *const of_origin[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST",
                                         "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_SERVER",
                                         "HTTP_X_REAL_IP", NULL};
 
-/* Paths of files. */
+/* Parameters that are file system paths. */
 static const char *const of_files[] = {"DOCUMENT_ROOT", "PATH_TRANSLATED", "SCRIPT_FILENAME", NULL};
 
 static bool is_listed(const char *const *names, struct str name)
@@ -68,7 +70,7 @@ static int pairs_init(struct pairs *pairs, struct arena *arena, size_t most)
     return pairs->items && pairs->slots ? 0 : -ENOMEM;
 }
 
-/* The slot of that name, or the free one where it belongs. */
+/* Returns the slot of the name, or the free slot for it. */
 static uint32_t *find_slot(struct pairs *pairs, struct str name)
 {
     uint32_t at = table_hash(name, false) & pairs->mask;
@@ -85,7 +87,7 @@ static struct pair *find_pair(struct pairs *pairs, struct str name)
     return slot ? &pairs->items[slot - 1] : NULL;
 }
 
-/* There is none of that name yet. */
+/* The name must not be present. */
 static struct pair *add_pair(struct pairs *pairs, struct str name)
 {
     struct pair *pair = &pairs->items[pairs->count];
@@ -95,7 +97,10 @@ static struct pair *add_pair(struct pairs *pairs, struct str name)
     return pair;
 }
 
-/* The last word holds. 0, -ENOENT where a file is named by a path that traverses, or -ENOMEM. */
+/*
+ * A later parameter replaces an earlier one of the same name. 0, -ENOENT if a file path leaves its directory through
+ * a variable, or -ENOMEM.
+ */
 static int set_param_values(struct gateway_request *p, struct pairs *pairs, const struct fastcgi_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
@@ -132,7 +137,7 @@ static struct str field_name(struct arena *arena, struct str name)
     return str_of(made, name.length + 5);
 }
 
-/* Who is trusted writes dashes: underscores came with the client, past it. */
+/* Trusted proxies write these names with dashes: a name with underscores is from the client, passed on unfiltered. */
 static bool may_send_origin(const struct gateway_request *p, const struct header *field)
 {
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
@@ -165,7 +170,7 @@ static void write_values(struct text_writer *writer, const void *subject)
     }
 }
 
-/* Fields of one name are one parameter (RFC 9110 5.3). */
+/* Joins fields of the same name into one parameter (RFC 9110 5.3). */
 static int join_values(struct arena *arena, struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->count; i++) {
@@ -180,7 +185,7 @@ static int join_values(struct arena *arena, struct pairs *pairs)
     return 0;
 }
 
-/* What fastcgi_param names (the first `own` pairs) is not the client's to say. */
+/* Parameters set by fastcgi_param (the first `own` pairs) are not replaced by header fields. */
 static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own, const struct header *field)
 {
     struct str name = field_name(&p->x->arena, field->name);
@@ -193,7 +198,7 @@ static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own,
     if (is_listed(not_set, name) || (is_listed(of_origin, name) && !may_send_origin(p, field)) ||
         (pair && pair < pairs->items + own))
         return 0;
-    /* "X-User" counts, and "X_User" beside it does not. */
+    /* "X-User" takes precedence over "X_User". */
     if (pair && underscore && !pair->underscore)
         return 0;
     if (pair && pair->underscore && !underscore) {
@@ -202,7 +207,7 @@ static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own,
     }
     if (pair)
         return grow_pairs(&p->x->arena, pair, field->value);
-    /* HTTP_HOST is what the server was found by (RFC 9112 3.2.2). */
+    /* HTTP_HOST is the host that selected the server (RFC 9112 3.2.2). */
     value = str_equal(name, STR("HTTP_HOST")) ? gateway_request_host(p->x) : field->value;
     pair = add_pair(pairs, name);
     pair->value = value.data ? value : STR("");
@@ -210,7 +215,7 @@ static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own,
     return 0;
 }
 
-/* The value that proxy_pass would send, in the place of what the client says; fastcgi_param may say otherwise. */
+/* Sets the value that proxy_pass would send, instead of the client's; fastcgi_param takes precedence. */
 static int set_forwarded_for(struct gateway_request *p, struct pairs *pairs)
 {
     struct str name = STR("HTTP_X_FORWARDED_FOR");
@@ -248,7 +253,7 @@ static int set_length(struct gateway_request *p, struct pairs *pairs)
     return pair->value.data ? 0 : -ENOMEM;
 }
 
-/* Writing. */
+/* Encoding. */
 
 static size_t length_size(size_t length)
 {
@@ -302,8 +307,10 @@ static char *write_record(char *at, enum fastcgi_kind kind, struct str content)
     return write_bytes(at + FASTCGI_HEADER, content);
 }
 
-/* Whatever their length, in records of what one takes; an empty one ends them. */
-/* As a responder; `keep`: the connection does not end with the answer. */
+/*
+ * Writes FCGI_BEGIN_REQUEST as responder (`keep`: the connection stays open after the response), then the parameters
+ * in records of at most 65535 bytes, ended by an empty record.
+ */
 static struct str write_records(struct arena *arena, struct str params, bool keep)
 {
     const struct str responder = {keep ? "\0\1\1\0\0\0\0\0" : "\0\1\0\0\0\0\0\0", 8};

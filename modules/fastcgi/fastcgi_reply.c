@@ -1,6 +1,6 @@
 /*
- * Records, one after the other, and the stream in them. Whatever the server does not say exactly is refused: it may
- * be anybody's script.
+ * Parses records and the streams in them. The parser is strict and rejects every deviation: the application is not
+ * trusted.
  */
 #include "fastcgi_reply.h"
 
@@ -116,7 +116,7 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
     return REPLY_HEAD;
 }
 
-/* Where the head's empty line ends, whose lines end by LF, with CR before it or without; 0: not yet. */
+/* Returns the length of the CGI head with its empty line; 0: incomplete. Lines end with LF or CRLF. */
 static size_t head_end(struct fastcgi_reply *reply)
 {
     struct str text = buffer_str(&reply->text);
@@ -159,7 +159,7 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
     return step;
 }
 
-/* REPLY_MORE here: go on. */
+/* REPLY_MORE: continue. */
 static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in, struct str part,
                                     struct str *out_part)
 {
@@ -257,7 +257,7 @@ static void skip_padding(struct fastcgi_reply *reply, struct str *in)
     reply->padding -= count;
 }
 
-/* One step over the front of what came, which is not empty. */
+/* Processes one step at the front of *in, which is not empty. */
 static enum h1_reply_step read_reply_record(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
 {
     if (!reply->inside)

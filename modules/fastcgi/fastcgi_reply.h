@@ -1,6 +1,6 @@
 /*
- * An answer in FastCGI's records (version 1 of its specification), read: what STDOUT carries is a CGI head (RFC 3875 6) and a body, what
- * STDERR carries is for the log. Pure, and strict as http/h1_reply.h is, whose words it uses.
+ * Parser of a FastCGI response (version 1 of the specification): STDOUT carries a CGI head (RFC 3875 6) and a body,
+ * STDERR is for the log. Pure, and as strict as http/h1_reply.h, whose results it uses.
  */
 #ifndef MODULES_FASTCGI_FASTCGI_REPLY_H
 #define MODULES_FASTCGI_FASTCGI_REPLY_H
@@ -9,32 +9,32 @@
 
 #define FASTCGI_HEADER 8
 
-/* Kinds of records. */
+/* Record types. */
 enum fastcgi_kind { FASTCGI_BEGIN = 1, FASTCGI_END = 3, FASTCGI_PARAMS = 4, FASTCGI_STDIN = 5, FASTCGI_STDOUT = 6, FASTCGI_STDERR = 7 };
 
 struct fastcgi_reply {
-    struct h1_reply *reply;         /* not owned: status, headers, content_length, bodiless and fault are written there */
+    struct h1_reply *reply;         /* not owned; receives status, headers, content_length, bodiless and fault */
     struct arena *arena;            /* not owned */
-    size_t head_max;                /* bytes of the CGI head */
-    bool head;                      /* to HEAD: a body that comes is dropped */
-    unsigned char record[FASTCGI_HEADER]; /* the header of a record, or what END says */
-    unsigned record_length;         /* bytes of it that came */
-    unsigned kind;                  /* enum fastcgi_kind of the record, once its header is whole */
-    bool inside;                    /* the header is whole: its content follows */
-    size_t content, padding;        /* bytes of the record still to come */
-    struct buffer text;             /* the CGI head, so far */
-    size_t seen, line;              /* bytes of it that were looked at for its end, and where the line begins that they end in */
-    struct buffer said;             /* STDERR, so far, up to LIMIT_FASTCGI_SAID */
-    uint64_t left;                  /* of Content-Length */
+    size_t head_max;                /* maximum size of the CGI head in bytes */
+    bool head;                      /* response to HEAD: a body is discarded */
+    unsigned char record[FASTCGI_HEADER]; /* header of the current record, or content of END */
+    unsigned record_length;         /* bytes of it received */
+    unsigned kind;                  /* enum fastcgi_kind of the current record, valid once its header is complete */
+    bool inside;                    /* the header is complete: the content follows */
+    size_t content, padding;        /* bytes of the record not yet received */
+    struct buffer text;             /* the CGI head received so far */
+    size_t seen, line;              /* bytes of it searched for its end, and start of the current line */
+    struct buffer said;             /* STDERR received so far, up to LIMIT_FASTCGI_SAID bytes */
+    uint64_t left;                  /* bytes left of Content-Length */
     bool headed, out_ended, over, failed;
 };
 
 void fastcgi_reply_init(struct fastcgi_reply *reply, struct h1_reply *into, struct arena *arena, size_t head_max, bool head);
 /* Accepts a zeroed struct. */
 void fastcgi_reply_finish(struct fastcgi_reply *reply);
-/* As h1_reply_read; no REPLY_INTERIM comes. REPLY_WHOLE: the server has said that this was all. */
+/* As h1_reply_read, without REPLY_INTERIM. REPLY_WHOLE: END was received. */
 enum h1_reply_step fastcgi_reply_read(struct fastcgi_reply *reply, struct str *in, struct str *out_part);
-/* The header of a record of ours. */
+/* Writes the header of a record to be sent. */
 void fastcgi_write_header(enum fastcgi_kind kind, size_t length, char into[FASTCGI_HEADER]);
 
 #endif

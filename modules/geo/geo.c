@@ -1,6 +1,6 @@
 /*
- * `geo`: a variable whose value depends on an address, the client's or that of another variable. The longest
- * range that holds it decides.
+ * `geo`: a variable whose value depends on an address, the client's or that of another variable. The longest prefix
+ * that contains it decides.
  */
 #include "base/cidr.h"
 #include "server/module.h"
@@ -16,7 +16,7 @@ struct range {
     const struct conf_node *node;
 };
 
-/* Ranges of one length: sorted by their bytes. */
+/* Ranges of one prefix length, sorted by their bytes. */
 struct group {
     const struct range *first;
     size_t count;
@@ -24,21 +24,21 @@ struct group {
 
 struct geo {
     const struct user_variables *among;
-    const struct template *source; /* $remote_addr unless another one is named */
+    const struct template *source; /* $remote_addr unless configured otherwise */
     struct range *ranges;
     size_t count;
-    struct group *groups; /* of the longest first */
+    struct group *groups; /* longest prefixes first */
     size_t group_count;
     struct str fallback;
 };
 
 struct geo_conf {
-    struct conf_rows rows; /* nothing is kept in them: the variables know where their values come from */
+    struct conf_rows rows; /* always empty: the variables refer to their geo blocks */
 };
 
 #define HINT STR("write: geo: {$country: {default: ZZ, 192.0.2.0/24: CH, '2001:db8::/32': SE}}")
 
-/* Families apart, then the longest first, then by bytes. */
+/* By family, then longest prefix first, then by bytes. */
 static int compare_ranges(const void *a, const void *b)
 {
     const struct cidr *left = &((const struct range *)a)->cidr, *right = &((const struct range *)b)->cidr;
@@ -50,7 +50,7 @@ static int compare_ranges(const void *a, const void *b)
     return memcmp(left->bytes, right->bytes, sizeof(left->bytes));
 }
 
-/* The first `bits` of an address, as a range of that length has them. */
+/* Clears the bits behind the first `bits` of an address. */
 static void mask_address(struct cidr *cidr, uint8_t bits)
 {
     cidr->bits = bits;
@@ -82,7 +82,7 @@ static void parse_bytes(struct cidr *out, sa_family_t family, const void *bytes,
     memcpy(out->bytes, bytes, length);
 }
 
-/* An IPv4 address within IPv6 counts as what it is. */
+/* IPv4-mapped IPv6 addresses are treated as IPv4. */
 static void parse_ipv6(struct cidr *out, struct in6_addr address)
 {
     if (IN6_IS_ADDR_V4MAPPED(&address))
@@ -91,7 +91,7 @@ static void parse_ipv6(struct cidr *out, struct in6_addr address)
         parse_bytes(out, AF_INET6, &address, 16);
 }
 
-/* False: it is no address. */
+/* Parses an address; false: not an address. */
 static bool of_text(struct str text, struct cidr *out)
 {
     struct in6_addr six;
@@ -113,7 +113,7 @@ static struct str geo_eval(const void *subject, const void *source)
     return of_text(text, &address) ? find_range(geo, &address) : geo->fallback;
 }
 
-/* What nginx has and this does not: the way out. */
+/* Returns the hint for an nginx parameter that is not supported. */
 static struct str hint_for(struct str key)
 {
     if (str_starts(key, STR("proxy")))
@@ -144,7 +144,7 @@ static int read_range(struct conf_reader *reader, const struct conf_pair *pair, 
     return 0;
 }
 
-/* Sorts, and finds where each length begins. */
+/* Sorts the ranges, and finds the start of each prefix length. */
 static int make_groups(struct conf_reader *reader, struct geo *geo)
 {
     geo->groups = arena_zalloc(reader->arena, geo->count + 1, sizeof(*geo->groups));
@@ -168,7 +168,7 @@ static int make_groups(struct conf_reader *reader, struct geo *geo)
     return 0;
 }
 
-/* "$to" or "$address $to", and its ranges. */
+/* "$to" or "$address $to", with its ranges. */
 static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
 {
     struct geo *geo = arena_zalloc(reader->arena, 1, sizeof(*geo));

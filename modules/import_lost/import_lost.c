@@ -1,6 +1,6 @@
 /*
- * `import_lost_handler` and `import_lost_access`: the marks that `sluice import` writes where it could not carry
- * over what answers or protects a location. Until they are deleted, requests are answered 503 and connections of
+ * `import_lost_handler` and `import_lost_access`: marks written by `sluice import` where it could not convert a
+ * handler or an access rule of a location. Until they are deleted, requests are answered with 503 and connections of
  * `stream` are closed.
  */
 #include "http/exchange.h"
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct import_lost_conf {
-    struct conf_rows handlers, access; /* struct str: names of nginx's directives */
+    struct conf_rows handlers, access; /* struct str: names of nginx directives */
 };
 
 static int read_mark(struct conf_reader *reader, const struct conf_node *node, void *out)

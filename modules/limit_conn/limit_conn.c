@@ -1,7 +1,7 @@
 /*
- * `limit_conn`: how many requests of a key may be open at a time, in all workers, or connections of `stream`. A request
- * is open from its head to the end of its answer, whatever way it ends, a connection from when its server is known;
- * what a worker that died had open is taken back by the master.
+ * `limit_conn`: limits the concurrent requests per key, over all workers, or the connections of `stream`. A request
+ * counts from its header to the end of its response, however it ends; a connection from the selection of its server.
+ * The master releases the counts of a worker that died.
  */
 #include "base/table.h"
 #include "limit/limit_use.h"
@@ -126,7 +126,7 @@ static void leave_zones(struct holding *holding, const struct worker *worker)
     }
 }
 
-/* False: there are as many of the key as there may be. An empty one is not limited. */
+/* Returns false if the key is at its limit. An empty key is not limited. */
 static bool enter_zone(struct holding *holding, const struct limit_conn_row *row, struct str text,
                        const struct worker *worker)
 {
@@ -182,7 +182,7 @@ static void limit_conn_finish(struct exchange *x, const void *conf)
         leave_zones(holding, exchange_worker(x));
 }
 
-/* The same of a connection of `stream`. */
+/* limit_conn_answer for a connection of `stream`. */
 static int limit_conn_connected(struct stream *stream, const void *conf, void *state)
 {
     const struct limit_conn_conf *own = conf;
@@ -247,7 +247,7 @@ const struct module module_limit_conn = {
     .idle = limit_conn_idle,
     .answer = limit_conn_answer,
     .finish = limit_conn_finish,
-    .others = OTHERS_PASS, /* all workers, by memory that `sluice explain` has not */
+    .others = OTHERS_PASS, /* counts all workers, in shared memory that `sluice explain` does not have */
     .variables = &variable_table,
     .stream = &stream_part,
 };

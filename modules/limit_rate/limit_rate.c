@@ -1,7 +1,6 @@
 /*
- * `limit_rate`: the body of an answer leaves at no more than so many bytes a second. A wrapper hands the body out
- * in shares, and waits between them by a timer; file spans stay file spans, so that the kernel sends and encrypts
- * them as ever.
+ * `limit_rate`: limits the bytes per second of a response body. A wrapping body passes on its input in shares, and
+ * waits between them by a timer. File chunks remain file chunks, so that sendfile and kTLS still apply.
  */
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -11,29 +10,29 @@
 #include <stddef.h>
 
 struct limit_rate_conf {
-    const struct template *rate, *after; /* NULL: none */
+    const struct template *rate, *after; /* NULL: not configured */
 };
 
-/* The answer's own body, the span of it that is being handed out, and what may leave. */
+/* The wrapped response body, its current file chunk, and the bytes that may be sent. */
 struct throttled_body {
     struct body body;
     struct body *inner;
     struct exchange *x;   /* held while the timer runs */
-    struct chunk span;    /* CHUNK_FILE, or nothing */
+    struct chunk span;    /* CHUNK_FILE, or empty */
     struct op timer;
-    bool waits;           /* for the timer: -EAGAIN was said */
-    uint64_t rate;        /* bytes a second */
-    uint64_t share;       /* bytes: less is waited for */
-    uint64_t free;        /* bytes that may leave at once */
-    uint64_t credit;      /* thousandths of bytes */
-    uint64_t counted_ms;  /* up to when */
+    bool waits;           /* -EAGAIN was returned: waits for the timer */
+    uint64_t rate;        /* bytes per second */
+    uint64_t share;       /* bytes: sends no less, except at the end */
+    uint64_t free;        /* bytes that limit_rate_after still exempts */
+    uint64_t credit;      /* thousandths of a byte */
+    uint64_t counted_ms;  /* time up to which credit was added */
 };
 
 extern const struct module module_limit_rate;
 
 #define AT(field) offsetof(struct limit_rate_conf, field)
 
-/* A constant is checked where it stands. */
+/* A constant is validated when it is read. */
 static int read_rate(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     const struct template **into = out;
@@ -71,7 +70,9 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* Time passes into credit: at most a second of it is kept, so that a client that was slow is not let run. */
+/*
+ * Converts elapsed time to credit, at most one second's worth, so that a slow client gets no large burst afterwards.
+ */
 static void count_time(struct throttled_body *throttled_body)
 {
     uint64_t now_ms = exchange_clock(throttled_body->x)->monotonic_ms;
@@ -133,7 +134,7 @@ static int next_of_span(struct throttled_body *throttled_body, uint64_t most, st
     return 1;
 }
 
-/* Pipes are left out of `accept`: what is in one has to leave as a whole. */
+/* Excludes CHUNK_PIPE: a pipe must be sent as a whole. */
 static int throttled_body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct throttled_body *throttled_body = container_of(body, struct throttled_body, body);
@@ -155,7 +156,7 @@ static int throttled_body_next(struct body *body, unsigned accept, size_t room, 
         return result;
     if (out->kind == CHUNK_FILE) {
         throttled_body->span = *out;
-        throttled_body->span.file.whole = out->file.length; /* what each share belongs to */
+        throttled_body->span.file.whole = out->file.length; /* length of the whole span, for each of its shares */
         return next_of_span(throttled_body, most, out);
     }
     consume_credit(throttled_body, out->bytes.length);
@@ -181,7 +182,7 @@ static void throttled_inner_woken(void *owner)
 
 static const struct body_ops throttled_body_ops = {.next = throttled_body_next, .close = throttled_body_close};
 
-/* 0 where there is none; what is no size is said, and is none. */
+/* Evaluates a size. *out is 0 if the text is empty, or invalid, which is logged. 0 or -ENOMEM. */
 static int size_of(struct exchange *x, const struct template *template, uint64_t *out)
 {
     struct str text = template ? exchange_eval(x, template) : STR("");
@@ -194,7 +195,7 @@ static int size_of(struct exchange *x, const struct template *template, uint64_t
     return 0;
 }
 
-/* Ten shares a second, as far as they are neither tiny nor more than a turn of the loop moves. */
+/* Ten shares per second, with a minimum size, and at most the bytes of one iteration of the loop. */
 static uint64_t share_of(uint64_t rate)
 {
     uint64_t share = rate / 10;

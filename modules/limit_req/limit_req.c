@@ -1,7 +1,6 @@
 /*
- * `limit_req`: how often a key may be asked for. A request of a key whose bucket is too full waits until it is
- * not, or is refused with 429 and told when to come again. It is counted once, where it is first limited, however
- * often it is internally redirected.
+ * `limit_req`: limits the request rate per key (leaky bucket). A request beyond the rate is delayed, or rejected
+ * with 429 and Retry-After. A request is counted once, at the first limit, regardless of internal redirects.
  */
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -14,8 +13,8 @@
 
 struct limit_req_row {
     struct limit_use use;
-    uint64_t burst; /* drops that the bucket holds beyond the rate */
-    uint64_t delay; /* drops of them that nobody waits for */
+    uint64_t burst; /* capacity of the bucket in drops (LIMIT_DROPS per request) */
+    uint64_t delay; /* drops of `burst` that cause no delay */
 };
 
 struct limit_req_conf {
@@ -29,7 +28,7 @@ enum verdict { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
 struct limiting {
     struct exchange *x;
     enum verdict verdict;
-    struct op timer; /* while it waits; x is held */
+    struct op timer; /* runs while the request is delayed; x is held */
 };
 
 #define AT(field) offsetof(struct limit_req_conf, field)
@@ -137,7 +136,7 @@ static void log_limit(struct exchange *x, const struct limit_req_conf *own, cons
                        (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
 }
 
-/* RFC 9110 10.2.3: once the bucket has room for one more. */
+/* Retry-After (RFC 9110 10.2.3): the time until the bucket has room for one request. */
 static enum outcome reject_request(struct exchange *x, const struct limit_req_conf *own,
                                    const struct limit_req_row *row, uint64_t level)
 {
@@ -151,15 +150,15 @@ static enum outcome reject_request(struct exchange *x, const struct limit_req_co
     return OUTCOME_ANSWERED;
 }
 
-/* What the limits said: how long to wait, or which of them refused. */
+/* Result of the limits: the delay, or the limit that rejects the request. */
 struct found {
     uint64_t wait_ms, wait_level;
-    const struct limit_req_row *slowest; /* NULL: none has to be waited for */
-    const struct limit_req_row *refuser; /* NULL: none refuses */
+    const struct limit_req_row *slowest; /* limit with the longest delay; NULL: none */
+    const struct limit_req_row *refuser; /* limit that rejects the request; NULL: none */
     uint64_t refused_level;
 };
 
-/* 0 or -ENOMEM; keys[i] is 0 where a limit does not count this request. */
+/* Counts the request in each zone; keys[i] is 0 for a limit that did not count it. 0 or -ENOMEM. */
 static int count_request(struct exchange *x, const struct limit_req_conf *own, uint64_t *keys, struct found *found)
 {
     const struct limit_req_row *rows = own->limits.items;
@@ -206,7 +205,7 @@ static void delay_done(struct op *op, int result)
     struct limiting *limiting = container_of(op, struct limiting, timer);
     struct exchange *x = limiting->x;
 
-    if (!x->cancelled && result != -ECANCELED) { /* -ENOMEM: it cannot be told to wait */
+    if (!x->cancelled && result != -ECANCELED) { /* other errors (-ENOMEM): the timer could not be set */
         exchange_end_with_client(x, false);
         exchange_resume(x, result == 0 ? OUTCOME_PASS : exchange_error_response(x, 503));
     }
@@ -228,7 +227,7 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
     if (own->refusal.dry_run)
         return OUTCOME_PASS;
     exchange_hold(x);
-    exchange_end_with_client(x, true); /* nobody waits for one who has left */
+    exchange_end_with_client(x, true); /* a disconnect of the client ends the delay */
     limiting->timer.done = delay_done;
     worker_timer(exchange_worker(x), &limiting->timer, found->wait_ms);
     return OUTCOME_PENDING;
@@ -293,6 +292,6 @@ const struct module module_limit_req = {
     .idle = limit_req_idle,
     .answer = limit_req_answer,
     .cancel = limit_req_cancel,
-    .others = OTHERS_PASS, /* all workers, by memory that `sluice explain` has not */
+    .others = OTHERS_PASS, /* counts all workers, in shared memory that `sluice explain` does not have */
     .variables = &variable_table,
 };

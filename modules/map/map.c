@@ -1,6 +1,6 @@
 /*
- * `map`: a variable whose value depends on that of others. It is made when it is first asked for, and then stays the
- * same for the request, unless the map is volatile.
+ * `map`: a variable whose value depends on other variables. Evaluated at its first use, and then constant for the
+ * request, unless the map is volatile.
  */
 #include "server/module.h"
 #include "site/capture.h"
@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* One line: what is looked for, and the value. */
+/* One line: pattern and value. */
 struct line {
-    struct str key; /* lower case; of a wildcard ".example.com" or "www." */
+    struct str key; /* lower case; for wildcards ".example.com" or "www." */
     const struct capture *pattern;
     const struct template *value;
     const struct conf_node *node;
@@ -32,7 +32,7 @@ struct map {
 };
 
 struct map_conf {
-    struct conf_rows rows; /* nothing is kept in them: the variables know their maps */
+    struct conf_rows rows; /* always empty: the variables refer to their maps */
 };
 
 #define HINT STR("write: map: {$http_host $site: {default: main, a.example.com: a, '~^b\\d+\\.': b}}")
@@ -62,7 +62,7 @@ static const struct line *find_line(const struct lines *lines, struct str key)
     return lines->count ? bsearch(&wanted, lines->items, lines->count, sizeof(wanted), compare_lines) : NULL;
 }
 
-/* "*.example.com" and "www.*", longest first; ".example.com" is both exact and leading. */
+/* Wildcards "*.example.com" and "www.*", longest match first; ".example.com" is both exact and leading. */
 static const struct line *find_host(const struct map *map, struct str host)
 {
     const struct line *line = NULL;
@@ -96,7 +96,7 @@ static const struct template *find_value(const void *subject, const struct map *
     return line ? line->value : map->fallback;
 }
 
-/* $1 of the map's own patterns means something in its values alone. */
+/* Captures of the map's own patterns are visible in its values only. */
 static struct str map_eval(const void *subject, const void *source)
 {
     const struct map *map = source;
@@ -116,7 +116,7 @@ static void add_line(struct lines *lines, const struct line *line, struct str ke
     lines->items[lines->count++].key = key;
 }
 
-/* "a.example.com", "*.example.com", ".example.com", "www.*"; a backslash in front takes the rest as it is. */
+/* "a.example.com", "*.example.com", ".example.com", "www.*"; after a backslash the rest is literal. */
 static int add_text(struct conf_reader *reader, struct map *map, struct str text, struct line *line)
 {
     struct str key = lower_copy(reader->arena, str_skip(text, str_starts(text, STR("\\"))));

@@ -1,6 +1,6 @@
 /*
- * `mirror`: a request is asked again of other URIs of this server, and what they answer is thrown away: nobody waits
- * for it. Its body is read whole before, so that each has all of it.
+ * `mirror`: sends copies of a request to other URIs of this server, and discards their responses, for which the
+ * client does not wait. The request body is read completely first, so that each copy has all of it.
  */
 #include "modules/gateway/request_body.h"
 
@@ -9,7 +9,7 @@
 
 struct mirror_conf {
     struct conf_rows uris; /* struct mirror_uri */
-    bool bodies;           /* are sent along */
+    bool bodies;           /* copies have the request body */
 };
 
 struct mirror_uri {
@@ -61,7 +61,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* As it was asked, but for the path, and the body where that is not sent along. */
+/* Creates a subrequest with the same method and header fields, and the body if `with_body`. */
 static int mirror_once_more(struct exchange *x, const struct template *text, bool with_body)
 {
     struct str uri = exchange_eval(x, text);
@@ -99,7 +99,10 @@ static void start_all(struct exchange *x, const struct mirror_conf *conf, bool w
     }
 }
 
-/* Its body was read, or it was not: `error`. One that can be kept no further is the first one's alone. */
+/*
+ * Called when the body has been read, or reading failed with `error`. A body that could not be stored completely is
+ * not available to the copies.
+ */
 static enum outcome start_mirrors(struct exchange *x, const struct mirror_conf *conf, int error)
 {
     if (error < 0) {
@@ -140,7 +143,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
 
     if (!mirroring || mirroring->done || exchange_is_child(x) || !has_mirrors(own))
         return OUTCOME_PASS;
-    mirroring->done = true; /* however often it is internally redirected */
+    mirroring->done = true; /* once per request, regardless of internal redirects */
     if (!own->bodies || x->request.content_length == 0) {
         start_all(x, own, false);
         return OUTCOME_PASS;

@@ -1,8 +1,8 @@
 /*
- * `preload`: what a page will need, told while it is still being made (103 Early Hints, RFC 8297) and with its
- * answer (Link, RFC 8288). The hints go to browsers that are on their way to a page, since these are known to wait
- * for the answer behind them: GET with Sec-Fetch-Mode: navigate. In HTTP/1.1 over TLS alone: no old proxy in
- * between takes 103 for the answer.
+ * `preload`: announces resources that a page needs, before the response as 103 Early Hints (RFC 8297), and in it as
+ * Link (RFC 8288). 103 is sent only to browsers that navigate to a page (GET with Sec-Fetch-Mode: navigate), which
+ * are known to accept interim responses; in HTTP/1.1 only over TLS, since old proxies may take a 103 for the final
+ * response.
  */
 #include "http/exchange.h"
 #include "http/h1_parse.h"
@@ -75,7 +75,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* "<" and ">" end a URL in Link: one that holds them is left out. */
+/* A URL with "<" or ">", which delimit the URL in Link, is omitted. */
 static int add_links(struct exchange *x, const struct preload_conf *own, struct headers *headers)
 {
     const struct hint *hints = own->rows.items;

@@ -1,7 +1,6 @@
 /*
- * Who the client is, where the peer is a proxy that is trusted (`set_real_ip_from`): it has said so in a
- * field of the request, or in the header of the PROXY protocol. Asked first, so that everything behind knows
- * the client.
+ * The client's address behind a trusted proxy (`set_real_ip_from`), from a request header field or from the PROXY
+ * protocol header. Runs first, so that all other modules use the client's address.
  */
 #include "base/cidr.h"
 #include "base/limits.h"
@@ -142,8 +141,8 @@ static struct str forwarded_for(struct str element)
 }
 
 /*
- * From the last address to the first: each was written by the one behind it, so the first that is not trusted
- * is the client. What is no address ends the search. False: nothing was said.
+ * Searches from the last address to the first: each proxy appends the address of its peer, so the first untrusted
+ * one is the client. An invalid address ends the search. False: no address was found.
  */
 static bool find_client(const struct realip_conf *conf, const struct headers *headers,
                         union proxy_address *out_client)
@@ -180,7 +179,7 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
         return OUTCOME_PASS;
     if (str_equal(
             own->header,
-            STR("proxy_protocol"))) { /* it vouches for the connection, and not for what is said on it */
+            STR("proxy_protocol"))) { /* it authenticates the connection, not its requests */
         if (proxy_header && proxy_header->source.any.sa_family != AF_UNSPEC)
             exchange_set_client(x, &proxy_header->source, false);
         return OUTCOME_PASS;

@@ -1,6 +1,5 @@
 /*
- * `return`: an answer that stands in the configuration itself: a status, a text, a redirect. The smallest
- * module that answers.
+ * `return`: a response from the configuration: a status, a text or a redirect. The simplest module that answers.
  */
 #include "http/exchange.h"
 #include "server/module.h"
@@ -9,9 +8,9 @@
 #include <stddef.h>
 
 struct return_value {
-    int status;                  /* 0: the module is silent here */
-    const struct template *text; /* the body, or where to go; NULL: the status alone */
-    bool of_location;            /* written in a location: locations inside it do not inherit it */
+    int status;                  /* 0: the module is inactive */
+    const struct template *text; /* the body, or the redirect's target; NULL: only the status */
+    bool of_location;            /* set in a location: not inherited by nested locations */
 };
 
 struct return_conf {
@@ -80,7 +79,7 @@ static int read_return(struct conf_reader *reader, const struct conf_node *node,
     return 0;
 }
 
-/* As in nginx, a location's return is its own; a server's holds for all its locations. */
+/* As in nginx, nested locations do not inherit a location's return; a server's applies to all locations. */
 static int check_return(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct return_conf *own = conf;
@@ -105,7 +104,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* A server's answers before a location is looked for. */
+/* A server's return applies before the location is selected. */
 static bool return_settles(const struct exchange *x, const void *conf)
 {
     const struct return_value *value = &((const struct return_conf *)conf)->value;
@@ -132,7 +131,7 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
     if (is_redirect(value->status))
         return exchange_redirect(x, value->status, text);
     exchange_error_response(x, value->status);
-    /* An error without a text gets its page, and 204 and 304 nothing at all. */
+    /* An error without a text gets its error page; 204 and 304 have no body. */
     if (status_bodiless(value->status) || (!value->text && value->status >= 300))
         return OUTCOME_ANSWERED;
     x->response.body = body_bytes(&x->arena, text.data ? text : STR(""));

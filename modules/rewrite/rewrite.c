@@ -1,6 +1,6 @@
 /*
- * `rewrite`: another URI by a regular expression, or a redirect to one. As in nginx, rules of a server run before a
- * location is looked for, also after each internal redirect; a location's run whenever it is entered.
+ * `rewrite`: changes the URI by a regular expression, or redirects. As in nginx, rules of a server run before the
+ * location is selected, also after each internal redirect; rules of a location run whenever it is entered.
  */
 #include "server/module.h"
 #include "site/capture.h"
@@ -15,22 +15,22 @@ enum rewrite_end { REWRITE_GO_ON, REWRITE_LAST, REWRITE_BREAK, REWRITE_REDIRECT,
 struct rule {
     const struct capture *pattern;
     const struct template *path;
-    const struct template *query; /* NULL: the request's stays as it is */
-    bool drops_query;             /* the replacement ends with "?": the request's is not added */
+    const struct template *query; /* NULL: the request's query is kept */
+    bool drops_query;             /* the replacement ends with "?": the request's query is not appended */
     int end;                      /* enum rewrite_end */
 };
 
 struct rewrite_conf {
-    struct conf_rows rules;     /* struct rule, of this location */
-    struct conf_rows of_server; /* the server's, in all its locations */
-    bool returns;               /* `return` stands behind `rules` */
+    struct conf_rows rules;     /* struct rule, of this scope */
+    struct conf_rows of_server; /* rules of the server, in all its locations */
+    bool returns;               /* a `return` follows `rules` */
 };
 
 static const char *const ends[] = {"", "last", "break", "redirect", "permanent", NULL};
 
 #define HINT STR("write: rewrite: ^/old/(.*)$ /new/$1 permanent")
 
-/* "/new?a=b" or "/new?": what stands behind the sign is a query. */
+/* Splits "/new?a=b" or "/new?" into path and query. */
 static int read_replacement(struct conf_reader *reader, const struct conf_node *node, struct str word,
                             struct rule *rule)
 {
@@ -80,7 +80,7 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
     return error < 0 ? error : read_replacement(reader, node, words.items[1], rule);
 }
 
-/* `return` stands behind the rules in the file, and is not reached where last or break ends them. */
+/* Returns true if a `return` follows the rules in the configuration; last and break skip it. */
 static bool return_follows(const struct conf_node *at)
 {
     bool rules = false;
@@ -93,7 +93,7 @@ static bool return_follows(const struct conf_node *at)
     return false;
 }
 
-/* A server's rules go down to its locations, beside their own. */
+/* Keeps a server's rules apart from those of its locations, which inherit them. */
 static int check_rules(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct rewrite_conf *own = conf;
@@ -132,7 +132,7 @@ static bool is_unreserved(char c)
            (c && strchr("-._~/", c));
 }
 
-/* What was captured is decoded: in a query or a Location it is encoded again. */
+/* Captures are decoded; they are encoded again for a query or a Location. */
 static struct str encode_captured(struct arena *arena, struct str text)
 {
     char *made = arena_alloc(arena, 3 * text.length + 1);
@@ -154,7 +154,7 @@ static struct str encode_captured(struct arena *arena, struct str text)
     return str_of(made, length);
 }
 
-/* The value of a template in which $1 to $9 are encoded. data NULL: out of memory. */
+/* Evaluates a template, encoding $1 to $9. data NULL: out of memory. */
 static struct str eval_encoded(struct exchange *x, const struct template *template)
 {
     struct user_variable_values *own = user_variables_of_exchanges.values(x);
@@ -174,7 +174,7 @@ static struct str eval_encoded(struct exchange *x, const struct template *templa
     return value;
 }
 
-/* The query that the rule makes; *out_query has data NULL for none. 0 or -ENOMEM. */
+/* Builds the query of the rewritten URI; *out_query has data NULL for none. 0 or -ENOMEM. */
 static int make_query(struct exchange *x, const struct rule *rule, struct str *out_query)
 {
     struct str old = rule->drops_query ? STR("") : x->request.query;
@@ -205,7 +205,7 @@ static enum outcome redirect_by_rule(struct exchange *x, const struct rule *rule
                       : exchange_error_response(x, 500);
 }
 
-/* OUTCOME_PASS: the URI is another one. A capture that leads out of the path which the rule writes is refused. */
+/* OUTCOME_PASS: the URI is changed. A capture that leaves the path written in the rule is rejected. */
 static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
 {
     struct str path = exchange_eval(x, rule->path);
@@ -222,14 +222,14 @@ static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
                                                     STR_ARG(x->request.path), STR_ARG(capture_text(rule->pattern)));
 }
 
-/* What running the rules has come to. */
+/* Result of running the rules. */
 struct run {
-    enum outcome outcome; /* OUTCOME_PASS: nothing was answered */
-    bool changed;         /* the URI */
-    int end;              /* enum rewrite_end of the rule that was the last one */
+    enum outcome outcome; /* OUTCOME_PASS: no response */
+    bool changed;         /* the URI was changed */
+    int end;              /* enum rewrite_end of the last rule that matched */
 };
 
-/* Once through the rules. */
+/* Runs the rules once, in order. */
 static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
 {
     const struct rule *rules = rows->items;
@@ -253,7 +253,7 @@ static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
     return run;
 }
 
-/* Those of the server, then those of a `when` that holds for it: the location is looked for afterwards. */
+/* Runs the server's rules, then those of a matching `when` in it. The location is selected afterwards. */
 static enum outcome run_server(struct exchange *x, const struct rewrite_conf *own)
 {
     struct run run = run_rules(x, &own->of_server);
@@ -271,9 +271,8 @@ static enum outcome run_server(struct exchange *x, const struct rewrite_conf *ow
 }
 
 /*
- * INTERNAL_REDIRECT: the new URI names the location. As in nginx, `return` that stands behind the rules answers then,
- * unless
- * last or break has ended them.
+ * Runs the location's rules; a changed URI selects a new location. As in nginx, a `return` after the rules answers
+ * instead, unless last or break ended them.
  */
 static enum outcome run_location(struct exchange *x, const struct rewrite_conf *own)
 {

@@ -1,7 +1,6 @@
 /*
- * `secure_link`: a URL that this site has signed. What the URL says is a sum and perhaps a time; the sum must be
- * that of a text which only the site knows, for it ends with a secret. $secure_link tells: "1" it is good, "0" its
- * time is over, empty it is not ours.
+ * `secure_link`: signed URLs. A URL contains a hash and optionally an expiry time; the hash is that of a text with a
+ * secret. $secure_link is "1" for a valid URL, "0" for an expired one, and empty otherwise.
  */
 #include "server/module.h"
 
@@ -10,10 +9,10 @@
 #include <openssl/evp.h>
 #include <stddef.h>
 
-#define SUM_MOST 64 /* bytes of a sum in base64, and some */
+#define SUM_MOST 64 /* upper bound of a hash in base64 */
 
 struct secure_link_conf {
-    const struct template *link;   /* "SUM" or "SUM,TIME"; NULL: nothing is signed */
+    const struct template *link;   /* "HASH" or "HASH,TIME"; NULL: inactive */
     const struct template *md5;
     const struct template *sha256;
     bool required;
@@ -21,9 +20,12 @@ struct secure_link_conf {
 
 enum verdict { NOT_CHECKED, BEING_CHECKED, FOREIGN, EXPIRED, GOOD };
 
-/* A URL is judged once by the same words, wherever its request is led: the client has signed what it asked for. */
+/*
+ * A URL is verified once per configuration, and the result applies after internal redirects: the signature covers
+ * the original URL.
+ */
 struct linking {
-    const struct template *link, *text; /* those words */
+    const struct template *link, *text; /* the templates of `verdict` */
     enum verdict verdict;
 };
 
@@ -43,7 +45,7 @@ static int check_secure_link(void *conf, struct conf_reader *reader, const struc
                    "secure_link_md5 and secure_link_sha256 stand in one place");
         return -EINVAL;
     }
-    if (md5) /* the one that stands nearest holds */
+    if (md5) /* the innermost directive applies */
         own->sha256 = NULL;
     if (sha256)
         own->md5 = NULL;
@@ -95,7 +97,7 @@ static struct exchange *exchange_of(const void *subject)
     return (struct exchange *)(uintptr_t)subject;
 }
 
-/* The sum and the time of what the URL says; data of the time NULL: it has none. */
+/* Splits the value of `secure_link` into hash and time; data of the time is NULL without one. */
 static bool split_link(struct exchange *x, const struct secure_link_conf *own, struct str *out_sum,
                        struct str *out_time)
 {
@@ -107,7 +109,7 @@ static bool split_link(struct exchange *x, const struct secure_link_conf *own, s
     return link.data != NULL;
 }
 
-/* In the alphabet of base64url, without padding. */
+/* Converts to the alphabet of base64url, without padding. */
 static size_t normalise_base64(struct str sum, char out[SUM_MOST])
 {
     size_t length = 0;
@@ -144,7 +146,7 @@ static bool hash_matches(struct exchange *x, const struct secure_link_conf *own,
     return normalise_base64(sum, told) == length && CRYPTO_memcmp(told, wanted, length) == 0;
 }
 
-/* Without a time it never ends; what is no time is none of ours. */
+/* Without a time the URL does not expire; an invalid time makes it invalid. */
 static enum verdict check_time(struct exchange *x, struct str time)
 {
     uint64_t seconds;
@@ -164,7 +166,7 @@ static enum verdict verify_link(struct exchange *x, const struct secure_link_con
     if (!linking)
         return FOREIGN;
     if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_CHECKED)
-        return linking->verdict == BEING_CHECKED ? FOREIGN : linking->verdict; /* a sum of itself */
+        return linking->verdict == BEING_CHECKED ? FOREIGN : linking->verdict; /* the text contains $secure_link */
     *linking = (struct linking){own->link, text_of(own), BEING_CHECKED};
     if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
         linking->verdict = FOREIGN;

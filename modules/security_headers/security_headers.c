@@ -1,6 +1,6 @@
 /*
- * `security_headers`: what most sites say to browsers, by one word; and `hsts`, that only HTTPS will do
- * (RFC 6797). What an answer says already stays.
+ * `security_headers`: common security header fields, by a preset; and `hsts`: Strict-Transport-Security (RFC 6797).
+ * Fields already in the response are kept.
  */
 #include "http/exchange.h"
 #include "server/module.h"
@@ -12,7 +12,7 @@ enum preset { PRESET_OFF, PRESET_ON, PRESET_STRICT };
 
 struct security_conf {
     int preset;      /* enum preset */
-    struct str hsts; /* the field's value; empty: none */
+    struct str hsts; /* field value; empty: none */
 };
 
 static const char *const presets[] = {"off", "on", "strict", NULL};
@@ -33,7 +33,7 @@ static const struct {
 
 #define HINT STR("write: hsts: on, or hsts: 365d include_subdomains preload")
 
-/* "on", "off", or a time and perhaps include_subdomains and preload. */
+/* "on", "off", or a time, optionally with include_subdomains and preload. */
 static int read_hsts(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct str *value = out;

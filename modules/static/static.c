@@ -1,7 +1,7 @@
 /*
- * Static files: from the path of the request to a file beneath the root, its index, a redirect, or an
- * error; and beside a file to one that is the same, encoded. What is sent of a file is static_answer.c's. The search
- * may wait for the kernel: then the exchange is kept, and goes on in `found`.
+ * Static files: maps the path of the request to a file below the root, its index, a redirect or an error, and to a
+ * precompressed variant. static_answer.c builds the response. A lookup may be asynchronous: the exchange is then
+ * held, and continues in `found`.
  */
 #include "static.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* What is being looked for. */
+/* Object of the current lookup. */
 enum seek { SEEK_FILE, SEEK_INDEX, SEEK_FOLDER, SEEK_SIBLING };
 
 struct search {
@@ -18,18 +18,18 @@ struct search {
     struct exchange *x;
     const struct static_conf *conf;
     struct str folder;
-    struct str root; /* the same without a slash at its end */
-    struct str path; /* beneath it */
-    struct str uri;  /* of what is looked for: begins with "/" */
+    struct str root; /* `folder` without trailing slashes */
+    struct str path; /* below `folder` */
+    struct str uri;  /* URI of the lookup: begins with "/" */
     enum seek seek;
-    size_t index; /* which of `index` */
+    size_t index; /* index in conf->index */
     struct static_codings wanted;
-    unsigned sibling;         /* which of `wanted` */
-    struct file_entry *plain; /* the file itself, or that it does not exist, while one beside it is looked for */
-    enum coding coding;       /* of what is answered; CODINGS: none */
+    unsigned sibling;         /* index in `wanted` */
+    struct file_entry *plain; /* entry of the plain file, or of its ENOENT, during lookups of precompressed variants */
+    enum coding coding;       /* coding of the response; CODINGS: none */
     struct op digesting;
-    struct file_entry *entry; /* that is being digested */
-    unsigned char digest[STATIC_DIGEST]; /* by the helper thread, to which the entry does not belong */
+    struct file_entry *entry; /* entry being hashed */
+    unsigned char digest[STATIC_DIGEST]; /* written by the helper thread, which must not write to the entry */
 };
 
 static enum outcome search_step(struct search *search);
@@ -50,7 +50,7 @@ static const char *link_hint(enum symlinks symlinks, int error)
     return "; disable_symlinks refuses the link";
 }
 
-/* Of the errors that opening gives: what the client hears, and from which level on the log. */
+/* Converts an error of opening to a status and a log level. */
 static enum outcome refuse_error(struct search *search, int error)
 {
     struct exchange *x = search->x;
@@ -77,7 +77,7 @@ static enum outcome refuse_error(struct search *search, int error)
     case -EMFILE:
     case -ENFILE:
         status = exchange_out_of_descriptors(x);
-        level = LOG_INFO; /* logged for all together */
+        level = LOG_INFO; /* logged once for all requests */
         break;
     default:
         status = 500;
@@ -88,7 +88,7 @@ static enum outcome refuse_error(struct search *search, int error)
                                        hint);
 }
 
-/* The same with a slash at its end, and the query kept. */
+/* Redirects to the path with a trailing slash; the query is kept. */
 static enum outcome redirect_to_folder(struct search *search)
 {
     struct exchange *x = search->x;
@@ -109,7 +109,7 @@ static int digest_work(void *argument)
     return static_digest(search->entry, search->digest);
 }
 
-/* The helper thread has read the file; without a digest its time has to do. */
+/* Continues after hashing in a helper thread; if it failed, the ETag is made of time and size. */
 static void digest_done(struct op *op, int result)
 {
     struct search *search = container_of(op, struct search, digesting);
@@ -125,7 +125,7 @@ static void digest_done(struct op *op, int result)
     exchange_release(x);
 }
 
-/* What has its content in memory is digested at once. */
+/* Returns true if a helper thread must hash the file. Content in memory is hashed at once. */
 static bool needs_digest(struct search *search, struct file_entry *entry)
 {
     if (search->conf->etag != ETAG_HASH || entry->digested || entry->stat.st_size > LIMIT_ETAG_HASH)
@@ -154,7 +154,7 @@ static enum outcome answer_file(struct search *search, struct file_entry *entry)
     return OUTCOME_PENDING;
 }
 
-/* None of the encoded files can be sent. Other clients may get one of them, which caches have to know of a 404, too. */
+/* No precompressed variant can be sent. Others may get one, so even a 404 has Vary. */
 static enum outcome answer_plain(struct search *search)
 {
     struct exchange *x = search->x;
@@ -171,7 +171,7 @@ static enum outcome answer_plain(struct search *search)
     return OUTCOME_ANSWERED;
 }
 
-/* The request says which codings it takes; `gzip_static: always` asks nobody. */
+/* Accept-Encoding selects the variants; `gzip_static: always` ignores it for gzip. */
 static enum outcome begin_siblings(struct search *search, struct file_entry *plain)
 {
     const struct static_conf *conf = search->conf;
@@ -189,7 +189,7 @@ static enum outcome begin_siblings(struct search *search, struct file_entry *pla
     return search_step(search);
 }
 
-/* An empty file is encoded by no coding. */
+/* An empty file is not a valid encoding. */
 static enum outcome check_sibling(struct search *search, struct file_entry *entry)
 {
     bool usable = entry->error == 0 && S_ISREG(entry->stat.st_mode) && entry->stat.st_size > 0;
@@ -216,7 +216,7 @@ static enum outcome answer_method(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
-/* As in nginx a file that exists only encoded is sent to the clients that accept the coding. */
+/* As in nginx, clients that accept the coding get a file that exists only precompressed. */
 static bool tries_siblings(const struct search *search, const struct file_entry *entry)
 {
     if (!search->conf->siblings.count || search->x->request.method == METHOD_POST)
@@ -224,7 +224,10 @@ static bool tries_siblings(const struct search *search, const struct file_entry 
     return entry->error == -ENOENT || (entry->error == 0 && S_ISREG(entry->stat.st_mode));
 }
 
-/* As in nginx a POST is 405 only where there is a file; else 404, for error_page, or a redirect. */
+/*
+ * As in nginx, POST is answered with 405 only if the file exists; else with 404, so that error_page applies, or a
+ * redirect.
+ */
 static enum outcome check_file(struct search *search, struct file_entry *entry)
 {
     mode_t mode = entry->stat.st_mode;
@@ -248,7 +251,7 @@ static enum outcome check_file(struct search *search, struct file_entry *entry)
                                        STR_ARG(search->path));
 }
 
-/* An index that is there is asked for anew, by its own location; one that is not gives way to the next. */
+/* An index that exists is an internal redirect, with the location of its own URI; else the next one is tried. */
 static enum outcome check_index(struct search *search, struct file_entry *entry)
 {
     int error = entry->error;
@@ -263,7 +266,7 @@ static enum outcome check_index(struct search *search, struct file_entry *entry)
     return search_step(search);
 }
 
-/* The next module lists a folder, or refuses to; without that module nobody would say why. */
+/* The autoindex module lists a directory or rejects the request; without it this module must reject it. */
 static bool has_autoindex(void)
 {
     for (size_t i = 0; module_table[i]; i++) {
@@ -302,7 +305,7 @@ static enum outcome entry_outcome(struct search *search, struct file_entry *entr
     return exchange_error_response(search->x, 500);
 }
 
-/* The kernel has answered. A client that left meanwhile leaves nothing but the exchange to let go of. */
+/* The lookup has finished. If the client has disconnected, only the references are released. */
 static void static_lookup_done(struct file_lookup *lookup, struct file_entry *entry)
 {
     struct search *search = container_of(lookup, struct search, lookup);
@@ -326,7 +329,7 @@ static enum outcome fail_search(struct search *search, int status)
     return exchange_error_response(search->x, status);
 }
 
-/* A path beneath the folder. */
+/* Looks up a path below the directory. */
 static enum outcome open_path(struct search *search, struct str path)
 {
     struct exchange *x = search->x;
@@ -345,7 +348,7 @@ static enum outcome open_path(struct search *search, struct str path)
         return entry_outcome(search, entry);
     if (!pending)
         return fail_search(search, 500);
-    /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
+    /* The lookup is in the exchange's arena: hold the exchange until `found`, even if the client disconnects. */
     exchange_hold(x);
     return OUTCOME_PENDING;
 }
@@ -374,7 +377,7 @@ static struct str join_path(struct arena *arena, struct str path, struct str suf
     return str_of(text, path.length + suffix.length);
 }
 
-/* The next of those beside the file that the request likes; then the file as it is. */
+/* Looks up the next acceptable precompressed variant, and after the last one answers with the plain file. */
 static enum outcome seek_sibling(struct search *search)
 {
     struct str path;
@@ -385,7 +388,7 @@ static enum outcome seek_sibling(struct search *search)
     return path.data ? open_path(search, path) : fail_search(search, 500);
 }
 
-/* The next candidate of `index` for a path that ends with a slash; then the folder itself. */
+/* Looks up the next candidate of `index` for a path with a trailing slash, and after the last one the directory. */
 static enum outcome seek_index(struct search *search)
 {
     struct exchange *x = search->x;
@@ -446,7 +449,7 @@ static enum outcome static_answer(struct exchange *x, const void *conf, void *st
     return search_step(search);
 }
 
-/* The client is gone while the kernel looks: `found` still comes, and lets go. */
+/* The client has disconnected during a lookup: `found` is still called, and releases the exchange. */
 static void static_cancel(struct exchange *x, void *state)
 {
     struct search *search = exchange_state(x, &module_static, sizeof(*search));

@@ -1,5 +1,5 @@
 /*
- * The static module's own: its directives as read, one request's search for its file, and the two steps after it.
+ * The directives as read, and the steps after the lookup. Private to the static module.
  */
 #ifndef MODULES_STATIC_STATIC_H
 #define MODULES_STATIC_STATIC_H
@@ -10,7 +10,7 @@
 
 enum static_etag { ETAG_OFF, ETAG_ON, ETAG_MTIME, ETAG_HASH };
 
-#define STATIC_DIGEST 16            /* bytes: half of SHA-256 */
+#define STATIC_DIGEST 16            /* bytes: SHA-256, truncated to half */
 enum static_modified { MODIFIED_OFF, MODIFIED_EXACT, MODIFIED_BEFORE };
 enum static_gzip { GZIP_STATIC_OFF, GZIP_STATIC_ON, GZIP_STATIC_ALWAYS };
 
@@ -26,7 +26,7 @@ struct static_conf {
     uint64_t max_ranges;            /* 0: ranges are ignored */
     struct static_codings precompressed;
     int gzip_static;                /* enum static_gzip */
-    struct static_codings siblings; /* of both: which are looked for beside a file, the best liked first */
+    struct static_codings siblings; /* gzip_static and `precompressed` together, in order of preference */
 };
 
 extern const struct module module_static;
@@ -34,15 +34,16 @@ extern const struct module module_static;
 /* static_conf.c */
 extern const struct directive static_directives[];
 int static_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
-/* What stands behind the name of a file that is encoded so. */
+/* Suffix of precompressed files, such as ".gz". */
 struct str static_suffix(enum coding coding);
 
 /*
- * Answers with a regular file, which is encoded so (CODINGS: as it is): preconditions, ranges, headers, body. Takes the reference over.
+ * Answers with a regular file of the given coding (CODINGS: none): preconditions, ranges, headers, body. Releases
+ * the caller's reference to the entry.
  */
 enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry, enum coding coding);
 
-/* What the file contains, digested; it may wait for the disk where the entry has not its content. 0 or -errno. */
+/* Hashes the content of a file; blocks on the disk if the entry has no content in memory. 0 or -errno. */
 MUST_CHECK int static_digest(const struct file_entry *entry, unsigned char out[STATIC_DIGEST]);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The answer with a file: its validators; the rest is server/representation.h's. Names and stat come from the cache.
+ * The response with a file: its validators; server/representation.h does the rest. Path and stat are from the file
+ * cache.
  */
 #include "static.h"
 
@@ -17,7 +18,7 @@ static char *write_hex(char *into, uint64_t value)
     return into + count;
 }
 
-/* Two encodings of one file may agree in time and size. */
+/* Variants of a file in different codings may have the same time and size. */
 static char *write_etag_end(char *into, enum coding coding)
 {
     if (coding != CODINGS) {
@@ -31,7 +32,7 @@ static char *write_etag_end(char *into, enum coding coding)
     return into;
 }
 
-/* nginx's form, time and size, and the fraction of the second where the file system keeps one. */
+/* The form of nginx, time and size, with the fraction of the second if the file system has one. */
 static struct str make_etag(struct arena *arena, const struct stat *stat, uint64_t size, enum coding coding)
 {
     char *text = arena_alloc(arena, 64);
@@ -51,7 +52,7 @@ static struct str make_etag(struct arena *arena, const struct stat *stat, uint64
     return str_of(text, (size_t)(end - text));
 }
 
-/* Of what the file contains. */
+/* The ETag of the hashed content. */
 static struct str make_hash_etag(struct arena *arena, const struct file_entry *entry)
 {
     char *text = arena_alloc(arena, 2 * STATIC_DIGEST + 2);
@@ -73,8 +74,7 @@ static int add_response_header(struct exchange *x, struct str name, struct str v
     return headers_add(&x->response.headers, &x->arena, name, value);
 }
 
-/* Last-Modified and ETag: with 200, 206 and 304 alike. A file of the future was not modified later than now
- * (8.8.2.1). */
+/* Last-Modified and ETag, in 200, 206 and 304. Last-Modified is never later than Date (RFC 9110 8.8.2.1). */
 static int add_validators(struct exchange *x, const struct file_entry *entry, struct str etag)
 {
     int64_t now = clock_wall_s(exchange_clock(x));
@@ -98,13 +98,13 @@ static void release_file_entry(void *held)
     file_entry_unref(held);
 }
 
-/* Where there could be another encoding, whoever keeps any answer must know, the identity too. */
+/* If variants may exist, every response has Vary, also that with the plain file. */
 static int add_vary(struct exchange *x, const struct static_conf *conf)
 {
     return conf->siblings.count ? add_response_header(x, STR("Vary"), STR("Accept-Encoding")) : 0;
 }
 
-/* Of a part, too, it is said how the whole is encoded (RFC 9110 8.4); a 304 leaves it to the answer that is kept. */
+/* Content-Encoding is that of the whole, also in a 206 (RFC 9110 8.4); a 304 leaves it to the stored response. */
 static int answer_encoded(struct exchange *x, const struct representation *whole, enum coding coding)
 {
     int error = coding == CODINGS ? 0 : add_response_header(x, STR("Content-Encoding"), coding_name(coding));
@@ -140,7 +140,7 @@ static int answer_file(struct exchange *x, const struct static_conf *conf, struc
             return -ENOMEM;
     }
     if (coding != CODINGS && whole.max_ranges > 1)
-        whole.max_ranges = 1; /* multipart/byteranges is not encoded, whatever its parts are taken from */
+        whole.max_ranges = 1; /* multipart/byteranges itself has no content coding */
     error = add_validators(x, entry, whole.validators.etag);
     if (error == 0)
         error = add_vary(x, conf);
@@ -152,7 +152,7 @@ enum outcome static_answer_file(struct exchange *x, const struct static_conf *co
 {
     int error = answer_file(x, conf, entry, coding);
 
-    /* The body has a reference of its own. */
+    /* The body holds its own reference. */
     file_entry_unref(entry);
     if (error < 0)
         return exchange_error_response_log(x, 500, LOG_ERROR, "cannot make the answer: %s", strerror(-error));

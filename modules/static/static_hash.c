@@ -1,6 +1,6 @@
 /*
- * `etag: hash`: what a file contains, as its ETag: the same for the same bytes, on every machine and whenever they
- * were written. A helper thread reads the file once; its cache entry then knows.
+ * `etag: hash`: the ETag is a hash of the content: identical on all machines and independent of the modification
+ * time. A helper thread reads the file once; the file cache entry keeps the hash.
  */
 #include "static.h"
 
@@ -21,7 +21,7 @@ static int digest_file(EVP_MD_CTX *hash, int fd, uint64_t size)
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
-            return count < 0 ? -errno : -EIO; /* shorter than it was */
+            return count < 0 ? -errno : -EIO; /* the file was truncated */
         if (EVP_DigestUpdate(hash, piece, (size_t)count) != 1)
             return -ENOMEM;
         at += (uint64_t)count;

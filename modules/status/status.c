@@ -1,6 +1,6 @@
 /*
- * `status`: what all workers have counted, as Prometheus text or JSON; `stub_status` tells nginx's few
- * numbers in nginx's words. For GET and HEAD, never stored. Who may ask is not its business.
+ * `status`: the counters of all workers, as Prometheus text or JSON; `stub_status`: the format of nginx. For GET and
+ * HEAD, with no-store. Access control is left to other directives.
  */
 #include "status.h"
 
@@ -20,7 +20,7 @@ struct status_conf {
 
 struct format {
     status_page *page;
-    struct str media_type; /* what it is sent as */
+    struct str media_type; /* Content-Type */
 };
 
 static const struct format prometheus = {status_prometheus, {"text/plain; version=0.0.4; charset=utf-8", 40}};
@@ -83,7 +83,7 @@ static unsigned weight_of(struct str member)
     return weight;
 }
 
-/* The better liked of the two types; the first one of equals. Who names neither gets text. */
+/* Selects by the weights in Accept; the first one of equals. Without either type: Prometheus text. */
 static const struct format *by_accept(const struct exchange *x)
 {
     const struct format *best = &prometheus;
@@ -106,7 +106,7 @@ static const struct format *by_accept(const struct exchange *x)
     return best;
 }
 
-/* NULL: the query asks for a format that there is not. */
+/* NULL: the query has an unknown format. */
 static const struct format *by_request(const struct exchange *x)
 {
     struct str rest = x->request.query;
@@ -141,7 +141,7 @@ static enum outcome refuse_method(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
-/* The page in the exchange's arena. data NULL: out of memory. */
+/* Writes the page into the exchange's arena. data NULL: out of memory. */
 static struct str write_page(struct exchange *x, const struct format *format)
 {
     struct status_values *values = arena_zalloc(&x->arena, 1, sizeof(*values));
@@ -150,7 +150,7 @@ static struct str write_page(struct exchange *x, const struct format *format)
 
     if (!values)
         return text;
-    if (format == &nginx) /* which counts the request for the page under Writing */
+    if (format == &nginx) /* nginx counts the request for the page under Writing */
         exchange_count_as_writing(x);
     worker_counters(exchange_worker(x), &values->total);
     values->upstreams = upstream_pool_zone(worker_upstreams(exchange_worker(x)));

@@ -1,6 +1,6 @@
 /*
- * What the status page tells: one row a metric. What the server counts is told as it is; what follows from
- * it is worked out here.
+ * The metrics of the status page: one row per metric. Counters are printed as they are; derived values are computed
+ * here.
  */
 #include "status.h"
 

@@ -1,6 +1,5 @@
 /*
- * The status page written down: as Prometheus text (exposition format 0.0.4), as JSON, and as nginx's
- * stub_status.
+ * Formats the status page as Prometheus text (exposition format 0.0.4), as JSON, and as nginx's stub_status.
  */
 #include "status.h"
 
@@ -12,7 +11,7 @@ static const uint64_t *values_of(const struct metric *metric, const struct statu
     return (const uint64_t *)(const void *)((const char *)values + metric->offset);
 }
 
-/* Millionths as a decimal fraction, with no more digits than it needs. */
+/* Prints millionths as a decimal fraction without trailing zeros. */
 static const char *format_fraction(uint64_t value, char memory[32])
 {
     int length = snprintf(memory, 32, "%llu.%06llu", (unsigned long long)(value / 1000000),
@@ -36,7 +35,7 @@ static void print_metric_value(struct status_page_text *page, const struct metri
         status_print(page, "%llu", (unsigned long long)value);
 }
 
-/* Each bucket with its bound and how many lie beneath. Returns how many there are in all. */
+/* Prints each bucket's bound and cumulative count. Returns the total. */
 static uint64_t print_buckets(struct status_page_text *page, const struct metric *metric, const uint64_t *latency,
                               bool json)
 {

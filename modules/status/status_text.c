@@ -1,5 +1,5 @@
 /*
- * The text of the status page, appended to a buffer.
+ * Appends text to the status page.
  */
 #include "status.h"
 
@@ -22,7 +22,7 @@ void status_print(struct status_page_text *page, const char *format, ...)
                           : buffer_append(page->out, str_of(text, (size_t)length));
 }
 
-/* All that either format asks to be escaped of printable text. */
+/* Escapes what either format requires in printable text. */
 void status_print_label(struct status_page_text *page, const char *text)
 {
     for (; *text; text++) {

@@ -1,5 +1,5 @@
 /*
- * The servers behind this one on the status page: what all workers know of each.
+ * Upstream servers on the status page, with the values shared by all workers.
  */
 #include "status.h"
 
@@ -11,8 +11,8 @@ struct row {
     const char *name;
     const char *type;
     const char *help;
-    size_t offset;                  /* of its number in struct upstream_shared */
-    bool us;                        /* microseconds, told as seconds */
+    size_t offset;                  /* offset of the value in struct upstream_shared */
+    bool us;                        /* microseconds, printed as seconds */
 };
 
 #define AT(field) offsetof(struct upstream_shared, field)

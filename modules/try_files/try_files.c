@@ -1,6 +1,6 @@
 /*
- * `try_files`: the first of several names that is there becomes the URI, in the same location; where none is, the
- * last word says what happens: another URI, @name, or =status.
+ * `try_files`: the first candidate that exists becomes the URI, in the same location; if none exists, the last word
+ * applies: another URI, @name or =status.
  */
 #include "http/url.h"
 #include "server/module.h"
@@ -10,7 +10,7 @@
 
 struct candidate {
     const struct template *uri;
-    bool folder; /* written with a slash at its end: a folder is looked for, else a file */
+    bool folder; /* written with a trailing slash: matches a directory, else a file */
 };
 
 struct try_files_conf {
@@ -101,7 +101,7 @@ static enum outcome answer_last(struct file_attempt *file_attempt)
     struct str query, path;
 
     if (!file_attempt->tries->last) {
-        exchange_keep_status(x); /* as in nginx, of the page of an error, too */
+        exchange_keep_status(x); /* as in nginx, also for an error page */
         return exchange_error_response(x, file_attempt->tries->status);
     }
     query = exchange_eval(x, file_attempt->tries->last);
@@ -115,7 +115,7 @@ static enum outcome answer_last(struct file_attempt *file_attempt)
     return exchange_internal_redirect(x, path, query.data ? query : STR(""));
 }
 
-/* What is there becomes the URI, for the modules that follow. */
+/* A candidate that exists becomes the URI for the following modules. */
 static enum outcome check_entry(struct file_attempt *file_attempt, struct file_entry *entry)
 {
     struct exchange *x = file_attempt->x;
@@ -148,7 +148,7 @@ static void try_lookup_done(struct file_lookup *lookup, struct file_entry *entry
     exchange_release(x);
 }
 
-/* The URI of a candidate, decoded as the request's is. False: it is none, and nothing can be there. */
+/* Builds the URI of a candidate, decoded as the request's. False: invalid, so that no file can exist. */
 static bool make_uri(struct file_attempt *file_attempt)
 {
     struct exchange *x = file_attempt->x;
@@ -159,14 +159,17 @@ static bool make_uri(struct file_attempt *file_attempt)
         return false;
     if (made.data && !str_starts(made, STR("/")))
         made = arena_join(&x->arena, (const struct str[]){STR("/"), made}, 2);
-    /* Of "/folder/" the slash says what is looked for; "/folder" is then redirected by whoever serves it. */
+    /* The slash of "/folder/" only selects directories; the URI is "/folder", which the static module redirects. */
     if (file_attempt->tries->items[file_attempt->index].folder && made.length > 1)
         made.length--;
     return made.data && url_path_normalise(&x->arena, made, true, &file_attempt->uri) == 0 &&
            !url_path_hidden(file_attempt->uri);
 }
 
-/* The next candidate: its entry, at once or later; NULL with *out_pending false: there can be none. */
+/*
+ * Looks up the next candidate. NULL with *out_pending: the result follows in `found`; NULL without: the file cannot
+ * exist.
+ */
 static struct file_entry *find_candidate(struct file_attempt *file_attempt, bool *out_pending)
 {
     struct exchange *x = file_attempt->x;
@@ -192,7 +195,7 @@ static enum outcome try_next_file(struct file_attempt *file_attempt)
             return check_entry(file_attempt, entry);
         if (!pending)
             continue;
-        /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
+        /* The lookup is in the exchange's arena: hold the exchange until `found`, even if the client disconnects. */
         exchange_hold(file_attempt->x);
         return OUTCOME_PENDING;
     }

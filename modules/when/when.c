@@ -1,6 +1,6 @@
 /*
- * `set`, then `when`: variables get their values, then the first condition that holds lays its directives over the
- * location's. What the conditions mean is site/when.h's; a file that is asked for may have to be waited for.
+ * `set`, then `when`: sets variables, then applies the directives of the first matching condition on top of the
+ * location's. site/when.h defines the conditions; a condition on a file may be asynchronous.
  */
 #include "server/module.h"
 #include "site/capture.h"
@@ -23,17 +23,17 @@ struct set_row {
 
 struct when_conf {
     struct conf_rows sets; /* struct set_row, outer scopes first */
-    size_t outer_sets;     /* of the server and outside of it: they are done among the server's rules */
-    bool seen;             /* a `when`, here or outside of it: the server keeps what it says */
+    size_t outer_sets;     /* rows of the server and of outer scopes, which run with the server's rules */
+    bool seen;             /* a `when` exists in this or an outer scope; the server keeps its contents */
     bool limited;          /* a `limit_except`, likewise */
 };
 
 struct evaluation {
     struct file_lookup lookup;
     struct exchange *x;
-    size_t when, condition; /* what is being asked */
-    size_t sets;            /* rows that were done before the location was laid over */
-    const struct conf_pair *held; /* the condition of the server that held when its rules were asked; NULL: none */
+    size_t when, condition; /* condition being evaluated */
+    size_t sets;            /* rows already run before the location was selected */
+    const struct conf_pair *held; /* server condition that matched when the server's rules ran; NULL: none */
 };
 
 extern const struct module module_when;
@@ -100,7 +100,7 @@ static int read_map_of(struct conf_reader *reader, const struct conf_node *node,
     return -EINVAL;
 }
 
-/* The server reads it, once the location is known (site/when.h). */
+/* The server parses it once the location is known (site/when.h). */
 static int read_when(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     *(bool *)out = true;
@@ -108,7 +108,7 @@ static int read_when(struct conf_reader *reader, const struct conf_node *node, v
                        "when is a map from conditions to directives");
 }
 
-/* So is this. */
+/* As read_when. */
 static int read_limit_except(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     *(bool *)out = true;
@@ -176,11 +176,11 @@ static int set_one(struct exchange *x, const struct setting *setting)
         return -ENOMEM;
     if (setting->variable)
         return user_variable_set(x, setting->variable, value);
-    /* The URI is no longer the client's, for whoever passes it on. */
+    /* $args changed: the URI is no longer the client's, which matters to gateways. */
     return exchange_rewrite(x, x->request.path, value);
 }
 
-/* The rows that were not done yet: all, or those that a condition has added. */
+/* Runs the rows not yet run: all, or those added by a condition. */
 static int set_all(struct evaluation *evaluation)
 {
     const struct when_conf *conf = exchange_conf(evaluation->x, &module_when);
@@ -197,7 +197,10 @@ static int set_all(struct evaluation *evaluation)
     return 0;
 }
 
-/* The condition at hand has turned out so: on with the next, of this `when` or another. True: all of it holds. */
+/*
+ * Advances after a condition with the given result, within this `when` or to the next one. True: all conditions of
+ * `when` hold.
+ */
 static bool next_condition(struct evaluation *evaluation, const struct when *when, bool holds)
 {
     if (holds == when->conditions[evaluation->condition].negated) {
@@ -214,7 +217,7 @@ static enum outcome apply_when(struct evaluation *evaluation, const struct when 
 
     if (exchange_in_server(evaluation->x)) {
         evaluation->held = when->pair;
-        if (!when->rules) /* the location has it laid over */
+        if (!when->rules) /* applied in the location */
             return OUTCOME_PASS;
     }
     outcome = exchange_apply_when(evaluation->x, when);
@@ -232,7 +235,7 @@ static bool entry_satisfies(const struct condition *condition, const struct file
            (condition->kind == CONDITION_EXISTS || folder == (condition->kind == CONDITION_FOLDER));
 }
 
-/* What the kernel says of the file that is asked for. */
+/* Continues with the result of the lookup. */
 static enum outcome evaluate_entry(struct evaluation *evaluation, struct file_entry *entry)
 {
     const struct when *when = exchange_when(evaluation->x, evaluation->when);
@@ -257,15 +260,17 @@ static void when_lookup_done(struct file_lookup *lookup, struct file_entry *entr
     exchange_release(x);
 }
 
-/* True for "/srv/www/x" and "/srv/www", or "/srv/www/"; not for "/srv/www2". */
+/* True for "/srv/www/x" with "/srv/www" or "/srv/www/"; false for "/srv/www2". */
 static bool is_below(struct str path, struct str root)
 {
     return root.length > 1 && str_starts(path, root) &&
            (str_ends(root, STR("/")) || str_starts(str_skip(path, root.length), STR("/")));
 }
 
-/* A file below the location's folder is looked for as those that are served; any other by the worker's rights
- * alone. */
+/*
+ * Looks up a file below the location's root with the rules for served files, any other with the worker's rights
+ * only.
+ */
 static struct file_entry *find_condition_file(struct evaluation *evaluation, struct str path, bool *out_pending)
 {
     struct exchange *x = evaluation->x;
@@ -283,7 +288,7 @@ static struct file_entry *find_condition_file(struct evaluation *evaluation, str
                           out_pending);
 }
 
-/* 1, 0, -errno; or -EAGAIN: `found` will be told. */
+/* 1, 0 or -errno; -EAGAIN: `found` follows. */
 static int evaluate_file(struct evaluation *evaluation, const struct condition *condition, struct str path)
 {
     bool pending = false;
@@ -309,7 +314,7 @@ static bool is_one_of(const struct conf_words *words, struct str value)
     return false;
 }
 
-/* The same for any condition. */
+/* As evaluate_file, for any condition. */
 static int evaluate_condition(struct evaluation *evaluation, const struct condition *condition)
 {
     struct exchange *x = evaluation->x;
@@ -349,7 +354,10 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
         }
         result = evaluate_condition(evaluation, &when->conditions[evaluation->condition]);
         if (result == -EAGAIN) {
-            /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
+            /*
+             * The lookup is in the exchange's arena: hold the exchange until `found`, even if the client
+             * disconnects.
+             */
             exchange_hold(evaluation->x);
             return OUTCOME_PENDING;
         }
