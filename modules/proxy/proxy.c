@@ -1,6 +1,6 @@
 /*
- * `proxy_pass`: requests are passed on by HTTP. The path of a request is that of every gateway (modules/gateway); here
- * are the module and its table of functions.
+ * `proxy_pass`: passes requests to HTTP upstreams. modules/gateway processes the requests of every gateway; this
+ * file has the module and its table of functions.
  */
 #include "proxy.h"
 

@@ -1,5 +1,5 @@
 /*
- * `proxy_pass`: requests passed on by HTTP. What the files of the module share.
+ * `proxy_pass`: requests to HTTP upstreams. Shared by the files of the proxy module.
  */
 #ifndef MODULES_PROXY_PROXY_H
 #define MODULES_PROXY_PROXY_H
@@ -7,7 +7,7 @@
 #include "modules/gateway/gateway.h"
 #include "proxy_rewrite.h"
 
-/* proxy_set_header: an empty value takes the field away. */
+/* proxy_set_header: an empty value removes the field. */
 struct proxy_field {
     struct str name;
     const struct template *value;
@@ -22,12 +22,12 @@ struct proxy_conf {
     struct gateway_conf gateway;
     struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
     struct conf_rows ssl_commands;  /* struct tls_command */
-    bool ssl_server_name, ssl_session_reuse; /* the same in gateway.ssl, the other way round */
+    bool ssl_server_name, ssl_session_reuse; /* directive values, stored inverted in gateway.ssl */
     struct conf_rows redirects;     /* struct proxy_rewrite; none: default */
     struct conf_rows cookie_domains, cookie_paths; /* struct proxy_rewrite */
     struct conf_rows cookie_flags;  /* struct proxy_flags */
-    bool drop_fields;               /* the client's fields are not sent: proxy_pass_request_headers is off */
-    bool pass_body, pass_fields;    /* gateway.drop_body and drop_fields as they are written */
+    bool drop_fields;               /* proxy_pass_request_headers is off: the client's fields are not sent */
+    bool pass_body, pass_fields;    /* directive values, stored inverted in gateway.drop_body and drop_fields */
 };
 
 extern const struct module module_proxy;
@@ -47,29 +47,35 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 
 /* proxy_target.c */
 
-/* Takes "http://backend/uri" apart; slices of `text`. 0, or -EINVAL. */
+/* Parses "http://backend/uri"; the results are slices of `text`. 0 or -EINVAL. */
 MUST_CHECK int proxy_target_parse(struct str text, struct gateway_target *out_target);
-/* 80 or 443. */
+/* Default port: 80 or 443. */
 uint16_t proxy_target_port(const struct gateway_target *target);
 
 /* proxy_headers.c */
 
-/* The request's head into p->sent.head. 0, -ENOMEM, or -EINVAL with *out_fault. */
+/* Writes the header of the request to p->sent.head. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct gateway_request *p, struct str *out_fault);
 
 /* proxy_expect.c */
 
 struct proxy_expect;
-/* True where the server is sent `Expect: 100-continue`: the client is waiting, and its body is passed on as it comes. */
+/*
+ * Returns true if `Expect: 100-continue` is sent to the upstream: the client waits for a 100, and its body is not
+ * buffered.
+ */
 static inline bool proxy_forwards_expect(const struct gateway_request *p)
 {
     return p->x->request.expects_continue && p->sent.content_length > 0 && !p->sent.replacement_body.data && !p->sent.buffered;
 }
-/* Holds p->sent.request's body back until proxy_expect_met, or LIMIT_CONTINUE_MS have passed. 0 or -ENOMEM. */
+/* Delays p->sent.request's body until proxy_expect_met, or for LIMIT_CONTINUE_MS. 0 or -ENOMEM. */
 MUST_CHECK int proxy_expect_begin(struct gateway_request *p);
-/* The server said 100: the body is pulled from the loop on, and the client gets its 100 with that. No effect once the response has begun. */
+/*
+ * The upstream sent 100: the loop pulls the body from now on, which sends 100 to the client. No effect once the
+ * response has begun.
+ */
 void proxy_expect_met(struct gateway_request *p);
-/* Stops the timer; a body that is held back stays so. */
+/* Stops the timer; a delayed body stays delayed. */
 void proxy_expect_end(struct gateway_request *p);
 
 #endif

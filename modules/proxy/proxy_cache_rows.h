@@ -1,5 +1,5 @@
 /*
- * The rows of the cache in the table of gateway_request, which proxy_conf.c puts together. AT is the offset of a field in proxy_conf.
+ * The cache directives in the table of directives of proxy. AT is the offset of a field in proxy_conf.
  */
 #ifndef MODULES_PROXY_PROXY_CACHE_ROWS_H
 #define MODULES_PROXY_PROXY_CACHE_ROWS_H

@@ -1,5 +1,5 @@
 /*
- * What the directives of gateway_request say, read and checked; their table is in proxy_directives.c.
+ * Reads and checks the directives of proxy; their table is in proxy_directives.c.
  */
 #include "proxy.h"
 
@@ -42,7 +42,7 @@ int proxy_read_pass(struct conf_reader *reader, const struct conf_node *node, vo
     return 0;
 }
 
-/* Fields of one connection, which the server writes. Upgrade and Connection may be set. */
+/* Hop-by-hop and framing fields that the server generates. Upgrade and Connection may be set. */
 static const char *const own_fields[] = {
     "Content-Length", "Transfer-Encoding", "Keep-Alive", "TE", "Trailer", "Expect", NULL};
 
@@ -111,7 +111,7 @@ int proxy_read_ssl_command(struct conf_reader *reader, const struct conf_node *n
     return -EINVAL;
 }
 
-/* Where requests may go to https://. */
+/* Returns true if requests may be sent by https. */
 static bool wants_tls(const struct gateway_pass *pass)
 {
     struct str text = pass->text ? template_text(pass->text) : STR("");
@@ -121,7 +121,7 @@ static bool wants_tls(const struct gateway_pass *pass)
     return !str_starts(text, STR("http://")) && !str_starts(text, STR("unix:"));
 }
 
-/* The directive that is to blame, as far as that can be told. */
+/* Returns the position of the directive that most likely caused the error. */
 static struct conf_mark ssl_mark(const struct conf_node *at)
 {
     static const char *const names[] = {"proxy_ssl_conf_command", "proxy_ssl_crl", "proxy_ssl_password_file",
@@ -137,7 +137,10 @@ static struct conf_mark ssl_mark(const struct conf_node *at)
     return at->mark;
 }
 
-/* Made now: a file that cannot be read is better told than with the first request, and workers may not read keys. */
+/*
+ * Created on loading, so that an unreadable file is reported before the first request; workers may lack the rights
+ * to read keys.
+ */
 static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *trusted = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));

@@ -1,5 +1,5 @@
 /*
- * The directives of gateway_request.
+ * The directives of proxy.
  */
 #include "proxy.h"
 

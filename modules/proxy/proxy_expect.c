@@ -1,7 +1,7 @@
 /*
- * `Expect: 100-continue` (RFC 9110 10.1.1): where the client's body is passed on as it comes, the server is asked
- * whether it wants it. The client gets its 100 when the server has said 100, or after LIMIT_CONTINUE_MS, for servers
- * that ignore the expectation; and none where the final status comes first.
+ * `Expect: 100-continue` (RFC 9110 10.1.1): without request buffering the expectation is forwarded to the upstream.
+ * The client gets its 100 when the upstream sends 100, or after LIMIT_CONTINUE_MS, for upstreams that ignore the
+ * expectation; and none if the final status comes first.
  */
 #include "proxy.h"
 
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* In the exchange's arena, which is held while the timer runs. */
+/* In the exchange's arena; the exchange is held while the timer runs. */
 struct proxy_expect {
     struct gateway_request *p;
     struct op timer;

@@ -1,6 +1,5 @@
 /*
- * The head of a request as HTTP: the fields that go on, those that tell the server of the client, and those of
- * proxy_set_header.
+ * The header of an HTTP request: forwarded fields, fields about the client, and those of proxy_set_header.
  */
 #include "proxy.h"
 
@@ -9,7 +8,7 @@
 
 #include <errno.h>
 
-/* RFC 7239 6: an IPv6 address is quoted and in brackets; who has no address is unknown. */
+/* RFC 7239 6: IPv6 addresses are quoted and in brackets; a client without an IP address is "unknown". */
 static struct str forwarded_for(struct arena *arena, struct str address)
 {
     if (str_starts(address, STR("unix:")))
@@ -31,7 +30,10 @@ static struct str forwarded_value(struct exchange *x, struct str address, struct
                       (const struct str[]){STR("for="), from, STR(";host=\""), host, STR("\";proto="), scheme}, 6);
 }
 
-/* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
+/*
+ * Fields of a trusted peer are kept: a list gets this server's value appended, any other field is passed on
+ * unchanged.
+ */
 static int add_forwarded_field(struct gateway_request *p, struct headers *fields, struct str name,
                                struct str own, bool is_list)
 {
@@ -56,7 +58,7 @@ static struct str via_value(const struct exchange *x)
                                             : STR("2 sluice");
 }
 
-/* Who the client is, how it came, and by which name: what it said of that itself is not believed. */
+/* Adds address, scheme and host of the client. The client's own values are dropped, unless it is a trusted peer. */
 static int add_origin(struct gateway_request *p, struct headers *fields)
 {
     struct exchange *x = p->x;
@@ -77,7 +79,7 @@ static int add_origin(struct gateway_request *p, struct headers *fields)
     return headers_add(fields, &x->arena, STR("Via"), via_value(x));
 }
 
-/* True where proxy_set_header names the same variable of a CGI by another name. */
+/* Returns true if proxy_set_header sets a field with the same CGI variable but another name. */
 static bool is_second_name(const struct proxy_conf *conf, struct str name)
 {
     const struct proxy_fields *rows = conf->set_headers.items;
@@ -93,7 +95,7 @@ static bool is_second_name(const struct proxy_conf *conf, struct str name)
     return false;
 }
 
-/* "X_User" of the client must not stand beside X-User of proxy_set_header, nor the other way round. */
+/* A client's "X_User" must not be sent beside X-User of proxy_set_header, nor the other way round. */
 static void remove_second_names(const struct proxy_conf *conf, struct headers *fields)
 {
     unsigned kept = 0;
@@ -105,7 +107,7 @@ static void remove_second_names(const struct proxy_conf *conf, struct headers *f
     fields->count = kept;
 }
 
-/* proxy_set_header, from the outermost scope to the innermost: the last word holds. */
+/* proxy_set_header, from the outermost scope to the innermost: later rows replace earlier ones. */
 static int set_fields(struct gateway_request *p, struct headers *fields)
 {
     const struct conf_rows *set = &proxy_conf_of(p)->set_headers;
@@ -127,8 +129,7 @@ static int set_fields(struct gateway_request *p, struct headers *fields)
     return 0;
 }
 
-/* HTTP/2 in the clear, or TLS, inside a connection that we no longer look into: nobody would check what is
- * asked there. */
+/* Rejects h2c and TLS: requests inside such a connection would bypass all checks of this server. */
 static bool may_change_to(struct str protocol)
 {
     return !str_equal_nocase(str_slice(protocol, 0, 3), STR("h2c")) &&
@@ -136,7 +137,7 @@ static bool may_change_to(struct str protocol)
            !str_equal_nocase(str_slice(protocol, 0, 3), STR("TLS"));
 }
 
-/* The protocol that the client asks to change to, where that may be passed on; else empty. */
+/* Returns the client's Upgrade if it may be forwarded; else empty. */
 static struct str find_upgrade(const struct exchange *x)
 {
     const struct request *request = &x->request;
@@ -151,7 +152,7 @@ static struct str find_upgrade(const struct exchange *x)
     return field->value;
 }
 
-/* The trailers of an answer go on to a client of HTTP/1.1 that takes them (RFC 9110 10.1.4). */
+/* Trailers are forwarded to clients of HTTP/1.1 or later that accept them (RFC 9110 10.1.4). */
 static bool passes_trailers(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;

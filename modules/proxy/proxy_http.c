@@ -1,5 +1,5 @@
 /*
- * HTTP, spoken to the server.
+ * The HTTP/1 functions of the proxy gateway.
  */
 #include "proxy.h"
 
@@ -41,7 +41,7 @@ static void http_finish(struct gateway_request *p)
     h1_reply_finish(&p->reply);
 }
 
-/* The server names itself as proxy_pass does: places and cookies are put into the client's view. */
+/* Maps Location, Refresh and Set-Cookie from the upstream's URLs, domains and paths to this server's. */
 static int rewrite_head(struct gateway_request *p)
 {
     return proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 ? -ENOMEM : 0;

@@ -1,6 +1,5 @@
 /*
- * A server speaks of itself as we call it: what its answer says of places and cookies is put into
- * the client's view.
+ * Response fields with the upstream's own URLs, domains and paths are mapped to those that the client uses.
  */
 #include "proxy.h"
 
@@ -8,7 +7,7 @@
 
 #include <errno.h>
 
-/* `value` with what stands before `rest` replaced. 0 or -ENOMEM. */
+/* Replaces the part of `value` before `rest` by `front`. 0 or -ENOMEM. */
 static int replace_front(struct arena *arena, struct str *value, struct str front, struct str rest)
 {
     struct str made = arena_join(arena, (const struct str[]){front, rest}, 2);
@@ -19,7 +18,9 @@ static int replace_front(struct arena *arena, struct str *value, struct str fron
     return 0;
 }
 
-/* "http://backend/one/x" is "/two/x" where the location /two/ passes to http://backend/one/. 1 where it was.
+/*
+ * Maps "http://backend/one/x" to "/two/x" if the location /two/ passes to http://backend/one/. 1: changed; 0; or
+ * -ENOMEM.
  */
 static int by_default(struct gateway_request *p, struct str *location)
 {
@@ -39,7 +40,7 @@ static int by_default(struct gateway_request *p, struct str *location)
     return replace_front(&x->arena, location, front, str_skip(*location, from.length)) < 0 ? -ENOMEM : 1;
 }
 
-/* 1 where the row changed it. */
+/* 1: the row matched and changed the value; 0; or -ENOMEM. */
 static int by_pair(struct gateway_request *p, const struct proxy_rewrite *row, struct str *value)
 {
     struct str from = exchange_eval(p->x, row->from);
@@ -52,7 +53,7 @@ static int by_pair(struct gateway_request *p, const struct proxy_rewrite *row, s
     return replace_front(&p->x->arena, value, to, str_skip(*value, from.length)) < 0 ? -ENOMEM : 1;
 }
 
-/* By the first row that fits. 0 or -ENOMEM. */
+/* Applies the first row that matches. 0 or -ENOMEM. */
 static int rewrite_place(struct gateway_request *p, struct str *place)
 {
     static const struct proxy_rewrite usual = {.kind = REWRITE_DEFAULT};
@@ -70,7 +71,7 @@ static int rewrite_place(struct gateway_request *p, struct str *place)
     return done < 0 ? done : 0;
 }
 
-/* Where the place begins in "5; url=http://backend/x", as nginx finds it; -1: it has none. */
+/* Returns the offset of the URL in "5; url=http://backend/x", found as in nginx; -1: none. */
 static ssize_t refresh_place(struct str value)
 {
     for (size_t i = 0; i + 4 <= value.length; i++) {
@@ -110,7 +111,7 @@ static struct str without_dot(struct str domain)
     return str_starts(domain, STR(".")) ? str_skip(domain, 1) : domain;
 }
 
-/* A domain is replaced whole, whatever its case and a dot before it. */
+/* A domain is replaced as a whole, ignoring case and a leading dot. */
 static int rewrite_domain(struct gateway_request *p, struct str *value)
 {
     const struct proxy_rewrite *rows = proxy_conf_of(p)->cookie_domains.items;
@@ -150,7 +151,7 @@ static const struct proxy_flags *flags_of(const struct proxy_conf *conf, struct 
     return NULL;
 }
 
-/* Of a cookie: as many as it has semicolons, and what proxy_cookie_flags adds. */
+/* Parts of a cookie: as many as separated by semicolons, plus those of proxy_cookie_flags. */
 struct parts {
     struct str *items;
     size_t count;
@@ -173,7 +174,7 @@ static void add_part(struct parts *parts, struct str part)
     parts->items[parts->count++] = part;
 }
 
-/* An attribute as it goes on. data NULL: out of memory; empty: not at all. */
+/* Returns the attribute to send. data NULL: out of memory; empty: removed. */
 static struct str rewrite_cookie_attribute(struct gateway_request *p, struct str part, const struct proxy_flags *flags)
 {
     struct str value = part;

@@ -1,5 +1,5 @@
 /*
- * The rows of proxy_redirect and proxy_cookie_..., read and checked.
+ * Reads and checks the rows of proxy_redirect and proxy_cookie_... .
  */
 #include "proxy.h"
 

@@ -1,5 +1,5 @@
 /*
- * The address of proxy_pass, taken apart.
+ * Parses the address of proxy_pass.
  */
 #include "proxy.h"
 

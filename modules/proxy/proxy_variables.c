@@ -32,7 +32,7 @@ static struct str get_proxy_port(const void *subject, struct str parameter, stru
     return colon >= 0 && str_to_u64(port, &value) == 0 ? port : p->target.https ? STR("443") : STR("80");
 }
 
-/* What the client said of those before it, and the client behind it. */
+/* X-Forwarded-For of the request, with the client's address appended. */
 static struct str get_add_forwarded(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct gateway_request *p = passed_on(subject);
