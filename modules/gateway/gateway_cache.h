@@ -42,8 +42,8 @@ struct gateway_fill {
 
 struct gateway_cache {
     /*
-     * Looks for a stored response before the upstream is asked. OUTCOME_ANSWERED; OUTCOME_PENDING (gateway_resume
-     * follows); or OUTCOME_PASS: ask the upstream.
+     * Looks for a stored response before the upstream is contacted. OUTCOME_ANSWERED; OUTCOME_PENDING
+     * (gateway_resume follows); or OUTCOME_PASS: contact the upstream.
      */
     enum outcome (*lookup)(struct gateway_request *p);
     /* Sets the request's fields for a complete response, a slice, or a revalidation. 0 or -ENOMEM. */

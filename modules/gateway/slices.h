@@ -24,8 +24,8 @@ struct slice_part {
 
 struct cache_slices {
     /*
-     * Before the upstream is asked: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: continue without slices, up
-     * to a miss.
+     * Called before the upstream is contacted: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: continue without
+     * slices, up to a miss.
      */
     enum outcome (*begin)(struct gateway_request *p);
     /* On a miss: fetches the first slice. As `begin`; OUTCOME_PASS: request the complete response. */

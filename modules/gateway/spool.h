@@ -42,21 +42,25 @@ MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *
 
 /* Appends a copy. 0 or -ENOMEM. A full spool accepts it, too: the owner has to stop. */
 MUST_CHECK int spool_append(struct spool *spool, struct str bytes);
-/* Nothing should be put until `moved`, or until something was taken. */
+/* Returns true if no bytes should be added until `moved`, or until bytes were consumed. */
 bool spool_full(const struct spool *spool);
-/* Full, and nothing of it is being written: only taking makes room. What was taken cannot be had again from here on. */
+/*
+ * Returns true if the spool is full and no write is pending or possible: only consuming makes room. Consumed bytes
+ * are not kept from then on.
+ */
 bool spool_streams(struct spool *spool);
-/* Bytes that were put in all. */
+/* Total of bytes added. */
 uint64_t spool_length(const struct spool *spool);
 
 /*
- * As body->next: 1 a chunk, lent until the next call; 0 all was taken, for now; -EAGAIN `moved` follows; other -errno: the file cannot be
- * read. With CHUNK_FILE in `accept` the file's rest is one chunk, and the file stays open until spool_close.
+ * As body->next. 1: a chunk, lent until the next call; 0: all bytes so far are consumed; -EAGAIN: `moved` follows;
+ * other -errno: the file cannot be read. With CHUNK_FILE in `accept` the rest of the file is one chunk, and the file
+ * stays open until spool_close.
  */
 MUST_CHECK int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *out);
-/* What was put is taken again from its beginning. Only where it keeps. */
+/* Restarts consuming at the first byte. Requires `keeps`. */
 void spool_rewind(struct spool *spool);
-/* `moved` follows. */
+/* Causes `moved`. */
 void spool_wake(struct spool *spool);
 
 #endif

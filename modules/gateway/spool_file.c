@@ -1,6 +1,6 @@
 /*
- * A temporary file: O_TMPFILE, or, where a file system has none, made with a name that is taken away at once. Whatever
- * becomes of the process, nothing is left behind.
+ * A temporary file: O_TMPFILE, or on file systems without it a named file that is unlinked at once. However the
+ * process ends, no file remains.
  */
 #include "spool_file.h"
 
@@ -24,7 +24,7 @@ static int make_named(const char *folder)
     return fd;
 }
 
-/* EISDIR and ENOENT are what kernels and file systems without O_TMPFILE may say (open(2)). */
+/* Kernels and file systems without O_TMPFILE also return EISDIR and ENOENT (open(2)). */
 static int open_temporary(const char *folder)
 {
     int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
@@ -99,7 +99,9 @@ int spool_file_peek(const struct spool_file *file)
 {
     ssize_t result = read_once(file, RWF_NOWAIT);
 
-    /* File systems without RWF_NOWAIT (tmpfs before Linux 6.6) hold their pages in memory, or nobody can tell. */
+    /*
+     * Without RWF_NOWAIT the pages are in memory (tmpfs before Linux 6.6), or their state cannot be determined.
+     */
     if (result == -EOPNOTSUPP || result == -ENOSYS)
         result = read_once(file, 0);
     return (int)result;

@@ -1,5 +1,5 @@
 /*
- * Where a request goes, and what its request line says there.
+ * The request target and the host of a request to an upstream.
  */
 #include "gateway.h"
 
@@ -16,7 +16,7 @@ const char *gateway_scheme(const struct gateway_request *p)
     return p->target.https ? p->conf->gateway->tls_scheme : p->conf->gateway->scheme;
 }
 
-/* The path of the client's request line has no "%": its bytes may stand in another one. */
+/* The path of the client's request line has no "%": its bytes may be used unencoded. */
 static bool came_plain(const struct exchange *x)
 {
     struct str target = x->request.target;
@@ -24,7 +24,10 @@ static bool came_plain(const struct exchange *x)
     return !exchange_uri_changed(x) && str_find(str_cut(&target, '?'), '%') < 0;
 }
 
-/* The current path with the query. It is encoded again, unless it came without escapes (as in nginx). */
+/*
+ * Joins `front`, the path and the current query. The path is encoded again, unless it came without escapes (as in
+ * nginx).
+ */
 static struct str made_of(struct exchange *x, struct str front, struct str path)
 {
     struct str encoded = str_empty(path)  ? STR("")
@@ -42,7 +45,7 @@ static bool breaks_line(char c)
     return (unsigned char)c <= ' ' || c == 0x7f;
 }
 
-/* A URI that variables have made: blanks and control characters would break the request line (RFC 9112 3.2). */
+/* Encodes blanks and control characters of a URI from variables: they would break the request line (RFC 9112 3.2). */
 static struct str encode_blanks(struct arena *arena, struct str uri)
 {
     size_t count = 0, length;
@@ -71,7 +74,10 @@ static struct str encode_blanks(struct arena *arena, struct str uri)
     return str_of(made, length);
 }
 
-/* What is left behind the location's prefix ("../x" of "/api../x") leads out of the path that it is added to. */
+/*
+ * Returns true if the path after the location's prefix ("../x" of "/api../x") leaves the path that it is appended
+ * to.
+ */
 static bool rest_traverses(struct str front, struct str rest)
 {
     struct url_traversal traversal = {0};
@@ -84,8 +90,8 @@ static bool rest_traverses(struct str front, struct str rest)
 }
 
 /*
- * Without a URI in proxy_pass, what the client asked for, as it came. With one, it takes the place of the
- * location's prefix. Where variables made it, it is the whole.
+ * Without a URI in proxy_pass, the client's target is sent unchanged. With one, it replaces the location's prefix.
+ * With variables, it is the complete target.
  */
 int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
 {

@@ -1,6 +1,6 @@
 /*
- * What follows 101: bytes that nobody here understands, passed on both ways until one side ends. It takes the place
- * of HTTP on the client's connection, and holds little while both sides are silent: no exchange, no buffer.
+ * The tunnel after a 101: forwards bytes of an unknown protocol in both directions until one side closes. It
+ * replaces HTTP on the client's connection. While both sides are idle it holds neither an exchange nor a buffer.
  */
 #include "tunnel.h"
 
@@ -12,17 +12,17 @@
 #include <stdlib.h>
 
 struct tunnel {
-    struct upgraded_session upgraded;     /* of HTTP, on the client's connection */
-    struct upstream_connection *connection; /* owned until released; NULL: it has ended */
+    struct upgraded_session upgraded;     /* session on the client's connection, instead of HTTP */
+    struct upstream_connection *connection; /* owned until released; NULL: closed */
     const struct gateway_conf *conf;
-    struct buffer input;            /* of the server, not pulled yet; never moved while it holds any */
+    struct buffer input;            /* received, not yet sent to the client; not moved while it holds any */
     size_t input_at;
-    int error;                      /* the server was cut off: so is the client, after what came */
-    bool over;                      /* one side has ended in order */
-    bool blocked;                   /* the server's wire had no room for all that the client said */
+    int error;                      /* the upstream failed: the client is aborted after the received bytes */
+    bool over;                      /* one side has closed in order */
+    bool blocked;                   /* the upstream's wire has no room for the client's bytes */
     struct str server;              /* for the log */
-    struct gateway_attempt *attempt;  /* the last of them */
-    struct gateway_attempt attempts[]; /* linked in a row; `server` stands behind */
+    struct gateway_attempt *attempt;  /* the last one */
+    struct gateway_attempt attempts[]; /* linked list; the bytes of `server` follow */
 };
 
 static const struct upstream_events server_events;
@@ -52,7 +52,7 @@ static uint64_t tunnel_now_us(const struct tunnel *t)
     return t->connection->wire.shared->loop->clock.monotonic_us;
 }
 
-/* The server's side is gone: what came of it is still pulled. */
+/* The upstream's connection has ended; bytes received from it are still sent to the client. */
 static struct upstream_connection *detach_connection(struct tunnel *t)
 {
     struct upstream_connection *connection = t->connection;
@@ -62,7 +62,7 @@ static struct upstream_connection *detach_connection(struct tunnel *t)
     return connection;
 }
 
-/* From the server. */
+/* From the upstream. */
 
 static void receive_from_server(struct tunnel *t)
 {
@@ -100,7 +100,7 @@ static size_t server_received(void *user, struct str bytes)
     return bytes.length;
 }
 
-/* There is room again for what the client says. */
+/* The upstream's wire has room again for the client's bytes. */
 static void server_has_room(void *user)
 {
     struct tunnel *t = user;
@@ -128,7 +128,7 @@ static size_t tunnel_consume(struct session *session, struct str bytes)
     struct tunnel *t = tunnel_of(session);
     size_t taken = 0, room;
 
-    if (!t->connection) /* nobody is left to hear it */
+    if (!t->connection) /* discarded: the upstream has closed */
         return bytes.length;
     while (taken < bytes.length && (room = wire_room(&t->connection->wire)) > 0) {
         struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(str_skip(bytes, taken), 0, room)};
@@ -160,7 +160,7 @@ static int tunnel_produce(struct session *session, unsigned accept, size_t room,
         return 1;
     }
     t->input_at = 0;
-    buffer_finish(&t->input); /* it may be silent for long */
+    buffer_finish(&t->input); /* an idle tunnel holds no buffer */
     if (t->connection)
         wire_receive(&t->connection->wire);
     update_timeout(t);
@@ -177,7 +177,7 @@ static enum session_phase tunnel_phase(const struct session *session)
     return t->over || t->error ? SESSION_OVER : SESSION_WAITING;
 }
 
-/* The client's end is the end: what it has said still goes to the server. Nobody else ends it. */
+/* The client has closed: its bytes so far are still sent to the upstream. Other signals do not end a tunnel. */
 static void tunnel_signal(struct session *session, enum session_signal signal)
 {
     struct tunnel *t = tunnel_of(session);

@@ -1,5 +1,5 @@
 /*
- * A stored response as the answer: its age, its fields, its body.
+ * Responds with a stored response: its age, its fields, its body.
  */
 #include "modules/gateway/cache/response_cache.h"
 

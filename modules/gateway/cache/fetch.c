@@ -19,7 +19,7 @@ const struct cache_hash *cached_hash(struct cached *cached)
     return &cached->origin.hash;
 }
 
-/* Continues without the stored response: the upstream is asked. */
+/* Continues without the stored response: the request is sent to the upstream. */
 enum outcome cached_fetch(struct cached *cached)
 {
     (void)cached_hash(cached);

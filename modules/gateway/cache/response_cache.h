@@ -1,7 +1,9 @@
 /*
- * The proxy's cache: what the configuration says of it, and one exchange's part in it. Private to the module.
+ * The response cache of gateways: the state of one exchange, and the functions of its steps. Private to
+ * modules/gateway/cache.
  *
- *      cached_lookup -> (found) -> hit | stale | fetch -> cached_request_fields, cached_response_head, cached_put, cached_fill_end
+ * cached_lookup -> (found) -> hit | stale | fetch -> cached_request_fields, cached_response_head, cached_put,
+ * cached_fill_end
  */
 #ifndef MODULES_GATEWAY_CACHE_RESPONSE_CACHE_H
 #define MODULES_GATEWAY_CACHE_RESPONSE_CACHE_H
@@ -14,17 +16,17 @@
 struct cached_partial;
 struct gateway_request;
 
-/* What is stored of an answer, in front of its fields. */
+/* Stored before the fields of a response. */
 struct stored_metadata {
-    int32_t status;                 /* 0: no answer, but the names by which there are several (fields: Vary) */
+    int32_t status;                 /* 0: not a response: Vary in the fields has the names that select a variant */
     uint32_t fields;
     int64_t received_s;
     int64_t initial_age_s;
     int64_t lifetime_s;
-    int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness; of the fields that count */
-    bool no_cache, never_stale;     /* the same */
+    int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness, from the fields of cached_policy */
+    bool no_cache, never_stale;     /* likewise */
     unsigned char unused[6];
-    uint64_t salt;                  /* of the several: those of another are not found any more */
+    uint64_t salt;                  /* of the variants: variants stored with another salt are no longer found */
 };
 
 /* Parsed metadata; the `parsed` of a cache_entry. */
@@ -96,8 +98,8 @@ void stored_response_validators(const struct headers *headers, int64_t received_
 const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
 
 /*
- * lookup.c: looks for a stored response before the upstream is asked. OUTCOME_ANSWERED; OUTCOME_PENDING
- * (gateway_resume or a response follows); or OUTCOME_PASS: ask the upstream.
+ * lookup.c: looks for a stored response before an upstream is contacted. OUTCOME_ANSWERED; OUTCOME_PENDING
+ * (gateway_resume or a response follows); or OUTCOME_PASS: contact the upstream.
  */
 enum outcome cached_lookup(struct gateway_request *p);
 /* Fills x->response from an entry with this metadata. 0 or -errno. */
@@ -119,11 +121,11 @@ const struct cache_hash *cached_hash(struct cached *cached);
  * the entry.
  */
 enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
-/* The upstream is to be asked. OUTCOME_PASS. */
+/* Continues without the stored response: the request is sent to the upstream. OUTCOME_PASS. */
 enum outcome cached_fetch(struct cached *cached);
 /*
- * The upstream is to be asked, with proxy_cache_lock by one request at a time. OUTCOME_PASS, or OUTCOME_PENDING:
- * waiting.
+ * The request is to be sent to the upstream; with proxy_cache_lock one request at a time. OUTCOME_PASS, or
+ * OUTCOME_PENDING: waiting.
  */
 enum outcome cached_fetch_alone(struct cached *cached);
 
