@@ -15,7 +15,7 @@ SKIPPED = 77
 
 
 def symbols(library):
-    """(who defines each symbol, which symbols each member needs)"""
+    """(the defining member of each symbol, the symbols each member needs)"""
     listing = subprocess.run(['nm', '-A', '-P', library], capture_output=True, text=True, check=True).stdout
     return parse(listing)
 

@@ -193,7 +193,7 @@ static void print_answer(struct explain_writer *writer, const struct explain *ex
     if (elsewhere)
         writer_text(writer, "by", STR("the server behind, which was not asked"));
     else if (response->status == 444)
-        writer_text(writer, "by", STR("nobody: the connection ends"));
+        writer_text(writer, "by", STR("no module: the connection is closed"));
     else
         writer_number(writer, "status", (uint64_t)response->status);
     print_file(writer, explain, request);

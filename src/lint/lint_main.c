@@ -9,7 +9,7 @@ static void user_root(struct lint *lint, const struct lint_place *place)
 
     if (str_equal(config_text(user), STR("root")))
         lint_report(lint, user->mark, STR("user: www-data, or another that owns nothing"),
-                    "workers keep the rights of root: whoever breaks one has the machine");
+                    "workers keep the rights of root: a compromised worker controls the machine");
 }
 
 static void log_debug(struct lint *lint, const struct lint_place *place)
@@ -21,7 +21,7 @@ static void log_debug(struct lint *lint, const struct lint_place *place)
                     "each request writes to the error log at level debug");
     if (log && str_equal(lint->configuration->main->error_log.path, STR("/dev/null")))
         lint_report(lint, log->mark, STR("error_log: {path: stderr, level: crit} is quiet, too"),
-                    "errors are thrown away: nobody will know why something fails");
+                    "errors are discarded: the causes of failures are lost");
 }
 
 static bool same_servers(const struct endpoint *a, const struct endpoint *b)

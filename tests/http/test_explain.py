@@ -142,7 +142,7 @@ def test_the_reason_that_the_error_log_would_have(made):
 
 
 def test_the_end_of_a_connection(made):
-    assert ask(made, '/cut')['answer']['by'] == 'nobody: the connection ends'
+    assert ask(made, '/cut')['answer']['by'] == 'no module: the connection is closed'
 
 
 def test_names(made):
