@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An installation of the Python packages that failed is not tried again by each test: once, until it is asked for or some time has passed."""
+"""A failed installation of the Python packages is not repeated by each test, but only on request or after FAILED_FOR_S seconds."""
 import contextlib
 import io
 import os
@@ -13,14 +13,14 @@ TRIED = []
 
 
 def install(folder, _):
-    """In the place of packages.install: fails until `works` stands beside the folder."""
+    """Replaces packages.install: fails until the file `works` exists beside the directory."""
     TRIED.append(folder)
     os.makedirs(folder, exist_ok=True)
     return os.path.exists(os.path.join(os.path.dirname(folder), 'works'))
 
 
 def run(build, *arguments):
-    """Status and output of the program."""
+    """Runs packages.main(); returns exit status and output."""
     said = io.StringIO()
     sys.argv = ['packages.py', build, 'SLUICE_CHECK_REQUIRED', '--', *arguments]
     with contextlib.redirect_stdout(said):

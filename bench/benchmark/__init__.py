@@ -1,1 +1,1 @@
-"""The TLS throughput benchmark: bench/run. Only report.py, plots.py and progress.py need more than Python itself."""
+"""The TLS benchmark behind bench/run. Only report.py, plots.py and progress.py use packages outside the standard library."""

@@ -1,4 +1,4 @@
-"""python -m benchmark: what bench/run starts."""
+"""Entry point of python -m benchmark, which bench/run executes."""
 import sys
 
 from . import cli

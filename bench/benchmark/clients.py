@@ -7,7 +7,7 @@ import time
 
 from . import counters, servers
 
-# name: (its command line, the pattern of its number of responses)
+# name: (arguments, pattern of the number of responses in the output)
 CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
            'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', re.compile(r'(\d+) requests in')),
            'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
@@ -20,14 +20,14 @@ def whole(seconds):
 
 
 def words_of(load, setup, seconds, port):
-    """The command line for a load."""
+    """The arguments for a load."""
     scheme, n = ('http', 'n') if setup.path == 'plain' else ('https', '')
     return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size, scheme=scheme,
                                           n=n).split()
 
 
 def run(blast, server, load, setup, seconds):
-    """Runs it on the client's CPU; returns the number of responses."""
+    """Runs the client on its CPU; returns the number of responses."""
     words = words_of(load, setup, seconds, server.port)
     program = blast if words[0] == 'blast' else servers.find(words[0])
     if not program:
@@ -53,7 +53,7 @@ def read(blast, server, load, setup, seconds):
 
 
 def count_calls(blast, server, load, setup, seconds):
-    """System calls of the server per request, in a run of its own; None where they cannot be counted."""
+    """System calls of the server per request, in a separate run; None if they cannot be counted."""
     with counters.SystemCalls(server.pids()) as calls:
         answers = run(blast, server, load, setup, seconds)
     return calls.total / answers if calls.total is not None else None

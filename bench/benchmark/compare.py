@@ -11,7 +11,7 @@ def measured(results):
 
 
 def verdict(name, before, after):
-    """'better', 'worse', or 'same' where the two ranges overlap."""
+    """'better', 'worse', or 'same' if the two ranges overlap."""
     if before['low'] <= after['high'] and after['low'] <= before['high']:
         return 'same'
     return 'better' if (after['median'] < before['median']) == figures.FIGURES[name][3] else 'worse'

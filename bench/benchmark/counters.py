@@ -56,7 +56,7 @@ def memory_kib(pids):
 
 
 def taken_ticks():
-    """Clock ticks in which a hypervisor ran something else on this machine's CPUs, since the beginning; see proc_stat(5)."""
+    """Clock ticks since boot in which a hypervisor used this machine's CPUs for other guests; see proc_stat(5)."""
     return int(read('/proc/stat').split(maxsplit=9)[8])
 
 
@@ -74,7 +74,7 @@ def spent(before, after):
 
 
 class SystemCalls:
-    """Counts the system calls of processes between its two ends; `total` is None where neither perf nor strace can."""
+    """Counts the system calls of processes inside a with block; `total` is None if neither perf nor strace works."""
 
     def __init__(self, pids):
         self.total = None

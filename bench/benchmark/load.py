@@ -8,7 +8,7 @@ from . import counters, servers
 
 
 def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
-    """blast's command line for a load; `busy` where it may keep its CPU to itself."""
+    """Arguments of blast for a load; with `busy` it polls instead of sleeping."""
     words = ['-c', str(load.connections), '-s', f'{seconds:g}']
     words += ['-n'] if setup.path == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
     words += ['-x', load.suite] if load.suite and setup.path != 'plain' else []
@@ -23,7 +23,7 @@ def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
 
 
 class Blast:
-    """Connected, checked and warm when it is entered; go() runs the load and returns what was counted."""
+    """A running blast. On entry it connects, checks the responses and warms up; go() runs the load and returns the counts."""
 
     def __init__(self, program, server, path, words, first=()):
         self.command = [*first, program, '-w', *words, str(server.port), path]
@@ -63,7 +63,7 @@ class Blast:
 
 
 def read_load(program, server, load, words):
-    """One reading: what the client counted, and what the server used meanwhile. Connecting and warming is not in it."""
+    """One reading: the counts of the client, and the usage of the server in the same time. Excludes connecting and warming up."""
     with Blast(program, server, f'/{load.size}', words) as blast:
         pids = server.pids()
         begin, before = time.monotonic(), counters.snapshot(pids)
@@ -74,7 +74,7 @@ def read_load(program, server, load, words):
 
 
 def read_idle(program, server, load, words):
-    """Memory that connections hold at rest, each after one whole answer: in all, and beyond the warm server's, for each."""
+    """Memory of idle connections, each after one complete response: in total, and for each connection beyond that of the warm server."""
     few = ['-c', '64', '-s', '0.2'] + [word for word in words if word in ('-n', '-2')]
     with Blast(program, server, f'/{load.size}', few) as blast:
         blast.go()
@@ -88,7 +88,7 @@ def read_idle(program, server, load, words):
 
 
 def count_calls(program, server, load, words):
-    """System calls of the server per request, in a run of its own; None where they cannot be counted."""
+    """System calls of the server per request, in a separate run; None if they cannot be counted."""
     with Blast(program, server, f'/{load.size}', words) as blast:
         with counters.SystemCalls(server.pids()) as calls:
             counted = blast.go()

@@ -1,4 +1,4 @@
-"""Facts of the machine, for the report: what ran, on what, and whether the kernel can encrypt."""
+"""Facts about the machine for the report: versions, hardware, and whether the kernel supports TLS."""
 import os
 import platform
 import re
@@ -22,7 +22,7 @@ def first_line(*command):
 
 
 def ktls_works():
-    """True where the kernel takes TLS on a connected socket."""
+    """Whether the kernel accepts TLS on a connected socket."""
     with socket.create_server(('127.0.0.1', 0)) as listener, socket.create_connection(listener.getsockname()) as client:
         try:
             client.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b'tls')
@@ -42,13 +42,13 @@ def processor():
 
 
 def is_listed(cpu, text):
-    """Is a CPU in a list as the kernel writes them: '0-3,8'?"""
+    """Whether a list in the kernel's notation ('0-3,8') includes a CPU."""
     ends = [[int(number) for number in part.split('-')] for part in text.strip().split(',')]
     return any(end[0] <= cpu <= end[-1] for end in ends)
 
 
 def are_siblings(one, other):
-    """True where two CPUs are threads of one core."""
+    """Whether two CPUs are threads of one core."""
     try:
         with open(f'/sys/devices/system/cpu/cpu{one}/topology/thread_siblings_list', encoding='ascii') as stream:
             return one != other and is_listed(other, stream.read())
@@ -61,14 +61,14 @@ def memory_mib():
 
 
 class Neighbours:
-    """How many CPUs others used meanwhile, on average: all that was used, but for our own processes that have ended."""
+    """Measures how many CPUs other processes used on average: the total usage minus that of our own processes that have ended."""
 
     def __init__(self):
         self.begin, self.before = time.monotonic(), self.used()
 
     @staticmethod
     def used():
-        """(others' seconds of CPU, seconds that the hypervisor took), since the beginning; see proc_stat(5)."""
+        """(CPU seconds of other processes, seconds that the hypervisor took) since boot; see proc_stat(5)."""
         with open('/proc/stat', encoding='ascii') as stream:
             user, nice, system, _, _, irq, softirq, stolen = (int(word) / TICKS for word in stream.readline().split()[1:9])
         return user + nice + system + irq + softirq - sum(os.times()[:4]), stolen

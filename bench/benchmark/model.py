@@ -1,4 +1,4 @@
-"""The measured items: a Load (of the client) against a Setup (a server and its way to send); Outcomes hold the results."""
+"""The measured items: a Load (of the client) and a Setup (a server and its transport); Outcomes hold the results."""
 import dataclasses
 
 RESTING = ('idle', 'websockets')      # kinds with idle connections: memory is measured
@@ -10,9 +10,9 @@ KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshak
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """A server and the way it sends. `path` is plain, user (TLS in user space) or ktls; `role` says whether it serves files,
-    passes requests on (proxy) or bytes (tcp) to a server of files behind it; `tweaks` are pairs laid over the server's recipe
-    (sluice: directives; haproxy in the role tcp: options), and `name` says what they mean."""
+    """A server and its transport. `path` is plain, user (TLS in user space) or ktls. `role` is files (serves files), proxy (passes
+    requests to a file server) or tcp (passes bytes to one). `tweaks` are pairs that override the server's recipe (sluice: directives;
+    haproxy in the role tcp: options), and `name` describes them."""
     server: str
     path: str = 'user'
     loop: str = ''
@@ -28,10 +28,9 @@ class Setup:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """`kind`: requests (keep-alive), full or resumed (a new connection for each request), idle and websockets
-    (connections that rest), cold (a probe beside readers of files that are not in memory).
-    `rate` in requests per second, 0: as fast as answers come; `half_load` takes half of what the slowest setup gave.
-    `profiled`: perf looks on."""
+    """`kind` is requests (keep-alive), full or resumed (a new connection for each request), idle or websockets (idle connections), or cold
+    (a probe together with readers of files that are not in memory). `rate` is in requests per second; 0 sends the next request when a
+    response arrives. `half_load` uses half the rate of the slowest setup. `profiled` runs perf as well."""
     size: str
     connections: int = 64
     kind: str = 'requests'
@@ -58,7 +57,7 @@ class Load:
 
 @dataclasses.dataclass
 class Group:
-    """One load, and the setups that are compared under it, in turns."""
+    """A load and the setups that are compared under it, in alternating rounds."""
     load: Load
     setups: list
     count_calls: bool = True
@@ -66,12 +65,12 @@ class Group:
 
 @dataclasses.dataclass
 class Outcome:
-    """Readings (dicts of counts, one a round) of a setup under a load, or why there are none."""
+    """The readings (dicts of counts, one for each round) of a setup under a load, or the reason why there are none."""
     load: Load
     setup: Setup
     readings: list = dataclasses.field(default_factory=list)
     calls: float = None             # system calls per request
-    witness: dict = None            # what sluice's own log said: path, reason, share of zero-copy bytes
+    witness: dict = None            # from sluice's access log: path, reason, share of zero-copy bytes
     command: list = dataclasses.field(default_factory=list)
     client: list = dataclasses.field(default_factory=list)
     missing: str = ''

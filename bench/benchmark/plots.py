@@ -7,7 +7,7 @@ COLOURS = ['#0072B2', '#E69F00', '#009E73', '#D55E00', '#56B4E9', '#CC79A7', '#F
 
 
 def draw(bars, folder):
-    """Writes NAME.svg and NAME.png; returns the path of the first, or None where matplotlib is missing."""
+    """Writes NAME.svg and NAME.png; returns the path of the SVG, or None if matplotlib is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -38,6 +38,6 @@ def draw(bars, folder):
 
 
 def inline(path):
-    """The SVG without what stands before its root, for an HTML page."""
+    """The SVG without the lines before its root element, for an HTML page."""
     with open(path, encoding='utf-8') as stream:
         return re.search(r'<svg.*', stream.read(), re.S).group(0)

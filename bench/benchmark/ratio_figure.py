@@ -10,7 +10,7 @@ NAME = 'ratios.svg'
 ROWS = {'1 KiB, 25 rounds': 'CPU per response of 1 KiB', '1 MiB': 'CPU per response of 1 MiB', '100 MiB': 'CPU per response of 100 MiB',
         '10,000 idle connections, memory': 'memory, 10,000 idle connections'}
 INK, COLOURS = '#7d7d7d', {'nginx': '#009e73', 'h2o': '#d17a00'}
-LEFT, WIDTH, BAR, GAP, TOP = 320, 380, 15, 16, 44     # WIDTH: of a ratio of 1
+LEFT, WIDTH, BAR, GAP, TOP = 320, 380, 15, 16, 44     # WIDTH is the width of a bar of ratio 1
 
 
 def table(page):

@@ -1,4 +1,4 @@
-"""Measures groups: all setups of a group in turns (A B A B), another one first in each round."""
+"""Measures groups. The setups of a group take turns (A B A B), and each round begins with another setup."""
 import dataclasses
 import subprocess
 import tempfile
@@ -18,7 +18,7 @@ class Bench:
         self.running = {}
 
     def server(self, setup):
-        """A server that runs until the scenario is over."""
+        """A server that runs until the end of the scenario."""
         if setup not in self.running:
             self.running[setup] = servers.Server(setup, self.folder, self.ports, self.options.sluice)
         return self.running[setup]
@@ -56,7 +56,7 @@ class Bench:
         return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
 
     def calls(self, outcome):
-        """System calls per request, in a run of its own."""
+        """System calls per request, counted in a separate run."""
         server, load, seconds = self.server(outcome.setup), outcome.load, min(self.options.seconds, 0.5)
         if load.client in clients.CLIENTS:
             return clients.count_calls(self.options.blast, server, load, outcome.setup, seconds)
@@ -64,7 +64,7 @@ class Bench:
 
 
 def attempt(outcome, what):
-    """Runs it; a failure is the outcome's, not the benchmark's."""
+    """Runs a measurement; a failure is recorded in the outcome and does not end the benchmark."""
     try:
         return what()
     except (servers.Failed, OSError, ValueError, subprocess.SubprocessError) as fault:
@@ -73,7 +73,7 @@ def attempt(outcome, what):
 
 
 def half_of_slowest(bench, outcomes):
-    """Half of what the slowest of them can, so that all carry the same load."""
+    """Half the rate of the slowest setup, so that all setups get the same load."""
     rates = []
     for outcome in outcomes:
         reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, 0))
@@ -105,7 +105,7 @@ def measure_group(bench, group):
 
 
 def look_closer(bench, group, outcome):
-    """What is counted in runs of its own, since counting disturbs: system calls, and the witness of the access log."""
+    """Counts system calls and reads the access log in separate runs, because both affect the measured times."""
     bench.progress.step(f'{group.load.label}: {outcome.setup.label}, system calls', 0)
     outcome.calls = attempt(outcome, lambda: bench.calls(outcome))
     if outcome.setup.server == 'sluice':
@@ -114,18 +114,18 @@ def look_closer(bench, group, outcome):
 
 
 def steps(groups, rounds):
-    """How many measurements there are, for the progress bar."""
+    """The number of measurements, for the progress bar."""
     return sum(len(group.setups) * (1 if group.load.kind in model.RESTING else rounds) for group in groups)
 
 
 def only(groups, paths):
-    """The groups with none but these ways of sending; all, where none is named."""
+    """The groups with only these transports; all groups if none is given."""
     kept = [dataclasses.replace(group, setups=[setup for setup in group.setups if not paths or setup.path in paths]) for group in groups]
     return [group for group in kept if group.setups]
 
 
 def measure(bench, groups):
-    """Yields the outcomes of each group of a scenario; servers are stopped at the end, whatever happened."""
+    """Yields the outcomes of each group; stops the servers at the end, also after an exception."""
     with tempfile.TemporaryDirectory(prefix='sluice-bench-', dir=bench.options.folder) as folder:
         bench.folder = folder
         try:

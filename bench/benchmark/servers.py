@@ -1,4 +1,4 @@
-"""Starting a server under measurement on a CPU of its own, and stopping it."""
+"""Starts a server under measurement on its own CPU, and stops it."""
 import os
 import shutil
 import socket
@@ -11,7 +11,7 @@ PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 
 
 class Failed(Exception):
-    """A server or a load did not do what it should; the text is for the report."""
+    """A server or a load failed; the text is for the report."""
 
 
 def find(program):
@@ -20,19 +20,19 @@ def find(program):
 
 
 def cpus():
-    """(server's, client's): the first and the last that this process may use."""
+    """(CPU of the server, CPU of the client): the first and the last one that this process may use."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[0], allowed[-1]
 
 
 def origin_cpu():
-    """Where the server behind a proxy runs: apart from both where there is a third, else beside the proxy."""
+    """The CPU of a proxy's upstream server: a third one if there is one, otherwise that of the proxy."""
     server, client = cpus()
     return next((cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu not in (server, client)), server)
 
 
 class Ports:
-    """Unused ports on 127.0.0.1, in order."""
+    """Unused ports on 127.0.0.1, in ascending order."""
 
     def __init__(self, first, count=400):
         self.first, self.count, self.turn = first, count, 0
@@ -51,7 +51,7 @@ class Ports:
 
 
 def program_of(setup, sluice):
-    """The program of a setup; Failed where it is missing, or sluice is built without what is asked of it."""
+    """The program of a setup; raises Failed if it is not installed, or if sluice was built without a needed module."""
     if setup.server == 'sluice' and setup.role != 'files':
         schema = subprocess.run([sluice, 'schema'], capture_output=True, text=True, check=False).stdout
         for word in ({'proxy': 'proxy_pass', 'tcp': 'stream'}[setup.role], *(name for name, _ in setup.tweaks)):
@@ -64,7 +64,7 @@ def program_of(setup, sluice):
 
 
 class Server:
-    """One server, pinned. `folder` holds www, crt, key and pem (site.py); with `log`, sluice writes its witness there."""
+    """A running server, pinned to a CPU. `folder` holds www, crt, key and pem (site.py); `log` is the path of sluice's access log."""
 
     def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
         self.setup, self.folder, self.port = setup, folder, ports.take()

@@ -1,4 +1,4 @@
-"""The directory that is served: files of random bytes, and a certificate."""
+"""The document root of the servers: files of random bytes; and a certificate."""
 import os
 import subprocess
 
@@ -8,7 +8,7 @@ BLOCK = 1 << 20
 
 
 def make_file(path, size):
-    """Random bytes; a large file repeats one random block, turned by its number, so that it is made fast."""
+    """Creates a file of random bytes. A large file repeats one random block, rotated by its number, because that is faster."""
     block = os.urandom(BLOCK)
     with open(path, 'wb') as stream:
         for at in range(0, size, BLOCK):
@@ -17,7 +17,7 @@ def make_file(path, size):
 
 
 def make_certificate(folder, key='ec'):
-    """crt, key and both in pem: ECDSA P-256, or RSA of 2048 bits."""
+    """Creates crt, key and pem (both): ECDSA P-256 or RSA with 2048 bits."""
     kind = ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] if key == 'ec' else ['rsa:2048']
     subprocess.run(['openssl', 'req', '-x509', '-newkey', *kind, '-nodes', '-keyout', f'{folder}/key', '-out', f'{folder}/crt',
                     '-days', '30', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
@@ -29,7 +29,7 @@ def make_certificate(folder, key='ec'):
 
 
 def prepare(folder, names):
-    """Everything that servers need, readable for workers without privileges."""
+    """Creates all files that the servers need, readable for unprivileged workers."""
     www = os.path.join(folder, 'www')
     os.makedirs(www, exist_ok=True)
     for name in sorted(names):

@@ -38,7 +38,7 @@ class Origin:
 
     @staticmethod
     def answer(peer):
-        """Answers a request, which comes in one piece here; False when the peer is gone."""
+        """Accepts an upgrade request, which arrives in one piece here; False if the peer has closed."""
         with contextlib.suppress(OSError):
             asked = peer.recv(65536)
             if asked.endswith(END):
@@ -58,7 +58,7 @@ class Origin:
 
 
 def connect(server, tls):
-    """One connection that was switched."""
+    """One upgraded connection."""
     peer = socket.create_connection(('127.0.0.1', server.port), timeout=20 * servers.PATIENCE)
     peer = tls.wrap_socket(peer) if tls else peer
     peer.sendall(ASK)
@@ -75,7 +75,7 @@ def connect(server, tls):
 
 
 def read(server, load, setup):
-    """Memory beyond what the proxy holds once it has seen some, for each connection (which is two for the proxy)."""
+    """The memory of the proxy per connection (two sockets of the proxy), beyond its memory after some earlier ones."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tls = None

@@ -77,8 +77,8 @@ static bool is_expired(struct exchange *x)
 }
 
 /*
- * gzip_proxied of nginx selects, by header fields, the requests through another proxy (Via) with encoded responses:
- * those whose responses no cache would serve to clients with other codings.
+ * gzip_proxied, as in nginx: a request without Via always permits an encoded response; a request with Via permits it
+ * with `any`, or if a configured condition on the response's fields or the request's Authorization is true.
  */
 static bool serves_proxy(struct exchange *x, unsigned proxied)
 {

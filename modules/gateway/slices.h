@@ -24,11 +24,11 @@ struct slice_part {
 
 struct cache_slices {
     /*
-     * Called before the upstream is contacted: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: continue without
+     * Called before the upstream is contacted: OUTCOME_RESPONDED, OUTCOME_PENDING, or OUTCOME_DECLINED: continue without
      * slices, up to a miss.
      */
     enum outcome (*begin)(struct gateway_request *p);
-    /* On a miss: fetches the first slice. As `begin`; OUTCOME_PASS: request the complete response. */
+    /* On a miss: fetches the first slice. As `begin`; OUTCOME_DECLINED: request the complete response. */
     enum outcome (*fetch)(struct gateway_request *p);
     /* The key of a subrequest's slice; empty: the length is still unknown. data NULL: out of memory. */
     struct str (*key)(const struct gateway_request *child);

@@ -1,6 +1,6 @@
 /*
  * State shared by the files of a worker's cache: cache_store.c (entries), cache_fill.c (storing), cache_fill_lock.c
- * (waiting), cache_manager.c (loading and deleting). Private to these files.
+ * (waiting), cache_delete.c (deleting files), cache_manager.c (loading, and the limits). Private to these files.
  */
 #ifndef CACHE_CACHE_STORE_PRIVATE_H
 #define CACHE_CACHE_STORE_PRIVATE_H
@@ -30,6 +30,8 @@ static inline uint32_t cache_now_s(const struct cache_store *store)
 {
     return (uint32_t)(store->loop->clock.monotonic_ms / 1000);
 }
+
+/* cache_delete.c */
 
 /* Deletes files that were removed from the index, on a helper thread. */
 void cache_store_delete(struct cache_store *store, const struct cache_victims *victims);

@@ -21,9 +21,10 @@ struct parse {
  */
 typedef int subcommand_argument(struct parse *parse, const char *argument);
 
+/* options_check.c */
 subcommand_argument fmt_argument, lint_argument, explain_argument;
 
-/* Parses one word of bundled flags, without its dash. Returns 0, or the result of options_fail. */
+/* options_flags.c: parses one word of bundled flags, without its dash. Returns 0, or the result of options_fail. */
 MUST_CHECK int options_flags(struct parse *parse, const char *letters);
 /* Sets the error sentence. Returns -EINVAL. */
 int options_fail(struct parse *parse, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -1,5 +1,5 @@
 /*
- * Shared by the readers of values. Other folders use directive.h.
+ * Shared by the readers of values. Other directories use directive.h.
  */
 #ifndef CONF_CONF_VALUE_H
 #define CONF_CONF_VALUE_H

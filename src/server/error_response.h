@@ -9,7 +9,7 @@
 
 /*
  * Makes the page of x->response (status >= 300, no body). Returns OUTCOME_INTERNAL_REDIRECT if error_page names a
- * local target (the caller locates it), else OUTCOME_ANSWERED. Called for every such response, of a module or of the
+ * local target (the caller locates it), else OUTCOME_RESPONDED. Called for every such response, of a module or of the
  * server.
  */
 enum outcome error_response_page(struct request_state *request);

@@ -17,7 +17,7 @@ const struct virtual_server *route_by_name(const struct endpoint *endpoint, stru
  * location by route_location.
  */
 void route_next(struct request_state *request);
-/* Returns the modules to call in the current scope: bits as of location->answering. */
+/* Returns the modules to call in the current scope: bits as of location->handlers. */
 uint64_t route_modules(const struct request_state *request);
 /*
  * Sets request->location by x->request.path, or by request->named (then cleared). Never fails: the server's own
@@ -26,8 +26,8 @@ uint64_t route_modules(const struct request_state *request);
 void route_location(struct request_state *request);
 /*
  * Applies a location's checks that precede its modules: `internal` (404), OPTIONS *, which the server handles
- * itself, and route_limit_body, unless the location has a `when`. OUTCOME_PASS: continue with the modules;
- * OUTCOME_ANSWERED: x->response is set.
+ * itself, and route_limit_body, unless the location has a `when`. OUTCOME_DECLINED: continue with the modules;
+ * OUTCOME_RESPONDED: x->response is set.
  */
 enum outcome route_guard(struct request_state *request);
 /*

@@ -1,4 +1,4 @@
-/* The buckets of durations: none is lost, none overlaps, and none is wider than a sixty-fourth. */
+/* Histogram buckets: they cover all durations, do not overlap, and are at most one sixty-fourth wide. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* Walking over records: plaintext is counted by the byte, however the bytes come, and only application data passes. */
+/* The record parser of the load generator: it counts plaintext bytes for any segmentation of the input, and accepts
+ * application data only. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 enum { OVERHEAD = 17, PLAIN_ONE = 1000, PLAIN_TWO = 16384 };
 
-/* Two records of application data; returns their bytes. */
+/* Appends two application-data records; returns their number of bytes. */
 static size_t two_records(uint8_t *into)
 {
     static const unsigned plain[] = {PLAIN_ONE, PLAIN_TWO};
@@ -65,8 +66,8 @@ START_TEST(other_records_are_refused)
     static const uint8_t wrong[][WALK_HEADER] = {
         {21, 3, 3, 0, 19},              /* an alert */
         {22, 3, 3, 0, 100},             /* a handshake */
-        {23, 3, 3, 0, OVERHEAD - 1},    /* shorter than its own tag */
-        {23, 3, 3, 0xff, 0xff},         /* longer than a record may be */
+        {23, 3, 3, 0, OVERHEAD - 1},    /* shorter than the tag */
+        {23, 3, 3, 0xff, 0xff},         /* longer than the maximum record */
     };
 
     for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

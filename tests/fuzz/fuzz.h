@@ -1,4 +1,4 @@
-/* What every fuzz target has: the entry point that libFuzzer calls, and a check that stops it. */
+/* Shared by all fuzz targets: the entry point that libFuzzer calls, and a check that aborts. */
 #ifndef TEST_FUZZ_FUZZ_H
 #define TEST_FUZZ_FUZZ_H
 
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* Holds for every input, or the input is a finding. */
+/* A condition that must be true for every input. */
 #define HOLDS(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \

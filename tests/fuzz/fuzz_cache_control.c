@@ -1,7 +1,7 @@
 /*
- * Cache-Control, Vary, Age and Expires: each line of the input is one field line, of a request and of an answer alike.
- * A line that begins with '!' is CDN-Cache-Control (RFC 9213). No number leaves its bounds, and what is stored longest
- * is not stored longer than that.
+ * Cache-Control, Vary, Age and Expires: each line of the input is a field line, used for the request and for the
+ * response. A line that begins with '!' is CDN-Cache-Control (RFC 9213). No number leaves its bounds, and the lifetime
+ * does not exceed its maximum.
  */
 #include "fuzz.h"
 
@@ -25,7 +25,7 @@ static struct str name_of(struct str line)
     return names[line.length ? (unsigned char)line.data[0] % 6 : 0];
 }
 
-/* A field that is malformed changes nothing; members of other types than their directive's count as absent. */
+/* A malformed field changes nothing. A member whose value is not of the type of its directive counts as absent. */
 static void read_targeted(const struct headers *headers, const struct arrival *untargeted)
 {
     struct cache_control targeted;

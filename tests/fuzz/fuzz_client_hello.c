@@ -1,6 +1,6 @@
 /*
- * A client's first bytes: a name that is found is one that a configuration could have, and what is found in all of the
- * bytes is not found otherwise in fewer of them.
+ * The first bytes of a client: a name that is found is valid in a configuration, and a prefix of the bytes never gives
+ * another result than all of them.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /*
- * Accept-Encoding: each line of the input is one field line. What is chosen was offered, each once; a refusal added
- * at the end takes every coding away, and bytes as they are remain.
+ * Accept-Encoding: each line of the input is a field line. Each chosen coding was offered and is chosen once. If all
+ * codings are refused at the end of the field, none is chosen, and the response is not encoded.
  */
 #include "fuzz.h"
 

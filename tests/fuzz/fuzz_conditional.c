@@ -1,7 +1,4 @@
-/*
- * Preconditions: each line of the input is one field line. The status is one of
- * three, a GET that may be answered from a cache is told so, and nothing is read past a value's end.
- */
+/* Preconditions: each line of the input is a field line. The status is 0, 304 or 412, and never 304 for a POST. */
 #include "fuzz.h"
 
 #include "http/conditional.h"

@@ -1,6 +1,6 @@
 /*
- * Dates: one that is read is written as the same moment, and every moment of the
- * years 1 to 9999 that is written is read as itself.
+ * Dates: a parsed date is formatted as the same time, and every time in the years 1 to 9999 is formatted and parsed
+ * without a change.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /*
- * FastCGI's answers: what is read does not depend on how the bytes were cut, lies inside what came, and keeps its
- * Content-Length.
+ * FastCGI responses: the result does not depend on how the bytes are divided, all slices lie inside the input, and the
+ * body has its Content-Length.
  */
 #include "fuzz.h"
 
@@ -11,10 +11,10 @@
 struct outcome {
     enum h1_reply_step last;
     int status;
-    uint64_t body;                  /* bytes */
-    uint64_t sum;                   /* of them, in their order */
+    uint64_t body;                  /* in bytes */
+    uint64_t sum;                   /* of the body's bytes, dependent on their order */
     const char *fault;
-    size_t left;                    /* of what came */
+    size_t left;                    /* unread bytes of the input */
 };
 
 static struct outcome read_all(struct str whole, size_t piece)

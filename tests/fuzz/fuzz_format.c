@@ -1,6 +1,6 @@
 /*
- * Formatting: whatever libyaml reads is laid out or refused; what is laid out says the same,
- * keeps its comments, and is laid out already.
+ * The formatter: input that libyaml can parse is formatted or refused. The result has the same meaning and the same
+ * comments, and formatting it again changes nothing.
  */
 #include "fuzz.h"
 

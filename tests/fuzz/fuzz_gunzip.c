@@ -1,6 +1,6 @@
 /*
- * gzip as anybody may have written it: the first byte says in what pieces it comes. However that is, zlib's own
- * reading of all of it at once gives the same bytes, and what is not whole is an error. What becomes too much is left.
+ * gzip input: the first byte of the input selects the piece size. The decoded bytes equal those of zlib in one step,
+ * and incomplete input is an error. Input whose result exceeds the buffer is skipped.
  */
 #include "fuzz.h"
 
@@ -10,7 +10,7 @@
 
 enum { MOST = 1 << 16 };
 
-/* Bytes, or -1: an error or too much. */
+/* Returns the number of bytes, or -1: an error, or too many bytes. */
 static long at_once(const uint8_t *bytes, size_t size, unsigned char *out)
 {
     z_stream stream = {.next_in = (unsigned char *)(uintptr_t)bytes,

@@ -1,7 +1,6 @@
 /*
- * HTTP/1 sessions: whatever a client sends, what comes out does not depend on how
- * it was cut into pieces, nor on the room there is, and is well-formed at its beginning. The first two bytes
- * of the input choose piece and room, the rest is what the client sends.
+ * HTTP/1 sessions: the output does not depend on how the input is divided, nor on the room for output, and it begins
+ * well-formed. The first two bytes of the input select piece size and room; the rest is the client's bytes.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /*
- * The PROXY protocol: what is read lies inside what came, says the same whatever follows it, and is read
- * again as it is written.
+ * The PROXY protocol: the header's length is within the input, the result does not depend on the bytes after the
+ * header, and a written header is parsed without a change.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,7 @@
 /*
- * Range values: each range given lies inside the representation, and their sum is no more than its length. The first
- * eight bytes are that length. The same text is read as a Content-Range: its range lies inside the length it claims.
+ * Range: each resulting range lies inside the representation, and their total length is not greater than its length.
+ * The first eight bytes of the input are that length. The text is also parsed as Content-Range: its range lies inside
+ * the stated length.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /*
- * Targets, hosts and internal paths: nothing that is accepted can climb, holds a
- * control byte, or changes when it is normalised or encoded and read again.
+ * Targets, hosts and internal paths: an accepted path does not lead above the root, contains no control byte, and does
+ * not change when it is normalized again, or encoded and parsed.
  */
 #include "fuzz.h"
 

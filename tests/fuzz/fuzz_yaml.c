@@ -1,12 +1,12 @@
 /*
- * The loader of configurations and the reading of scopes: no input may hang or break
- * them, every mistake can be printed, and what loads prints as YAML that loads the same.
+ * The loader of configurations and the reader of scopes: no input hangs or crashes them, every error can be printed,
+ * and a loaded tree is printed as YAML that loads as the same tree.
  */
 #include "fuzz.h"
 
 #include "sample.h"
 
-#define PRINTED_NODES 20000 /* aliases make a small input a large print */
+#define PRINTED_NODES 20000 /* limit, because aliases make a small input large */
 
 static bool same(const struct conf_node *a, const struct conf_node *b)
 {
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct buffer said = {0};
     struct conf_node *root;
 
-    /* Other files are not the fuzzer's to read. */
+    /* The target must not read other files. */
     if (str_search(text, STR("include")) >= 0)
         return 0;
     arena_init(&arena, NULL, 256 * 1024 * 1024);

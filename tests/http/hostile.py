@@ -1,7 +1,7 @@
-"""The table of hostile, odd and barely legal HTTP/1.1 requests: what each must be answered with, by RFC 9110 and 9112.
+"""A table of hostile and unusual HTTP/1.1 requests, and the responses that RFC 9110 and RFC 9112 require.
 
-A row: name, bytes, the statuses that are right, and whether the connection must end (True), must stay usable (False)
-or may do either (None). A request that breaks the framing must end the connection: whatever follows is not a request.
+A row: name, bytes, the permitted statuses, and whether the connection must end (True), must stay usable (False) or may do either
+(None). The connection must end after a request with invalid framing: the bytes that follow it are not a request.
 """
 
 OK, BAD, NOT_FOUND = {200}, {400}, {404}
@@ -10,24 +10,24 @@ ENDS, STAYS, EITHER = True, False, None
 
 
 def line(text, status, ends):
-    """A row that is a request line; Host is added."""
+    """A row with this request line; a Host field is added."""
     return text, f'{text}\r\nHost: localhost\r\n\r\n'.encode('latin-1'), status, ends
 
 
 def head(text, status, ends, method='GET', rest=b''):
-    """A row that is a header line of a request for /one.txt."""
+    """A row with this header line in a request for /one.txt."""
     request = f'{method} /one.txt HTTP/1.1\r\nHost: localhost\r\n{text}\r\n\r\n'.encode('latin-1') + rest
     return f'{method} {text} {rest.decode("latin-1")}'[:80], request, status, ends
 
 
 def host(text, status, ends):
-    """A row whose only header lines are the ones given."""
+    """A row with no header lines except these."""
     lines = f'{text}\r\n' if text else ''
     return f'host: {text}', f'GET /one.txt HTTP/1.1\r\n{lines}\r\n'.encode('latin-1'), status, ends
 
 
 def chunks(text, status, ends):
-    """A row that is a chunked body. Its head is fine, so an answer of 200 may precede the discovery of a fault."""
+    """A row with this chunked body. The header section is valid, so a 200 may precede the detection of the fault."""
     text = text.encode('latin-1')
     return f'chunks: {text[:60]!r}', b'GET /one.txt HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n' + text, status, ends
 

@@ -1,4 +1,4 @@
-"""client_min_rate: who sends or takes next to nothing is let go; who is merely slow is not."""
+"""client_min_rate: clients that send or receive nearly nothing are disconnected, slow ones are not."""
 import concurrent.futures
 import os
 import socket
@@ -11,7 +11,7 @@ from kit import server as server_kit, site as site_kit
 from kit.lifetime import wait_for
 
 SIZE = 24 * 1024 * 1024
-LONG = 110          # seconds: two windows of 30 until the kernel is asked, one in which it is, and some
+LONG = 110          # seconds: two windows of 30 until the worker asks the kernel, one in which it does, and a margin
 
 
 @pytest.fixture(scope='module')
@@ -21,7 +21,7 @@ def large(site):
 
 @pytest.fixture
 def servers(launch, large):
-    """One for each loop: they are waited for together."""
+    """One server for each loop, so that their waiting times overlap."""
     away = server_kit.free_port()
     return [launch(loop, 'plain', server={'send_timeout': '10m', 'location': {
         '/': {},
@@ -43,7 +43,7 @@ def connect(served, transport):
 
 
 def send_slowly(served, transport, target, seconds):
-    """A byte now and then. What was answered, or nothing within that time."""
+    """Sends a byte every half second; returns the response, or b'' without one, and the duration."""
     began = time.monotonic()
     with connect(served, transport) as stream:
         stream.sendall(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n'.encode())
@@ -60,7 +60,7 @@ def send_slowly(served, transport, target, seconds):
 
 
 def take_slowly(served, transport, rate, seconds):
-    """So many bytes twice a second, then all that is left. How much came in all."""
+    """Receives `rate` bytes per second for `seconds`, then the rest; returns the number of bytes."""
     began, taken = time.monotonic(), 0
     with connect(served, transport) as stream:
         stream.sendall(b'GET /patience.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')

@@ -1,4 +1,4 @@
-"""Clients that people use: curl, Python's httpx and urllib3, openssl s_client, wget if there is one."""
+"""Common clients: curl, Python's httpx and urllib3, openssl s_client, and wget if it is installed."""
 import hashlib
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The configuration from outside: -t, -T, schema, help, includes, the environment, and mistakes shown where they stand."""
+"""The command line and the configuration: -t, -T, schema, help, includes, environment variables, and positions of errors."""
 import json
 import os
 import re
@@ -18,7 +18,7 @@ def run(*arguments, environment=None, text=None, cwd=None):
 
 
 def check(folder, text, environment=None, **files):
-    """`sluice -t` on a text: (exit status, all it said)."""
+    """Runs `sluice -t` on a text; returns exit status and output."""
     for name, content in files.items():
         (folder / name).write_text(content)
     path = folder / 'sluice.yaml'
@@ -51,7 +51,7 @@ def test_absent_file():
 
 
 WRONG = [
-    # name, text, the line of the fault, words that must be said
+    # name, text, line of the error, words of the message
     ('unknown key', 'http:\n  servr:\n    - listen: 8080\n', 2, ['servr', 'server']),
     ('a key of another place', 'listen: 8080\n', 1, ['listen', 'server']),
     ('no unit', 'http:\n  keepalive_timeout: 30\n', 2, ['30', 'unit']),

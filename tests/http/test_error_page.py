@@ -1,4 +1,4 @@
-"""The built-in page of an error: as the client likes it, with an id that both logs have, and under a strict policy."""
+"""Built-in error pages: format by Accept, the request id that is also in both logs, and the Content-Security-Policy."""
 import base64
 import hashlib
 import json
@@ -53,13 +53,14 @@ def test_its_policy_lets_its_own_style_through(served):
     style = re.search(b'<style>(.*)</style>', page.body, re.S).group(1)
     wanted = base64.b64encode(hashlib.sha256(style).digest()).decode()
     assert f"style-src 'sha256-{wanted}'" in page.headers['content-security-policy']
-    assert page.headers['content-security-policy'].count("default-src 'none'") == 1     # the page's own, and no other
+    assert page.headers['content-security-policy'].count("default-src 'none'") == 1     # only the page's own policy
     assert page.body.count(b'style') == 2 and b'prefers-color-scheme:dark' in style and b'<script' not in page.body
 
 
 @pytest.mark.parametrize('target', ['/nowhere', '/list/'])
 def test_a_policy_of_the_site_does_not_intersect_with_it(launch, loop, transport, target):
-    """Browsers enforce all policies that an answer has: the page's own stands alone, and so does the site's on other answers."""
+    """Browsers enforce all policies of a response together. The built-in page has only its own policy; other responses have only the
+    site's."""
     served = launch(loop, transport, server={'add_header': "Content-Security-Policy \"default-src 'self'\" always", 'location': {
         '/': {}, '/list/': {'alias': served_root(launch, loop, transport), 'autoindex': 'on', 'index': 'none.html'}, '/said': {'return': '200 x'}}})
     page = ask(served, target, 'text/html')
@@ -97,7 +98,7 @@ def test_heads_that_are_refused(served):
 
 
 def test_a_page_as_large_as_files(launch, loop, transport, site):
-    """It leaves as files do."""
+    """A large error page is sent in the same way as a file."""
     served = launch(loop, transport, server={'error_page': '404 /1048576.bin'})
     page = ask(served, f'/nowhere/{transport}')
     with open(os.path.join(site, '1048576.bin'), 'rb') as stream:

@@ -1,4 +1,4 @@
-"""What is said with an answer: expires, security_headers, hsts, cors, preload with 103, trailers; by real clients."""
+"""Directives that add header fields: expires, security_headers, hsts, cors, preload with 103, trailers; with real clients."""
 import subprocess
 
 import pytest

@@ -1,4 +1,4 @@
-"""`sluice fmt`: every configuration of this tree comes out the same a second time, says what it said, and keeps its comments."""
+"""`sluice fmt`: for every configuration of this repository, formatting is idempotent, keeps the meaning, and keeps the comments."""
 import os
 import pathlib
 import stat
@@ -27,7 +27,7 @@ def events(text):
 
 
 def hold(before, after):
-    """What must be true of a text and its layout; PyYAML is a second opinion on what they say."""
+    """Properties of the formatted text; PyYAML parses both texts independently."""
     assert events(before) == events(after)
     assert before.count('#') == after.count('#')
     assert [line.strip() for line in before.splitlines() if line.strip().startswith('#')] == \

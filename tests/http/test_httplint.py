@@ -1,4 +1,4 @@
-"""Answers of every kind, read by httplint, which knows what is wrong with messages (REDbot asks it): no error."""
+"""Responses of many kinds, checked by httplint (the linter of REDbot): it must report no error."""
 import time
 
 import brotli
@@ -9,12 +9,13 @@ from kit import site as site_kit
 
 PAGE = '<!doctype html><html lang="en"><title>one</title>' + '<p>a line of it</p>\n' * 200
 
-# How long an answer stays fresh is for a site to say (`expires`); where it says nothing, caches guess.
+# Heuristic freshness is permitted: explicit freshness (`expires`) is the site's decision.
 TASTE = {'FRESHNESS_HEURISTIC'}
-# The linter takes every 206 for one part; of several the parts say their ranges, and the head must not (RFC 9110 15.3.7.2).
+# httplint treats every 206 as a single part. In multipart/byteranges the parts have Content-Range, and the header section must not have it
+# (RFC 9110 15.3.7.2).
 MULTIPART = {'PARTIAL_WITHOUT_RANGE'}
 
-# What is asked, with which fields, and what it is: a status, and a coding.
+# method, target, fields, expected status, expected coding
 ROWS = [
     ('GET', '/', {}, 200, None), ('HEAD', '/', {}, 200, None), ('GET', '/page.html', {}, 200, None),
     ('GET', '/page.html', {'Accept-Encoding': 'gzip'}, 200, 'gzip'), ('GET', '/page.html', {'Accept-Encoding': 'br'}, 200, 'br'),
@@ -63,7 +64,7 @@ def client(launch, loop, transport, folder):
 
 
 def lint(method, target, headers, response):
-    """What httplint has to say of an answer: (level, name, text)."""
+    """httplint's notes on a response: (level, name, text)."""
     asked = HttpRequestLinter()
     asked.process_request_topline(method.encode(), b'http://localhost' + target.encode(), b'HTTP/1.1')
     asked.process_headers([(b'Host', b'localhost'), *((name.encode(), value.encode()) for name, value in headers.items())])
@@ -71,7 +72,7 @@ def lint(method, target, headers, response):
     told = HttpResponseLinter(_related=asked, start_time=time.time())
     told.process_response_topline(response.version.encode(), str(response.status).encode(), b'x')
     told.process_headers([(name.encode('latin-1'), value.encode('latin-1')) for name, value in response.lines
-                          if response.status != 206 or name != 'Content-Encoding'])  # it would decode a part
+                          if response.status != 206 or name != 'Content-Encoding'])  # httplint would decode a part
     if method == 'HEAD':
         told.is_head_response = True
     elif response.body:
@@ -92,7 +93,7 @@ def test_there_is_nothing_wrong(client, method, target, headers, status, coding)
 
 
 def test_what_is_wrong_is_found():
-    """The linter is no rubber stamp."""
+    """httplint detects faults."""
     class Wrong:
         status, version, body = 200, 'HTTP/1.1', b'12345'
         headers = {}

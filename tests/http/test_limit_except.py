@@ -1,4 +1,4 @@
-"""limit_except: methods other than those named get directives of their own, whatever a `when` of the location says."""
+"""limit_except: methods that are not listed have directives of their own, independent of `when` in the location."""
 import pytest
 
 KEEPS_OUT = {'GET': {'deny': 'all'}}

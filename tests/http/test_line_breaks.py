@@ -1,4 +1,4 @@
-"""Line breaks that `map`, `set` and captures put into header values leave as spaces (RFC 9110 5.5), with a line in the error log."""
+"""Line breaks from `map`, `set` and captures in header values are sent as spaces (RFC 9110 5.5), with a line in the error log."""
 import re
 import socket
 
@@ -12,7 +12,7 @@ WHOLE = 'a  X-Split: 1  b'
 
 
 def speak(talk):
-    """Answers with a place, a cookie and a body, all below /."""
+    """Responds with Location, Set-Cookie and a body."""
     talk.read_body()
     talk.send('HTTP/1.1 302 Found\r\nLocation: /there\r\nSet-Cookie: c=1; Path=/there\r\nContent-Length: 2\r\n\r\nok')
     return True
@@ -50,14 +50,14 @@ def served(launch, loop, upstream, site):
 
 
 def exchange(served, target, *lines):
-    """The whole answer as it came, line ends and all."""
+    """Returns the complete response with its line ends."""
     with socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE) as sock:
         sock.sendall('\r\n'.join([f'GET {target} HTTP/1.1', 'Host: localhost', 'Connection: close', *lines, '', '']).encode())
         return b''.join(iter(lambda: sock.recv(65536), b'')).decode('latin-1')
 
 
 def fields(answer):
-    """The fields of the last head; a line that is no field, or one that the value made, is a fault."""
+    """Parses the fields of the final header section; fails on an invalid line, or on a line that comes from the inserted value."""
     head = [part for part in answer.split('\r\n\r\n') if part.startswith('HTTP/1.1 ')][-1]
     made = {}
     for line in head.split('\r\n')[1:]:

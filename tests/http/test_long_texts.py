@@ -1,4 +1,4 @@
-"""Texts of clients and upstreams beyond 64 KiB, where the configured buffers take them, go on whole to the last byte."""
+"""URIs and header values of more than 64 KiB, with buffers configured for them, are passed on completely."""
 import hashlib
 
 import pytest
@@ -10,7 +10,7 @@ TEXT = ''.join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(LONG /
 
 
 def place(talk):
-    """A redirect to itself below /sent/, with a cookie's path as long."""
+    """Responds with a redirect below /sent/ and a cookie whose path has the same length."""
     talk.read_body()
     talk.send(f'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{talk.upstream.port}/sent/{TEXT}\r\n'
               f'Set-Cookie: c=1; Path=/sent/{TEXT}\r\nContent-Length: 0\r\n\r\n')
@@ -92,7 +92,7 @@ def test_places_of_an_upstream(served, client):
 
 
 def test_cache_keys(client):
-    """The one differs from the other behind 64 KiB; what is too long for the cache is never a HIT of another."""
+    """Two URIs that differ only after 64 KiB must not share a cache entry; a key that is too long is not stored."""
     for length in (20_000, 40_000, 70_000):
         one, two = (client.get('/cached?' + TEXT[:length] + end) for end in 'ab')
         assert one.body != two.body and one.body.endswith(b'a\n') and two.body.endswith(b'b\n')

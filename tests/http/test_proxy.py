@@ -1,4 +1,4 @@
-"""The reverse proxy against a scripted server behind it: what goes on, and what comes back."""
+"""The reverse proxy with a scripted upstream server: what it passes on in both directions."""
 import time
 
 import pytest
@@ -10,7 +10,7 @@ from proxy_site import BIG, client, closed_port, local, other, proxy, upstream  
 def test_passes_on_and_back(client, upstream):
     response = client.get('/a/b%20c/../d?x=1&y=%2f')
     assert response.status == 200
-    assert response.body == b'one GET /a/b%20c/../d?x=1&y=%2f\n'      # as it came
+    assert response.body == b'one GET /a/b%20c/../d?x=1&y=%2f\n'      # the URI is passed on unchanged
     assert response.headers['content-type'] == 'text/plain'
     assert response.headers['server'].startswith('sluice')
     assert upstream.last().version == 'HTTP/1.1'
@@ -39,7 +39,7 @@ def test_uri_rules(client, asked, passed):
 def test_variables_in_the_target(client, upstream):
     assert client.get(f'/variable/a?port={upstream.port}').body == b'one GET /made/variable/a\n'
     assert client.get(f'/variable-bare/a?host=127.0.0.1:{upstream.port}').body.startswith(b'one GET /variable-bare/a?host=')
-    assert client.get('/variable-bare/a?host=group').status == 200      # a block of that name
+    assert client.get('/variable-bare/a?host=group').status == 200      # the name of an upstream block
     assert client.get('/variable/a?port=no').status == 502
     assert client.get('/variable-bare/a').status == 502
     assert client.get('/variable-bare/a?host=a%20b').status == 502
@@ -113,7 +113,7 @@ def test_head_and_bodiless(client):
 
 
 def test_a_server_that_ends_lines_with_lf(client):
-    """RFC 9112 2.2: a recipient may take a bare LF for the end of a line; what goes on ends with CRLF."""
+    """RFC 9112 2.2: a recipient may accept a bare LF as line terminator; the proxy sends CRLF."""
     response = client.get('/bare-lf')
     assert response.status == 200 and response.body == b'ok' and response.headers['x-own'] == 'a'
     response = client.get('/bare-lf-chunks')
@@ -171,7 +171,7 @@ def test_reason_phrases(client, path, line):
 
 
 def test_many_interims(client):
-    """A long job says 102 again and again; what is too much is dropped, and the answer comes (RFC 9110 15.2)."""
+    """An upstream server sends many 102 (Processing) responses; excess ones are dropped, and the final response arrives (RFC 9110 15.2)."""
     client.send('GET /heartbeats?102 HTTP/1.1\r\nHost: localhost\r\n\r\n')
     beats = []
     while (head := client.head()).status == 102:
@@ -187,7 +187,7 @@ def test_many_interims(client):
 
 
 def test_no_origin_comes_in_trailers(client, upstream):
-    """A server that joins trailers to the head must not take the client's word there, either."""
+    """Fields that the proxy sets are removed from trailers, because an upstream server may merge trailers into the header section."""
     client.send('POST /told HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\nX-Forwarded-For: 6.6.6.6\r\n'
                 'Forwarded: for=6.6.6.6\r\nx-real-ip: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n\r\n')
     assert client.read().status == 200
@@ -198,7 +198,8 @@ def test_no_origin_comes_in_trailers(client, upstream):
     ('/wants', 'Content-Length: 4', 'body'), ('/wants', 'Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
     ('/expected', 'Content-Length: 4', 'body')], ids=['a length', 'chunks', 'a server that ignores it'])
 def test_expect_100(client, upstream, path, framing, body):
-    """The server is asked whether it wants the body; the client gets 100 once the server has said so, or keeps silent."""
+    """Expect is passed on: the client receives 100 (Continue) after the upstream server has sent it, or at once if the upstream server
+    ignores Expect."""
     client.send(f'POST {path} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n{framing}\r\n\r\n')
     assert client.head().status == 100
     client.send(body)
@@ -210,7 +211,7 @@ def test_expect_100(client, upstream, path, framing, body):
 
 
 def test_a_final_status_in_the_place_of_100(client, upstream):
-    """The body is not asked for, and nothing of it is sent to the server."""
+    """The upstream server rejects the request: the client's body is not read, and no byte of it is sent upstream."""
     client.send('POST /rejects HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
     head = client.head()
     assert (head.status, head.headers['www-authenticate']) == (401, 'Basic')

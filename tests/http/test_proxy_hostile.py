@@ -1,4 +1,5 @@
-"""Every row of the table in hostile.py sent through the proxy, with another request behind it: what reaches the server is looked at byte by byte."""
+"""Every row of hostile.py through the proxy, followed by another request; the requests that reach the upstream server are checked byte by
+byte."""
 import re
 import socket
 
@@ -6,7 +7,7 @@ import hostile
 import pytest
 from kit.upstream import Upstream
 
-SMUGGLED = b'GET /smuggled HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'       # who answers it need not be waited for
+SMUGGLED = b'GET /smuggled HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'       # Connection: close, so that the client does not wait for a timeout
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NEVER = {'connection', 'keep-alive', 'te', 'upgrade', 'proxy-connection', 'expect', 'proxy-authorization', 'http2-settings'}
 
@@ -25,11 +26,11 @@ def proxy(launch, loop, upstream):
 
 
 def check(request):
-    """One request as it came to the server: nothing in it that two readers could understand differently."""
+    """Checks one request at the upstream server: no part of it is ambiguous."""
     assert TOKEN.fullmatch(request.method), request
     assert request.target.startswith('/') and not re.search(r'[\x00-\x20\x7f#]', request.target), request
     assert request.version == 'HTTP/1.1'
-    if request.header('upgrade'):       # the one way in which a connection is spoken of, and by us
+    if request.header('upgrade'):       # the proxy's own Connection field for an upgrade
         assert request.header('upgrade') == 'websocket' and request.all('connection') == ['upgrade'] and not request.body
         request.lines = [row for row in request.lines if row[0].lower() not in ('upgrade', 'connection')]
     if request.all('te') == ['trailers'] and request.all('connection') == ['TE']:      # RFC 9110 10.1.4
@@ -44,7 +45,7 @@ def check(request):
 
 
 def ask(proxy, text):
-    """Sends all of it, and reads until the connection ends."""
+    """Sends all bytes and reads until the connection ends."""
     client = proxy.connect(timeout=10)
     answer = b''
     try:

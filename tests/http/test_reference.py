@@ -1,4 +1,4 @@
-"""The example of every directive in the reference, put where the directive may stand, passes `sluice -t`, and the JSON Schema."""
+"""The example of each directive in the reference passes `sluice -t` and the JSON Schema in every scope that permits the directive."""
 import json
 import pathlib
 import re
@@ -12,7 +12,7 @@ from kit import server as server_kit, site as site_kit
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'README.md'
 SERVE = 'http:\n  server:\n    listen: 8080\n'
-# Where an example goes: what stands before it, and how far in it is.
+# scope: (configuration before the example, indentation of the example)
 SCOPES = {
     'the main scope': (SERVE, ''),
     'events': (SERVE + 'events:\n', '  '),
@@ -23,22 +23,22 @@ SCOPES = {
     'stream': ('stream:\n  server: {listen: 5432, proxy_pass: 127.0.0.1:9001}\n', '  '),
     'a server of stream': ('stream:\n  server:\n    listen: 5432\n    proxy_pass: 127.0.0.1:9001\n', '    '),
 }
-# What the example takes the place of in that.
+# directive: the part of this configuration that the example replaces
 REPLACED = {'listen': r' +listen: (8080|5432)\n', 'server': r' +server: \[.*\n', 'proxy_pass': r' +proxy_pass: .*\n',
             'return': r' +proxy_pass: .*\n'}
-# What it needs beside it, in http or stream.
+# directive: other directives that the example requires in http or stream
 BESIDE = {'listen': 'ssl_certificate: self-signed', 'ssl_verify_client': 'ssl_client_certificate: internal-ca.pem',
           'auth_basic': 'auth_basic_user_file: users.htpasswd',
           'limit_req': 'limit_req_zone: "$binary_remote_addr zone=one:10m rate=10r/s"',
           'limit_conn': 'limit_conn_zone: "$binary_remote_addr zone=addr:10m"',
           'secure_link_required': 'secure_link: "$arg_sum"\n  secure_link_md5: $uri',
           'proxy_cache': 'proxy_cache_path: {path: cache, keys_zone: "one:1m"}'}
-# An example has all that a directive can do; in stream a name is known before there is a request that a pattern could be asked of.
+# A server_name in stream is matched before there is a request, so the regular expression of the example is not permitted there.
 NOT_HERE = [('server_name', 'a server of stream')]
 
 
 def examples():
-    """(name, scope, example) for every place of every directive."""
+    """(scope, example) for every scope of every directive."""
     text = REFERENCE.read_text()
     for section in text[text.index('\n## Directives: '):].split('\n### ')[1:]:
         name = re.match(r'`(\w+)`', section).group(1)
@@ -83,7 +83,7 @@ def test_example(folder, schema, scope, example):
 
 
 def test_each_help_stands_alone():
-    """`sluice help NAME` shows one entry: what another one above it says is not there."""
+    """`sluice help NAME` shows a single entry, so no entry may refer to the one above it."""
     entries = re.findall(r'^### `(\w+)`[^\n]*\n\n(.*?)\n', REFERENCE.read_text(), re.M)
     leaning = [(name, text) for name, text in entries if re.match(r'The same (by|,|for)|The same, |Its |How long (that|such) |Where they ', text)
                or re.search(r'such a connection|encoded so', text)]
@@ -96,7 +96,7 @@ def readme_block(language):
 
 
 def covered(wanted, tree):
-    """Whether `tree` has all of `wanted`, and perhaps more keys; a list of one item is that item."""
+    """Whether `tree` has everything in `wanted`; further keys are permitted, and a list of one item equals that item."""
     if isinstance(wanted, dict):
         return isinstance(tree, dict) and all(key in tree and covered(value, tree[key]) for key, value in wanted.items())
     if isinstance(wanted, list):
@@ -106,7 +106,7 @@ def covered(wanted, tree):
 
 
 def test_configurations_of_the_readme(folder):
-    """The YAML of README.md passes `sluice -t`, and `sluice import` makes it of the nginx configuration beside it."""
+    """The YAML in README.md passes `sluice -t`, and `sluice import` produces it from the nginx configuration beside it."""
     ours, theirs = readme_block('yaml'), readme_block('nginx')
     certificate, key = site_kit.make_certificate(str(folder))
     whole = folder / 'whole.pem'

@@ -1,6 +1,7 @@
-"""What the server and its modules refuse: each case of refused.cases is a file, and all that `sluice -t` says of it, word for word.
+"""Configurations that the server and its modules reject: each case of refused.cases has a file and the complete output of `sluice -t`.
 
-`test_refused.py --rewrite` prints the cases with what is said today, to be read before it is kept. In a case "+++ NAME" begins another file.
+`test_refused.py --rewrite` prints the cases with the present output; review it before you store it. In a case, "+++ NAME" begins
+another file.
 """
 import os
 import pathlib
@@ -14,7 +15,7 @@ SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../..
 
 
 def cases():
-    """(name, source, what is said)."""
+    """(name, source, expected output) of each case."""
     for case in CASES.read_text(encoding='utf-8').split('=== ')[1:]:
         head, _, said = case.partition('~~~\n')
         name, _, source = head.partition('\n')
@@ -22,14 +23,14 @@ def cases():
 
 
 def diagnose(folder, source):
-    """(exit status, what is said), with the folder's own name left out."""
+    """Returns (exit status, output) with the path of the directory replaced."""
     main, *others = re.split(r'^\+\+\+ (\S+)\n', source, flags=re.M)
     for name, text in [('t.yaml', main), *zip(others[::2], others[1::2])]:
         pathlib.Path(folder, name).write_text(text, encoding='utf-8')
     done = subprocess.run([SLUICE, '-t', '-c', 't.yaml'], capture_output=True, text=True, check=False, cwd=folder,
                           stdin=subprocess.DEVNULL, timeout=120)
     said = ''.join(line for line in done.stderr.splitlines(True) if not line.startswith('sluice: '))
-    # OpenSSL's own reasons are other ones in each of its versions.
+    # The reasons that OpenSSL reports differ among its versions.
     said = re.sub(r'((?:key|number \d+) in "[^"]*" cannot be read: ).*', r'\1(what OpenSSL says)', said)
     return done.returncode, said.replace(os.path.realpath(folder), '/folder')
 

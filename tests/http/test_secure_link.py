@@ -1,4 +1,4 @@
-"""secure_link with sums that openssl makes, as its reference says."""
+"""secure_link with hashes computed by openssl, as in its reference."""
 import subprocess
 import time
 

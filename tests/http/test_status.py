@@ -1,4 +1,4 @@
-"""The status page: every line of it, exact numbers whichever of several workers answers, and workers that die."""
+"""The status page: the format of each line, exact counters of all workers, and workers that die."""
 import collections
 import json
 import os
@@ -23,7 +23,7 @@ TYPE = re.compile(rf'# TYPE ({NAME}) (counter|gauge|histogram)')
 
 
 def parse(text):
-    """Prometheus text as {metric: {label value (None: no label): number}}; every line is checked."""
+    """Parses Prometheus text to {metric: {label value (None: no label): number}} and checks the syntax of every line."""
     assert text.endswith('\n') and not text.endswith('\n\n')
     metrics, kind, name = {}, None, None
     lines = iter(text[:-1].split('\n'))
@@ -63,7 +63,7 @@ def flat(metrics):
 
 
 class Watched:
-    """A server of several workers with a status page, and what its log says of the same requests."""
+    """A server of several workers with a status page, and with the same values in its access log."""
 
     def __init__(self, folder, site, certificate, loop, **main):
         self.plain, self.tls = server_kit.free_port(), server_kit.free_port()
@@ -80,7 +80,7 @@ class Watched:
         return http1.connect(self.plain if transport == 'plain' else self.tls, transport, timeout=20 * PATIENCE, **options)
 
     def log(self, lines):
-        """The access log once it has so many lines."""
+        """Waits until the access log has `lines` lines and returns all of them."""
         def rows():
             return [dict(zip(FIELDS, line.split('|'))) for line in server_kit.read_text(self.server.access_path).splitlines()]
         until(lambda: len(rows()) >= lines, f'{lines} lines in the log')
@@ -117,7 +117,7 @@ def page(client, form='prometheus', mark=''):
 
 
 def settled(client, mark=''):
-    """A page on which everything has ended but the question for it; `mark` is in its URI, with a number."""
+    """The status page once every request except this one has ended; `mark` and a number are added to its URI."""
     for number in range(200):
         found = page(client, mark=mark and f'&{mark}{number}')
         if found['sluice_requests_total'][None] == sum(found['sluice_responses_total'].values()) + 1:
@@ -138,7 +138,7 @@ def by_workers(watched, transport):
 
 
 def ask_all_sorts(watched, transport, rounds=12):
-    """Requests of every kind; returns how many of each status."""
+    """Sends requests of all kinds; returns the number of responses for each status."""
     statuses = collections.Counter()
     for _ in range(rounds):
         client = watched.connect(transport)
@@ -188,7 +188,7 @@ def test_numbers_are_exact(watch, transport):
 
 
 def assert_ways(metrics, rows):
-    """Ways, reasons and bytes are those of the log, line for line."""
+    """Transfers, reasons and bytes agree with the access log."""
     def told(name):
         return {key: number for key, number in metrics[name].items() if number}
     assert told('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
@@ -196,7 +196,7 @@ def assert_ways(metrics, rows):
     assert told('sluice_ktls_declines_total') == collections.Counter(declined)
     zero_copy, sent = (sum(int(row[name]) for row in rows) for name in ('bytes_zero_copy', 'bytes_sent'))
     assert metrics['sluice_zero_copy_bytes_total'][None] == zero_copy
-    # The page that asks has no byte sent yet when it is made.
+    # When the server builds the page, it has sent no byte of it.
     assert sum(metrics['sluice_sent_bytes_total'].values()) == sent
     assert abs(metrics['sluice_zero_copy_ratio'][None] - zero_copy / sent) < 2e-6
 
@@ -297,7 +297,7 @@ def test_as_nginx_tells_it(watch):
     client = watched.connect('plain')
     wanted = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
     until(lambda: wanted.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
-    # A client that is quick asks before its last answer is known to have left: then it is one that is written to.
+    # On a quick second request the server may not yet have seen the first response leave: then it counts the connection as writing.
     numbers = [int(re.search(r'\n \d+ \d+ (\d+) \n', client.get('/nginx').body.decode()).group(1)) for _ in range(2)]
     assert numbers[1] == numbers[0] + 1
     idle = watched.connect('plain')
@@ -307,7 +307,7 @@ def test_as_nginx_tells_it(watch):
     until(lambda: b'Active connections: 1 ' in client.get('/nginx').body, 'it is gone')
     assert b'Reading: 0 Writing: 1 Waiting: 0 ' in client.get('/nginx').body
     client.close()
-    # The connection of the page has been counted down where it was counted up.
+    # Workers decrement the same counter that they incremented.
     last = watched.connect('plain')
     until(lambda: page(last)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 1}, 'only this one')
 

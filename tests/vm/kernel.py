@@ -1,4 +1,4 @@
-"""What the guest's kernel can tell of TLS: its counters, the record number of somebody else's socket, and strace."""
+"""The guest kernel's view of TLS: its counters, the record number of another process's socket, and system calls by strace."""
 import contextlib
 import ctypes
 import glob
@@ -12,7 +12,7 @@ import time
 
 SOL_TLS, TLS_TX = 282, 1
 TLS_STAT = '/proc/net/tls_stat'
-# struct tls12_crypto_info_*: cipher number -> offset of rec_seq (header, iv, key, salt) and size of the whole.
+# struct tls12_crypto_info_*: cipher number -> (offset of rec_seq after header, iv, key and salt, size of the struct).
 LAYOUTS = {51: (4 + 8 + 16 + 4, 40), 52: (4 + 8 + 32 + 4, 56), 54: (4 + 12 + 32 + 0, 56)}
 
 
@@ -22,7 +22,7 @@ def counters():
 
 
 def idle_counters(patience=60):
-    """The counters, once sockets that an ended server left behind are gone: a peer may take its time."""
+    """The counters, once no kTLS socket is left: sockets of an ended server may remain for a while."""
     deadline = time.monotonic() + patience
     while (found := counters())['TlsCurrTxSw'] > 0:
         assert time.monotonic() < deadline, found
@@ -31,7 +31,7 @@ def idle_counters(patience=60):
 
 
 def socket_inode(server_port, client_port):
-    """The inode of the server's end of a connection on 127.0.0.1."""
+    """The inode of the server's socket of a connection on 127.0.0.1."""
     with open('/proc/net/tcp', encoding='ascii') as stream:
         for line in stream.readlines()[1:]:
             fields = line.split()
@@ -42,7 +42,7 @@ def socket_inode(server_port, client_port):
 
 
 def server_socket(pids, server_port, client_port):
-    """(pid, descriptor) of the server's end."""
+    """(pid, descriptor) of the server's socket."""
     wanted = f'socket:[{socket_inode(server_port, client_port)}]'
     for pid in pids:
         for number in os.listdir(f'/proc/{pid}/fd'):
@@ -55,7 +55,7 @@ def server_socket(pids, server_port, client_port):
 
 
 def record_sequence(pid, number):
-    """rec_seq of a kTLS socket of another process: the number of the next record. OSError where it is no kTLS socket."""
+    """rec_seq of a kTLS socket of another process, which is the number of its next record. Raises OSError if the socket has no kTLS."""
     libc = ctypes.CDLL(None, use_errno=True)
     pidfd = os.pidfd_open(pid)
     copy = libc.syscall(438, pidfd, number, 0)      # pidfd_getfd
@@ -69,14 +69,14 @@ def record_sequence(pid, number):
 
 
 def tracer_of(path):
-    """TracerPid of a /proc/PID/task/TID/status; a thread that has ended has none."""
+    """TracerPid in a /proc/PID/task/TID/status; 0 if the thread has ended."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(path, encoding='ascii') as stream:
         return int(re.search(r'^TracerPid:\s*(\d+)', stream.read(), re.M)[1])
     return 0
 
 
 class Strace:
-    """Watches what a process does with its sockets; with `inject`, makes a call of it fail ("setsockopt:error=EPERM:when=2")."""
+    """Records the calls of a process on its sockets. `inject` makes a call fail ("setsockopt:error=EPERM:when=2")."""
     CALLS = 'sendfile,sendto,sendmsg,sendmmsg,write,writev,splice,setsockopt,io_uring_enter'
 
     def __init__(self, pid, path, inject=None):
@@ -87,7 +87,7 @@ class Strace:
         self.wait_for_threads(pid)
 
     def wait_for_threads(self, pid):
-        """Until strace has attached to each thread of the process."""
+        """Waits until strace has attached to each thread of the process."""
         deadline = time.monotonic() + 60
         while not all(tracer_of(path) == self.watcher.pid for path in glob.glob(f'/proc/{pid}/task/*/status')):
             assert time.monotonic() < deadline and self.watcher.poll() is None, 'strace does not attach'
@@ -101,7 +101,7 @@ class Strace:
 
 
 def sent_by(trace, number):
-    """Bytes each call put into the descriptor: {'sendfile': n, 'sendto': m, ...}."""
+    """The bytes that each system call wrote to the descriptor: {'sendfile': n, 'sendto': m, ...}."""
     sums = {}
     for call, result in re.findall(rf'\b(\w+)\({number}, .*\)\s+= (\d+)', trace):
         if call != 'setsockopt':

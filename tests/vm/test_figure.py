@@ -1,4 +1,4 @@
-"""A figure, printed and not asserted: CPU ticks of the server for 8 MiB, beside nginx in the same guest."""
+"""Prints CPU ticks of the server for 8 MiB, together with those of nginx in the same guest; asserts nothing about them."""
 import hashlib
 import os
 import shutil
@@ -41,7 +41,7 @@ class Nginx:
 
 
 def measure(ticks, port, expected):
-    """Ticks of one warm 8 MiB answer."""
+    """The server's ticks for one 8 MiB response that is in the page cache."""
     client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300)
     client.get('/1k')
     before = ticks()
@@ -67,7 +67,7 @@ def test_ticks_beside_nginx(start, www, certificate, tmp_path):
             runs[f'sluice {loop} {"ktls" if ktls == "on" else "user"}'] = (server.ticks, port)
     ticks = {name: [] for name in runs}
     order = list(runs)
-    for turn in range(ROUNDS):       # each goes first, second ... in its turn
+    for turn in range(ROUNDS):       # the order rotates, so that each server is measured in each position
         for name in order[turn % len(order):] + order[:turn % len(order)]:
             ticks[name].append(measure(*runs[name], www['8m']))
     for rival in rivals.values():

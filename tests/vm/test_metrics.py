@@ -1,4 +1,4 @@
-"""The status page counts the promotions that the kernel counts: to the last one, over several workers."""
+"""The status page counts exactly the promotions that the kernel counts, over several workers."""
 import re
 
 import kernel
@@ -16,7 +16,7 @@ def connect(port, suite):
 
 
 def told(port):
-    """(promotions, workers that there are to be) by the page."""
+    """(number of promotions, configured number of workers) on the status page."""
     client = http1.connect(port, 'own', timeout=300)
     page = client.get('/status').body.decode()
     client.close()
@@ -29,13 +29,13 @@ def end_orderly(client):
 
 
 def end_in_the_middle(client):
-    """The promoted body is not taken in."""
+    """The client does not read the promoted body."""
     client.send('GET /2m HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
 
 
 def not_promoted(port):
-    """What must not count: small answers, a large file's head alone, a piece of it, a handshake and nothing else."""
+    """Requests that must not be counted: small responses, HEAD of a large file, a small range of it, and a handshake without a request."""
     client = http1.connect(port, 'own', timeout=300)
     assert client.get('/63k').status == 200
     assert client.ask('HEAD', '/8m').status == 200

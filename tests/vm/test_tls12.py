@@ -1,4 +1,4 @@
-"""TLS 1.2 by the kernel: the explicit nonces of AES-GCM go on across the promotion, and never repeat (rule 7)."""
+"""TLS 1.2 in the kernel: the explicit nonces of AES-GCM continue across the promotion and never repeat (rule 7)."""
 import hashlib
 
 import kernel

@@ -1,4 +1,4 @@
-"""A kernel with TLS that lacks one cipher (its module cannot be loaded): that one is refused, the others are not."""
+"""A kernel with TLS but without one cipher, whose module cannot be loaded: only that cipher is refused."""
 import hashlib
 import os
 import re

@@ -1,4 +1,4 @@
-"""A Debian kernel that has no tls module at hand: everything works, in user space, and says so."""
+"""A Debian kernel without the tls module: everything works in user space, and logs and doctor have the reason."""
 import hashlib
 import os
 import subprocess
@@ -47,7 +47,7 @@ def test_on_refuses_to_start(www, certificate, tmp_path):
 
 
 def test_its_advice_helps():
-    """The last one: afterwards there is a module."""
+    """The last test, because it loads the module."""
     subprocess.run(['modprobe', 'tls'], check=True, timeout=300)
     done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
     print(done.stdout, done.stderr)

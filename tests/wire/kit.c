@@ -173,7 +173,7 @@ static void set_buffer(int fd, int size)
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 }
 
-/* The buffers are set before the connection, so that the window is small from the start. */
+/* Sets the buffer sizes before connecting, so that the window is small from the start. */
 static void connect_pair(int buffer, int *out_near, int *out_far)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

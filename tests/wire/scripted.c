@@ -47,7 +47,7 @@ static void keep_key(const void *value, socklen_t length)
         kernel.sequence = kernel.sequence << 8 | sequence[i];
 }
 
-/* False where the socket is full. */
+/* Returns false if the socket is full. */
 static bool mark(int fd, const char *text)
 {
     return !kernel.marks || send(fd, text, SCRIPTED_MARK, MSG_DONTWAIT | MSG_NOSIGNAL) == SCRIPTED_MARK;
@@ -86,7 +86,7 @@ static ssize_t scripted_sendmsg(int fd, const struct msghdr *message, int flags)
     return (ssize_t)kernel.control_length;
 }
 
-/* The number of records stands last in each of the kernel's structs. */
+/* The record sequence number is the last member of each struct in linux/tls.h. */
 static int scripted_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
     unsigned char *sequence = (unsigned char *)value + kernel.key_length;

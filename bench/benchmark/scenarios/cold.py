@@ -1,4 +1,4 @@
-"""How long small answers take while the same worker sends files that are not in memory, beside nginx and h2o."""
+"""Latency of small responses while the same worker sends files that are not in memory, compared with nginx and h2o."""
 from .. import blocks
 from ..model import Group, Load, Setup
 

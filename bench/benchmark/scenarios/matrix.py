@@ -1,4 +1,4 @@
-"""The whole matrix: from one base (64 connections, TLS 1.3, AES-128-GCM) each question turns one knob."""
+"""The matrix: one base (64 connections, TLS 1.3, AES-128-GCM), and variations of one parameter each."""
 from .. import blocks
 from ..model import Group, Load, Setup
 
@@ -13,7 +13,7 @@ SHAKES = (Load('1k', 32, 'full'), Load('1k', 32, 'resumed'), Load('1k', 32, 'ful
           Load('1k', 32, 'resumed', protocol='TLSv1.2'))
 SUMMARY = ('rate', 'throughput', 'cpu_request', 'user_request', 'system_request', 'cpu_gb', 'cpu_share', 'client_share', 'switches', 'p50',
            'p99', 'p999', 'memory')
-EMULATED_LIMIT = 1000               # connections that an emulated machine is asked for
+EMULATED_LIMIT = 1000               # connections that an emulated machine can handle
 
 
 def setups(options, paths):
@@ -53,4 +53,4 @@ def present(found, _results):
 
 
 def digest(_found, _results):
-    return []                       # too long for a page that is kept
+    return []                       # too long for bench/README.md

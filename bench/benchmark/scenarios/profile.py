@@ -1,4 +1,4 @@
-"""Why a figure is what it is: the CPU time of an answer, by where it is spent, beside nginx's and h2o's."""
+"""The CPU time of a response by component, compared with nginx and h2o: explains the figures of the targets."""
 import dataclasses
 
 from .. import blocks
@@ -10,7 +10,7 @@ NAMES = ('cpu_request', 'us_kernel', 'us_crypto', 'us_ssl', 'us_c_library', 'us_
 
 
 def plan(options):
-    """The loads of the targets that count CPU time; what is at rest and what waits has no profile."""
+    """The loads of the targets that count CPU time; loads of idle connections and at half load have no profile."""
     return [Group(dataclasses.replace(group.load, profiled=True), group.setups, count_calls=False) for group in targets.plan(options)
             if group.load.kind != 'idle' and not group.load.half_load]
 

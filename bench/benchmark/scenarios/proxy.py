@@ -1,4 +1,4 @@
-"""Requests passed on, beside nginx and HAProxy: CPU for small answers, CPU for a GB of large ones, memory of idle WebSockets."""
+"""Proxied requests compared with nginx and HAProxy: CPU for small responses, CPU per GB of large ones, memory of idle WebSockets."""
 from .. import blocks
 from ..model import Group, Load, Setup
 

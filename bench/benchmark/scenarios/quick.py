@@ -1,16 +1,16 @@
-"""Plain, user-space TLS and kTLS: how much throughput, how much CPU."""
+"""Plain HTTP, user-space TLS and kTLS: throughput and CPU."""
 from .. import blocks, figures, sizes
 from ..model import Group, Load, Setup
 
 TITLE = 'Plain, user-space TLS and kTLS'
 LOADS = (Load('1k'), Load('100k'), Load('10m', connections=16))
 LOADS_EMULATED = (Load('1k', connections=16), Load('100k', connections=8), Load('4m', connections=2))
-BUDGET = 64 << 20                   # bytes under way at once
+BUDGET = 64 << 20                   # bytes in flight at the same time
 PATHS = ('plain', 'user', 'ktls')
 
 
 def loads(options):
-    """Its own, or those that were asked for: fewer connections for large files, and where every instruction is emulated."""
+    """The default loads, or those with the sizes of --sizes: large files and emulated machines get fewer connections."""
     if options.sizes:
         return [Load(size, max(1, min(16 if options.emulated else 64, BUDGET // sizes.bytes_of(size)))) for size in options.sizes]
     return LOADS_EMULATED if options.emulated else LOADS
@@ -23,7 +23,7 @@ def plan(options):
 
 
 def answer(groups):
-    """The question's answer in sentences: what TLS costs, and what the kernel gives back."""
+    """A summary in sentences: the CPU time of TLS in user space and of kTLS relative to plain HTTP."""
     sentences = []
     for load, outcomes in groups.items():
         ours = {outcome.setup.path: outcome.readings for outcome in outcomes if outcome.setup.server == 'sluice' and outcome.readings}
@@ -50,7 +50,7 @@ def present(found, _results):
 
 
 def digest(found, _results):
-    """One table: what an answer and a GB cost, by size."""
+    """One table: CPU per request and throughput by size."""
     groups = blocks.by_load(found)
     columns = ['', *(f'{load.size}: {figures.titled(name)}' for load in groups for name in ('cpu_request', 'throughput'))]
     labels = dict.fromkeys(outcome.setup.label for outcome in found if outcome.readings)

@@ -1,1 +1,1 @@
-"""The tools of the end-to-end tests: a server to start, clients to ask it, files to serve."""
+"""Tools of the end-to-end tests: start servers, send requests, create files."""

@@ -1,4 +1,4 @@
-"""An authority for certificates, by the command line of OpenSSL: clients' certificates, good and bad, and lists of revoked ones."""
+"""A certificate authority by the command line of OpenSSL: client certificates, valid and invalid, and revocation lists."""
 import os
 import ssl
 import subprocess
@@ -27,7 +27,7 @@ def openssl(*words):
 
 
 class Authority:
-    """`folder`/ca.pem is its certificate. What it makes stands in the folder, too."""
+    """The certificate of the authority is `folder`/ca.pem; all certificates that it issues are stored in `folder`."""
 
     def __init__(self, folder, name='authority'):
         os.makedirs(folder, exist_ok=True)
@@ -42,7 +42,7 @@ class Authority:
                 '-out', self.certificate, '-days', 30, '-subj', f'/CN={name}', '-addext', 'basicConstraints=critical,CA:TRUE')
 
     def client(self, name, start='20240101000000Z', end='20490101000000Z'):
-        """(certificate, key) of a client."""
+        """Issues a client certificate; returns the paths of certificate and key."""
         path = os.path.join(self.folder, name)
         openssl('req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', f'{path}.key',
                 '-out', f'{path}.csr', '-subj', f'/O=Sluice Tests/CN={name}')
@@ -54,14 +54,14 @@ class Authority:
         openssl('ca', '-config', self.configuration, '-revoke', certificate[0])
 
     def revoked(self):
-        """A new list of what has been revoked."""
+        """Writes a new certificate revocation list; returns its path."""
         path = os.path.join(self.folder, 'list.crl')
         openssl('ca', '-config', self.configuration, '-gencrl', '-out', path)
         return path
 
 
 def context(certificate=None, version=None):
-    """Of a client that shows it."""
+    """An SSLContext of a client that sends this certificate."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = False
     made.verify_mode = ssl.CERT_NONE

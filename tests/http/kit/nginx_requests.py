@@ -1,4 +1,4 @@
-"""Hypothesis' strategies of requests, as lines of the files of nginx/."""
+"""Hypothesis strategies that generate requests, as lines in the format of nginx/."""
 from hypothesis import strategies as st
 
 METHODS = ('GET',) * 14 + ('HEAD', 'HEAD', 'POST', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND')
@@ -27,7 +27,7 @@ FIELDS = (
     'Authorization: Basic Ym9iOnNlY3JldA==', 'Authorization: Basic Ym9iOndyb25n', 'Authorization: Basic', 'Authorization: Bearer x',
     'Content-Type: text/mine', 'X_Under: 1', 'Referer: http://a@N@.test/x', 'User-Agent: test/1', 'Accept: text/html', 'X-Mine: client',
 )
-# What the server behind is told to answer (kit/nginx_echo.py).
+# Directions to the upstream server (kit/nginx_echo.py).
 ANSWERS = (
     'X-Answer: 404', 'X-Answer: 500', 'X-Answer: 403', 'X-Answer: 204', 'X-Answer: 304', 'X-Answer: 302 Location=/elsewhere',
     'X-Answer: 301 Location=http://127.0.0.1:@UPSTREAM@/up/x', 'X-Answer: 302 Location=http://elsewhere.test/y', 'X-Answer: 201 Location=/made',
@@ -70,7 +70,7 @@ def one_request(draw, known):
 
 @st.composite
 def requests(draw, known, again=False):
-    """`again`: some are asked twice in a row, or later once more: an answer may come from a cache."""
+    """With `again`, some requests are sent several times in a row, and some once more later, so that a cache may respond."""
     made = draw(st.lists(one_request(known), min_size=12, max_size=12, unique=True))
     if not again:
         return made

@@ -1,4 +1,4 @@
-"""TLS 1.2 by Python's library, with everything that came kept as it was on the wire: its explicit nonces stand in the clear."""
+"""A TLS 1.2 client on Python's ssl module that records all received bytes, so that tests can read the explicit nonces of the records."""
 import socket
 import ssl
 import struct
@@ -10,7 +10,7 @@ SUITES = ('ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECD
 
 
 class Tap:
-    """A connection whose received bytes are kept; for http1.Client."""
+    """A connection that records the received bytes; usable by http1.Client."""
 
     def __init__(self, port, suite=None, timeout=20):
         context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
@@ -57,7 +57,7 @@ class Tap:
         self.sock.close()
 
     def sealed_records(self):
-        """(type, content) of the records under the negotiated key, Finished first."""
+        """(type, content) of the records after ChangeCipherSpec, beginning with Finished."""
         at, found, sealed = 0, [], False
         while at + 5 <= len(self.received):
             kind, _, length = struct.unpack_from('!BHH', self.received, at)

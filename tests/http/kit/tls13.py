@@ -1,9 +1,8 @@
-"""A TLS 1.3 client that shares no line with the server: RFC 8446 over a raw socket, on primitives of `cryptography`.
+"""A TLS 1.3 client written from RFC 8446, independent of the server's code: a raw socket and the primitives of `cryptography`.
 
-It opens every record by itself, so a test knows how many records came under which key, how long they were and what
-was in them; and it can do what no library lets one do: ask for a KeyUpdate at an awkward moment, stop in the middle of
-a handshake, send an alert. It checks the server's Finished (so the keys and the transcript are right), not its
-certificate. No PSK, no HelloRetryRequest: not needed here.
+It decrypts every record itself, so a test can check the key generation, length and type of each record. It can send messages that TLS
+libraries do not send on request: a KeyUpdate in the middle of a body, an incomplete handshake, any alert. It verifies the server's
+Finished, which proves keys and transcript, but not the server's certificate. PSK and HelloRetryRequest are not implemented.
 """
 import hashlib
 import hmac
@@ -28,11 +27,11 @@ SUITES = {
 
 
 class TlsError(Exception):
-    """The peer broke the protocol, or a record did not open."""
+    """The peer violated the protocol."""
 
 
 class TlsAlert(TlsError):
-    """A fatal alert came."""
+    """The peer sent a fatal alert."""
 
     def __init__(self, description):
         super().__init__(f'alert {description}')
@@ -40,7 +39,7 @@ class TlsAlert(TlsError):
 
 
 def expand_label(algorithm, secret, label, context, length):
-    """HKDF-Expand-Label of RFC 8446 7.1."""
+    """HKDF-Expand-Label (RFC 8446 7.1)."""
     name = b'tls13 ' + label
     block = struct.pack('!H', length) + bytes([len(name)]) + name + bytes([len(context)]) + context
     out, last, counter = b'', b'', 1
@@ -51,7 +50,7 @@ def expand_label(algorithm, secret, label, context, length):
 
 
 class Direction:
-    """One traffic secret with its key, its nonces and the number of the next record."""
+    """One traffic secret with its key, its IV and the sequence number of the next record."""
 
     def __init__(self, suite, secret):
         _, self.algorithm, self.key_length, self.aead = suite
@@ -78,13 +77,13 @@ class Direction:
         return header + self.cipher.encrypt(self.nonce(), plain + bytes([kind]), header)
 
     def next(self):
-        """The direction after a KeyUpdate (RFC 8446 7.2)."""
+        """The next generation after a KeyUpdate (RFC 8446 7.2)."""
         size = hashlib.new(self.algorithm).digest_size
         return Direction(self.suite, expand_label(self.algorithm, self.secret, b'traffic upd', b'', size))
 
 
 class Record:
-    """What a test may want to know of one record received under an application key."""
+    """Type, plaintext length, key generation and sequence number of one received record."""
     __slots__ = ('kind', 'length', 'generation', 'sequence')
 
     def __init__(self, kind, length, generation, sequence):
@@ -92,7 +91,7 @@ class Record:
 
 
 class Tls13:
-    """One connection. `sock` is connected and blocking (its time-out holds); closed by close()."""
+    """One TLS connection. `sock` is connected and blocking and keeps its timeout; close() closes it."""
 
     def __init__(self, sock, server_name='localhost', suites=tuple(SUITES), alpn=('http/1.1',), extensions=b''):
         self.sock = sock
@@ -104,15 +103,13 @@ class Tls13:
         self.transcript = b''
         self.messages = bytearray()
         self.plain = bytearray()
-        self.records = []              # of the application epoch, all types
-        self.generation = 0            # of the server's key: KeyUpdates seen
+        self.records = []              # received under application keys, all types
+        self.generation = 0            # of the server's key: number of KeyUpdates received
         self.tickets = 0
-        self.closed = False            # close_notify came
+        self.closed = False            # close_notify received
         self.chosen_alpn = None
         self.suite_name = None
         self.reading = self.writing = None
-
-    # -- records ---------------------------------------------------------------------------------------------------
 
     def fill(self, count):
         while len(self.raw) < count:
@@ -132,7 +129,7 @@ class Tls13:
         return kind, header, body
 
     def record(self):
-        """The next record, opened: (type, content). change_cipher_spec is skipped while in the handshake."""
+        """Receives the next record; returns (type, content). Skips change_cipher_spec during the handshake."""
         while True:
             kind, header, body = self.raw_record()
             if kind == CHANGE_CIPHER_SPEC and not self.records:
@@ -154,8 +151,6 @@ class Tls13:
             self.sock.sendall(struct.pack('!BHH', kind, 0x0301, len(plain)) + plain)
         else:
             self.sock.sendall((self.writing or self.handshake_writing).seal(kind, plain))
-
-    # -- handshake -------------------------------------------------------------------------------------------------
 
     handshake_writing = None
 
@@ -179,7 +174,7 @@ class Tls13:
         return bytes([CLIENT_HELLO]) + len(body).to_bytes(3, 'big') + body
 
     def message(self):
-        """The next handshake message, whole: (type, all its bytes)."""
+        """Receives the next complete handshake message; returns (type, message with its header)."""
         while len(self.messages) < 4 or len(self.messages) < 4 + int.from_bytes(self.messages[1:4], 'big'):
             kind, plain = self.record()
             if kind == ALERT:
@@ -224,7 +219,7 @@ class Tls13:
         return private.exchange(X25519PublicKey.from_public_bytes(shares[51][4:]))
 
     def handshake(self):
-        """The whole of it; returns self."""
+        """Performs the complete handshake; returns self."""
         private = X25519PrivateKey.generate()
         hello = self.client_hello(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
         self.send_record(HANDSHAKE, hello)
@@ -262,14 +257,12 @@ class Tls13:
         if not hmac.compare_digest(self.expect(FINISHED)[4:], proof):
             raise TlsError('the Finished of the server is wrong')
 
-    # -- application data ------------------------------------------------------------------------------------------
-
     def sendall(self, plain):
         for at in range(0, len(plain), 16384):
             self.send_record(APPLICATION, plain[at:at + 16384])
 
     def recv(self, _size=65536):
-        """The plaintext of the next application record; b'' after close_notify. EOFError: the socket ended without it."""
+        """The plaintext of the next application record; b'' after close_notify. Raises EOFError if the socket ends without close_notify."""
         while not self.closed:
             kind, plain = self.record()
             if kind == APPLICATION:
@@ -309,7 +302,8 @@ class Tls13:
         self.writing = self.writing.next()
 
     def key_update_storm(self, count=500, between=b''):
-        """Many at once, with application data between them: made first, sent in one piece, so that no time passes."""
+        """Sends many KeyUpdates, with application data between them. All records are sealed first and sent in one call, so that they
+        arrive within a short time."""
         storm = bytearray()
         for _ in range(count):
             storm += self.writing.seal(HANDSHAKE, bytes([KEY_UPDATE, 0, 0, 1, 1]))
@@ -342,7 +336,7 @@ class Tls13:
 
 
 def connect(port, host='127.0.0.1', timeout=30, receive_buffer=0, **options):
-    """A finished handshake with a server on this machine. With `receive_buffer`, SO_RCVBUF is set before connecting."""
+    """Connects to a server on this machine and performs the handshake. With `receive_buffer`, SO_RCVBUF is set before connecting."""
     sock = socket.socket()
     if receive_buffer:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

@@ -1,11 +1,11 @@
-"""The end of a TLS connection without close_notify, alike in every Python."""
+"""Makes every Python version report the end of a TLS connection without close_notify in the same way."""
 import ssl
 
 
 def receive(stream, size=65536):
-    """stream.recv; an end without close_notify is SSLEOFError, or b'' where the stream suppresses ragged ends.
+    """Calls stream.recv. An end without close_notify raises SSLEOFError, or returns b'' if the stream suppresses ragged EOFs.
 
-    Python before 3.11.3 with OpenSSL 3 (Debian 12 has 3.11.2) raises a plain SSLError there, and never suppresses it.
+    Python before 3.11.3 with OpenSSL 3 (Debian 12 has 3.11.2) raises a plain SSLError in both cases.
     """
     try:
         return stream.recv(size)

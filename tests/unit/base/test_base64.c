@@ -4,7 +4,7 @@
 
 static const struct {
     const char *text;
-    const char *decoded; /* NULL: refused */
+    const char *decoded; /* NULL: invalid */
 } cases[] = {
     {"", ""},
     {"Zg==", "f"},

@@ -43,7 +43,7 @@ END_TEST
 
 static const struct str whole = {"0123456789", 10};
 
-/* Puts one byte in the first pass and ten in the second. */
+/* Writes one byte in the first pass and ten in the second. */
 static void grow(struct text_writer *writer, const void *subject)
 {
     text_append(writer, writer->data ? whole : STR("0"));

@@ -1,6 +1,4 @@
-/*
- * The sample's tables and its walk.
- */
+/* The tables of the sample directives, and the reader of their scopes. */
 #include "sample.h"
 
 #include <errno.h>
@@ -78,7 +76,7 @@ static const struct directive main_directives[] = {
     {0},
 };
 
-/* One row more (copied): the array may be shared with an outer scope, so it is made anew. */
+/* Appends a copy of the row. An outer scope may share the array, so it is copied and not extended. */
 static int rows_append(struct conf_reader *reader, struct conf_rows *rows, const void *row, size_t row_size)
 {
     char *items = arena_zalloc(reader->arena, rows->count + 1, row_size);

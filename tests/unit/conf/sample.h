@@ -1,6 +1,6 @@
 /*
- * A small vocabulary for tests of conf: one directive of each type at least, in the
- * scopes of a server; and the walk through them that the server makes.
+ * Sample directives for the tests of conf: at least one of each type, in the scopes of a server; and a function that
+ * reads them in the order of the server.
  */
 #ifndef TESTS_CONF_SAMPLE_H
 #define TESTS_CONF_SAMPLE_H
@@ -61,7 +61,7 @@ enum { SAMPLE_MAIN, SAMPLE_SITE, SAMPLE_SERVER, SAMPLE_RETURN, SAMPLE_GROUPS };
 extern const struct conf_schema sample_schema;
 extern const struct variable_table sample_variables;
 
-/* What the walk keeps for the tests: the values of the first server and of its first location. */
+/* The values of the main and http scopes, of the first server and of its first location. */
 struct sample_values {
     const struct conf_scope_values *main;
     const struct conf_scope_values *http;
@@ -69,7 +69,7 @@ struct sample_values {
     const struct conf_scope_values *location;
 };
 
-/* Reads a tree as the server does: main, events, http, servers, locations in locations. */
+/* Reads a tree as the server does: main, events, http, servers, nested locations. */
 void sample_walk(struct conf_reader *reader, const struct conf_node *root, struct sample_values *out_values);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the table server answers in the tests of sessions, and how that looks on the wire. */
+/* The responses of the table server in the tests of sessions, and their bytes on the wire. */
 #ifndef TEST_HTTP_SESSION_ROWS_H
 #define TEST_HTTP_SESSION_ROWS_H
 

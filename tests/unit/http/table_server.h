@@ -1,7 +1,7 @@
 /*
- * A server in memory that answers from a table, for tests of protocols: bytes are
- * fed to a session in pieces, and what it produces is gathered. It does what the
- * wire and the connection do: what consume leaves is offered again, and every wake is followed by a pump.
+ * A server in memory that responds from a table, for the tests of protocols. The test feeds bytes to a session in
+ * pieces, and the server collects the output. It acts as the wire and the connection do: bytes that consume leaves are
+ * offered again, and a pump follows every wake.
  */
 #ifndef TEST_HTTP_TABLE_SERVER_H
 #define TEST_HTTP_TABLE_SERVER_H
@@ -11,25 +11,25 @@
 #include "http/protocol.h"
 
 enum table_manner {
-    TABLE_AT_ONCE, /* answered inside begun */
-    TABLE_LATER,   /* answered by table_server_answer */
-    TABLE_ECHO,    /* the request body is read whole and sent back, with its trailers' names behind */
-    TABLE_STREAM,  /* answered at once with a body that gives the request body as it comes */
-    TABLE_BROKEN,  /* a body that fails after its first chunk */
+    TABLE_AT_ONCE, /* responds inside `begun` */
+    TABLE_LATER,   /* responds when table_server_answer is called */
+    TABLE_ECHO,    /* reads the whole request body and sends it back, followed by the names of its trailers */
+    TABLE_STREAM,  /* responds at once with a body that passes on the request body as it arrives */
+    TABLE_BROKEN,  /* sends a body that fails after its first chunk */
 };
 
 struct table_row {
-    const char *path; /* NULL ends the table: the row for all others */
+    const char *path; /* NULL: the last row, for all other paths */
     int status;
     const char *header; /* "Name: value", or NULL */
-    const char *body;   /* NULL: none */
+    const char *body;   /* NULL: no body */
     enum table_manner manner;
     bool unknown_length;
     bool close_after;
     uint64_t body_limit;
     const char *trailer; /* "Name: value" */
-    const char *inform;  /* header of a 103 sent before the answer */
-    uint64_t promised;   /* a length that the body does not keep, or 0 */
+    const char *inform;  /* header field of a 103 that is sent before the response */
+    uint64_t promised;   /* a Content-Length that differs from the body, or 0 */
 };
 
 struct table_server {
@@ -39,40 +39,38 @@ struct table_server {
     struct clock clock;
     const struct protocol *protocol;
     struct session *session;
-    struct buffer held; /* fed, and not taken yet */
+    struct buffer held; /* fed, and not consumed yet */
     struct buffer out;
     struct buffer log; /* one line per finished exchange: METHOD PATH STATUS BYTES [cancelled] */
-    size_t room;       /* of each produce; 0: plenty */
-    int result;        /* of the last produce that gave nothing */
+    size_t room;       /* for each call of produce; 0: plenty */
+    int result;        /* of the last produce that returned no chunk */
     bool woken;
-    bool blocked;                   /* consume has left bytes: not offered again before a wake */
+    bool blocked;                   /* consume has left bytes: they are not offered again before a wake */
     unsigned begun, refused, finished;
     struct exchange *later; /* the exchange that waits for table_server_answer */
-    bool reads;             /* an echo waits to pull again */
+    bool reads;             /* TABLE_ECHO: the exchange can read more of its body */
 };
 
 /*
- * Opens a session of `protocol` with settings like nginx's defaults; change server->settings or room
- * afterwards. Aborts without memory.
+ * Opens a session of `protocol` with nginx's defaults as settings; change server->settings or room afterwards. Aborts
+ * if memory runs out.
  */
 void table_server_open(struct table_server *server, const struct protocol *protocol,
                        const struct table_row *rows);
-/*
- * Closes the session and frees everything. Every begun or refused exchange must have finished: else aborts.
- */
+/* Closes the session and frees everything. Aborts if a begun or refused exchange has not finished. */
 void table_server_close(struct table_server *server);
-/* Closes the session alone, with what is open. */
+/* Closes only the session and its open exchanges. */
 void table_server_hang_up(struct table_server *server);
 
-/* Feeds all of `bytes`, `piece` at a time (0: at once), pumping after each. */
+/* Feeds all of `bytes`, `piece` bytes at a time (0: all at once), and pumps after each piece. */
 void table_server_feed(struct table_server *server, struct str bytes, size_t piece);
-/* Produces until nothing more comes. */
+/* Produces until no more output is available. */
 void table_server_pump(struct table_server *server);
 void table_server_signal(struct table_server *server, enum session_signal signal);
-/* Answers the exchange that was begun on a TABLE_LATER row. */
+/* Responds to the exchange that was begun on a TABLE_LATER row. */
 void table_server_answer(struct table_server *server);
 enum session_phase table_server_phase(const struct table_server *server);
-/* What was produced so far; emptied. Valid until the next pump. */
+/* Returns the output so far and empties it. Valid until the next pump. */
 struct str table_server_take(struct table_server *server);
 
 #endif

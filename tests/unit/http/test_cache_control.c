@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* "Name: value" lines, separated by '|'. */
+/* Parses lines "Name: value", separated by '|'. */
 static struct headers fields(struct arena *arena, const char *text)
 {
     struct headers headers = {0};
@@ -189,7 +189,7 @@ START_TEST(vary_names)
 {
     static const struct {
         const char *fields;
-        const char *names; /* NULL: unknowable */
+        const char *names; /* NULL: matches no request (RFC 9111 4.1: "*", or malformed) */
     } cases[] = {
         {"X: y", ""},
         {"Vary:", ""},
@@ -215,7 +215,7 @@ START_TEST(vary_names)
         {"Vary: a;q=1", NULL},
         {"Vary: \"a\"", NULL},
         {"Vary: a/b", NULL},
-        {"Vary: **", "**"}, /* a token: no field has it, so it changes nothing */
+        {"Vary: **", "**"}, /* a field name, not the wildcard */
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -290,7 +290,7 @@ START_TEST(vary_texts)
 }
 END_TEST
 
-/* One text for all members: the memory is its length, whatever their number. */
+/* All members share one copy of the text, so memory depends on its length and not on their number. */
 START_TEST(vary_memory)
 {
     struct arena arena;

@@ -30,7 +30,7 @@ START_TEST(preconditions)
 {
     static const struct condition cases[] = {
         {{{0}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
-        /* If-Match: strong */
+        /* If-Match: strong comparison */
         {{{"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Match", "\"x\", \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Match", "\"x\""}, {"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
@@ -45,11 +45,11 @@ START_TEST(preconditions)
         {{{"If-Match", "\"a"}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
         {{{"If-Match", "\"x\" \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
         {{{"If-Match", "\"x\"; \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
-        /* a backslash is an ordinary byte of a tag, and a comma may stand in it */
+        /* a backslash is an ordinary byte of an entity tag, and a comma may be part of it */
         {{{"If-Match", "\"b\\\", \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Match", "\"a,b\""}}, "\"a,b\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Match", "\"a,b\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
-        /* If-Unmodified-Since: only without If-Match */
+        /* If-Unmodified-Since: ignored with If-Match */
         {{{"If-Unmodified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Unmodified-Since", LATER}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Unmodified-Since", EARLIER}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
@@ -63,7 +63,7 @@ START_TEST(preconditions)
          METHOD_GET,
          0,
          false},
-        /* If-None-Match: weak */
+        /* If-None-Match: weak comparison */
         {{{"If-None-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
         {{{"If-None-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_HEAD, 304, false},
         {{{"If-None-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_POST, 412, false},
@@ -76,7 +76,7 @@ START_TEST(preconditions)
         {{{"If-None-Match", "w/\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-None-Match", "junk"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-None-Match", "\"\""}}, "", MODIFIED, METHOD_GET, 0, false},
-        /* If-Modified-Since: only without If-None-Match, and only for GET and HEAD */
+        /* If-Modified-Since: ignored with If-None-Match, and only for GET and HEAD */
         {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
         {{{"If-Modified-Since", LATER}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
         {{{"If-Modified-Since", EARLIER}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
@@ -85,7 +85,7 @@ START_TEST(preconditions)
         {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_POST, 0, false},
         {{{"If-Modified-Since", SAME}}, "\"a\"", -1, METHOD_GET, 0, false},
         {{{"If-Modified-Since", "1994"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
-        /* without Last-Modified, by the time that it was stored; If-Unmodified-Since is not */
+        /* without Last-Modified the time of storing counts (RFC 9111 4.3.2), but not for If-Unmodified-Since */
         {{{"If-Modified-Since", SAME}}, "\"a\"", -1, METHOD_GET, 304, false, MODIFIED},
         {{{"If-Modified-Since", LATER}}, "\"a\"", -1, METHOD_GET, 304, false, MODIFIED},
         {{{"If-Modified-Since", EARLIER}}, "\"a\"", -1, METHOD_GET, 0, false, MODIFIED},
@@ -99,7 +99,7 @@ START_TEST(preconditions)
          METHOD_GET,
          304,
          false},
-        /* the first group goes before the second */
+        /* If-Match and If-Unmodified-Since are evaluated first (RFC 9110 13.2.2) */
         {{{"If-None-Match", "\"a\""}, {"If-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
         {{{"If-None-Match", "\"a\""}, {"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
         {{{"If-Modified-Since", SAME}, {"If-Unmodified-Since", EARLIER}},

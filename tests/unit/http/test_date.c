@@ -29,7 +29,7 @@ START_TEST(formats)
 }
 END_TEST
 
-/* The C library is the judge, over centuries in odd steps. */
+/* Compares with the C library over several centuries, in steps of an odd length. */
 START_TEST(agrees_with_libc)
 {
     for (int64_t seconds = -5000000000; seconds < 20000000000; seconds += 7654321) {
@@ -71,7 +71,7 @@ START_TEST(parses)
         {"Saturday, 06-Jan-01 00:00:00 GMT", 978739200},
         {"Sat, 31 Dec 2016 23:59:60 GMT", 1483228800},
         {"Tue, 29 Feb 2000 00:00:00 GMT", 951782400},
-        /* The name of the day is checked as a name, not against the date. */
+        /* The day name must be valid, but need not agree with the date. */
         {"Mon, 06 Nov 1994 08:49:37 GMT", 784111777},
     };
 

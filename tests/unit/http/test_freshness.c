@@ -114,7 +114,7 @@ START_TEST(heuristics)
     static const struct {
         const char *fields;
         int status;
-        int64_t lifetime; /* at most 100 */
+        int64_t lifetime; /* capped at 100 */
     } cases[] = {
         {"", 200, NONE},
         {"Last-Modified: " NOW_AS, 200, 0},
@@ -275,7 +275,7 @@ START_TEST(in_error)
 {
     static const struct {
         const char *said, *asked;
-        int64_t age; /* the lifetime is 60 */
+        int64_t age; /* the freshness lifetime is 60 */
         bool wanted, reused;
     } cases[] = {
         {"", "", 100, false, false},
@@ -314,7 +314,7 @@ START_TEST(in_error)
 }
 END_TEST
 
-/* RFC 9111 4.2.4: stale use is for answers that were fresh once, or that allow it in words. */
+/* RFC 9111 4.2.4: a response may be used stale if it was fresh once, or if it allows stale use explicitly. */
 START_TEST(never_fresh)
 {
     static const struct {

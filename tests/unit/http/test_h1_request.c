@@ -65,7 +65,7 @@ START_TEST(heads_are_written_or_refused)
 }
 END_TEST
 
-/* Gives its pieces one after the other; an empty one is -EAGAIN. */
+/* Returns its pieces one by one; an empty piece stands for -EAGAIN. */
 struct pieces {
     struct body body;
     const char *const *next;
@@ -89,7 +89,7 @@ static int next_piece(struct body *body, unsigned accept, size_t room, struct ch
 
 static const struct body_ops piece_ops = {.next = next_piece};
 
-/* All that comes, `room` bytes a time; "|" where there was nothing for the moment, "!" where it broke. */
+/* Returns the whole output, `room` bytes at a time; "|" marks -EAGAIN, "!" an error. */
 static struct str send_all(bool chunked, const char *const *parts, struct headers *trailers, size_t room)
 {
     struct pieces pieces = {{.ops = &piece_ops}, parts};

@@ -36,7 +36,7 @@ START_TEST(ranges)
         {"bytes=4294967296-4294967300", 8589934592, 10, 1, {{4294967296, 4294967300}}},
         {"bytes=0-0", 1, 1, 1, {{0, 0}}},
         {"bytes=0-", UINT64_MAX, 1, 1, {{0, UINT64_MAX - 1}}},
-        /* nothing of it can be given */
+        /* not satisfiable */
         {"bytes=10-", 10, 10, -ERANGE, {{0, 0}}},
         {"bytes=10-20,30-", 10, 10, -ERANGE, {{0, 0}}},
         {"bytes=-0", 10, 10, -ERANGE, {{0, 0}}},
@@ -44,7 +44,7 @@ START_TEST(ranges)
         {"bytes=0-0", 0, 10, -ERANGE, {{0, 0}}},
         {"bytes=-0", 0, 10, -ERANGE, {{0, 0}}},
         {"bytes=99999999999999999999999-", 10, 10, -ERANGE, {{0, 0}}},
-        /* to be ignored */
+        /* ignored */
         {"bytes=-1", 0, 10, 0, {{0, 0}}},
         {"bytes=-5", 0, 10, 0, {{0, 0}}},
         {"bytes=0-0,-1", 0, 10, 0, {{0, 0}}},
@@ -71,7 +71,7 @@ START_TEST(ranges)
         {"bytes=0-1;2-3", 10, 10, 0, {{0, 0}}},
         {"bytes=0-1,x", 10, 10, 0, {{0, 0}}},
         {"bytes=20-30,x", 10, 10, 0, {{0, 0}}},
-        /* too many, or more than the whole */
+        /* too many ranges, or more bytes than the whole representation */
         {"bytes=0-0,1-1", 10, 1, 0, {{0, 0}}},
         {"bytes=0-0", 10, 0, 0, {{0, 0}}},
         {"bytes=20-", 10, 0, 0, {{0, 0}}},
@@ -111,7 +111,7 @@ START_TEST(content_ranges)
         /* the complete length is unknown */
         {"bytes 0-99/*", -ENOTSUP, {0, 0}, 0},
         {"bytes 18446744073709551615-18446744073709551615/*", -ENOTSUP, {0, 0}, 0},
-        /* contradictions */
+        /* inconsistent numbers */
         {"bytes 1-0/10", -EINVAL, {0, 0}, 0},
         {"bytes 1-0/*", -EINVAL, {0, 0}, 0},
         {"bytes 0-10/10", -EINVAL, {0, 0}, 0},

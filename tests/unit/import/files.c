@@ -1,4 +1,4 @@
-/* Files that are texts in memory. */
+/* A file system in memory, for the importer. */
 #include "files.h"
 
 #include <errno.h>

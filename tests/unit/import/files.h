@@ -1,16 +1,14 @@
-/*
- * Files that are texts in memory, for includes: a pattern names what begins as it does, up to its star.
- */
+/* A file system in memory, for the importer. A pattern matches all paths that begin with the text before its star. */
 #ifndef TEST_IMPORT_FILES_H
 #define TEST_IMPORT_FILES_H
 
 #include "import/nginx_tree.h"
 
 struct memory_file {
-    const char *path, *text;        /* the last one has neither */
+    const char *path, *text;        /* NULL in the last row */
 };
 
-/* Sees the row of files at `rows`, which outlives it. */
+/* `rows` must outlive the result. */
 struct nginx_files memory_files(const struct memory_file *rows);
 
 #endif

@@ -61,10 +61,10 @@ void turn_some(struct loop *loop, int turns)
         ck_assert_int_ge(loop_run_iteration(loop, 0), 0);
 }
 
-/* What the peer of a scripted connection has room for until it reads. */
+/* Capacity of a scripted connection towards a peer that does not read. */
 #define SCRIPTED_ROOM 65536
 
-/* The loop of the scripted connections; NULL while a kernel's backend is tested. */
+/* The loop of the scripted connections; NULL while a backend of the kernel is tested. */
 static struct loop *scripted;
 
 static bool scripted_pair(struct loop *loop, int *out_near, int *out_far)
@@ -151,7 +151,7 @@ size_t far_pending(int far)
     return (size_t)count;
 }
 
-/* One assert for all: each of them writes to a pipe. */
+/* Compares all bytes with one assertion, because each assertion writes to a pipe. */
 void check_pattern(const char *bytes, size_t length, size_t *at)
 {
     size_t same = 0;

@@ -1,7 +1,4 @@
-/*
- * What the loop's tests share: backends by number, ops that count their `done`,
- * pairs of connected sockets.
- */
+/* Shared by the tests of the loop: backends by number, ops that count calls of `done`, pairs of connected sockets. */
 #ifndef TESTS_IO_FIXTURE_H
 #define TESTS_IO_FIXTURE_H
 
@@ -9,53 +6,56 @@
 
 #include <check.h>
 
-/* The backends under test, by number: those of the kernel first, the scripted one last. */
+/* The backends under test, by number: first those of the kernel, last the scripted one. */
 const struct loop_backend *tested_backend(int index);
 int tested_backend_count(void);
 int kernel_backend_count(void);
 
-/* One op and what became of it. */
+/* One op and its results. */
 struct probe {
     struct op op;
     struct loop *loop;
     int runs;
     int result;
-    char bytes[64];                 /* the first that a receive lent */
+    char bytes[64];                 /* the first bytes that a receive lent */
     void (*then)(struct probe *probe);
 };
 
-/* Opens loop with backend `index`; false where the machine has it not (the test then passes empty). */
+/*
+ * Opens the loop with backend `index`. Returns false if the machine lacks this backend; the test then passes without a
+ * check.
+ */
 bool open_loop(struct loop *loop, int index);
 
 void probe_init(struct probe *probe, struct loop *loop);
-/* Turns the loop until the probe's op is done `runs` times, for at most some seconds. */
+/* Runs the loop until the probe's op has completed `runs` times, for a few seconds at most. */
 void run_until_done(struct probe *probe, int runs);
-/* A few turns without waiting. */
+/* Runs a few iterations that do not wait. */
 void turn_some(struct loop *loop, int turns);
 
 /*
- * A connection: the near end is non-blocking, for the loop; the far end is the peer's, for the functions below. The
- * scripted backend makes its own of both kinds.
+ * A connection. The near end is non-blocking and belongs to the loop; the far end is the peer's, for the functions
+ * below. The scripted backend makes both ends itself.
  */
 void tcp_pair(struct loop *loop, int *out_near, int *out_far);
 void unix_pair(struct loop *loop, int *out_near, int *out_far);
-/* The peer sends, which always fits. */
+/* The peer sends. The text always fits the socket buffer. */
 void say(int far, const char *text);
 void say_bytes(int far, const void *bytes, size_t length);
-/* The peer closes; or goes away with a reset. */
+/* The peer closes in order, or by a reset. */
 void far_close(int far);
 void far_reset(int far);
-/* Bytes that have reached the peer and were not drained. */
+/* Returns the number of bytes that the peer has received and not read. */
 size_t far_pending(int far);
-/* The peer reads what is there and checks it against the pattern from *at on. */
+/* The peer reads the available bytes and compares them with the pattern from *at on. */
 void far_drain_pattern(int far, size_t *at);
 
-/* A file of `length` bytes, byte i being (char)(i * 7 + i / 256), unlinked already. */
+/* A file of `length` bytes, already unlinked. Byte i is (char)(i * 7 + i / 256). */
 int pattern_file(size_t length);
 char pattern_byte(size_t at);
-/* Checks bytes against the pattern from *at on, and moves *at past them. */
+/* Compares the bytes with the pattern from *at on, and advances *at. */
 void check_pattern(const char *bytes, size_t length, size_t *at);
-/* The same bytes in memory, to be freed. */
+/* The same bytes in memory; the caller frees them. */
 char *pattern_memory(size_t length);
 
 #endif

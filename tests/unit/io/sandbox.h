@@ -1,10 +1,10 @@
-/* A sandbox of one rule, as containers have it: a system call that answers with an error. */
+/* A seccomp filter of one rule, such as container runtimes install: one system call fails. */
 #ifndef TESTS_IO_SANDBOX_H
 #define TESTS_IO_SANDBOX_H
 
 #include <stdbool.h>
 
-/* From now on, in this process, `number` fails with `error`. False where the kernel has no seccomp filters. */
+/* From now on `number` fails with `error` in this process. Returns false if the kernel has no seccomp filters. */
 bool forbid_call(long number, int error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Every allocation of the folder fails once: an error comes out, or the op's result says so; nothing crashes, leaks
- * or stays in flight. The linker hands the allocators of io and base to the functions below.
+ * Every allocation of io/ fails once: the function or the op returns an error; nothing crashes, leaks or stays in
+ * flight. The linker replaces the allocators of io and base by the functions below.
  */
 #include "fixture.h"
 #include "tree.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int until_failure = -1;      /* allocations that still succeed; negative: all */
-static bool armed;                  /* the code under test runs, and not the test, which allocates, too */
+static int until_failure = -1;      /* number of allocations that still succeed; negative: all */
+static bool armed;                  /* false: the test itself runs, and its allocations succeed */
 
 static bool fails(void)
 {
@@ -85,7 +85,7 @@ static void receive_and_offload(int *failed)
     armed = false;
     ck_assert(good_or(timer.result, -ENOMEM));
     ck_assert(good_or(receive.result, -ENOMEM));
-    ck_assert_int_eq(offload.result, 42); /* without helpers it is done on the spot */
+    ck_assert_int_eq(offload.result, 42); /* without helper threads the loop's thread does the work */
     *failed += (timer.result < 0) + (receive.result < 0);
     far_close(far);
     loop_close_fd(&loop, near);
@@ -156,7 +156,7 @@ START_TEST(every_allocation_fails_once)
         ck_assert_uint_eq(loop.in_flight, 0);
         loop_close(&loop);
         if (until_failure >= 0)
-            break; /* not reached: all have had their turn */
+            break; /* all allocations have failed once */
     }
     until_failure = -1;
     ck_assert_int_gt(nth, 8);

@@ -28,7 +28,7 @@ static const struct {
     {"a.b.example.com", "*.example.com"},
     {"a.deep.example.com", "*.deep.example.com"},
     {"deep.example.com", "*.example.com"},
-    {"www.example.com", "*.example.com"}, /* leading before trailing */
+    {"www.example.com", "*.example.com"}, /* a leading wildcard takes precedence over a trailing one */
     {"www.other.net", "www.*"},
     {"www.trail.net", "www.trail.*"},
     {"www.trail.co.net", "www.trail.*"},
@@ -42,7 +42,7 @@ static const struct {
     {"nobody", "default"},
     {"ann.re.example.net", "first"},
     {"re.example.net", "second"},
-    {"www.other.net", "www.*"}, /* a wildcard before a regular expression */
+    {"www.other.net", "www.*"}, /* a wildcard takes precedence over a regular expression */
     {"any.net.", "second"},
     {".example.com", "default"},
     {"[::1]", "default"},
@@ -97,7 +97,7 @@ static const struct {
     {"/re/inner/a.txt", "~ \\.txt$", LOCATION_REGEX},
     {"/re/deep/one", "/re/deep/one", LOCATION_EXACT},
     {"/@named", "/", LOCATION_PREFIX},
-    {"@named", "/", LOCATION_PREFIX}, /* never by its name; here the server's own scope */
+    {"@named", "/", LOCATION_PREFIX}, /* not the named location; here the scope of the server */
 };
 
 static struct configuration *load(const char *text)

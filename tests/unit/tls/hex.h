@@ -1,4 +1,4 @@
-/* Bytes written as hexadecimal text, blanks allowed. */
+/* Parses hexadecimal text; blanks are permitted. */
 #ifndef TEST_HEX_H
 #define TEST_HEX_H
 

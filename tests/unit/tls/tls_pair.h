@@ -1,6 +1,6 @@
 /*
- * A server session of ours and an OpenSSL client, joined in memory: what we
- * seal is read by an implementation that shares nothing with the cipher_contexts.
+ * A server session and an OpenSSL client, joined in memory. The client shares no code with the record layer that seals
+ * the server's records.
  */
 #ifndef TEST_TLS_PAIR_H
 #define TEST_TLS_PAIR_H
@@ -15,18 +15,18 @@ struct tls_pair {
     struct cipher_context_cache *cipher_contexts;
     struct cipher_context *cipher_context;
     struct record_key key;          /* the owner's copy */
-    unsigned keys;                  /* how often key_ready came */
+    unsigned keys;                  /* number of calls of key_ready */
     unsigned records;               /* passed to `record` */
-    bool sealed_with_openssl;       /* the last bytes came through ciphertext */
-    bool forbid_update;             /* what may_update_key answers, inverted */
+    bool sealed_with_openssl;       /* the most recent bytes came through `ciphertext` */
+    bool forbid_update;             /* may_update_key returns the opposite */
     unsigned asked_update;
     uint64_t now_ms;
-    int alert;                      /* the last that the client got */
-    char *wire;                     /* everything the server sent */
+    int alert;                      /* the last alert that the client received */
+    char *wire;                     /* all bytes from the server */
     size_t wire_length;
-    int kernel_near;                /* a promoted socket, whose kernel seals from now on; 0: none */
+    int kernel_near;                /* a promoted socket, on which the kernel encrypts; 0: none */
     int kernel_far;                 /* its other end */
-    struct record_key client_key;   /* TLS 1.3: with it a test forges what the client would never send */
+    struct record_key client_key;   /* TLS 1.3: seals records that a real client never sends */
     struct cipher_context *client_slot;
     SSL_CTX *client_openssl;
     SSL *client;
@@ -36,33 +36,39 @@ struct tls_pair {
     struct log log;
 };
 
-/* The default settings of a self-signed server "localhost". */
+/* The default settings of a server "localhost" with a self-signed certificate. */
 struct tls_settings pair_settings(void);
 
-/* Loads the context and makes both ends. `servers` outlive the pair. Aborts the test on failure. */
+/* Loads the context and creates both ends. `servers` must outlive the pair. Aborts the test on failure. */
 void pair_open(struct tls_pair *pair, const struct tls_settings *servers, size_t count);
-/* A new connection over the same contexts; the client's settings are to be made before pair_handshake. */
+/* A new connection with the same contexts. Make the client's settings before pair_handshake. */
 void pair_reconnect(struct tls_pair *pair);
 void pair_close(struct tls_pair *pair);
 
-/* Both ends take turns until the handshake is over or has failed: the server's result. */
+/* Runs both ends until the handshake succeeds or fails. Returns the server's result. */
 int pair_handshake(struct tls_pair *pair);
-/* Moves what the client has written into the session. `into` gets what the session read: bytes, or the last result. */
+/*
+ * Passes the client's output to the session. Returns the number of bytes that the session read into `into`, or its last
+ * result.
+ */
 ssize_t pair_server_read(struct tls_pair *pair, char *into, size_t size);
-/* Application data from the server, one record for each 16 KiB, sealed by whoever seals. */
+/* Sends application data from the server, one record per 16 KiB, sealed by the record layer, OpenSSL or the kernel. */
 void pair_server_write(struct tls_pair *pair, struct str plaintext);
-/* What the client reads: bytes (all of `size` if it can), or SSL_get_error negated. */
+/* Returns the number of bytes that the client read, `size` if possible, or the negated SSL_get_error. */
 ssize_t pair_client_read(struct tls_pair *pair, char *into, size_t size);
 
-/* Client and server send each other `size` bytes and compare. */
+/* Client and server send each other `size` bytes and compare them. */
 void pair_exchange(struct tls_pair *pair, size_t size);
-/* Lends the session one record sealed as the client would (TLS 1.3), and reads once: tls_session_read's result. */
+/*
+ * Passes the session one record sealed with the client's key (TLS 1.3), and reads once. Returns the result of
+ * tls_session_read.
+ */
 ssize_t pair_forge(struct tls_pair *pair, uint8_t type, struct str plaintext, char *into, size_t size);
 
-/* Hands the client what the kernel has sealed: waits until at least `length` bytes of records are there. */
+/* Passes records from the kernel to the client; waits for at least `length` bytes. */
 void pair_from_kernel(struct tls_pair *pair, size_t length);
 
-/* An orderly end from both sides. */
+/* Both sides close in order. */
 void pair_shutdown(struct tls_pair *pair);
 
 #endif
