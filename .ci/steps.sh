@@ -13,7 +13,7 @@ beside=() # the process groups of parallel steps
 
 # Extracts the commands of the README, so that the CI tests them. A root user may not have sudo.
 readme() { sed -n '/^```sh$/,/^```$/p' README.md | grep -v '^```' | sed -n "$1p"; }
-packages() { readme "$1" | sed 's/.*apt-get install -y \([^&]*\)&&.*/\1/'; }
+packages() { eval "echo $(readme "$1" | sed 's/.*apt-get install -y \([^&]*\)&&.*/\1/')"; } # the list asks apt-cache for one
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # Steps keep their counts in files, since some run in separate processes: counts ("passed failed skipped"), faults (names of

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Files of a static library must not call each other in a circle: prints the cycles among its members, by the symbols they define and need.
+"""Checks that the object files of a static library do not depend on each other in a cycle, by the symbols that they define and use.
 
-usage: check_cycles.py LIBRARY...    exit 1 where one has a cycle
-       check_cycles.py --self-test   made tables, whose cycles must be found
+Exit status 1 if a library has a cycle, 77 if nm is not installed.
 """
+import argparse
 import collections
 import re
 import subprocess
 import sys
 
-# The generated table of modules names all of them, and static asks it which are built.
+# The generated module table refers to all modules, and the static module refers to the table.
 LEFT_OUT = re.compile(r'module_table')
 SKIPPED = 77
 
 
 def symbols(library):
-    """(the defining member of each symbol, the symbols each member needs)"""
+    """Returns (the member that defines each symbol, the symbols that each member needs)."""
     listing = subprocess.run(['nm', '-A', '-P', library], capture_output=True, text=True, check=True).stdout
     return parse(listing)
 
@@ -35,7 +35,7 @@ def parse(listing):
 
 
 def cycles(defined, needed):
-    """Groups of members each of which reaches all others of its group (Tarjan)."""
+    """The groups of members that reach each other (strongly connected components, by Tarjan's algorithm)."""
     calls = {member: sorted({defined[name] for name in names if name in defined} - {member}) for member, names in needed.items()}
     order, low, stack, found = {}, {}, [], []
 
@@ -89,10 +89,14 @@ def self_test():
 
 
 def main():
-    if '--self-test' in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('libraries', metavar='LIBRARY', nargs='*', help='a static library')
+    parser.add_argument('--self-test', action='store_true', help='checks tables with known cycles instead')
+    options = parser.parse_args()
+    if options.self_test:
         return self_test()
     count = 0
-    for library in sys.argv[1:]:
+    for library in options.libraries:
         try:
             defined, needed = symbols(library)
         except FileNotFoundError:

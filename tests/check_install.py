@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""What `meson install` writes: each file in its folder, a configuration that loads and listens on loopback only, and never over one
-that is there.
-
-usage: check_install.py BUILD_FOLDER SLUICE
+"""Checks `meson install`: the installed files, a configuration that loads and listens on loopback only, and that an existing
+configuration is not overwritten.
 """
+import argparse
 import json
 import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 
 CONF = {'sluice.yaml', 'types.yaml'}
@@ -30,18 +28,18 @@ def files(folder):
 
 
 def effective(sluice, path):
-    """The lines of the loaded configuration."""
+    """The lines of the effective configuration."""
     return subprocess.run([sluice, '-T', '-c', path], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
 
 def listening(lines):
-    """The addresses below listen."""
+    """The addresses of the listen directive."""
     start = next(number for number, line in enumerate(lines) if line.strip() == '- listen:')
     return [found[1] for line in lines[start + 1:start + 10] if (found := re.match(r'\s+- ([\d.]+:\d+)( ssl)?$', line))]
 
 
 def broken_links(folder):
-    """Links of the installed documents to files that are not installed with them."""
+    """Links in the installed documents whose target is not installed."""
     found = [(page, link) for page in folder.rglob('*.md') for link in re.findall(r'\]\((?!https?:|#)([^)#]+)', page.read_text())]
     return [f'{page.relative_to(folder)}: {link}' for page, link in found if not (page.parent / link).exists()]
 
@@ -67,13 +65,17 @@ def check(build, sluice, root):
     shipped.write_text('# changed\n')
     installed(share / 'sluice.schema.json').write_text('{}')
     meson('install', '-C', build, '--no-rebuild', '--quiet', DESTDIR=str(root))
-    assert shipped.read_text() == '# changed\n', 'a configuration that is there is kept'
-    assert len(installed(share / 'sluice.schema.json').read_text()) > 100, 'the schema follows the program'
+    assert shipped.read_text() == '# changed\n', 'an existing configuration is not overwritten'
+    assert len(installed(share / 'sluice.schema.json').read_text()) > 100, 'the schema is updated'
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('build', metavar='BUILD', help='the build directory')
+    parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        check(sys.argv[1], sys.argv[2], pathlib.Path(root))
+        check(options.build, options.sluice, pathlib.Path(root))
 
 
 if __name__ == '__main__':

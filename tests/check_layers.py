@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks the plan of the house against the sources: who includes whom, and the habits that a compiler cannot see.
+"""Checks the sources against the layers of src/README.md and against rules that a compiler does not check.
 
-Layers (src/, modules/): an include needs an arrow in ARROWS; clock calls stand in base/clock.c alone, liburing.h in the
-io_uring backend alone, and http/ touches no descriptor. Lengths and names: files, functions, columns, banned words.
-Tests and the benchmark may include anything; of the rest only lengths of files and columns hold for them.
+Layers (src/, modules/): ARROWS lists the permitted includes. Only base/clock.c calls clocks, only the io_uring backend includes
+liburing.h, and http/ uses no file descriptor. Further rules: lengths of files and functions, columns, banned words. tests/ and
+bench/ may include everything; only the lengths of files and the columns are checked there.
 
-usage: check_layers.py [ROOT]        exit 1 and one line per fault, as FILE:LINE: what
-       check_layers.py --self-test   made trees, one fault each, must be found
+Prints one line per fault, as FILE:LINE: FAULT, and exits with status 1 if there are any.
 """
+import argparse
 import os
 import re
 import sys
@@ -36,7 +36,7 @@ ARROWS = {
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'server/module.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
-                     'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}
+                     'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/directory.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 
 FILE_LINES = 500
@@ -49,16 +49,16 @@ CLOCK_CALL = re.compile(r'(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|ti
 CLOCK_FILE = 'src/base/clock.c'
 HTTP_CALL = re.compile(r'(?<![\w.>])(read|write|pread|pwrite|readv|writev|send|sendmsg|recv|recvmsg|sendfile|splice|'
                        r'open|openat|close|socket|accept|connect|poll|epoll_wait)\s*\(')
-# A folder's backends: the only places where the preprocessor may choose.
+# The loop and kTLS backends of a directory: only these files may use preprocessor conditions.
 BACKENDS = re.compile(r'src/(io/loop_[a-z]+\.c|io/loop\.c|tls/ktls[a-z_]*\.[ch]|tls/tls_bio\.c)$')
-BANNED = {'ctx', 'data', 'info', 'manager', 'handle', 'process', 'util', 'misc'}  # but nginx's term cache_manager
+BANNED = {'ctx', 'data', 'info', 'manager', 'handle', 'process', 'util', 'misc'}  # except in cache_manager, a term of nginx
 UNFINISHED = re.compile(r'\b(TODO|FIXME|XXX|HACK|stub|placeholder)\b')
 
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
 def bare_code(text):
-    """The text with comments, string and character literals blanked, every line in its place."""
+    """The text with comments and literals replaced by blanks; line numbers stay the same."""
     def blank(match):
         return re.sub(r'[^\n]', ' ', match.group(0))
     return COMMENT_OR_TEXT.sub(blank, text)
@@ -69,7 +69,7 @@ def line_of(text, offset):
 
 
 def functions(code):
-    """(name, first line, lines) of each function body that opens with a brace in column one."""
+    """(name, first line, lines) of each function whose opening brace is in column one."""
     found = []
     lines = code.split('\n')
     for number, line in enumerate(lines):
@@ -103,21 +103,21 @@ def check_includes(path, text, folder, faults):
 
 
 def arrow_fault(path, folder, target):
-    """Why this include has no arrow, or None."""
+    """The reason why this include is not permitted, or None."""
     into = target.split('/')[0]
     if folder == 'main':
         return None
     if folder == 'modules':
         own = '/'.join(path.split('/')[:2]) + '/'
         if target.startswith(own) or '/' not in target or target in MODULES_MAY_FILES or into in MODULES_MAY_FOLDERS \
-                or target.startswith('modules/gateway/'):   # for those that pass requests on
+                or target.startswith('modules/gateway/'):   # for the modules that pass requests to upstream servers
             return None
         return f'a module may not include "{target}"'
     if '/' not in target:
         return f'write "{folder}/{target}": includes are written from src/'
     if into == folder or into in ARROWS[folder]:
         return None
-    return f'no arrow from {folder} to {into} ("{target}")'
+    return f'{folder} may not include {into} ("{target}")'
 
 
 def check_calls(path, code, folder, faults):
@@ -126,7 +126,7 @@ def check_calls(path, code, folder, faults):
             faults.append(f'{path}:{line_of(code, match.start())}: {match.group(1)}() outside base/clock.c')
     if folder == 'http':
         for match in HTTP_CALL.finditer(code):
-            faults.append(f'{path}:{line_of(code, match.start())}: {match.group(1)}() in http/, which touches no descriptor')
+            faults.append(f'{path}:{line_of(code, match.start())}: {match.group(1)}() in http/, which uses no file descriptor')
 
 
 def check_names(path, code, faults):
@@ -134,7 +134,7 @@ def check_names(path, code, faults):
         if word in BANNED:
             faults.append(f'{path}:1: "{word}" in a file name')
     for match in re.finditer(r'(?<![\w.>])([a-z_][a-z0-9_]*)\b', code):
-        if match.group(1) in BANNED - {'data'}:   # struct str {data, length} is the one use that reads well
+        if match.group(1) in BANNED - {'data'}:   # `data` is permitted as a member: struct str {data, length}
             faults.append(f'{path}:{line_of(code, match.start())}: banned name "{match.group(1)}"')
     for match in re.finditer(r'\b(?:struct|enum|union)\s+(\w+)\s*\{', code):
         bad = BANNED & set(match.group(1).replace('cache_manager', '').split('_'))
@@ -170,7 +170,7 @@ def check_text(path, text, faults):
 
 def check_habits(path, text, code, faults):
     if not text.startswith('/*'):
-        faults.append(f'{path}:1: opens without the comment that says what the file is for')
+        faults.append(f'{path}:1: the file does not begin with a comment on its purpose')
     for match in UNFINISHED.finditer(text):
         faults.append(f'{path}:{line_of(text, match.start())}: "{match.group(0)}": finish it')
     if not BACKENDS.match(path):
@@ -193,7 +193,7 @@ def check_source(root, path, folder, faults):
 
 
 def folder_of(path):
-    """The layer a file belongs to: a folder of src/, 'modules', 'main', or None where layers do not hold."""
+    """The layer of a file: a directory of src/, 'modules', 'main', or None for files without a layer."""
     parts = path.split('/')
     if parts[0] == 'modules':
         return 'modules'
@@ -211,24 +211,24 @@ def check_tree(root):
                 path = os.path.relpath(os.path.join(folder, name), root)
                 layer = folder_of(path)
                 if layer not in ARROWS and layer not in ('modules', 'main', None):
-                    faults.append(f'{path}:1: folder "{layer}" is not in the plan')
+                    faults.append(f'{path}:1: directory "{layer}" has no layer in ARROWS')
                 elif name.endswith(('.c', '.h')):
                     check_source(root, path, layer, faults)
     return faults
 
 
-HEAD = '/*\n * A file made to be found at fault.\n */\n'
+HEAD = '/*\n * A file for the self-test.\n */\n'
 SELF_TEST = [
-    # path, text, what must be said (None: nothing)
+    # path, text, expected fault (None: none)
     ('src/base/good.c', HEAD + '#include <time.h>\n\n/* time() in a comment; */\nint f(void)\n{\n    return wall.time(1);\n}\n', None),
     ('src/base/clock.c', HEAD + 'long f(void)\n{\n    return time(0);\n}\n', None),
     ('src/io/x.c', HEAD + '#include "base/str.h"\n#include "io/y.h"\n', None),
     ('modules/return/return.c', HEAD + '#include "server/module.h"\n#include "http/status.h"\n#include "return.h"\n', None),
     ('src/main.c', HEAD + '#include "master/master.h"\n', None),
     ('tests/unit/http/test_x.c', '#include "server/connection.h"\nint process(void);\n', None),
-    ('src/http/x.c', HEAD + '#include "io/loop.h"\n', 'no arrow from http to io'),
+    ('src/http/x.c', HEAD + '#include "io/loop.h"\n', 'http may not include io'),
     ('src/base/x.c', HEAD + '#include "str.h"\n', 'includes are written from src/'),
-    ('src/tls/x.h', HEAD + '#  include "io/loop.h"\n', 'no arrow from tls to io'),
+    ('src/tls/x.h', HEAD + '#  include "io/loop.h"\n', 'tls may not include io'),
     ('modules/return/x.c', HEAD + '#include "io/loop.h"\n', 'a module may not include'),
     ('modules/return/x.c', HEAD + '#include "modules/static/x.h"\n', 'a module may not include'),
     ('modules/return/x.c', HEAD + '#include "modules/gateway/gateway.h"\n', None),
@@ -236,8 +236,8 @@ SELF_TEST = [
     ('src/io/loop_epoll.c', HEAD + '#include <liburing.h>\n', 'liburing.h belongs'),
     ('src/server/x.c', HEAD + 'long f(void)\n{\n    return clock_gettime(0, 0);\n}\n', 'outside base/clock.c'),
     ('src/server/x.c', HEAD + 'long f(void)\n{\n    return time (0);\n}\n', 'outside base/clock.c'),
-    ('src/http/x.c', HEAD + 'long f(void)\n{\n    return read(0, 0, 0);\n}\n', 'touches no descriptor'),
-    ('src/odd/x.c', HEAD, 'is not in the plan'),
+    ('src/http/x.c', HEAD + 'long f(void)\n{\n    return read(0, 0, 0);\n}\n', 'uses no file descriptor'),
+    ('src/odd/x.c', HEAD, 'has no layer in ARROWS'),
     ('src/base/x.c', HEAD + 'struct conf_manager {\n    int x;\n};\n', '"manager" in the type name'),
     ('src/base/x.c', HEAD + 'void f(void *ctx);\n', 'banned name "ctx"'),
     ('src/base/x.c', HEAD + 'void tls_ctx_free(void)\n{\n}\n', '"ctx" in the function name'),
@@ -250,7 +250,7 @@ SELF_TEST = [
     ('src/base/x.c', HEAD + 'int a;\n' * 500, 'lines (at most 500)'),
     ('src/base/x.c', HEAD + '\tint a;\n', 'a tab'),
     ('src/base/x.c', HEAD + '/* ' + 'a' * 150 + ' */\n', 'columns'),
-    ('src/base/x.c', 'int a;\n', 'opens without the comment'),
+    ('src/base/x.c', 'int a;\n', 'does not begin with a comment'),
     ('src/base/x.c', HEAD + '/* TO' + 'DO: all of it */\n', 'finish it'),
     ('src/base/x.c', HEAD + '#ifdef LINUX\n#endif\n', 'outside a backend'),
     ('src/io/loop_uring.c', HEAD + '#include <liburing.h>\n#if A\n#endif\n', None),
@@ -274,10 +274,16 @@ def self_test():
 
 
 def main():
-    if '--self-test' in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('root', metavar='ROOT', nargs='?', default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                        help='the root of the repository (default: of this one)')
+    parser.add_argument('--self-test', action='store_true', help='checks generated trees with one fault each instead')
+    options = parser.parse_args()
+    if options.self_test:
         return self_test()
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    faults = check_tree(root)
+    if not os.path.isdir(os.path.join(options.root, 'src')):
+        parser.error(f'{options.root} has no directory src')
+    faults = check_tree(options.root)
     for fault in faults:
         print(fault)
     print(f'{len(faults)} faults')

@@ -1,42 +1,43 @@
 #!/usr/bin/env python3
-"""Every message of the loader stands, word for word, in a case: a broken file and all that is said of it.
+"""Checks that every message of the configuration loader appears in a test case with the complete output.
 
-A message is a call of conf_error, conf_warning or tls_fail in src/ or modules/ with its format; the cases are tests/unit/conf/broken.cases (what
-every file can get wrong, over a small vocabulary) and tests/http/refused.cases (what the server and its modules refuse).
-
-usage: check_messages.py [ROOT]      exit 1 and one line for each message that no case has
+A message is the format of a call of conf_error, conf_warning or tls_fail in src/ or modules/. The cases are in
+tests/unit/conf/broken.cases (faults of any file, with a small set of directives) and tests/http/refused.cases (faults that the
+server and its modules detect). Prints one line for each message without a case, and exits with status 1 if there are any.
 """
+import argparse
 import pathlib
 import re
 import sys
 
 CASES = ('tests/unit/conf/broken.cases', 'tests/http/refused.cases')
-# No file of a few lines gets there: memory that runs out, what a machine's own state brings about, and guards behind other checks.
+# Messages that no short configuration file can cause, with the reason.
 UNREACHABLE = {
-    'out of memory': 'a machine without memory',
-    'out of memory while reading the configuration': 'the same',
-    'this is no YAML': 'a guard of fmt: the loader has a word for whatever libyaml refuses',
-    'formatted, this file would no longer say the same, or lose a comment': 'a guard of fmt: no file is known that comes to it',
-    'this build has no %s': 'a build with both loops has them',
-    'the certificate "%s" cannot be used: %s': 'OpenSSL refuses what it has just read',
-    '"%.*s" is no server name: a "*" may only be the first or the last label': 'server_name is checked before; tests/unit/tls has it',
-    'keys of session tickets cannot be drawn: there is no randomness': 'a machine without randomness',
-    'no server is given': 'an endpoint has one',
-    '"%s" was not read': 'a file that appears while it is looked at',
-    'the file name "%.64s..." is too long': 'tests/unit/tls has it',
-    '"%s" is too large for a PEM file (more than %d bytes)': 'tests/unit/tls has it',
-    'a self-signed certificate cannot be made: %s': 'OpenSSL without memory',
-    'the parameters in "%s" cannot be used: %s': 'OpenSSL refuses what it has just read',
-    'ssl_conf_command: %s': 'OpenSSL refuses at the end what it took word by word',
-    'ssl_protocols cannot be set: %s': 'OpenSSL without the versions that it was built with',
-    'the session context cannot be set: %s': 'OpenSSL without memory',
-    'the self-signed certificate cannot be kept: %s': 'the same',
-    'no ssl_certificate is given': 'the loader says it before',
-    'session tickets cannot be set up: %s': 'OpenSSL without memory',
-    'a path has fewer than %d bytes': 'a path longer than the system takes',
-    '"%.*s" cannot be read by this user, and was not tested': 'root, who tests here, reads everything',
+    'out of memory': 'memory is exhausted',
+    'out of memory while reading the configuration': 'memory is exhausted',
+    'this is not valid YAML': 'a guard of fmt: the loader reports each fault that libyaml finds',
+    'formatting would change the meaning of this file, or lose a comment': 'a guard of fmt: no known file causes it',
+    'this build has no %s': 'the build of the tests has both loops',
+    'this build has no ipsec-mb': 'a build with the library has it; tested in tests/unit/site',
+    'the certificate "%s" cannot be used: %s': 'OpenSSL would have to refuse data that it has just accepted',
+    '"%.*s" is not a server name: a "*" may only be the first or the last label': 'server_name is checked earlier; tested in tests/unit/tls',
+    'keys of session tickets cannot be generated: no random numbers are available': 'the system has no random numbers',
+    'no server is given': 'an endpoint always has a server',
+    '"%s" was not read': 'a file is created between two system calls',
+    'the file name "%.64s..." is too long': 'tested in tests/unit/tls',
+    '"%s" is too large for a PEM file (more than %d bytes)': 'tested in tests/unit/tls',
+    'a self-signed certificate cannot be generated: %s': 'OpenSSL has no memory',
+    'the parameters in "%s" cannot be used: %s': 'OpenSSL would have to refuse data that it has just accepted',
+    'ssl_conf_command: %s': 'OpenSSL would have to refuse commands that it has accepted one by one',
+    'ssl_protocols cannot be set: %s': 'OpenSSL would have to lack its own versions',
+    'the session context cannot be set: %s': 'OpenSSL has no memory',
+    'the self-signed certificate cannot be stored: %s': 'memory is exhausted',
+    'no ssl_certificate is given': 'the loader reports it earlier',
+    'session tickets cannot be set up: %s': 'OpenSSL has no memory',
+    'a path has fewer than %d bytes': 'a path longer than the system permits',
+    '"%.*s" cannot be read by this user, and was not tested': 'the tests run as root, which can read every file',
 }
-# Who tells, and which argument the format is; -1: the last.
+# The functions that report, and the index of their format argument; -1: the last one.
 CALLS = [(re.compile(r'\bconf_(?:error|warning)\('), 3), (re.compile(r'\btls_fail\('), 1), (re.compile(r'\brefuse(?:_row)?\(reader, '), -1)]
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 DIRECTIVE = re.compile(r'%(?:[-+ #0]*)(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j)?[diouxXcsp%]')
@@ -44,7 +45,7 @@ ESCAPES = {'n': '\n', 't': '\t', '"': '"', '\\': '\\'}
 
 
 def arguments(text, start):
-    """The arguments of the call whose '(' is before `start`."""
+    """The arguments of the call whose '(' precedes `start`."""
     depth, at, begin, found = 1, start, start, []
     while depth:
         char = text[at]
@@ -65,7 +66,7 @@ def arguments(text, start):
 
 
 def literal(argument):
-    """The text of adjacent string literals and STR_FMT; None where it is anything else."""
+    """The text of adjacent string literals and STR_FMT; None if the argument has anything else."""
     if re.sub(r'\s|STR_FMT|PRIu64', '', STRING.sub('', argument)):
         return None
     pieces = re.findall(r'"(?:\\.|[^"\\])*"|STR_FMT|PRIu64', argument)
@@ -74,7 +75,8 @@ def literal(argument):
 
 
 def formats(argument):
-    """The formats that an argument can be: one, or those of a choice; what is known only when it runs gives none."""
+    """The possible first lines of a format argument: one, or those of a conditional expression. An argument known only at run time has
+    none."""
     whole = literal(argument)
     pieces = [whole] if whole is not None else map(literal, re.split(r'[?:](?=(?:[^"]|"(?:\\.|[^"\\])*")*$)', argument))
     return [piece.partition('\n')[0] for piece in pieces if piece]
@@ -94,7 +96,7 @@ def messages(root):
 
 
 def pattern(form):
-    """The format as a regular expression of what it can become; other words may lead to it."""
+    """A regular expression that matches the messages of a format; a prefix may precede them."""
     parts, at = [], 0
     for match in DIRECTIVE.finditer(form):
         parts += [re.escape(form[at:match.start()]), '%' if match.group(0) == '%%' else '.*']
@@ -118,11 +120,16 @@ def faults(root):
             continue
         whole = pattern(form)
         if not any(whole.fullmatch(message) for message in known):
-            yield f'{place}: no case says "{form}"'
+            yield f'{place}: no case has the message "{form}"'
 
 
 def main():
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('root', metavar='ROOT', nargs='?', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
+                        help='the root of the repository (default: of this one)')
+    root = parser.parse_args().root
+    if not (root / 'src').is_dir():
+        parser.error(f'{root} has no directory src')
     found = list(faults(root))
     print('\n'.join(found))
     return 1 if found else 0

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""Runs Python with the packages of requirements.txt, in a virtual environment that it makes itself, once.
+"""Runs Python with the packages of requirements.txt, in a virtual environment in the build directory that it creates once.
 
-usage: packages.py BUILD_FOLDER [REQUIRE_VARIABLE] -- PYTHON_ARGUMENTS...
-       packages.py BUILD_FOLDER -- path            prints the folder of its programs
-
-Where the packages cannot be installed (no network), the test is skipped (exit 77), unless the environment variable
-REQUIRE_VARIABLE is 1: then it fails. The other tests of the next FAILED_FOR_S seconds do not try again, which takes a
-minute; the form with `path` always tries.
+If the packages cannot be installed (without a network), the test is skipped (exit status 77); if the environment variable
+REQUIRE_VARIABLE is 1, it fails. An attempt takes a minute, so tests within the next FAILED_FOR_S seconds do not repeat it; the
+form with `path` always does.
 """
+import argparse
 import fcntl
 import hashlib
 import os
@@ -27,7 +25,7 @@ def stamp_text(requirements):
 
 
 def install(folder, requirements):
-    """Makes the environment and installs into it; True when it is there."""
+    """Creates the environment and installs the packages; True on success."""
     if subprocess.run([sys.executable, '-m', 'venv', '--clear', folder], check=False).returncode != 0:
         return False
     pip = [os.path.join(folder, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check',
@@ -52,12 +50,12 @@ def write(path, text):
 
 
 def failed_lately(path, text):
-    """True where an installation of the same requirements failed within the last FAILED_FOR_S seconds."""
+    """True if an installation of the same requirements failed within the last FAILED_FOR_S seconds."""
     return read(path) == text and 0 <= time.time() - os.stat(path).st_mtime < FAILED_FOR_S
 
 
 def prepare(build, requirements=REQUIREMENTS, name='venv', again=False):
-    """The environment's folder, or None. `again`: an installation that failed lately is tried once more."""
+    """Returns the directory of the environment, or None. `again` repeats an installation that failed recently."""
     folder = os.path.join(build, name)
     stamp, failed, text = os.path.join(folder, 'stamp'), os.path.join(build, f'{name}.failed'), stamp_text(requirements)
     with open(os.path.join(build, f'{name}.lock'), 'w', encoding='utf-8') as lock:
@@ -76,17 +74,23 @@ def prepare(build, requirements=REQUIREMENTS, name='venv', again=False):
 
 
 def explain(build):
-    print(f'The Python packages of {REQUIREMENTS} cannot be installed, and are not tried again for {FAILED_FOR_S // 60} minutes. To '
-          f'see why, and to try at once: {shlex.join(["python3", os.path.abspath(__file__), build, "--", "path"])}')
+    print(f'The Python packages of {REQUIREMENTS} cannot be installed; the next attempt is in {FAILED_FOR_S // 60} minutes. To '
+          f'try at once and see the reason: {shlex.join(["python3", os.path.abspath(__file__), build, "--", "path"])}')
 
 
 def main():
-    split = sys.argv.index('--')
-    options, arguments = sys.argv[1:split], sys.argv[split + 1:]
-    build = os.path.abspath(options[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('build', metavar='BUILD', help='the build directory')
+    parser.add_argument('require', metavar='REQUIRE_VARIABLE', nargs='?', help='an environment variable')
+    parser.usage = '%(prog)s BUILD [REQUIRE_VARIABLE] -- PYTHON_ARGUMENT...\n       %(prog)s BUILD -- path      prints the directory of the programs'
+    split = sys.argv.index('--') if '--' in sys.argv else len(sys.argv)
+    options, arguments = parser.parse_args(sys.argv[1:split]), sys.argv[split + 1:]
+    if not arguments:
+        parser.error('no arguments follow "--"')
+    build = os.path.abspath(options.build)
     folder = prepare(build, again=arguments == ['path'])
     if folder is None:
-        required = len(options) > 1 and os.environ.get(options[1]) == '1'
+        required = options.require is not None and os.environ.get(options.require) == '1'
         explain(build)
         return 1 if required or arguments == ['path'] else 77
     programs = os.path.join(folder, 'bin')

@@ -1,4 +1,4 @@
-"""What a report is made of; scenarios make blocks, report.py writes them."""
+"""The elements of a report. Scenarios create them, report.py writes them."""
 import dataclasses
 
 from . import figures
@@ -18,7 +18,7 @@ class Table:
 
 @dataclasses.dataclass
 class Bars:
-    """Bars in groups: `series` is {label: [summary or None for each category]}."""
+    """Grouped bars: `series` is {label: [summary or None for each category]}."""
     name: str
     title: str
     unit: str
@@ -27,7 +27,7 @@ class Bars:
 
 
 def by_load(found):
-    """{load: [outcomes]} in the order in which they were measured."""
+    """{load: [outcomes]} in the order of measurement."""
     groups = {}
     for outcome in found:
         groups.setdefault(outcome.load, []).append(outcome)
@@ -35,7 +35,7 @@ def by_load(found):
 
 
 def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
-    """One row for each setup; with `base`, the ratio to that setup by rounds that ran side by side."""
+    """A table with one row for each setup; with `base`, the ratio to that setup in neighbouring rounds."""
     columns = [''] + [figures.titled(name) for name in names]
     has_calls = any(outcome.calls is not None for outcome in outcomes)
     has_witness = any(outcome.witness for outcome in outcomes)
@@ -56,7 +56,7 @@ def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
 
 
 def bars_of(name, title, figure, groups):
-    """The figure of each setup, by load."""
+    """Bars of one figure of each setup, grouped by load."""
     labels = list(dict.fromkeys(outcome.setup.label for outcomes in groups.values() for outcome in outcomes if outcome.readings))
     series = {label: [] for label in labels}
     for outcomes in groups.values():
@@ -67,11 +67,11 @@ def bars_of(name, title, figure, groups):
 
 
 def limits_of(found):
-    """Sentences on loads where the client, not the server, had no time left."""
+    """A text that lists the loads in which the client, and not the server, had no CPU time left."""
     hit = []
     for outcome in found:
         client, server = (figures.summary(outcome.readings, name) for name in ('client_share', 'cpu_share'))
         if client and server and client['median'] > 90 and server['median'] < 90:
             hit.append(f'{outcome.setup.label} ({outcome.load.label})')
-    return [Text('The client was the limit of: ' + '; '.join(hit) + '. Rates there are the client\'s; CPU per request and per '
-                 'GB are the server\'s all the same.')] if hit else []
+    return [Text('The client was the bottleneck of: ' + '; '.join(hit) + '. Their rates are those of the client; CPU per request and '
+                 'per GB are valid for the server.')] if hit else []

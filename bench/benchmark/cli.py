@@ -15,28 +15,29 @@ FORMAT = 1
 
 def parse(words):
     build = os.environ.get('SLUICE_BUILD', os.path.join(os.path.dirname(HERE), 'build'))
-    parser = argparse.ArgumentParser(prog='bench/run', description='What TLS costs on this machine, what kTLS gives, how servers compare.')
-    parser.add_argument('--out', default='bench-results', metavar='DIR', help='where the report goes (bench-results)')
-    parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='may be repeated; quick if none is named')
+    parser = argparse.ArgumentParser(prog='bench/run', description='Measures the cost of TLS on this machine, the effect of kTLS, and sluice compared with other servers; writes a report.')
+    parser.add_argument('--out', default='bench-results', metavar='DIR', help='directory of the report (default: bench-results)')
+    parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='a scenario to measure; may be repeated (default: quick)')
     parser.add_argument('--full', action='store_true', help='all scenarios')
-    parser.add_argument('--peers', default='', help=f'servers beside sluice: {",".join(recipes.PROGRAMS)}, or all that are installed: all')
-    parser.add_argument('--sizes', default='', help='quick, beside and threshold: these sizes instead of their own, such as 1k,64k,1m')
-    parser.add_argument('--paths', default='', help='only these ways of sending: plain, user, ktls')
-    parser.add_argument('--rounds', type=int, help='how often each setup is measured (3)')
-    parser.add_argument('--seconds', type=float, help='how long each time (1; 0.6 for --page)')
-    parser.add_argument('--warm', type=float, default=0.2, help='seconds of the same load before, not counted (0.2)')
-    parser.add_argument('--loop', default='auto', choices=('auto', 'io_uring', 'epoll'), help='sluice\'s kernel interface')
-    parser.add_argument('--sluice', default=os.path.join(build, 'sluice'))
-    parser.add_argument('--blast', default=os.path.join(build, 'bench', 'blast'))
-    parser.add_argument('--folder', default=None, help='where the served files are made')
-    parser.add_argument('--port', type=int, default=24000, help='the first of the ports to use')
-    parser.add_argument('--report', metavar='JSON', help='measure nothing: make the report of a result file again')
-    parser.add_argument('--page', action='store_true', help='put the short form of the results into bench/README.md; where no scenario is '
-                        'named, measure those that it shows')
-    parser.add_argument('--figure', action='store_true', help='measure nothing: draw the figure of README.md from bench/README.md')
-    parser.add_argument('--compare', nargs=2, metavar='JSON', help='measure nothing: show two result files side by side')
-    parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure inside the emulated machine, whose kernel has TLS')
-    parser.add_argument('--vm-minutes', type=int, default=40, help='how long it may take (40)')
+    parser.add_argument('--peers', default='', help='servers to compare with, separated by commas: '
+                        f'{", ".join(recipes.PROGRAMS)}; "all" selects those that are installed')
+    parser.add_argument('--sizes', default='', help='sizes for the scenarios quick, comparison and threshold, such as 1k,64k,1m')
+    parser.add_argument('--paths', default='', help='only these transports: plain, user (TLS in user space), ktls')
+    parser.add_argument('--rounds', type=int, help='number of measurements of each setup (default: 3)')
+    parser.add_argument('--seconds', type=float, help='duration of a measurement in seconds (default: 1; 0.6 for --page; 2 for --vm)')
+    parser.add_argument('--warm', type=float, default=0.2, help='duration of the load before each measurement in seconds (default: 0.2)')
+    parser.add_argument('--loop', default='auto', choices=('auto', 'io_uring', 'epoll'), help='the event loop of sluice')
+    parser.add_argument('--sluice', default=os.path.join(build, 'sluice'), help='the server binary')
+    parser.add_argument('--blast', default=os.path.join(build, 'bench', 'blast'), help='the load generator')
+    parser.add_argument('--folder', default=None, help='directory for the served files (default: a temporary one)')
+    parser.add_argument('--port', type=int, default=24000, help='the first port to use (default: 24000)')
+    parser.add_argument('--report', metavar='JSON', help='write the report of a result file again, without measuring')
+    parser.add_argument('--page', action='store_true', help='write the short form of the results into bench/README.md; without '
+                        '--scenario, measure the scenarios that it shows')
+    parser.add_argument('--figure', action='store_true', help='draw the figure of README.md from the table in bench/README.md, without measuring')
+    parser.add_argument('--compare', nargs=2, metavar='JSON', help='compare two result files, without measuring')
+    parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure in an emulated machine whose kernel has TLS (default version: 6.1)')
+    parser.add_argument('--vm-minutes', type=int, default=40, help='time limit of --vm in minutes (default: 40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.build = build
@@ -47,16 +48,16 @@ def parse(words):
     options.sizes = [name for name in options.sizes.split(',') if name]
     options.paths = [name for name in options.paths.split(',') if name]
     if not set(options.paths) <= set(model.PATHS):
-        parser.error(f'a path is one of {", ".join(model.PATHS)}')
+        parser.error(f'invalid path: choose from {", ".join(model.PATHS)}')
     options.peers = [name for name in options.peers.split(',') if name]
     unknown = set(options.peers) - set(recipes.PROGRAMS) - {'all'}
     if unknown:
-        parser.error(f'no such peer: {", ".join(sorted(unknown))}')
+        parser.error(f'unknown server {", ".join(sorted(unknown))}: choose from {", ".join(recipes.PROGRAMS)}, all')
     if 'all' in options.peers:
         options.peers = [name for name, program in recipes.PROGRAMS.items() if machine.servers.find(program)]
     for program in (options.sluice, options.blast):
         if not (options.report or options.compare or options.figure) and not os.access(program, os.X_OK):
-            parser.error(f'{program} is not there: build it (meson setup build && ninja -C build)')
+            parser.error(f'{program} does not exist: build it (meson setup build && ninja -C build)')
     return options
 
 
@@ -64,7 +65,10 @@ def load_results(path):
     with open(path, encoding='utf-8') as stream:
         results = json.load(stream)
     if results.get('format') != FORMAT:
-        sys.exit(f'{path} is no result file of this version')
+        sys.exit(f'{path} is not a result file of this version')
+    unknown = {scenario['name'] for scenario in results['scenarios']} - set(scenarios.NAMES)
+    if unknown:
+        sys.exit(f'{path} has results of unknown scenarios: {", ".join(sorted(unknown))}')
     return results
 
 
@@ -111,7 +115,7 @@ def figure_write(folder):
 
 
 def main(words):
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # so that no server is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # raises SystemExit, so that all servers are stopped
     try:
         return run(parse(words), words)
     except servers.Failed as fault:

@@ -18,11 +18,11 @@ FIRST, SECOND = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # as root; the p
 
 
 def prepare(folder):
-    """The readers' files, one each; raises Failed where they would be in memory."""
+    """The readers' files, one for each reader; raises Failed if the file system keeps them in memory."""
     paths = [os.path.join(folder, 'www', f'cold{number}') for number in range(READERS)]
     kind = subprocess.run(['stat', '-f', '-c', '%T', folder], capture_output=True, text=True, check=True).stdout.strip()
     if kind in ('tmpfs', 'ramfs'):
-        raise servers.Failed(f'{folder} is no disk, so no file there is ever cold: say --folder')
+        raise servers.Failed(f'{folder} is in memory, so this scenario cannot read from disk: use --folder')
     for path in paths:
         if not os.path.exists(path):
             with open(path, 'wb') as stream:
@@ -101,7 +101,8 @@ def disk_waits(server):
 
 
 def undisturbed(attempt):
-    """What attempt() measured while the hypervisor took no CPU away, with 'taken': 0; the last one where it always does."""
+    """Repeats attempt() until the hypervisor takes no CPU time during it, and returns its result with 'taken': 0; after ATTEMPTS, the last
+    result."""
     for _ in range(ATTEMPTS):
         before = counters.taken_ticks()
         found = attempt()
@@ -111,8 +112,8 @@ def undisturbed(attempt):
     return {**found, 'taken': taken}
 
 
-def read_beside(server, paths, probe, reader):
-    """One run of the probe beside readers, both as yet to be started."""
+def read_with_readers(server, paths, probe, reader):
+    """One run of the probe, started here, together with the readers."""
     with dropped(paths), contextlib.ExitStack() as clients:
         readers = [clients.enter_context(reader(path)) for path in paths]
         for one in readers:
@@ -130,7 +131,7 @@ def read_beside(server, paths, probe, reader):
 
 
 def read(program, server, load, setup, folder, seconds):
-    """One reading: latency of the probe alone ('quiet') and beside the readers, and what the loop did meanwhile."""
+    """One reading: latency of the probe alone ('quiet') and with the readers, and the state of the server's loop in that time."""
     seconds = max(seconds, SECONDS_MIN)
     first, second = (FIRST, SECOND) if os.geteuid() == 0 else ((), ())
     probe_words = loads.words_of(load, setup, seconds)
@@ -148,5 +149,5 @@ def read(program, server, load, setup, folder, seconds):
             return blast.go()
     be_first(server.pids())
     quiet = undisturbed(alone)
-    beside = undisturbed(lambda: read_beside(server, paths, probe, reader))
-    return {**beside, 'quiet': quiet['latency'], 'taken': max(quiet['taken'], beside['taken'])}
+    loaded = undisturbed(lambda: read_with_readers(server, paths, probe, reader))
+    return {**loaded, 'quiet': quiet['latency'], 'taken': max(quiet['taken'], loaded['taken'])}

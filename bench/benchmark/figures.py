@@ -1,4 +1,4 @@
-"""From counts to figures: median and spread over rounds, quantiles of latency, ratios of rounds that ran side by side."""
+"""Figures from counts: median and spread over rounds, quantiles of latency, ratios of neighbouring rounds."""
 import statistics
 
 UNSTEADY = 0.15                     # a spread beyond this share of the median is marked
@@ -27,7 +27,7 @@ def merged(histograms):
 
 
 def per(top, bottom, scale=1):
-    """A figure that is a ratio of two counts; None where the second is nothing."""
+    """A figure that is the ratio of two counts; None if the second is zero."""
     def figure(reading):
         above, below = reading.get(top), reading.get(bottom)
         return above / below * scale if above is not None and below else None
@@ -51,7 +51,7 @@ def cold_ratio(reading):
 
 
 def answer_time(reading):
-    """By Little's law, so that answers which take longer than a round are known, too."""
+    """By Little's law, which also covers responses that take longer than a round."""
     return reading['connections'] * reading['seconds'] / reading['answers'] * 1e3 if reading.get('answers') and 'connections' in reading else None
 
 
@@ -59,7 +59,7 @@ def switches(reading):
     return reading['switches'] / reading['seconds'] if reading.get('seconds') and 'switches' in reading else None
 
 
-# name: (title, unit, the figure of one reading, True where less is better)
+# name: (title, unit, figure of one reading, True if less is better)
 FIGURES = {
     'rate': ('requests', '/s', per('answers', 'seconds'), False),
     'throughput': ('throughput', 'MB/s', per('bytes', 'seconds', 1e-6), False),
@@ -78,13 +78,13 @@ FIGURES = {
     'shakes': ('handshakes per CPU second', '/s', per('handshakes', 'cpu'), False),
     'switches': ('context switches', '/s', switches, True),
     'switches_request': ('context switches per request', '', per('switches', 'answers_all'), True),
-    'answer_time': ('an answer takes (connections / rate)', 'ms', answer_time, True),
+    'answer_time': ('response time (connections / rate)', 'ms', answer_time, True),
     'p50': ('latency, median', 'us', latency(0.5), True),
     'p99': ('latency, 99 %', 'us', latency(0.99), True),
     'p999': ('latency, 99.9 %', 'us', latency(0.999), True),
-    'longest': ('the longest', 'us', latency(1), True),
+    'longest': ('latency, maximum', 'us', latency(1), True),
     'quiet_p99': ('latency alone, 99 %', 'us', latency(0.99, 'quiet'), True),
-    'cold_ratio': ('beside / alone', '', cold_ratio, True),
+    'cold_ratio': ('with readers / alone', '', cold_ratio, True),
     'disk': ('waiting for a disk', '%', plainly('disk', 100), True),
     'taken': ('taken by a hypervisor', 'ticks', plainly('taken'), True),
     'cold_rate': ('readers', 'MB/s', plainly('cold_rate', 1e-6), False),
@@ -99,13 +99,13 @@ def titled(name):
 
 
 def values_of(readings, name):
-    """The figure of each round that has it."""
+    """The figure of each round that has one."""
     found = (FIGURES[name][2](reading) for reading in readings)
     return [value for value in found if value is not None]
 
 
 def spread(values):
-    """How far rounds lie apart as a share of their median: lowest to highest, from five rounds on the middle half."""
+    """The spread of the rounds as a share of their median: from lowest to highest; with five or more rounds, of the middle half."""
     middle = statistics.median(values) if values else 0
     if len(values) < 2 or middle == 0:
         return 0.0
@@ -116,7 +116,7 @@ def spread(values):
 
 
 def summary(readings, name):
-    """{'median', 'low', 'high', 'spread', 'unsteady'}, or None where nothing was measured."""
+    """{'median', 'low', 'high', 'spread', 'unsteady'}, or None if nothing was measured."""
     values = values_of(readings, name)
     if not values:
         return None
@@ -126,14 +126,14 @@ def summary(readings, name):
 
 
 def paired_ratio(ours, theirs, name):
-    """The median of the ratios of rounds that ran side by side, or None; a drift of the machine cancels out."""
+    """The median of the ratios of neighbouring rounds, or None; a drift of the machine's speed does not change it."""
     first, second = ([FIGURES[name][2](reading) for reading in readings] for readings in (ours, theirs))
     ratios = [a / b for a, b in zip(first, second) if a is not None and b]
     return statistics.median(ratios) if ratios else None
 
 
 def number(value):
-    """Three significant digits, thousands apart."""
+    """Three significant digits, with thousands separators."""
     if value is None:
         return '-'
     if abs(value) >= 1000:
@@ -143,7 +143,7 @@ def number(value):
 
 
 def shown(found):
-    """'12.3 ±4 %', with '(!)' behind a spread that is too wide; '-' where there is nothing."""
+    """'12.3 ±4 %', with '(!)' if the spread is too wide; '-' if there is no value."""
     if found is None:
         return '-'
     apart = f' ±{found["spread"] * 50:.0f} %' if found['spread'] else ''

@@ -1,4 +1,4 @@
-"""The same measurements inside the emulated machine of tests/vm, whose kernel has TLS; only the report is made outside."""
+"""Runs the benchmark in the emulated machine of tests/vm, whose kernel has TLS, and writes the report outside."""
 import importlib.util
 import os
 import shlex
@@ -9,12 +9,12 @@ from . import servers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'tests')
-BOOT_SECONDS = 300                  # beyond the guest's own limit: it ends itself, so that no emulator is left behind
+BOOT_SECONDS = 300                  # added to the guest's own limit, so that the guest normally ends by itself
 FOLDER = '/dev/shm'                 # in the guest: files in memory
 
 
 def emulator():
-    """tests/vm/run.py, which knows how to boot."""
+    """The module tests/vm/run.py, which boots the guest."""
     sys.path.insert(0, TESTS)
     spec = importlib.util.spec_from_file_location('vm_run', os.path.join(TESTS, 'vm', 'run.py'))
     module = importlib.util.module_from_spec(spec)
@@ -31,7 +31,7 @@ def kernel_image(build, version):
 
 
 def words_of(options, out):
-    """The command line of the benchmark in the guest."""
+    """Arguments of the benchmark in the guest."""
     words = [word for name in options.scenario for word in ('--scenario', name)]
     words += ['--sizes', ','.join(options.sizes)] if options.sizes else []
     words += ['--paths', ','.join(options.paths)] if options.paths else []
@@ -42,27 +42,27 @@ def words_of(options, out):
 
 
 def measure(options):
-    """Boots, measures, and returns the path of the guest's results.json."""
+    """Boots the guest and runs the benchmark; returns the path of its results.json."""
     build = os.path.abspath(options.build)
     machine = emulator()
     machine.BOOT_AND_RUN_SECONDS = options.vm_minutes * 60 + BOOT_SECONDS
     programs = machine.packages.prepare(build)
     if not programs or not servers.find('qemu-system-x86_64'):
-        raise servers.Failed('the emulator is missing: qemu-system-x86_64, and virtme-ng (it comes by itself where there is a network)')
+        raise servers.Failed('the emulator is missing: qemu-system-x86_64, and virtme-ng, which is installed automatically if there is a network')
     image = kernel_image(build, options.vm)
     out = os.path.join(build, 'vm', options.vm, 'out-bench')
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     command = ['env', f'PYTHONPATH={os.path.dirname(HERE)}', 'bash', os.path.join(HERE, 'guest.sh'), sys.executable, '-m', 'benchmark',
                *words_of(options, out)]
-    print(f'measuring in an emulated machine with Linux {options.vm}; it takes its time (what it says: {out}/said)', flush=True)
+    print(f'measuring in an emulated machine with Linux {options.vm}, which is slow; its output is in {out}/said', flush=True)
     told = ''
     try:
         told = machine.boot(os.path.join(programs, 'bin'), image, out, f'timeout -k 30 {options.vm_minutes * 60} {shlex.join(command)}')
     except machine.subprocess.TimeoutExpired:
-        print(f'not finished within {options.vm_minutes} minutes: the report holds what there was', file=sys.stderr)
+        print(f'not finished within {options.vm_minutes} minutes: the report has the measurements until then', file=sys.stderr)
     path = os.path.join(out, 'results.json')
     if not os.path.exists(path):
-        raise servers.Failed(f'the emulated machine brought nothing (see {out}/said); the emulator said:\n'
+        raise servers.Failed(f'the emulated machine produced no results (see {out}/said); output of the emulator:\n'
                              f'{told[-2000:]}')
     return path

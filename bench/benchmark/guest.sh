@@ -1,6 +1,5 @@
 #!/bin/bash
-# Runs inside the guest, as root: network, modules, counters of the kernel; then the benchmark.
-# usage: guest.sh COMMAND...
+# Runs inside the guest, as root: sets up network, modules and kernel counters, then runs the benchmark. usage: guest.sh COMMAND...
 export SLUICE_PATIENCE=10 PYTHONDONTWRITEBYTECODE=1
 ip link set lo up
 ulimit -n 65536

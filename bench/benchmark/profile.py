@@ -1,4 +1,4 @@
-"""Where a server's CPU time goes, by the object that it runs in: samples of perf, taken in a run of its own."""
+"""The CPU time of a server by shared object, from samples of perf in a separate run."""
 import os
 import re
 import shutil
@@ -14,12 +14,12 @@ KINDS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('
 
 
 def kind_of(name):
-    """'kernel', 'crypto', 'ssl', 'c_library'; 'own' is the program with all other libraries."""
+    """'kernel', 'crypto', 'ssl' or 'c_library'; 'own' is the program itself and all other libraries."""
     return next((kind for kind, pattern in KINDS if re.search(pattern, name)), 'own')
 
 
 def shares(text):
-    """{kind: share} of what `perf report --sort dso` printed: lines of '12.34%;libssl.so.3'."""
+    """{kind: share} from the output of `perf report --sort dso`: lines such as '12.34%;libssl.so.3'."""
     found = {kind: 0.0 for kind in ('own', *(kind for kind, _ in KINDS))}
     for percent, name in re.findall(r'^\s*([\d.]+)%?\s*;\s*(\S+)', text, re.M):
         found[kind_of(name)] += float(percent) / 100
@@ -28,7 +28,7 @@ def shares(text):
 
 
 class Samples:
-    """perf looks at the processes between its two ends; `shares` is None where it saw nothing."""
+    """Samples the processes by perf inside a with block; `shares` is None if perf took no samples."""
 
     def __init__(self, pids):
         self.shares = None
@@ -55,10 +55,10 @@ class Samples:
 
 
 def read(program, server, load, words):
-    """A reading as any other, with the microseconds of each kind per answer."""
+    """A reading of the load, with the microseconds of each kind per response."""
     with Samples(server.pids()) as samples:
         counted = loads.read_load(program, server, load, words)
     if not samples.shares or not counted['answers_all']:
-        raise servers.Failed('perf saw nothing')
+        raise servers.Failed('perf took no samples')
     each = counted['cpu'] / counted['answers_all'] * 1e6
     return {**counted, **{f'us_{kind}': each * share for kind, share in samples.shares.items()}}

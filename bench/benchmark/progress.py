@@ -4,10 +4,10 @@ import time
 
 
 class Lines:
-    """For logs: a line at most every ten seconds."""
+    """For logs: at most one line every ten seconds."""
 
     def __init__(self):
-        self.total, self.done, self.said = 0, 0, 0.0
+        self.total, self.done, self.output = 0, 0, 0.0
 
     def begin(self, title, total):
         self.total, self.done = total, 0
@@ -15,8 +15,8 @@ class Lines:
 
     def step(self, text, count=1):
         self.done += count
-        if time.monotonic() - self.said >= 10:
-            self.said = time.monotonic()
+        if time.monotonic() - self.output >= 10:
+            self.output = time.monotonic()
             print(f'  {self.done}/{self.total} {text}', flush=True)
 
     def __enter__(self):
@@ -27,7 +27,7 @@ class Lines:
 
 
 class Bar:
-    """For people."""
+    """For terminals."""
 
     def __init__(self, rich_progress):
         self.bar = rich_progress.Progress(rich_progress.TextColumn('{task.fields[title]}'), rich_progress.BarColumn(),

@@ -120,7 +120,7 @@ ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
 
 def why_not(setup, load, ktls_works):
-    """Why this server cannot do this, or ''."""
+    """The reason why the server does not support this setup, or ''."""
     if setup.path == 'ktls' and setup.server not in KTLS:
         return f'{setup.server} has no kTLS here'
     if setup.path == 'ktls' and not ktls_works:
@@ -128,7 +128,7 @@ def why_not(setup, load, ktls_works):
     if setup.server not in ROLES.get(setup.role, PROGRAMS.keys() | {'sluice'}):
         return f'{setup.server} has no recipe for this'
     if setup.server == 'haproxy' and setup.role == 'files' and load.size not in HAPROXY_FILES:
-        return 'haproxy serves no files: only small answers from memory'
+        return 'haproxy serves no files, only small responses from memory'
     return ''
 
 
@@ -157,7 +157,7 @@ def caddy(setup, folder, port, **_):
 def haproxy(setup, folder, port, origin=0, **_):
     answers = HAPROXY_BEHIND.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
         haproxy_files(folder)
-    mode, most = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splicing takes two more descriptors for each
+    mode, most = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splicing takes two more descriptors for each connection
     return HAPROXY.format(port=port, most=most, mode=mode, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem',
                           options=''.join(f'  {name} {value}\n' for name, value in setup.tweaks), answers=answers), ['-f']
 
@@ -185,7 +185,7 @@ def sluice(setup, folder, port, log='', origin=0, **_):
 
 
 def stream(setup, folder, port, origin):
-    """sluice between sockets."""
+    """sluice's `stream` between two sockets."""
     return STREAM.format(folder=folder, port=port, loop=setup.loop or 'auto', origin=origin,
                          more=''.join(f'      {name}: {value}\n' for name, value in setup.tweaks)), ['-c']
 

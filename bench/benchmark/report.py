@@ -1,4 +1,4 @@
-"""report.md and report.html from results; both are made of the same blocks, and can be made again from results.json."""
+"""Writes report.md and report.html from the same blocks; results.json is sufficient to write them again."""
 import html
 import os
 import re
@@ -21,7 +21,7 @@ EMULATED = ('**These figures come from an emulated processor.** A Debian kernel 
             'instructions differs from hardware.')
 
 
-QUIET = 0.1                         # CPUs in the hands of others
+QUIET = 0.1                         # CPUs that other processes may use without a warning
 
 
 def found_of(scenario):
@@ -33,18 +33,18 @@ def facts_table(results):
     rows = [['processor', machine['processor'] + (', emulated' if machine['emulated'] else '')],
             ['CPUs', f'{machine["cpus"]}; server on {machine["server_cpu"]}, client on {machine["client_cpu"]}'],
             ['memory', f'{machine["memory_mib"]} MiB'], ['kernel', machine['kernel']],
-            ['kernel TLS', 'works' if machine['ktls'] else 'not in this kernel'],
+            ['kernel TLS', 'supported' if machine['ktls'] else 'not supported by this kernel'],
             ['CPUs used by other processes', f'{machine.get("others", 0.0):.2f}, and {machine.get("stolen", 0.0):.2f} taken by a hypervisor'],
             ['certificate', machine['certificate']], ['suite', machine['suite']],
             *[[name, version] for name, version in machine['versions'].items()],
             ['rounds', f'{results["options"]["rounds"]} of {results["options"]["seconds"]:g} s, '
-                       f'after {results["options"]["warm"]:g} s of warming up'],
+                       f'after a warm-up of {results["options"]["warm"]:g} s'],
             ['made', f'{results["made"]} by `{results["command"]}`']]
-    return blocks.Table('What ran where', ['', ''], rows)
+    return blocks.Table('Machine and versions', ['', ''], rows)
 
 
 def warnings(results):
-    """What a reader must know before the first figure."""
+    """Warnings that precede the first figure."""
     found = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
     if results['machine']['server_cpu'] == results['machine']['client_cpu']:
         found.append(blocks.Text('**Server and client shared one CPU**: rates mean little; CPU per request is valid.'))
@@ -56,12 +56,12 @@ def warnings(results):
     others, stolen = (results['machine'].get(name, 0.0) for name in ('others', 'stolen'))
     if others + stolen > QUIET and not results['machine']['emulated']:
         found.append(blocks.Text(f'**The machine was not quiet**: during the run other processes used {others:.2f} of its {results["machine"]["cpus"]} '
-                                 f'CPUs, and the hypervisor took {stolen:.2f}. This affects rates and latencies, and CPU per request less.'))
+                                 f'CPUs, and the hypervisor took {stolen:.2f}. This affects rates and latencies, and to a lesser degree CPU per request.'))
     return found
 
 
 def parts_of(results):
-    """[(heading, blocks)] of a whole report."""
+    """[(heading, blocks)] of a complete report."""
     parts = [('', [*warnings(results), facts_table(results), blocks.Text(READING)])]
     for scenario in results['scenarios']:
         found = found_of(scenario)
@@ -93,13 +93,13 @@ def html_table(table):
 
 
 def bars_as_table(bars):
-    """For those without plots."""
+    """Used if there are no plots."""
     rows = [[label, *(figures.shown(value) for value in values)] for label, values in bars.series.items()]
     return blocks.Table(f'{bars.title}, {bars.unit}', ['', *bars.categories], rows)
 
 
 def markdown(parts, drawn):
-    lines = ['# What TLS costs here', '']
+    lines = ['# The cost of TLS on this machine', '']
     for heading, made in parts:
         lines += [f'## {heading}', ''] if heading else []
         for block in made:
@@ -115,7 +115,7 @@ def markdown(parts, drawn):
 
 
 def page(parts, drawn):
-    body = ['<h1>What TLS costs here</h1>']
+    body = ['<h1>The cost of TLS on this machine</h1>']
     for heading, made in parts:
         body += [f'<h2>{html_text(heading)}</h2>'] if heading else []
         for block in made:
@@ -125,7 +125,7 @@ def page(parts, drawn):
                 body.append(html_table(block))
             else:
                 body.append(plots.inline(drawn[block.name]) if drawn.get(block.name) else html_table(bars_as_table(block)))
-    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>What TLS costs here</title><style>{STYLE}</style></head>'
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>The cost of TLS on this machine</title><style>{STYLE}</style></head>'
             f'<body>{"".join(body)}</body></html>\n')
 
 
@@ -139,18 +139,18 @@ def write(results, folder):
     return os.path.join(folder, 'report.md')
 
 
-# What stands on a page that is kept, on hardware and in the emulated machine: one does not replace the other.
+# Marks around the generated parts of bench/README.md: on hardware, and in the emulated machine. Each part is replaced on its own.
 BEGIN = {False: '<!-- made by bench/run --page -->', True: '<!-- made by bench/run --vm --page -->'}
 END = '<!-- end of what bench/run made -->'
 
 
 def asked(command):
-    """The command line without what is only of this machine: paths and ports."""
+    """The command line without machine-specific options: paths and ports."""
     return re.sub(r' --(out|sluice|blast|folder|port)[ =]\S+', '', command)
 
 
 def digest(results):
-    """The short form of results, for a page that is kept: what ran where in a line, and the main tables."""
+    """The short form for bench/README.md: the machine and the command in one line, and the main tables."""
     machine = results['machine']
     where = 'an emulated machine' if machine['emulated'] else 'a machine'
     line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
@@ -166,7 +166,7 @@ def digest(results):
 
 
 def replaced(page, text, emulated):
-    """The page with what stands between the marks of its part replaced; ValueError where there are none."""
+    """Replaces the text between the marks of a part; ValueError if the page has no such marks."""
     begin = page.index(BEGIN[emulated]) + len(BEGIN[emulated])
     end = page.index(END, begin)
     return f'{page[:begin]}\n\n{text.strip()}\n\n{page[end:]}'

@@ -38,7 +38,7 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
     if (rule->all || cidr_parse(text, &rule->range) == 0)
         return 0;
     conf_error(reader->errors, node->mark, STR("10.0.0.0/8, \"2001:db8::/32\", 127.0.0.1, \"unix:\" or all"),
-               "\"" STR_FMT "\" is no address and no range of addresses", STR_ARG(text));
+               "\"" STR_FMT "\" is not an address or a range of addresses", STR_ARG(text));
     return -EINVAL;
 }
 
@@ -137,12 +137,12 @@ static const struct access_rule *find_rule(const struct access_conf *own, const 
     return NULL;
 }
 
-static enum outcome access_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome access_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct access_rule *rule = find_rule(conf, exchange_client(x));
 
     if (!rule)
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (!rule->deny)
         return OUTCOME_ALLOWED;
     return exchange_error_response_log(x, 403, exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR,
@@ -171,7 +171,7 @@ const struct module module_access = {
     .conf_size = sizeof(struct access_conf),
     .conf_check = check_access,
     .idle = access_idle,
-    .answer = access_answer,
+    .handler = access_handler,
     .access = true,
     .stream = &stream_part,
 };

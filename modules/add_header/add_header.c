@@ -44,7 +44,7 @@ static int read_detailed(struct conf_reader *reader, const struct conf_node *nod
     if (!value || node->count != 1u + (always != NULL)) {
         conf_error(reader->errors, node->mark,
                    STR("add_header: {X-Frame-Options: {value: DENY, always: on}}"),
-                   "a header has a value, and perhaps always");
+                   "a header takes a value and optionally always");
         return -EINVAL;
     }
     if (always) {
@@ -93,7 +93,7 @@ static int read_row(struct conf_reader *reader, const struct conf_node *node, vo
         (words.count == 3 && !str_equal(words.items[2], STR("always")))) {
         conf_error(reader->errors, node->mark,
                    STR("quote a value of several words: add_header: 'Cache-Control \"no-cache, private\"'"),
-                   "add_header takes a name, a value, and perhaps always");
+                   "add_header takes a name, a value, and optionally always");
         return -EINVAL;
     }
     row->items = arena_zalloc(reader->arena, 1, sizeof(*row->items));

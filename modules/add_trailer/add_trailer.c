@@ -29,7 +29,7 @@ struct wrapped {
 #define HINT STR("write: add_trailer: [X-Sent $body_bytes_sent]")
 
 /* Fields that concern framing, routing, content processing or authentication (RFC 9110 6.5.1). */
-static bool may_not_trail(struct str name)
+static bool is_forbidden_trailer(struct str name)
 {
     static const char *const names[] = {"Content-Length",
                                         "Transfer-Encoding",
@@ -69,13 +69,13 @@ static int read_trailer(struct conf_reader *reader, const struct conf_node *node
     }
     trailer->name = words.items[0];
     if (!h1_is_token(trailer->name)) {
-        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no name of a field",
+        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a field name",
                    STR_ARG(trailer->name));
         return -EINVAL;
     }
-    if (may_not_trail(trailer->name)) {
+    if (is_forbidden_trailer(trailer->name)) {
         conf_error(reader->errors, node->mark, STR("write it with add_header"),
-                   STR_FMT " comes too late behind the body", STR_ARG(trailer->name));
+                   STR_FMT " cannot be a trailer field", STR_ARG(trailer->name));
         return -EINVAL;
     }
     return conf_read_template_word(reader, node, words.items[1], &trailer->value);

@@ -57,12 +57,12 @@ static void check_password_file(struct conf_reader *reader, const struct conf_no
     int result = text.data ? password_file_check(text.data, &line, user, sizeof(user), scheme, sizeof(scheme)) : 0;
 
     if (result < 0 && result != -EACCES)
-        conf_warning(reader->errors, node->mark, STR("nobody is let in until it can be read"),
+        conf_warning(reader->errors, node->mark, STR("all requests are refused until it can be read"),
                      "auth_basic_user_file \"" STR_FMT "\" cannot be read (%d: %s)", STR_ARG(path), -result,
                      strerror(-result));
     if (result > 0)
         conf_warning(reader->errors, node->mark, STR("write the password anew: htpasswd -B FILE USER"),
-                     STR_FMT ":%u: user \"%s\" cannot log in: the password is kept as %s, which is too weak",
+                     STR_FMT ":%u: user \"%s\" cannot log in: the password is stored as %s, which is too weak",
                      STR_ARG(path), line, user, scheme);
 }
 
@@ -79,7 +79,7 @@ static int check_auth_basic(void *conf, struct conf_reader *reader, const struct
     if (file)
         check_password_file(reader, file, own->file);
     if (realm && own->realm && str_empty(own->file) && reader->scope == SCOPE_LOCATION) {
-        conf_error(reader->errors, realm->mark, STR("write beside it: auth_basic_user_file: users.htpasswd"),
+        conf_error(reader->errors, realm->mark, STR("add auth_basic_user_file: users.htpasswd"),
                    "auth_basic needs auth_basic_user_file");
         return -EINVAL;
     }
@@ -141,7 +141,7 @@ static enum outcome respond_unauthorized(struct exchange *x, const struct auth_b
                            (const struct str[]){STR("Basic realm=\""), realm, STR("\", charset=\"UTF-8\"")}, 3);
     if (!value.data || headers_set(&x->response.headers, &x->arena, STR("WWW-Authenticate"), value) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* A failed login is no error if `satisfy any` may allow the request by another check. */
@@ -152,10 +152,10 @@ static enum log_level level_of(const struct exchange *x)
 
 static enum outcome respond_busy(struct exchange *x)
 {
-    exchange_error_response_log(x, 503, LOG_WARN, "auth_basic: too many logins wait to be looked at");
+    exchange_error_response_log(x, 503, LOG_WARN, "auth_basic: too many password checks are waiting");
     if (headers_set(&x->response.headers, &x->arena, STR("Retry-After"), STR("5")) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static enum outcome respond_unreadable_file(struct exchange *x, const struct auth_basic_conf *own, int error)
@@ -180,14 +180,14 @@ static enum outcome login_outcome(struct attempt *attempt)
     case PASSWORD_BAD:
         exchange_log_error(x, level_of(x), "user \"" STR_FMT "\": password mismatch", STR_ARG(attempt->user));
         break;
-    case PASSWORD_NOBODY:
+    case PASSWORD_UNKNOWN_USER:
         exchange_log_error(x, level_of(x), "user \"" STR_FMT "\" was not found in \"" STR_FMT "\"",
                            STR_ARG(attempt->user), STR_ARG(own->file));
         break;
     case PASSWORD_WEAK:
         exchange_log_error(x, LOG_ERROR,
-                           STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is kept as %s, which is too "
-                             "weak; write it anew: htpasswd -B FILE USER",
+                           STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is stored as %s, which is "
+                                                          "too weak; write it anew: htpasswd -B FILE USER",
                            STR_ARG(own->file), question->line, STR_ARG(attempt->user), question->scheme);
         break;
     case PASSWORD_COSTLY:
@@ -262,7 +262,7 @@ static enum outcome check_login(struct exchange *x, struct logins *logins, struc
     return error < 0 ? respond_unreadable_file(x, attempt->conf, error) : login_outcome(attempt);
 }
 
-static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome auth_basic_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct auth_basic_conf *own = conf;
     struct attempt *attempt, **noted;
@@ -270,7 +270,7 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
     int error;
 
     if (str_empty(own->file))
-        return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
+        return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: no auth_basic_user_file is set");
     noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
     if (noted && *noted && (*noted)->answered && str_equal((*noted)->conf->file, own->file))
         return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : respond_unauthorized(x, own);
@@ -323,7 +323,7 @@ const struct module module_auth_basic = {
     .worker_start = auth_basic_start,
     .worker_stop = auth_basic_stop,
     .idle = auth_basic_idle,
-    .answer = auth_basic_answer,
+    .handler = auth_basic_handler,
     .cancel = auth_basic_cancel,
     .access = true,
 };

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Verified instead when the file has no usable hash; costs as much as a usual one. */
-#define NOBODYS_HASH "$6$rounds=100000$sluice.nobody$"
+#define DUMMY_HASH "$6$rounds=100000$sluice.nobody$"
 
 struct line {
     unsigned number;
@@ -191,10 +191,10 @@ static bool find_user(struct str text, struct str user, struct line *out, struct
     unsigned number = 0;
     bool found = false;
 
-    *out_first = STR(NOBODYS_HASH);
+    *out_first = STR(DUMMY_HASH);
     while (next_line(&text, &number, &line)) {
         if (out_first->data[0] == '$' && is_taken(line.hash) && !is_costly(line.hash) &&
-            str_equal(*out_first, STR(NOBODYS_HASH)))
+            str_equal(*out_first, STR(DUMMY_HASH)))
             *out_first = line.hash;
         if (!found && str_equal(line.user, user)) {
             *out = line;
@@ -215,7 +215,7 @@ static void verify_password(struct password_check *question, struct str text)
 
     question->line = line.number;
     if (!found) {
-        question->verdict = PASSWORD_NOBODY;
+        question->verdict = PASSWORD_UNKNOWN_USER;
     } else if (!is_taken(line.hash)) {
         name_scheme(line.hash, question->scheme, sizeof(question->scheme));
         question->verdict = PASSWORD_WEAK;

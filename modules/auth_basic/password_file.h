@@ -19,7 +19,7 @@ struct password_file_state {
 enum password_verdict {
     PASSWORD_BAD,                   /* also the initial value, before the check */
     PASSWORD_GOOD,
-    PASSWORD_NOBODY,                /* no such user */
+    PASSWORD_UNKNOWN_USER,          /* no such user */
     PASSWORD_WEAK,                  /* the scheme of the user's hash is not accepted: `line`, `scheme` */
     PASSWORD_COSTLY,                /* the user's hash exceeds the cost limits: `line` */
 };

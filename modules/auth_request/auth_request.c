@@ -41,7 +41,7 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
     if (str_starts(text, STR("/")) || str_starts(text, STR("$")))
         return conf_read_template_word(reader, node, text, out);
     conf_error(reader->errors, node->mark, STR("write: auth_request: /auth, or off"),
-               "\"" STR_FMT "\" is no path of this server", STR_ARG(text));
+               "\"" STR_FMT "\" is not a path of this server", STR_ARG(text));
     return -EINVAL;
 }
 
@@ -166,10 +166,10 @@ static enum outcome outcome_of_subrequest(struct exchange *x, const struct excha
     if (status != 401 && status != 403)
         return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: unexpected status %d", status);
     exchange_error_response(x, status);
-    return copy_demands(child, x) < 0 ? exchange_error_response(x, 500) : OUTCOME_ANSWERED;
+    return copy_demands(child, x) < 0 ? exchange_error_response(x, 500) : OUTCOME_RESPONDED;
 }
 
-static void subrequest_answered(struct exchange *child, void *owner)
+static void subrequest_responded(struct exchange *child, void *owner)
 {
     const struct auth_subrequest *auth_subrequest = owner;
     struct exchange *x = auth_subrequest->x;
@@ -181,7 +181,7 @@ static void subrequest_answered(struct exchange *child, void *owner)
     exchange_child_end(child);
 }
 
-static enum outcome auth_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome auth_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct auth_conf *own = conf;
     struct auth_subrequest *auth_subrequest;
@@ -196,10 +196,11 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     path = str_cut(&query, '?');
     if (uri.data && exchange_path_traverses(x, own->uri, uri, path, false))
         return exchange_error_response(x, 404);
-    error = uri.data && auth_subrequest ? exchange_child(x, uri, subrequest_answered, auth_subrequest, &child)
+    error = uri.data && auth_subrequest ? exchange_child(x, uri, subrequest_responded, auth_subrequest, &child)
                                         : -ENOMEM;
     if (error < 0)
-        return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",
+        return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: subrequest to \"" STR_FMT "\" failed "
+                                                                                                       "(%d: %s)",
                                            STR_ARG(uri), -error, strerror(-error));
     remove_conditions(&child->request.headers);
     return OUTCOME_PENDING;
@@ -217,7 +218,7 @@ const struct module module_auth_request = {
     .directives = directives,
     .conf_size = sizeof(struct auth_conf),
     .idle = auth_idle,
-    .answer = auth_answer,
+    .handler = auth_handler,
     .access = true,
-    .others = OTHERS_PASS,
+    .explain_mode = EXPLAIN_SKIP,
 };

@@ -25,7 +25,7 @@ static const struct directive directives[] = {
      .offset = AT(on),
      .fallback = "off",
      .example = "autoindex: on",
-     .help = "List a folder that has no index file; names that begin with a dot are omitted. ?sort=name, size or "
+     .help = "List a directory that has no index file; names that begin with a dot are omitted. ?sort=name, size or "
              "date and order=asc or desc set the order."},
     {.name = "autoindex_format",
      .scopes = SCOPE_SITE,
@@ -75,12 +75,12 @@ static bool is_json_requested(const struct exchange *x)
 }
 
 /* Runs in a helper thread, including the sort, which takes long for ten thousand names. */
-static int read_folder(void *argument)
+static int read_directory(void *argument)
 {
     struct listing *listing = argument;
 
-    listing->error = folder_read(listing->granted, listing->root.data, listing->path.data, listing->symlinks,
-                                 LIMIT_LISTING_ITEMS, &listing->folder);
+    listing->error = directory_read(listing->granted, listing->root.data, listing->path.data, listing->symlinks,
+                                 LIMIT_LISTING_ITEMS, &listing->directory);
     if (listing->error >= 0)
         listing_sort(listing);
     return 0;
@@ -99,7 +99,7 @@ static int add_fields(struct listing *listing)
     return error;
 }
 
-static enum outcome answer_listing(struct listing *listing)
+static enum outcome respond_listing(struct listing *listing)
 {
     struct exchange *x = listing->x;
     struct buffer page = {.max = LIMIT_EXCHANGE_MEMORY / 2};
@@ -114,10 +114,10 @@ static enum outcome answer_listing(struct listing *listing)
     x->response.body = text.data ? body_bytes(&x->arena, text) : NULL;
     if (!x->response.body || add_fields(listing) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
-static enum outcome answer_error(struct listing *listing)
+static enum outcome respond_error(struct listing *listing)
 {
     int error = listing->error;
     bool gone = error == -ENOENT || error == -ENOTDIR;
@@ -134,7 +134,7 @@ static enum outcome answer_error(struct listing *listing)
                                        STR_ARG(listing->path), -error, strerror(-error));
 }
 
-static void folder_done(struct op *op, int result)
+static void directory_done(struct op *op, int result)
 {
     struct listing *listing = container_of(op, struct listing, op);
     struct exchange *x = listing->x;
@@ -142,13 +142,13 @@ static void folder_done(struct op *op, int result)
     if (result < 0)
         listing->error = result;
     if (!x->cancelled)
-        exchange_resume(x, listing->error < 0 ? answer_error(listing) : answer_listing(listing));
-    folder_finish(&listing->folder);
+        exchange_resume(x, listing->error < 0 ? respond_error(listing) : respond_listing(listing));
+    directory_finish(&listing->directory);
     exchange_release(x);
 }
 
 /* Finds the directory; the paths are NUL-terminated copies in the exchange's arena. */
-static int locate_folder(struct listing *listing)
+static int locate_directory(struct listing *listing)
 {
     struct exchange *x = listing->x;
     struct str root, path;
@@ -174,7 +174,7 @@ static enum outcome start_listing(struct exchange *x, const struct autoindex_con
     if (!listing)
         return exchange_error_response(x, 500);
     *listing = (struct listing){
-        .op.done = folder_done,
+        .op.done = directory_done,
         .x = x,
         .conf = conf,
         .granted = file_cache_granted(worker_file_cache(exchange_worker(x))),
@@ -184,7 +184,7 @@ static enum outcome start_listing(struct exchange *x, const struct autoindex_con
         .descending = str_equal(query_parameter(x->request.query, STR("order")), STR("desc")),
         .json = conf->format == FORMAT_JSON || (conf->format == FORMAT_AUTO && is_json_requested(x)),
     };
-    error = locate_folder(listing);
+    error = locate_directory(listing);
     if (error < 0)
         return exchange_error_response(x, error == -ENOENT ? 404 : 500);
     /*
@@ -192,11 +192,11 @@ static enum outcome start_listing(struct exchange *x, const struct autoindex_con
      * disconnects.
      */
     exchange_hold(x);
-    worker_offload(exchange_worker(x), &listing->op, read_folder, listing);
+    worker_offload(exchange_worker(x), &listing->op, read_directory, listing);
     return OUTCOME_PENDING;
 }
 
-static enum outcome autoindex_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome autoindex_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct autoindex_conf *own = conf;
     struct str root = exchange_root(x);
@@ -204,7 +204,7 @@ static enum outcome autoindex_answer(struct exchange *x, const void *conf, void 
     /* Runs only after the static module has passed the request on: a directory without an index file. */
     if (!root.data || !str_ends(x->request.path, STR("/")) ||
         (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (!own->on)
         return exchange_error_response_log(x, 403, LOG_ERROR,
                                            "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
@@ -216,5 +216,5 @@ const struct module module_autoindex = {
     .name = "autoindex",
     .directives = directives,
     .conf_size = sizeof(struct autoindex_conf),
-    .answer = autoindex_answer,
+    .handler = autoindex_handler,
 };

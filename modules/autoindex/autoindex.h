@@ -5,7 +5,7 @@
 #define MODULES_AUTOINDEX_AUTOINDEX_H
 
 #include "base/buffer.h"
-#include "io/folder.h"
+#include "io/directory.h"
 #include "server/module.h"
 
 enum listing_sort { SORT_NAME, SORT_SIZE, SORT_DATE };
@@ -17,7 +17,7 @@ struct listing {
     const struct root_directories *granted;
     struct str root, path;          /* both NUL-terminated */
     enum symlinks symlinks;
-    struct folder folder;
+    struct directory directory;
     int error;
     enum listing_sort sort;
     bool descending;

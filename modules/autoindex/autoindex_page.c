@@ -61,36 +61,36 @@ int natural_compare(struct str a, struct str b)
 
 static int by_name(const void *a, const void *b)
 {
-    const struct folder_item *left = a, *right = b;
+    const struct directory_entry *left = a, *right = b;
 
-    if (left->folder != right->folder)
-        return left->folder ? -1 : 1;
+    if (left->is_directory != right->is_directory)
+        return left->is_directory ? -1 : 1;
     return natural_compare(left->name, right->name);
 }
 
 static int by_size(const void *a, const void *b)
 {
-    const struct folder_item *left = a, *right = b;
+    const struct directory_entry *left = a, *right = b;
 
-    if (left->folder == right->folder && left->size != right->size)
+    if (left->is_directory == right->is_directory && left->size != right->size)
         return left->size < right->size ? -1 : 1;
     return by_name(a, b);
 }
 
 static int by_date(const void *a, const void *b)
 {
-    const struct folder_item *left = a, *right = b;
+    const struct directory_entry *left = a, *right = b;
 
-    if (left->folder == right->folder && left->modified_s != right->modified_s)
+    if (left->is_directory == right->is_directory && left->modified_s != right->modified_s)
         return left->modified_s < right->modified_s ? -1 : 1;
     return by_name(a, b);
 }
 
 /* Reverses the order; called for directories and files separately, so that directories stay first. */
-static void reverse_items(struct folder_item *items, size_t count)
+static void reverse_items(struct directory_entry *items, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
-        struct folder_item kept = items[i];
+        struct directory_entry kept = items[i];
 
         items[i] = items[count - 1 - i];
         items[count - 1 - i] = kept;
@@ -100,16 +100,16 @@ static void reverse_items(struct folder_item *items, size_t count)
 void listing_sort(struct listing *listing)
 {
     static int (*const orders[])(const void *, const void *) = {by_name, by_size, by_date};
-    struct folder *folder = &listing->folder;
-    size_t folders = 0;
+    struct directory *directory = &listing->directory;
+    size_t directories = 0;
 
-    if (folder->count)
-        qsort(folder->items, folder->count, sizeof(*folder->items), orders[listing->sort]);
-    while (folders < folder->count && folder->items[folders].folder)
-        folders++;
-    if (listing->descending && folder->count) {
-        reverse_items(folder->items, folders);
-        reverse_items(folder->items + folders, folder->count - folders);
+    if (directory->count)
+        qsort(directory->items, directory->count, sizeof(*directory->items), orders[listing->sort]);
+    while (directories < directory->count && directory->items[directories].is_directory)
+        directories++;
+    if (listing->descending && directory->count) {
+        reverse_items(directory->items, directories);
+        reverse_items(directory->items + directories, directory->count - directories);
     }
 }
 
@@ -173,7 +173,7 @@ static int write_html(struct buffer *out, struct str text)
 }
 
 /* Prefixed by "./", so that a name with a colon is not parsed as a scheme. */
-static int write_link(const struct listing *listing, struct buffer *out, const struct folder_item *item)
+static int write_link(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
     struct str encoded = url_path_encode(&listing->x->arena, item->name);
     int error = encoded.data ? buffer_append(out, STR("<a href=\"./")) : -ENOMEM;
@@ -181,19 +181,19 @@ static int write_link(const struct listing *listing, struct buffer *out, const s
     if (error == 0)
         error = write_html(out, encoded);
     if (error == 0)
-        error = buffer_printf(out, "%s\"><bdi>", item->folder ? "/" : "");
+        error = buffer_printf(out, "%s\"><bdi>", item->is_directory ? "/" : "");
     if (error == 0)
         error = write_html(out, item->name);
-    return error < 0 ? error : buffer_printf(out, "%s</bdi></a>", item->folder ? "/" : "");
+    return error < 0 ? error : buffer_printf(out, "%s</bdi></a>", item->is_directory ? "/" : "");
 }
 
-static int write_size(const struct listing *listing, struct buffer *out, const struct folder_item *item)
+static int write_size(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
     static const char units[] = "kMGTPE";
     uint64_t size = item->size;
     unsigned unit = 0;
 
-    if (item->folder)
+    if (item->is_directory)
         return buffer_append(out, STR("&ndash;"));
     if (listing->conf->exact_size || size < 1000)
         return buffer_printf(out, "%llu B", (unsigned long long)size);
@@ -205,7 +205,7 @@ static int write_size(const struct listing *listing, struct buffer *out, const s
                : buffer_printf(out, "%llu %cB", (unsigned long long)(size + 500) / 1000, units[unit]);
 }
 
-static int write_date(const struct listing *listing, struct buffer *out, const struct folder_item *item)
+static int write_date(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
     time_t seconds = (time_t)item->modified_s;
     char text[32] = "";
@@ -216,7 +216,7 @@ static int write_date(const struct listing *listing, struct buffer *out, const s
     return buffer_append(out, str_from(text));
 }
 
-static int write_row(const struct listing *listing, struct buffer *out, const struct folder_item *item)
+static int write_row(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
     int error = buffer_append(out, STR("<tr><td>"));
 
@@ -332,30 +332,30 @@ static int write_page_head(const struct listing *listing, struct buffer *out)
 
 int listing_write_page(const struct listing *listing, struct buffer *out)
 {
-    const struct folder *folder = &listing->folder;
-    size_t folders = 0;
+    const struct directory *directory = &listing->directory;
+    size_t directories = 0;
     int error = write_page_head(listing, out);
 
-    for (size_t i = 0; i < folder->count && error == 0; i++) {
-        folders += folder->items[i].folder;
-        error = write_row(listing, out, &folder->items[i]);
+    for (size_t i = 0; i < directory->count && error == 0; i++) {
+        directories += directory->items[i].is_directory;
+        error = write_row(listing, out, &directory->items[i]);
     }
     if (error == 0)
-        error = buffer_printf(out, "</table>\n<p>%zu folder%s, %zu file%s%s</p>\n</html>\n", folders,
-                              folders == 1 ? "" : "s", folder->count - folders,
-                              folder->count - folders == 1 ? "" : "s",
-                              folder->cut ? "; there are more, which are not shown" : "");
+        error = buffer_printf(out, "</table>\n<p>%zu director%s, %zu file%s%s</p>\n</html>\n", directories,
+                              directories == 1 ? "y" : "ies", directory->count - directories,
+                              directory->count - directories == 1 ? "" : "s",
+                              directory->cut ? "; there are more, which are not shown" : "");
     return error;
 }
 
 /* The format of nginx. */
 int listing_write_json(const struct listing *listing, struct buffer *out)
 {
-    const struct folder *folder = &listing->folder;
+    const struct directory *directory = &listing->directory;
     int error = buffer_append(out, STR("["));
 
-    for (size_t i = 0; i < folder->count && error == 0; i++) {
-        const struct folder_item *item = &folder->items[i];
+    for (size_t i = 0; i < directory->count && error == 0; i++) {
+        const struct directory_entry *item = &directory->items[i];
         char date[DATE_LENGTH + 1];
         struct str modified = date_format(item->modified_s, date);
 
@@ -364,8 +364,8 @@ int listing_write_json(const struct listing *listing, struct buffer *out)
             error = template_escape_json(out, item->name);
         if (error == 0)
             error = buffer_printf(out, "\",\"type\":\"%s\",\"mtime\":\"" STR_FMT "\"",
-                                  item->folder ? "directory" : "file", STR_ARG(modified));
-        if (error == 0 && !item->folder)
+                                  item->is_directory ? "directory" : "file", STR_ARG(modified));
+        if (error == 0 && !item->is_directory)
             error = buffer_printf(out, ",\"size\":%llu", (unsigned long long)item->size);
         if (error == 0)
             error = buffer_append(out, STR("}"));

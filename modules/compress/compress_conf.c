@@ -51,7 +51,8 @@ const struct directive compress_directives[] = {
     {.name = "gzip_vary",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
-     .ignored = &(const struct directive_ignored){"a cache that is not told would mix answers up", "delete it"},
+     .ignored = &(const struct directive_ignored){"without Vary, caches would confuse encoded and unencoded "
+                                                  "responses", "delete it"},
      .fallback = "on",
      .example = "gzip_vary: on",
      .help = "Responses that could be encoded always have Vary: Accept-Encoding, so that caches keep them apart. "
@@ -165,7 +166,7 @@ static void check_types(struct conf_reader *reader, const struct conf_node *at, 
         if (str_find(types->items[i], '/') > 0 || str_equal(types->items[i], STR("*")))
             continue;
         conf_error(reader->errors, node->mark, STR("write: gzip_types: [text/css, application/json], or '*'"),
-                   "\"" STR_FMT "\" is no media type", STR_ARG(types->items[i]));
+                   "\"" STR_FMT "\" is not a media type", STR_ARG(types->items[i]));
         return;
     }
 }

@@ -49,7 +49,7 @@ static const struct directive children[] = {
      .type = DIRECTIVE_DURATION,
      .offset = AT(max_age_ms),
      .fallback = "1h",
-     .help = "How long a browser may cache the answer to a preflight."},
+     .help = "How long a browser may cache the response to a preflight."},
     {0},
 };
 
@@ -108,16 +108,16 @@ static int check_cors(void *conf, struct conf_reader *reader, const struct conf_
         if (is_origin(cors->origins.items[i]))
             continue;
         conf_error(reader->errors, node->mark, STR("https://app.example, https://*.app.example, null or *"),
-                   "\"" STR_FMT "\" is no origin", STR_ARG(cors->origins.items[i]));
+                   "\"" STR_FMT "\" is not an origin", STR_ARG(cors->origins.items[i]));
         return -EINVAL;
     }
     if (cors->origins.count == 0)
         conf_error(reader->errors, node->mark, STR("cors: {origins: https://app.example}"),
-                   "cors names no origins");
+                   "cors has no origins");
     for (size_t i = 0; i < cors->origins.count; i++) {
         if (cors->credentials && str_equal(cors->origins.items[i], STR("*")))
             conf_error(reader->errors, node->mark, STR("name the origins, or leave credentials off"),
-                       "with credentials, not everybody may read the answers");
+                       "credentials cannot be combined with origins: '*'");
     }
     if (join_words(reader->arena, &cors->methods, &cors->methods_text) < 0 ||
         join_words(reader->arena, &cors->headers, &cors->headers_text) < 0)
@@ -180,17 +180,17 @@ static int add_preflight_headers(struct exchange *x, const struct cors *cors)
 }
 
 /* Preflights need no credentials and reach no other module: a 204 without the fields denies the origin. */
-static enum outcome cors_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome cors_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;
     struct str origin = headers_value(&x->request.headers, STR("Origin"));
 
     if (!origin.data || !is_preflight(x))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     exchange_error_response(x, 204);
     if (origin_allowed(cors, origin) && add_preflight_headers(x, cors) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static int cors_filter(struct exchange *x, const void *conf)
@@ -228,6 +228,6 @@ const struct module module_cors = {
     .conf_size = sizeof(struct cors_conf),
     .conf_check = check_cors,
     .idle = cors_idle,
-    .answer = cors_answer,
+    .handler = cors_handler,
     .filter = cors_filter,
 };

@@ -108,7 +108,7 @@ static int read_expires(struct conf_reader *reader, const struct conf_node *node
         return error;
     expires->modified = words.count == 2 && str_equal(words.items[0], STR("modified"));
     if (words.count != 1u + expires->modified) {
-        conf_error(reader->errors, node->mark, HINT, "expires takes a time, perhaps behind modified");
+        conf_error(reader->errors, node->mark, HINT, "expires takes a time, optionally preceded by modified");
         return -EINVAL;
     }
     text = words.items[words.count - 1];
@@ -118,7 +118,7 @@ static int read_expires(struct conf_reader *reader, const struct conf_node *node
     expires->constant = template_constant(expires->text);
     if (!expires->constant || parse_expiry(text, expires->modified, &expires->expiry))
         return 0;
-    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no time to expire", STR_ARG(text));
+    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a time", STR_ARG(text));
     return -EINVAL;
 }
 

@@ -5,11 +5,11 @@
 
 extern const struct module module_fastcgi;
 
-static enum outcome fastcgi_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome fastcgi_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct fastcgi_conf *own = conf;
 
-    return gateway_answer(x, &own->gateway);
+    return gateway_handler(x, &own->gateway);
 }
 
 static bool fastcgi_idle(const void *conf)
@@ -25,8 +25,8 @@ const struct module module_fastcgi = {
     .conf_size = sizeof(struct fastcgi_conf),
     .conf_check = fastcgi_conf_check,
     .idle = fastcgi_idle,
-    .answer = fastcgi_answer,
+    .handler = fastcgi_handler,
     .cancel = gateway_cancel,
     .variables = &fastcgi_variables,
-    .others = OTHERS_ANSWER,
+    .explain_mode = EXPLAIN_UPSTREAM,
 };

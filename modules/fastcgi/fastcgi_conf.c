@@ -36,7 +36,7 @@ static const struct {
     {"SERVER_ADDR", "$server_addr", false},
     {"SERVER_PORT", "$server_port", false},
     {"SERVER_NAME", "$server_name", false},
-    {"REDIRECT_STATUS", "200", false}, /* PHP with cgi.force_redirect requires it */
+    {"REDIRECT_STATUS", "200", false}, /* as in nginx's fastcgi.conf, for PHP with cgi.force_redirect */
 };
 
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -53,7 +53,7 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
             pass.upstream =
                 upstreams_target(reader->upstreams, pass.target.authority, fastcgi_gateway.port, &error);
         if (!pass.upstream && error == -EINVAL)
-            conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is no address to pass requests to",
+            conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is not an address of a server",
                        STR_ARG(template_text(pass.text)));
         if (!pass.upstream)
             return error;
@@ -65,7 +65,7 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
 static int refuse_param(struct conf_reader *reader, struct conf_mark mark)
 {
     conf_error(reader->errors, mark, PARAM_HINT,
-               "fastcgi_param takes a name and a value, and perhaps if_not_empty");
+               "fastcgi_param takes a name, a value, and optionally if_not_empty");
     return -EINVAL;
 }
 
@@ -149,7 +149,7 @@ static int read_split(struct conf_reader *reader, const struct conf_node *node, 
     if (error < 0 || regex_group_count(capture_regex(*split)) >= 2)
         return error;
     conf_error(reader->errors, node->mark, STR("write: fastcgi_split_path_info: ^(.+\\.php)(/.*)$"),
-               "two groups are wanted: of the script, and of what follows it");
+               "two groups are required: the script, and the rest of the path");
     return -EINVAL;
 }
 
@@ -307,11 +307,11 @@ const struct directive fastcgi_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
      .written = true,
-     .offset = AT(gateway.buffering.folder),
+     .offset = AT(gateway.buffering.directory),
      .fallback = "/var/tmp",
      .example = "fastcgi_temp_path: /var/cache/sluice",
-     .help = "The directory of unnamed temporary files, with bodies of requests and responses. It is created as that "
-             "of proxy_temp_path."},
+     .help = "The directory of temporary files with response bodies; those with request bodies are in "
+             "client_body_temp_path. They are unnamed. It is created as that of proxy_temp_path."},
     {.name = "fastcgi_hide_header",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,

@@ -51,7 +51,7 @@ static const char *parse_status(struct h1_reply *reply, struct str value)
         return "more than one Status";
     if (value.length < 3 || str_to_u64(str_slice(value, 0, 3), &status) < 0 || status < 200 || status > 599 ||
         (value.length > 3 && value.data[3] != ' '))
-        return "no valid Status";
+        return "an invalid Status";
     reply->status = (int)status;
     reply->reason = str_skip(value, 4);
     return NULL;
@@ -62,7 +62,7 @@ static const char *parse_length(struct h1_reply *reply, struct str value)
     if (reply->content_length != BODY_LENGTH_UNKNOWN)
         return "more than one Content-Length";
     if (str_to_u64(value, &reply->content_length) < 0 || reply->content_length > INT64_MAX)
-        return "no valid Content-Length";
+        return "an invalid Content-Length";
     return NULL;
 }
 
@@ -150,7 +150,7 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
         return REPLY_NO_MEMORY;
     end = head_end(reply);
     if (end == 0 && reply->text.length == reply->head_max)
-        return reply_fail(reply, "too large a head");
+        return reply_fail(reply, "too big header");
     consume_content(reply, in, end ? size_sub_sat(end, before) : part.length);
     if (end == 0)
         return REPLY_MORE;
@@ -193,9 +193,9 @@ static enum h1_reply_step read_end(struct fastcgi_reply *reply, struct str *in, 
     if (reply->content > 0)
         return REPLY_MORE;
     if (reply->record[4] != 0)
-        return reply_fail(reply, "the server refused the request");
+        return reply_fail(reply, "FastCGI rejected the request");
     if (!reply->headed)
-        return reply_fail(reply, "an end without a head");
+        return reply_fail(reply, "an end without a header");
     if (!reply->reply->bodiless && reply->reply->content_length != BODY_LENGTH_UNKNOWN && reply->left > 0)
         return reply_fail(reply, "a body shorter than its Content-Length");
     reply->over = true;
@@ -220,15 +220,15 @@ static const char *check_header(struct fastcgi_reply *reply)
     if (reply->record[0] != VERSION)
         return "no FastCGI";
     if (kind != FASTCGI_STDOUT && kind != FASTCGI_STDERR && kind != FASTCGI_END)
-        return "a record of no known kind";
+        return "a record of unknown type";
     if (reply->record[2] != 0 || reply->record[3] != REQUEST_ID)
         return "a record of another request";
     reply->content = (size_t)reply->record[4] << 8 | reply->record[5];
     reply->padding = reply->record[6];
     if (kind == FASTCGI_END && reply->content != FASTCGI_HEADER)
-        return "an end that is none";
+        return "an invalid FCGI_END_REQUEST record";
     if (kind == FASTCGI_STDOUT && reply->out_ended)
-        return "output behind its end";
+        return "output after its end";
     if (kind == FASTCGI_STDOUT && reply->content == 0)
         reply->out_ended = true;
     return NULL;

@@ -32,19 +32,27 @@ static bool has_charset(struct str type)
     return false;
 }
 
-int gateway_accel_charset(struct gateway_request *p, const struct headers *said, struct headers *headers)
+/* X-Accel-Charset in `said` becomes the charset of the type, if that has none. 0 or -ENOMEM. */
+static int add_accel_charset(struct gateway_request *p, const struct headers *said, struct str *type)
 {
     struct str charset = headers_value(said, STR("X-Accel-Charset"));
-    struct header *type = headers_find(headers, STR("Content-Type"));
     struct str value;
 
-    if ((p->conf->cache.ignore & IGNORE_X_ACCEL_CHARSET) || !h1_is_token(charset) || !type || has_charset(type->value))
+    if (!h1_is_token(charset) || (p->conf->cache.ignore & IGNORE_X_ACCEL_CHARSET) || has_charset(*type))
         return 0;
-    value = arena_join(&p->x->arena, (const struct str[]){type->value, STR("; charset="), charset}, 3);
+    value = arena_join(&p->x->arena, (const struct str[]){*type, STR("; charset="), charset}, 3);
     if (!value.data)
         return -ENOMEM;
-    type->value = value;
+    *type = value;
     return 0;
+}
+
+int gateway_set_charset(struct gateway_request *p, const struct headers *said, struct headers *headers)
+{
+    struct header *type = headers_find(headers, STR("Content-Type"));
+    int error = type ? add_accel_charset(p, said, &type->value) : 0;
+
+    return error < 0 || !type ? error : exchange_add_charset(p->x, &type->value);
 }
 
 /* Fields of the application's response that also apply to the response of the redirect's target. */
@@ -53,6 +61,7 @@ static int set_accel_headers(struct gateway_request *p)
     static const char *const names[] = {"Content-Type", "Content-Disposition", "Content-Language", "Cache-Control",
                                         "Expires",      "Set-Cookie"};
     struct headers fields = {0};
+    struct header *type;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct str name = str_from(names[i]);
@@ -63,14 +72,16 @@ static int set_accel_headers(struct gateway_request *p)
                 return -ENOMEM;
         }
     }
-    if (gateway_accel_charset(p, &p->reply.headers, &fields) < 0)
+    type = headers_find(&fields, STR("Content-Type"));
+    if (type && add_accel_charset(p, &p->reply.headers, &type->value) < 0)
         return -ENOMEM;
     return exchange_set_headers_always(p->x, &fields);
 }
 
-static enum outcome redirect_accel(struct gateway_request *p, struct str place)
+enum outcome gateway_accel_follow(struct gateway_request *p)
 {
     struct exchange *x = p->x;
+    struct str place = headers_value(&p->reply.headers, STR("X-Accel-Redirect"));
     struct url_target target;
 
     if (set_accel_headers(p) < 0)
@@ -78,10 +89,19 @@ static enum outcome redirect_accel(struct gateway_request *p, struct str place)
     if (str_starts(place, STR("@")))
         return exchange_internal_redirect_named(x, place);
     if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.traverses)
-        return exchange_error_response_log(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
+        return exchange_error_response_log(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is not a path or a "
+                                                                                             "named location",
                                            STR_ARG(place));
     exchange_become_get(x);
     return exchange_internal_redirect(x, target.path, target.query.data ? target.query : STR(""));
+}
+
+/* The response of the subrequest is not used. */
+static enum outcome leave_redirect_to_parent(struct gateway_request *p)
+{
+    p->for_head = FOR_HEAD_REDIRECTED;
+    p->x->response.status = 200;
+    return OUTCOME_RESPONDED;
 }
 
 bool gateway_accel_redirect(struct gateway_request *p)
@@ -91,7 +111,7 @@ bool gateway_accel_redirect(struct gateway_request *p)
 
     if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
         return false;
-    outcome = redirect_accel(p, place);
+    outcome = p->for_head ? leave_redirect_to_parent(p) : gateway_accel_follow(p);
     if (p->cached)
         p->cache->release_lock(p);
     gateway_discard(p);

@@ -122,7 +122,7 @@ void gateway_request_failed(struct gateway_request *p, int error)
         gateway_body_fail(p, error);
         return;
     }
-    gateway_log(p, LOG_INFO, "the client's request body broke off", error);
+    gateway_log(p, LOG_INFO, "reading the client's request body failed", error);
     exchange_drop_body(p->x);
     gateway_fail(p, exchange_body_status(error));
 }
@@ -244,7 +244,7 @@ static void name_resolved(struct upstream_waiter *waiter)
     retry_request(p);
 }
 
-static int nobody_left(struct gateway_request *p, int error)
+static int fail_without_upstream(struct gateway_request *p, int error)
 {
     if (error == -EAGAIN) {
         p->stage = GATEWAY_CONNECTING;
@@ -270,7 +270,7 @@ static int connect_next(struct gateway_request *p)
     do {
         p->upstream.peer = upstream_choose(p->upstream.group, &p->upstream.choice, &error);
         if (!p->upstream.peer)
-            return nobody_left(p, error);
+            return fail_without_upstream(p, error);
         error = connect_to_peer(p);
     } while (error == -EAGAIN);
     return error;
@@ -297,9 +297,9 @@ int gateway_begin(struct gateway_request *p)
     p->sent.content_length = content_length(p);
     error = p->conf->gateway->write_head(p, &fault);
     if (error == 0 && fault.length)
-        exchange_log_error(p->x, LOG_ERROR, "the request could not be passed on as it was: " STR_FMT, STR_ARG(fault));
+        exchange_log_error(p->x, LOG_ERROR, "the upstream request was corrected: " STR_FMT, STR_ARG(fault));
     if (error == -EINVAL)
-        exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
+        exchange_log_error(p->x, LOG_ERROR, "the upstream request cannot be sent: " STR_FMT,
                            STR_ARG(fault));
     if (error < 0)
         return error == -ENOENT ? 404 : 500;

@@ -41,8 +41,8 @@ static void spooling_failed(void *owner, const char *doing, int error)
     struct buffered_body *kept = owner;
 
     exchange_log_error(kept->x, LOG_ERROR,
-                       "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it comes", doing,
-                       STR_ARG(kept->folder), -error, strerror(-error));
+                       "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it arrives", doing,
+                       STR_ARG(kept->directory), -error, strerror(-error));
 }
 
 /* More of the client's body arrived. Called inside the session, so the work is only queued. */
@@ -97,20 +97,20 @@ static void replace_request_body(struct buffered_body *kept, struct exchange *x,
     x->request.body = &kept->body;
 }
 
-int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str folder,
+int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str directory,
                        void (*done)(void *owner, int error), void *owner)
 {
     const struct spool_settings settings = {.memory = x->settings->body_buffer_size,
                                             .block = LIMIT_STORED_BLOCK,
                                             .file_max = LIMIT_SPOOL_FILE,
-                                            .folder = folder,
+                                            .directory = directory,
                                             .keeps = true};
     int result;
 
     out->spool = spool_create(exchange_worker(x), &settings, &events, out);
     if (!out->spool)
         return -ENOMEM;
-    out->folder = folder;
+    out->directory = directory;
     replace_request_body(out, x, x->request.body);
     out->source->wake = source_woken;
     out->source->owner = out;

@@ -13,7 +13,7 @@ struct buffered_body {
     struct body body;               /* the request's body: the buffered bytes, followed by bytes still arriving */
     struct body *source;            /* the client's body; empty if shared by another exchange */
     struct spool *spool;            /* owned until buffered_body_close; NULL: none */
-    struct str folder;
+    struct str directory;
     struct exchange *x;
     bool whole;                     /* complete: can be pulled again */
     bool awaited;                   /* next returned -EAGAIN: a wake is owed */
@@ -22,11 +22,12 @@ struct buffered_body {
 };
 
 /*
- * Starts to read x's body into `out`, which is zeroed, in x's arena, and x's body from then on. `folder` outlives x.
+ * Starts to read x's body into `out`, which is zeroed, in x's arena, and x's body from then on. `directory` outlives x.
  * 0: read, as far as it can be buffered; -EAGAIN: `done` is called once, later, from the loop, with 0 or an error of
  * the body's next (exchange_body_status). Other -errno: as `done`.
  */
-MUST_CHECK int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str folder, void (*done)(void *owner, int error),
+MUST_CHECK int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str directory,
+                                  void (*done)(void *owner, int error),
                                   void *owner);
 /* The buffered body of `request`; NULL: not buffered. */
 struct buffered_body *buffered_body_of(const struct request *request);

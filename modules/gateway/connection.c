@@ -101,5 +101,5 @@ void gateway_fail(struct gateway_request *p, int status)
     if (!is_served_stale(p, status))
         (void)exchange_error_response(p->x, status);
     if (!p->starting)
-        exchange_resume(p->x, OUTCOME_ANSWERED);
+        exchange_resume(p->x, OUTCOME_RESPONDED);
 }

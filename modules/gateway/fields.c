@@ -18,7 +18,7 @@ static const struct str own_of_request[] = {
     {NULL, 0},
 };
 
-static const struct str own_of_answer[] = {
+static const struct str response_hop_fields[] = {
     {"Connection", 10}, {"Content-Length", 14}, {"Keep-Alive", 10}, {"Proxy-Connection", 16},
     {"Transfer-Encoding", 17}, {"Upgrade", 7},
     {NULL, 0},
@@ -131,14 +131,14 @@ static bool is_hidden(const struct gateway_conf *conf, struct str name)
 
 int gateway_end_to_end_fields(const struct gateway_request *p, const struct headers *headers, struct headers *out)
 {
-    return copy_fields(headers, own_of_answer, &p->x->arena, out);
+    return copy_fields(headers, response_hop_fields, &p->x->arena, out);
 }
 
 int gateway_pass_fields(const struct gateway_request *p, const struct headers *headers, struct arena *arena,
                         struct headers *out)
 {
     unsigned kept = 0;
-    int error = copy_fields(headers, own_of_answer, arena, out);
+    int error = copy_fields(headers, response_hop_fields, arena, out);
 
     for (unsigned i = 0; i < out->count; i++) {
         if (!is_hidden(p->conf, out->items[i].name))

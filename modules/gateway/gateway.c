@@ -36,7 +36,7 @@ static int find_group(struct gateway_request *p)
         return 404;
     if (p->upstream.group)
         return 0;
-    exchange_log_error(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
+    exchange_log_error(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is not an address of a server (%s)",
                        gateway->name, STR_ARG(text), strerror(-error));
     return error == -ENOMEM ? 500 : 502;
 }
@@ -109,7 +109,7 @@ static bool lacks_body(const struct gateway_request *p)
 {
     if (!p->sent.consumed || p->sent.replacement_body.data || p->x->request.content_length == 0)
         return false;
-    exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
+    exchange_log_error(p->x, LOG_ERROR, "the request cannot be sent again: a part of its body was not buffered");
     return true;
 }
 
@@ -161,11 +161,11 @@ void gateway_resume(struct gateway_request *p, enum outcome outcome)
 {
     int status;
 
-    if (outcome == OUTCOME_PASS) {
+    if (outcome == OUTCOME_DECLINED) {
         status = start_upstream_request(p);
         if (status)
             gateway_fail(p, status);
-    } else if (outcome == OUTCOME_ANSWERED) {
+    } else if (outcome == OUTCOME_RESPONDED || outcome == OUTCOME_INTERNAL_REDIRECT) {
         p->stage = GATEWAY_DONE;
         exchange_resume(p->x, outcome);
     }
@@ -175,15 +175,15 @@ void gateway_resume(struct gateway_request *p, enum outcome outcome)
 static enum outcome gateway_start(struct gateway_request *p)
 {
     int status = find_group(p);
-    enum outcome outcome = status || !p->cache ? OUTCOME_PASS : p->cache->lookup(p);
+    enum outcome outcome = status || !p->cache ? OUTCOME_DECLINED : p->cache->lookup(p);
 
-    if (outcome == OUTCOME_ANSWERED || outcome == OUTCOME_PENDING)
+    if (outcome == OUTCOME_RESPONDED || outcome == OUTCOME_PENDING)
         return outcome;
     if (status == 0)
         status = start_upstream_request(p);
     if (status)
         gateway_fail(p, status);
-    return status || p->stage == GATEWAY_DONE ? OUTCOME_ANSWERED : OUTCOME_PENDING;
+    return status || p->stage == GATEWAY_DONE ? OUTCOME_RESPONDED : OUTCOME_PENDING;
 }
 
 /* An attempt before an internal redirect has consumed a part of the body. */
@@ -192,7 +192,7 @@ static bool is_body_spent(const struct gateway_request *p)
     return p->sent.consumed || gateway_body_is_consumed(p) || (p->sent.buffered && !p->sent.buffered->whole);
 }
 
-enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
+enum outcome gateway_handler(struct exchange *x, const struct gateway_conf *own)
 {
     static const struct upstream_events events = {.opened = gateway_opened,
                                                   .received = gateway_received,
@@ -212,6 +212,7 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
                                   .cache = own->cache.functions ? own->cache.functions : p->cache,
                                   .update = p->update,
                                   .slice = p->slice,
+                                  .for_head = p->for_head,
                                   .attempts = p->attempts,
                                   .sent.consumed = p->x && is_body_spent(p),
                                   .sent.owned = p->sent.owned,
@@ -220,7 +221,7 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
     gateway_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
     if (gateway_counts_hops(x) && gateway_is_last_hop(x))
-        return gateway_answer_last_hop(x);
+        return gateway_respond_last_hop(x);
     p->starting = true;
     outcome = gateway_start(p);
     p->starting = false;

@@ -1,8 +1,9 @@
 /*
- * A gateway passes requests on to servers and their responses back. What HTTP, FastCGI and others have in common; what differs between them is a table of
+ * A gateway passes requests on to servers and their responses back. What HTTP, FastCGI and others have in common; what
+ * differs between them is a table of
  * functions, `struct gateway`. Modules that pass requests on include this file.
  *
- *      gateway_answer -> gateway_connect -> opened -> send_request
+ *      gateway_handler -> gateway_connect -> opened -> send_request
  *                                           gateway_received -> head_received -> body_next -> body_closed
  */
 #ifndef MODULES_GATEWAY_GATEWAY_H
@@ -21,11 +22,14 @@ struct gateway {
     const char *scheme, *tls_scheme; /* for the log */
     uint16_t port;                  /* default port; 0: 80 or 443 */
     bool measured;                  /* request bodies need a length in advance */
-    int (*parse)(struct str text, struct gateway_target *out_target); /* parses a target made from variables: 0 or -EINVAL */
-    int (*write_head)(struct gateway_request *p, struct str *out_fault); /* p->sent.head; 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), -EINVAL (*out_fault) */
+    int (*parse)(struct str text,
+                 struct gateway_target *out_target); /* parses a target made from variables: 0 or -EINVAL */
+    int (*write_head)(struct gateway_request *p,
+                      struct str *out_fault); /* p->sent.head; 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), -EINVAL (*out_fault) */
     int (*begin)(struct gateway_request *p); /* called when connected: 0 or -ENOMEM */
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* the bytes to send: as h1_request_next */
-    enum h1_reply_step (*read)(struct gateway_request *p, struct str *in, struct str *out_part); /* parses received bytes: as h1_reply_read; p->reply has the results */
+    enum h1_reply_step (*read)(struct gateway_request *p, struct str *in,
+                               struct str *out_part); /* parses received bytes: as h1_reply_read; p->reply has the results */
     enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
     void (*finish)(struct gateway_request *p); /* called when the connection is released; accepts a request that has not begun */
     int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response for the client: 0 or -ENOMEM. NULL: none */
@@ -123,6 +127,13 @@ struct gateway_incoming {
     bool awaited;                   /* next returned -EAGAIN: a wake is owed */
 };
 
+/* A subrequest that replaces a HEAD by a GET (proxy_cache_convert_head). */
+enum gateway_for_head {
+    FOR_HEAD_NOT,
+    FOR_HEAD_FETCHES,
+    FOR_HEAD_REDIRECTED,            /* the reply has X-Accel-Redirect, which the parent follows */
+};
+
 /* The gateway's state of one exchange. In its arena; zeroed at first. */
 struct gateway_request {
     struct exchange *x;             /* NULL: not passed on */
@@ -134,6 +145,7 @@ struct gateway_request {
     struct slice_part slice;       /* for a subrequest that fetches a slice of its parent's response */
     struct slicing *slicing;        /* the response is assembled from slices; NULL: it is not */
     struct cache_update update;     /* for a subrequest that updates an entry in the background */
+    enum gateway_for_head for_head;
     struct gateway_attempt *attempts, *attempt; /* all, and the newest */
     enum gateway_stage stage;
     struct gateway_upstream upstream;
@@ -141,7 +153,7 @@ struct gateway_request {
     struct gateway_incoming incoming;
     struct h1_reply reply;
     void *own_state;                /* private to the gateway; zeroed at first */
-    bool starting;                  /* inside the module's `answer`, which returns the outcome instead of calling exchange_resume */
+    bool starting;                  /* inside the module's `handler`, which returns the outcome instead of calling exchange_resume */
     struct str upgrade;             /* the protocol requested by the client; empty: none */
     enum gateway_response_kind kind;
     uint64_t interims_ms;           /* the loop clock plus LIMIT_INTERIM_MS per forwarded 1xx: the lead over the clock measures their rate */
@@ -155,7 +167,7 @@ extern const struct module gateway_key;
 extern const struct module module_gateway;
 
 struct gateway_module_conf {
-    struct str body_folder;         /* client_body_temp_path */
+    struct str body_directory;         /* client_body_temp_path */
 };
 
 /* Returns x's state, created if necessary; NULL: out of memory. */
@@ -183,7 +195,7 @@ static inline int gateway_rewrite_head(struct gateway_request *p)
 }
 
 /* gateway.c: the handler of a module that passes requests on, and its cancellation. */
-enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *conf);
+enum outcome gateway_handler(struct exchange *x, const struct gateway_conf *conf);
 void gateway_cancel(struct exchange *x, void *state);
 /* Continues after an asynchronous decision of the cache. */
 void gateway_resume(struct gateway_request *p, enum outcome outcome);
@@ -203,7 +215,7 @@ static inline bool gateway_counts_hops(const struct exchange *x)
 /* True if Max-Forwards is 0: this server answers (RFC 9110 7.6.2). */
 bool gateway_is_last_hop(const struct exchange *x);
 /* Answers it: 204 for OPTIONS, 405 for TRACE. */
-enum outcome gateway_answer_last_hop(struct exchange *x);
+enum outcome gateway_respond_last_hop(struct exchange *x);
 /* Decrements Max-Forwards of OPTIONS and TRACE. 0 or -ENOMEM. */
 MUST_CHECK int gateway_forward_hops(const struct gateway_request *p, struct headers *fields);
 

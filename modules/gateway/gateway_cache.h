@@ -36,14 +36,14 @@ struct gateway_fill {
      * The body is woken afterwards.
      */
     bool (*delays_body)(const struct gateway_request *p);
-    /* True if the head of a response without a body is delayed likewise; the exchange is resumed afterwards. */
+    /* True if the head is delayed likewise; the exchange is resumed afterwards. */
     bool (*delays_head)(struct gateway_request *p);
 };
 
 struct gateway_cache {
     /*
-     * Looks for a stored response before the upstream is contacted. OUTCOME_ANSWERED; OUTCOME_PENDING
-     * (gateway_resume follows); or OUTCOME_PASS: contact the upstream.
+     * Looks for a stored response before the upstream is contacted. OUTCOME_RESPONDED; OUTCOME_PENDING
+     * (gateway_resume follows); or OUTCOME_DECLINED: contact the upstream.
      */
     enum outcome (*lookup)(struct gateway_request *p);
     /* Sets the request's fields for a complete response, a slice, or a revalidation. 0 or -ENOMEM. */
@@ -53,7 +53,7 @@ struct gateway_cache {
      * -EAGAIN: send the request again without conditions; or -ENOMEM.
      */
     int (*response_head)(struct gateway_request *p);
-    /* Fields and status of a response combined from a stored span and the received body; NULL: not combined. */
+    /* Fields and status of a combined response. */
     const struct headers *(*combined_fields)(const struct gateway_request *p, int *out_status);
     /* Adds the stored span before or after the body in x->response. 0 or -ENOMEM. */
     int (*combine)(struct gateway_request *p);
@@ -144,6 +144,7 @@ enum cached_status {
 /* The state of a cache in one exchange that gateways use. */
 struct gateway_cached {
     enum cached_status status;
+    bool combined;                  /* the response consists of a stored span and the received body: see combined_fields */
     bool background;                /* a subrequest of an exchange that already has its response: the body is only stored */
     struct cache_fill *fill;        /* owned; NULL: not storing */
 };

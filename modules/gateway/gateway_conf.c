@@ -26,7 +26,7 @@ int gateway_read_buffers(struct conf_reader *reader, const struct conf_node *nod
     if (error < 0)
         return error;
     if (words.count != 2 || str_to_u64(words.items[0], &count) < 0) {
-        conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"), "a number and a size are wanted");
+        conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"), "a number and a size are required");
         return -EINVAL;
     }
     word.kind = CONF_SCALAR;

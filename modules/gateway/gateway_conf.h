@@ -59,7 +59,7 @@ struct gateway_buffering {
     bool answers;                   /* the response is read as fast as the upstream sends */
     uint64_t count, size;           /* buffers in memory: number, and bytes of one */
     uint64_t file_max;
-    struct str folder;
+    struct str directory;
 };
 
 struct gateway_conf {

@@ -24,16 +24,16 @@ bool gateway_is_last_hop(const struct exchange *x)
     return hops_left(x, &hops) && hops == 0;
 }
 
-enum outcome gateway_answer_last_hop(struct exchange *x)
+enum outcome gateway_respond_last_hop(struct exchange *x)
 {
     if (x->request.method == METHOD_OPTIONS) {
         x->response.status = 204;
-        return OUTCOME_ANSWERED;
+        return OUTCOME_RESPONDED;
     }
     (void)exchange_error_response(x, 405); /* TRACE would disclose fields added by proxies */
     if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("OPTIONS")) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 int gateway_forward_hops(const struct gateway_request *p, struct headers *fields)

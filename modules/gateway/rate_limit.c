@@ -35,7 +35,7 @@ int gateway_rate_limit_begin(struct gateway_request *p, void (*due)(struct gatew
     if (!text.data)
         return -ENOMEM;
     if (!str_empty(text) && conf_size_parse(text, &rate) < 0)
-        exchange_log_error(x, LOG_ERROR, "proxy_limit_rate: \"" STR_FMT "\" is no size", STR_ARG(text));
+        exchange_log_error(x, LOG_ERROR, "proxy_limit_rate: \"" STR_FMT "\" is not a size", STR_ARG(text));
     if (rate == 0)
         return 0;
     p->incoming.rate_limit = arena_zalloc(&x->arena, 1, sizeof(*p->incoming.rate_limit));

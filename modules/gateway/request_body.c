@@ -26,7 +26,7 @@ int gateway_buffer_body(struct exchange *x, void (*done)(void *owner, int error)
 
     if (p)
         p->sent.owned = arena_zalloc(&x->arena, 1, sizeof(*p->sent.owned));
-    return p && p->sent.owned ? buffered_body_read(p->sent.owned, x, conf->body_folder, done, owner) : -ENOMEM;
+    return p && p->sent.owned ? buffered_body_read(p->sent.owned, x, conf->body_directory, done, owner) : -ENOMEM;
 }
 
 int gateway_share_body(struct exchange *x, struct exchange *child)

@@ -19,7 +19,7 @@
 static bool bad_reply(struct gateway_request *p)
 {
     exchange_log_error(p->x, LOG_ERROR,
-                       "upstream sent an invalid answer: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
+                       "upstream sent invalid response: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
                        p->reply.fault, gateway_scheme(p), STR_ARG(p->attempt->server), STR_ARG(p->sent.uri));
     upstream_peer_failed(p->upstream.peer);
     if (p->stage == GATEWAY_RESPONDING)
@@ -80,7 +80,7 @@ static unsigned reason_of(int status)
 }
 
 /* True if the status permits another attempt and there is another server. The last server's response is passed on. */
-static bool retries_elsewhere(struct gateway_request *p)
+static bool retries_next_upstream(struct gateway_request *p)
 {
     unsigned reason = reason_of(p->reply.status);
 
@@ -115,7 +115,7 @@ static void answered_otherwise(struct gateway_request *p)
     gateway_discard(p);
     buffer_finish(&p->incoming.input);
     p->stage = GATEWAY_DONE;
-    exchange_resume(p->x, OUTCOME_ANSWERED);
+    exchange_resume(p->x, OUTCOME_RESPONDED);
 }
 
 /* Sends the cookie of the selected server, unless the client has it. */
@@ -138,7 +138,8 @@ static bool without_body(struct gateway_request *p)
     p->stage = GATEWAY_RESPONDING;
     if (p->cached->background)
         return true; /* gateway_response_end, or a failure, ends it */
-    exchange_resume(p->x, OUTCOME_ANSWERED);
+    if (!p->cache->fill->delays_head(p))
+        exchange_resume(p->x, OUTCOME_RESPONDED);
     return true;
 }
 
@@ -158,7 +159,7 @@ static bool head_received(struct gateway_request *p)
 
     p->attempt->status = p->reply.status;
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
-    if (retries_elsewhere(p))
+    if (retries_next_upstream(p))
         return false;
     upstream_peer_succeeded(p->upstream.peer);
     upstream_peer_count_time(p->upstream.peer, p->attempt->header_us, UINT64_MAX);
@@ -179,11 +180,11 @@ static bool head_received(struct gateway_request *p)
         return no_memory(p);
     if (kept > 0 || (p->cached && p->cached->background))
         return without_body(p);
-    combined = p->cached ? p->cache->combined_fields(p, &status) : NULL;
+    combined = p->cached && p->cached->combined ? p->cache->combined_fields(p, &status) : NULL;
     response->headers.count = 0;
     if (gateway_pass_fields(p, combined ? combined : &p->reply.headers, &p->x->arena, &response->headers) < 0 ||
         detect_event_stream(p) < 0 ||
-        gateway_accel_charset(p, &p->reply.headers, &response->headers) < 0 ||
+        gateway_set_charset(p, &p->reply.headers, &response->headers) < 0 ||
         gateway_rewrite_head(p) < 0 ||
         set_sticky_cookie(p) < 0)
         return no_memory(p);
@@ -202,7 +203,7 @@ static bool head_received(struct gateway_request *p)
     if (p->stage != GATEWAY_DONE) /* the requested range is not satisfiable */
         p->stage = GATEWAY_RESPONDING;
     if (!p->cached || !p->cache->fill->delays_head(p))
-        exchange_resume(p->x, OUTCOME_ANSWERED);
+        exchange_resume(p->x, OUTCOME_RESPONDED);
     return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
 }
 
@@ -221,6 +222,8 @@ static bool part_received(struct gateway_request *p, struct str part)
         p->cache->fill->put(p, part);
     if (p->cached && p->cached->background)
         return update_goes_on(p);
+    if (p->for_head == FOR_HEAD_FETCHES && p->cached && p->cached->fill) /* no client reads it */
+        return true;
     if (p->incoming.transfer == TRANSFER_SPOOLED) {
         if (gateway_spool_append(p, part) < 0)
             return no_memory(p);

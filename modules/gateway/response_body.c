@@ -126,7 +126,7 @@ static bool ends_update(struct gateway_request *p)
     p->stage = GATEWAY_DONE;
     buffer_finish(&p->incoming.input);
     (void)exchange_error_response(p->x, 204);
-    exchange_resume(p->x, OUTCOME_ANSWERED);
+    exchange_resume(p->x, OUTCOME_RESPONDED);
     return true;
 }
 
@@ -157,7 +157,7 @@ void gateway_response_end(struct gateway_request *p, bool surplus)
     upstream_peer_count_time(p->upstream.peer, UINT64_MAX,
                              u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
     if (p->reply.keepalive && surplus)
-        gateway_log(p, LOG_WARN, "upstream sent more than its answer", 0);
+        gateway_log(p, LOG_WARN, "upstream sent more data than its response", 0);
     gateway_release(p, keep);
     if (p->cached)
         p->cache->fill->end(p, true);

@@ -35,8 +35,8 @@ static void spooling_failed(void *owner, const char *doing, int error)
     struct gateway_request *p = owner;
 
     exchange_log_error(p->x, LOG_ERROR,
-                       "%s in \"" STR_FMT "\" failed (%d: %s): the answer is passed on as the client takes it", doing,
-                       STR_ARG(p->conf->buffering.folder), -error, strerror(-error));
+                       "%s in \"" STR_FMT "\" failed (%d: %s): the response is passed on at the client's rate", doing,
+                       STR_ARG(p->conf->buffering.directory), -error, strerror(-error));
 }
 
 int gateway_spool_append(struct gateway_request *p, struct str part)
@@ -46,7 +46,7 @@ int gateway_spool_append(struct gateway_request *p, struct str part)
     const struct spool_settings settings = {.memory = buffering->count * buffering->size,
                                             .block = buffering->size,
                                             .file_max = buffering->file_max,
-                                            .folder = buffering->folder};
+                                            .directory = buffering->directory};
 
     if (!p->incoming.spool) {
         buffer_finish(&p->incoming.input); /* held the head only */

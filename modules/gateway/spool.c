@@ -55,8 +55,8 @@ struct spool *spool_create(struct worker *worker, const struct spool_settings *s
     spool->owner = owner;
     spool->file.fd = -1;
     if (settings->file_max > 0) {
-        spool->file.folder = strndup(settings->folder.data, settings->folder.length);
-        if (!spool->file.folder) {
+        spool->file.directory = strndup(settings->directory.data, settings->directory.length);
+        if (!spool->file.directory) {
             free(spool);
             return NULL;
         }
@@ -200,7 +200,7 @@ static void spool_free_when_idle(struct spool *spool)
         return;
     }
     free(spool->window);
-    free(spool->file.folder);
+    free(spool->file.directory);
     free(spool);
 }
 
@@ -226,7 +226,7 @@ static void spool_fail(struct spool *spool, int error)
     spool->failed = error;
     if (spool->events)
         spool->events->failed(spool->owner,
-                              spool->file.fd < 0 ? "making a temporary file" : "writing a temporary file", error);
+                              spool->file.fd < 0 ? "creating a temporary file" : "writing a temporary file", error);
 }
 
 static void write_done(struct op *op, int result)

@@ -16,7 +16,7 @@ struct spool_settings {
     uint64_t memory;                /* bytes in memory before writing starts, at least 1 */
     uint64_t block;                 /* block size */
     uint64_t file_max;              /* maximum of bytes written; 0: no file */
-    struct str folder;              /* absolute directory of the file */
+    struct str directory;              /* absolute directory of the file */
     bool keeps;                     /* consumed bytes are kept: spool_rewind */
 };
 
@@ -29,7 +29,8 @@ struct spool_events {
 };
 
 /* Creates a spool. `worker` and `events` outlive it. NULL when out of memory. Ended by spool_close. */
-struct spool *spool_create(struct worker *worker, const struct spool_settings *settings, const struct spool_events *events,
+struct spool *spool_create(struct worker *worker, const struct spool_settings *settings,
+                           const struct spool_events *events,
                            void *owner);
 /* Closes the spool: no event follows. Memory used by helper threads is freed later. Accepts NULL. */
 void spool_close(struct spool *spool);
@@ -38,7 +39,8 @@ void spool_close(struct spool *spool);
  * Creates another spool with the same contents: it shares the file and copies the memory. The first must have
  * `keeps`, and nothing is added to either afterwards. 0 or -errno.
  */
-MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy);
+MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner,
+                          struct spool **out_copy);
 
 /* Appends a copy. 0 or -ENOMEM. A full spool accepts it, too: the owner has to stop. */
 MUST_CHECK int spool_append(struct spool *spool, struct str bytes);

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int make_named(const char *folder)
+static int make_named(const char *directory)
 {
     char name[4096];
     int fd;
 
-    if (snprintf(name, sizeof(name), "%s/sluice-XXXXXX", folder) >= (int)sizeof(name))
+    if (snprintf(name, sizeof(name), "%s/sluice-XXXXXX", directory) >= (int)sizeof(name))
         return -ENAMETOOLONG;
     fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0)
@@ -25,13 +25,13 @@ static int make_named(const char *folder)
 }
 
 /* Kernels and file systems without O_TMPFILE also return EISDIR and ENOENT (open(2)). */
-static int open_temporary(const char *folder)
+static int open_temporary(const char *directory)
 {
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
 
     if (fd >= 0)
         return fd;
-    return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? make_named(folder) : -errno;
+    return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? make_named(directory) : -errno;
 }
 
 static void skip_written(struct iovec **parts, unsigned *count, size_t written)
@@ -71,7 +71,7 @@ int spool_file_write(void *argument)
     struct spool_file *file = argument;
 
     if (file->fd < 0) {
-        int fd = open_temporary(file->folder);
+        int fd = open_temporary(file->directory);
 
         if (fd < 0)
             return fd;

@@ -11,7 +11,7 @@
 #define SPOOL_FILE_PARTS 64
 
 struct spool_file {
-    char *folder;
+    char *directory;
     int fd;                         /* -1: not created */
     uint64_t end;                   /* bytes written: offset of the next write */
     struct iovec parts[SPOOL_FILE_PARTS]; /* to be written */

@@ -17,7 +17,7 @@ const char *gateway_scheme(const struct gateway_request *p)
 }
 
 /* The path of the client's request line has no "%": its bytes may be used unencoded. */
-static bool came_plain(const struct exchange *x)
+static bool is_target_unescaped(const struct exchange *x)
 {
     struct str target = x->request.target;
 
@@ -31,7 +31,7 @@ static bool came_plain(const struct exchange *x)
 static struct str made_of(struct exchange *x, struct str front, struct str path)
 {
     struct str encoded = str_empty(path)  ? STR("")
-                         : came_plain(x) ? path
+                         : is_target_unescaped(x) ? path
                                          : url_path_encode(&x->arena, path);
     struct str query = x->request.query;
 

@@ -117,7 +117,7 @@ static struct str geo_eval(const void *subject, const void *source)
 static struct str hint_for(struct str key)
 {
     if (str_starts(key, STR("proxy")))
-        return STR("set_real_ip_from says whose X-Forwarded-For is believed; geo then sees the client");
+        return STR("list trusted proxies in set_real_ip_from: geo then uses the client's address");
     if (str_equal(key, STR("ranges")) || str_equal(key, STR("delete")))
         return STR("write ranges as 192.0.2.0/24, and each once");
     return HINT;
@@ -136,7 +136,7 @@ static int read_range(struct conf_reader *reader, const struct conf_pair *pair, 
     }
     if (cidr_parse(pair->key->text, &range->cidr) < 0 || range->cidr.family == AF_UNIX) {
         conf_error(reader->errors, pair->key->mark, hint_for(pair->key->text),
-                   "\"" STR_FMT "\" is no address and no range of addresses", STR_ARG(pair->key->text));
+                   "\"" STR_FMT "\" is not an address or a range of addresses", STR_ARG(pair->key->text));
         return -EINVAL;
     }
     range->node = pair->key;
@@ -158,7 +158,7 @@ static int make_groups(struct conf_reader *reader, struct geo *geo)
 
         if (before && compare_ranges(range, &range[-1]) == 0) {
             conf_error(reader->errors, range->node->mark, STR("delete one of the two"),
-                       "this range stands in line %u, too", range[-1].node->mark.line);
+                       "duplicate range, which is in line %u already", range[-1].node->mark.line);
             return -EINVAL;
         }
         if (!before || before->family != range->cidr.family || before->bits != range->cidr.bits)

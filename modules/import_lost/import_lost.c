@@ -21,7 +21,7 @@ static int read_mark(struct conf_reader *reader, const struct conf_node *node, v
 static void mark_warn(struct conf_reader *reader, const struct conf_node *node)
 {
     conf_warning(reader->errors, node->mark,
-                 STR("write what replaces it, then delete this mark: until then 503 is answered here"),
+                 STR("replace it, then delete this mark; until then requests get 503"),
                  "import did not carry '" STR_FMT "' over", STR_ARG(node->text));
 }
 
@@ -74,9 +74,9 @@ static bool import_lost_idle(const void *conf)
     return own->handlers.count == 0 && own->access.count == 0;
 }
 
-static enum outcome import_lost_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome import_lost_handler(struct exchange *x, const void *conf, void *state)
 {
-    return import_lost_idle(conf) ? OUTCOME_PASS : exchange_error_response(x, 503);
+    return import_lost_idle(conf) ? OUTCOME_DECLINED : exchange_error_response(x, 503);
 }
 
 static int import_lost_connected(struct stream *stream, const void *conf, void *state)
@@ -93,6 +93,6 @@ const struct module module_import_lost = {
     .conf_check = check_marks,
     .idle = import_lost_idle,
     .server_rule = SERVER_RULE_PREPARES,
-    .answer = import_lost_answer,
+    .handler = import_lost_handler,
     .stream = &stream_part,
 };

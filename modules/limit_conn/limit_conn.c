@@ -47,7 +47,7 @@ static int read_zone_limit(struct limit_conn_row *row, struct conf_reader *reade
     row->use.mark = node->mark;
     if (str_to_u64(number, &row->most) == 0 && row->most > 0 && row->most <= UINT32_MAX)
         return 0;
-    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no number of connections",
+    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a number of connections",
                STR_ARG(number));
     return -EINVAL;
 }
@@ -149,17 +149,17 @@ static enum outcome reject_request(struct exchange *x, const struct limit_conn_c
                        STR_ARG(row->use.name));
     leave_zones(holding, exchange_worker(x));
     holding->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
-    return own->refusal.dry_run ? OUTCOME_PASS : exchange_error_response(x, (int)own->refusal.status);
+    return own->refusal.dry_run ? OUTCOME_DECLINED : exchange_error_response(x, (int)own->refusal.status);
 }
 
-static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome limit_conn_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct limit_conn_conf *own = conf;
     const struct limit_conn_row *rows = own->limits.items;
     struct holding *holding;
 
     if (exchange_is_child(x) || exchange_state_found(x, &module_limit_conn))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     holding = exchange_state(x, &module_limit_conn, size_of_holding(own));
     if (!holding)
         return exchange_error_response(x, 500);
@@ -171,7 +171,7 @@ static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void
         if (!enter_zone(holding, &rows[i], text, exchange_worker(x)))
             return reject_request(x, own, holding, &rows[i]);
     }
-    return OUTCOME_PASS;
+    return OUTCOME_DECLINED;
 }
 
 static void limit_conn_finish(struct exchange *x, const void *conf)
@@ -182,7 +182,7 @@ static void limit_conn_finish(struct exchange *x, const void *conf)
         leave_zones(holding, exchange_worker(x));
 }
 
-/* limit_conn_answer for a connection of `stream`. */
+/* limit_conn_handler for a connection of `stream`. */
 static int limit_conn_connected(struct stream *stream, const void *conf, void *state)
 {
     const struct limit_conn_conf *own = conf;
@@ -245,9 +245,9 @@ const struct module module_limit_conn = {
     .conf_size = sizeof(struct limit_conn_conf),
     .conf_check = check_limits,
     .idle = limit_conn_idle,
-    .answer = limit_conn_answer,
+    .handler = limit_conn_handler,
     .finish = limit_conn_finish,
-    .others = OTHERS_PASS, /* counts all workers, in shared memory that `sluice explain` does not have */
+    .explain_mode = EXPLAIN_SKIP, /* counts all workers, in shared memory that `sluice explain` does not have */
     .variables = &variable_table,
     .stream = &stream_part,
 };

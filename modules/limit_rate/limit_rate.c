@@ -191,7 +191,7 @@ static int size_of(struct exchange *x, const struct template *template, uint64_t
     if (!text.data)
         return -ENOMEM;
     if (!str_empty(text) && conf_size_parse(text, out) < 0)
-        exchange_log_error(x, LOG_ERROR, "limit_rate: \"" STR_FMT "\" is no size", STR_ARG(text));
+        exchange_log_error(x, LOG_ERROR, "limit_rate: \"" STR_FMT "\" is not a size", STR_ARG(text));
     return 0;
 }
 

@@ -71,7 +71,7 @@ static int read_option(struct conf_reader *reader, const struct conf_node *word,
         return read_drops(reader, word, &row->burst);
     if (value.data && str_equal(name, STR("delay")))
         return read_drops(reader, word, &row->delay);
-    conf_error(reader->errors, word->mark, HINT, "limit_req has no \"" STR_FMT "\"", STR_ARG(name));
+    conf_error(reader->errors, word->mark, HINT, "limit_req has no parameter \"" STR_FMT "\"", STR_ARG(name));
     return -EINVAL;
 }
 
@@ -82,7 +82,7 @@ static int read_limit(struct conf_reader *reader, const struct conf_node *node, 
 
     row->use.mark = node->mark;
     if (error == 0 && str_empty(row->use.name)) {
-        conf_error(reader->errors, node->mark, HINT, "limit_req names no zone");
+        conf_error(reader->errors, node->mark, HINT, "limit_req has no zone");
         return -EINVAL;
     }
     return error;
@@ -147,7 +147,7 @@ static enum outcome reject_request(struct exchange *x, const struct limit_req_co
     seconds = arena_printf(&x->arena, "%llu", (unsigned long long)((wait_ms + 999) / 1000));
     if (!seconds.data || headers_set(&x->response.headers, &x->arena, STR("Retry-After"), seconds) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* Result of the limits: the delay, or the limit that rejects the request. */
@@ -207,7 +207,7 @@ static void delay_done(struct op *op, int result)
 
     if (!x->cancelled && result != -ECANCELED) { /* other errors (-ENOMEM): the timer could not be set */
         exchange_end_with_client(x, false);
-        exchange_resume(x, result == 0 ? OUTCOME_PASS : exchange_error_response(x, 503));
+        exchange_resume(x, result == 0 ? OUTCOME_DECLINED : exchange_error_response(x, 503));
     }
     exchange_release(x);
 }
@@ -218,14 +218,14 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
     if (found->refuser) {
         limiting->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
         log_limit(x, own, "limiting requests", 0, found->refused_level, found->refuser->use.name);
-        return own->refusal.dry_run ? OUTCOME_PASS : reject_request(x, own, found->refuser, found->refused_level);
+        return own->refusal.dry_run ? OUTCOME_DECLINED : reject_request(x, own, found->refuser, found->refused_level);
     }
     if (!found->slowest)
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     limiting->verdict = own->refusal.dry_run ? DELAYED_DRY_RUN : DELAYED;
     log_limit(x, own, "delaying request", 1, found->wait_level, found->slowest->use.name);
     if (own->refusal.dry_run)
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     exchange_hold(x);
     exchange_end_with_client(x, true); /* a disconnect of the client ends the delay */
     limiting->timer.done = delay_done;
@@ -233,7 +233,7 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
     return OUTCOME_PENDING;
 }
 
-static enum outcome limit_req_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome limit_req_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct limit_req_conf *own = conf;
     struct limiting *limiting;
@@ -241,7 +241,7 @@ static enum outcome limit_req_answer(struct exchange *x, const void *conf, void 
     uint64_t *keys;
 
     if (exchange_is_child(x) || exchange_state_found(x, &module_limit_req))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
     keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));
     if (!limiting || !keys || count_request(x, own, keys, &found) < 0)
@@ -290,8 +290,8 @@ const struct module module_limit_req = {
     .conf_size = sizeof(struct limit_req_conf),
     .conf_check = check_limits,
     .idle = limit_req_idle,
-    .answer = limit_req_answer,
+    .handler = limit_req_handler,
     .cancel = limit_req_cancel,
-    .others = OTHERS_PASS, /* counts all workers, in shared memory that `sluice explain` does not have */
+    .explain_mode = EXPLAIN_SKIP, /* counts all workers, in shared memory that `sluice explain` does not have */
     .variables = &variable_table,
 };

@@ -33,7 +33,7 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
     if (str_starts(text, STR("/")) || str_starts(text, STR("$")))
         return conf_read_template_word(reader, node, text, &uri->text);
     conf_error(reader->errors, node->mark, STR("write: mirror: /mirror, or off"),
-               "\"" STR_FMT "\" is no path of this server", STR_ARG(text));
+               "\"" STR_FMT "\" is not a path of this server", STR_ARG(text));
     return -EINVAL;
 }
 
@@ -62,7 +62,7 @@ static const struct directive directives[] = {
 };
 
 /* Creates a subrequest with the same method and header fields, and the body if `with_body`. */
-static int mirror_once_more(struct exchange *x, const struct template *text, bool with_body)
+static int start_mirror(struct exchange *x, const struct template *text, bool with_body)
 {
     struct str uri = exchange_eval(x, text);
     struct str query = uri;
@@ -92,10 +92,10 @@ static void start_all(struct exchange *x, const struct mirror_conf *conf, bool w
     const struct mirror_uri *uris = conf->uris.items;
 
     for (size_t i = 0; i < conf->uris.count; i++) {
-        int error = uris[i].text ? mirror_once_more(x, uris[i].text, with_body) : 0;
+        int error = uris[i].text ? start_mirror(x, uris[i].text, with_body) : 0;
 
         if (error < 0)
-            exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again (%d: %s)", -error, strerror(-error));
+            exchange_log_error(x, LOG_ERROR, "mirror: the subrequest failed (%d: %s)", -error, strerror(-error));
     }
 }
 
@@ -108,14 +108,14 @@ static enum outcome start_mirrors(struct exchange *x, const struct mirror_conf *
     if (error < 0) {
         exchange_drop_body(x);
         return exchange_error_response_log(x, exchange_body_status(error), LOG_INFO,
-                                           "mirror: the client's request body broke off (%d: %s)", -error,
+                                           "mirror: reading the client's request body failed (%d: %s)", -error,
                                            strerror(-error));
     }
     if (buffered_body_of(&x->request)->whole)
         start_all(x, conf, true);
     else
-        exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again: the body cannot be kept");
-    return OUTCOME_PASS;
+        exchange_log_error(x, LOG_ERROR, "mirror: no copies were sent: the body could not be buffered");
+    return OUTCOME_DECLINED;
 }
 
 static void body_read(void *owner, int error)
@@ -135,22 +135,22 @@ static bool has_mirrors(const struct mirror_conf *conf)
     return asks;
 }
 
-static enum outcome mirror_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome mirror_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct mirror_conf *own = conf;
     struct mirroring *mirroring = exchange_state(x, &module_mirror, sizeof(*mirroring));
     int error;
 
     if (!mirroring || mirroring->done || exchange_is_child(x) || !has_mirrors(own))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     mirroring->done = true; /* once per request, regardless of internal redirects */
     if (!own->bodies || x->request.content_length == 0) {
         start_all(x, own, false);
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     }
     if (gateway_body_is_lost(x)) {
-        exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again: a part of the body is gone");
-        return OUTCOME_PASS;
+        exchange_log_error(x, LOG_ERROR, "mirror: no copies were sent: a part of the body was not buffered");
+        return OUTCOME_DECLINED;
     }
     error = buffered_body_of(&x->request) ? 0 : gateway_buffer_body(x, body_read, x);
     return error == -EAGAIN ? OUTCOME_PENDING : start_mirrors(x, own, error);
@@ -173,7 +173,7 @@ const struct module module_mirror = {
     .directives = directives,
     .conf_size = sizeof(struct mirror_conf),
     .idle = mirror_idle,
-    .answer = mirror_answer,
+    .handler = mirror_handler,
     .cancel = mirror_cancel,
-    .others = OTHERS_PASS,
+    .explain_mode = EXPLAIN_SKIP,
 };

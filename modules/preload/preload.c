@@ -101,16 +101,16 @@ static bool takes_hints(const struct exchange *x)
            str_equal(headers_value(&x->request.headers, STR("Sec-Fetch-Mode")), STR("navigate"));
 }
 
-static enum outcome preload_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome preload_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct preload_conf *own = conf;
     struct headers headers = {0};
 
     if (!takes_hints(x))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (add_links(x, own, &headers) < 0 || (headers.count && exchange_inform(x, 103, &headers) == -ENOMEM))
         return exchange_error_response(x, 500);
-    return OUTCOME_PASS;
+    return OUTCOME_DECLINED;
 }
 
 static int preload_filter(struct exchange *x, const void *conf)
@@ -135,6 +135,6 @@ const struct module module_preload = {
     .directives = directives,
     .conf_size = sizeof(struct preload_conf),
     .idle = preload_idle,
-    .answer = preload_answer,
+    .handler = preload_handler,
     .filter = preload_filter,
 };

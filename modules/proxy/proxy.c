@@ -4,11 +4,11 @@
  */
 #include "proxy.h"
 
-static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome proxy_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct proxy_conf *own = conf;
 
-    return gateway_answer(x, &own->gateway);
+    return gateway_handler(x, &own->gateway);
 }
 
 static bool proxy_idle(const void *conf)
@@ -24,8 +24,8 @@ const struct module module_proxy = {
     .conf_size = sizeof(struct proxy_conf),
     .conf_check = proxy_conf_check,
     .idle = proxy_idle,
-    .answer = proxy_answer,
+    .handler = proxy_handler,
     .cancel = gateway_cancel,
     .variables = &proxy_variables,
-    .others = OTHERS_ANSWER,
+    .explain_mode = EXPLAIN_UPSTREAM,
 };

@@ -15,7 +15,7 @@
 
 static int refuse_pass(struct conf_reader *reader, const struct conf_node *node, struct str text)
 {
-    conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is no address to pass requests to",
+    conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is not an address of a server",
                STR_ARG(text));
     return -EINVAL;
 }
@@ -81,7 +81,7 @@ int proxy_read_fields(struct conf_reader *reader, const struct conf_node *node, 
         return error;
     if (words.count != 2) {
         conf_error(reader->errors, node->mark, FIELD_HINT,
-                   "proxy_set_header takes a name and a value (\"\" takes the field away)");
+                   "proxy_set_header takes a name and a value (\"\" removes the field)");
         return -EINVAL;
     }
     fields->items = arena_zalloc(reader->arena, 1, sizeof(*fields->items));
@@ -157,10 +157,10 @@ static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const s
         return 0;
     if (trusted && !str_empty(ssl->trusted) && str_empty(ssl->certificate) && str_empty(ssl->ciphers) &&
         str_empty(ssl->revoked) && ssl->command_count == 0)
-        conf_error(reader->errors, trusted->mark, STR("a file of PEM certificates"),
-                   "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(ssl->trusted), error);
+        conf_error(reader->errors, trusted->mark, STR("a PEM file of certificates"),
+                   "\"" STR_FMT "\" cannot be read as trusted certificates: %s", STR_ARG(ssl->trusted), error);
     else
-        conf_error(reader->errors, ssl_mark(at), STR("files of PEM, as proxy_ssl_certificate: /etc/ssl/client.pem"),
+        conf_error(reader->errors, ssl_mark(at), STR("PEM files, as proxy_ssl_certificate: /etc/ssl/client.pem"),
                    "TLS to the server cannot be set up: %s", error);
     return -EINVAL;
 }

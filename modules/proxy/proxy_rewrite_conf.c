@@ -18,8 +18,8 @@ static int read_pair(struct conf_reader *reader, const struct conf_node *node, c
     int error = 0;
 
     if (str_starts(words->items[0], STR("~")))
-        return refuse_row(reader, node, STR("write what it begins with"),
-                          "a regular expression is not known here");
+        return refuse_row(reader, node, STR("write its prefix"),
+                          "regular expressions are not supported here");
     row->kind = REWRITE_PAIR;
     error = conf_read_template_word(reader, node, words->items[0], &row->from);
     return error < 0 ? error : conf_read_template_word(reader, node, words->items[1], &row->to);
@@ -41,7 +41,7 @@ int proxy_read_redirect(struct conf_reader *reader, const struct conf_node *node
         row->kind = REWRITE_DEFAULT;
     else
         return refuse_row(reader, node, STR("write: proxy_redirect: [default, http://backend:8000/ /]"),
-                          "proxy_redirect takes off, default, or what is replaced and by what");
+                          "proxy_redirect takes off, default, or a prefix and its replacement");
     return 0;
 }
 
@@ -59,7 +59,7 @@ int proxy_read_cookie_pair(struct conf_reader *reader, const struct conf_node *n
     if (words.count == 1 && str_equal(words.items[0], STR("off")))
         return 0;
     return refuse_row(reader, node, STR("write: proxy_cookie_path: /one/ /"),
-                      "it takes off, or what is replaced and by what");
+                      "it takes off, or a text and its replacement");
 }
 
 static bool set_flag(struct proxy_flags *row, struct str word)
@@ -110,7 +110,7 @@ int proxy_read_cookie_flags(struct conf_reader *reader, const struct conf_node *
             return refuse_row(
                 reader, node,
                 STR("secure, httponly, samesite=strict, =lax, =none, and each with no before it"),
-                "this is no flag of a cookie");
+                "this is not a cookie flag");
     }
     return 0;
 }

@@ -27,7 +27,7 @@ static int read_from(struct conf_reader *reader, const struct conf_node *node, v
     if (cidr_parse(text, out) == 0)
         return 0;
     conf_error(reader->errors, node->mark, STR("10.0.0.0/8, \"2001:db8::/32\", 127.0.0.1 or \"unix:\""),
-               "\"" STR_FMT "\" is no address and no range of addresses", STR_ARG(text));
+               "\"" STR_FMT "\" is not an address or a range of addresses", STR_ARG(text));
     return -EINVAL;
 }
 
@@ -168,7 +168,7 @@ static bool find_client(const struct realip_conf *conf, const struct headers *he
     return found;
 }
 
-static enum outcome realip_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome realip_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct realip_conf *own = conf;
     const struct sockaddr *peer = exchange_peer(x);
@@ -176,18 +176,18 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
     union proxy_address client = {0};
 
     if (exchange_is_internally_redirected(x) || !is_trusted(own, peer))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (str_equal(
             own->header,
             STR("proxy_protocol"))) { /* it authenticates the connection, not its requests */
         if (proxy_header && proxy_header->source.any.sa_family != AF_UNSPEC)
             exchange_set_client(x, &proxy_header->source, false);
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     }
     if (!find_client(own, &x->request.headers, &client))
         client = *(const union proxy_address *)(const void *)peer;
     exchange_set_client(x, &client, true);
-    return OUTCOME_PASS;
+    return OUTCOME_DECLINED;
 }
 
 static int realip_connected(struct stream *stream, const void *conf, void *state)
@@ -215,6 +215,6 @@ const struct module module_realip = {
     .conf_size = sizeof(struct realip_conf),
     .idle = realip_idle,
     .server_rule = SERVER_RULE_PREPARES,
-    .answer = realip_answer,
+    .handler = realip_handler,
     .stream = &stream_part,
 };

@@ -31,7 +31,7 @@ static int read_status(struct conf_reader *reader, const struct conf_node *node,
     uint64_t status;
 
     if (str_to_u64(word, &status) < 0 || status < 200 || status > 999) {
-        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no status to return", STR_ARG(word));
+        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a status", STR_ARG(word));
         return -EINVAL;
     }
     *out_status = (int)status;
@@ -56,7 +56,7 @@ static int read_return(struct conf_reader *reader, const struct conf_node *node,
         return error;
     if (words.count < 1 || words.count > 2) {
         conf_error(reader->errors, node->mark, HINT,
-                   "return takes a status and one text or URL, and here are %zu words", words.count);
+                   "return takes a status and one text or URL, not %zu words", words.count);
         return -EINVAL;
     }
     if (words.count == 1 && is_url(words.items[0]))
@@ -68,7 +68,7 @@ static int read_return(struct conf_reader *reader, const struct conf_node *node,
     if (error < 0)
         return error;
     if (is_redirect(value.status) && !value.text) {
-        conf_error(reader->errors, node->mark, HINT, "return: %d needs to know where to go", value.status);
+        conf_error(reader->errors, node->mark, HINT, "return: %d requires a URL", value.status);
         return -EINVAL;
     }
     if (is_redirect(value.status) && str_find(template_text(value.text), '\n') >= 0) {
@@ -112,13 +112,13 @@ static bool return_settles(const struct exchange *x, const void *conf)
     return value->status && (value->of_location || exchange_in_server(x)) && !exchange_return_skipped(x);
 }
 
-static enum outcome return_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome return_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct return_value *value = &((const struct return_conf *)conf)->value;
     struct str text = {NULL, 0};
 
     if (!return_settles(x, conf))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (value->status == 444)
         return exchange_cut(x);
     if (value->text) {
@@ -133,12 +133,12 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
     exchange_error_response(x, value->status);
     /* An error without a text gets its error page; 204 and 304 have no body. */
     if (status_bodiless(value->status) || (!value->text && value->status >= 300))
-        return OUTCOME_ANSWERED;
+        return OUTCOME_RESPONDED;
     x->response.body = body_bytes(&x->arena, text.data ? text : STR(""));
     if (!x->response.body ||
         headers_add(&x->response.headers, &x->arena, STR("Content-Type"), exchange_text_type(x)) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static bool return_idle(const void *conf)
@@ -156,5 +156,5 @@ const struct module module_return = {
     .idle = return_idle,
     .server_rule = SERVER_RULE_DECIDES,
     .settles = return_settles,
-    .answer = return_answer,
+    .handler = return_handler,
 };

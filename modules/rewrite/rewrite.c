@@ -62,7 +62,7 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
         return error;
     if (words.count < 2 || words.count > 3) {
         conf_error(reader->errors, node->mark, HINT,
-                   "rewrite takes a regular expression, a replacement, and perhaps last, break, redirect or "
+                   "rewrite takes a regular expression, a replacement, and optionally last, break, redirect or "
                    "permanent");
         return -EINVAL;
     }
@@ -205,7 +205,7 @@ static enum outcome redirect_by_rule(struct exchange *x, const struct rule *rule
                       : exchange_error_response(x, 500);
 }
 
-/* OUTCOME_PASS: the URI is changed. A capture that leaves the path written in the rule is rejected. */
+/* OUTCOME_DECLINED: the URI is changed. A capture that leaves the path written in the rule is rejected. */
 static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
 {
     struct str path = exchange_eval(x, rule->path);
@@ -216,7 +216,7 @@ static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
         return exchange_error_response(x, 404);
     if (error == 0)
         error = exchange_rewrite(x, path, query);
-    return error == 0 ? OUTCOME_PASS
+    return error == 0 ? OUTCOME_DECLINED
                       : exchange_error_response_log(x, 500, LOG_ERROR,
                                                     "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
                                                     STR_ARG(x->request.path), STR_ARG(capture_text(rule->pattern)));
@@ -224,7 +224,7 @@ static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
 
 /* Result of running the rules. */
 struct run {
-    enum outcome outcome; /* OUTCOME_PASS: no response */
+    enum outcome outcome; /* OUTCOME_DECLINED: no response */
     bool changed;         /* the URI was changed */
     int end;              /* enum rewrite_end of the last rule that matched */
 };
@@ -233,7 +233,7 @@ struct run {
 static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
 {
     const struct rule *rules = rows->items;
-    struct run run = {.outcome = OUTCOME_PASS, .end = REWRITE_GO_ON};
+    struct run run = {.outcome = OUTCOME_DECLINED, .end = REWRITE_GO_ON};
 
     for (size_t i = 0; i < rows->count && run.end == REWRITE_GO_ON; i++) {
         int result = capture_match(rules[i].pattern, x, x->request.path);
@@ -245,7 +245,7 @@ static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
         if (rules[i].end == REWRITE_REDIRECT || rules[i].end == REWRITE_PERMANENT)
             return (struct run){.outcome = redirect_by_rule(x, &rules[i])};
         run.outcome = rewrite_by_rule(x, &rules[i]);
-        if (run.outcome != OUTCOME_PASS)
+        if (run.outcome != OUTCOME_DECLINED)
             return run;
         run.changed = true;
         run.end = rules[i].end;
@@ -259,7 +259,7 @@ static enum outcome run_server(struct exchange *x, const struct rewrite_conf *ow
     struct run run = run_rules(x, &own->of_server);
     bool changed = run.changed;
 
-    if (run.outcome == OUTCOME_PASS && run.end == REWRITE_GO_ON) {
+    if (run.outcome == OUTCOME_DECLINED && run.end == REWRITE_GO_ON) {
         run = run_rules(x, &own->rules);
         changed |= run.changed;
     }
@@ -278,16 +278,16 @@ static enum outcome run_location(struct exchange *x, const struct rewrite_conf *
 {
     struct run run = run_rules(x, &own->rules);
 
-    if (run.outcome != OUTCOME_PASS || !run.changed)
+    if (run.outcome != OUTCOME_DECLINED || !run.changed)
         return run.outcome;
     if (run.end != REWRITE_GO_ON && own->returns)
         exchange_skip_return(x);
     if (run.end == REWRITE_BREAK || (run.end == REWRITE_GO_ON && own->returns))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     return exchange_relocate(x);
 }
 
-static enum outcome rewrite_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome rewrite_handler(struct exchange *x, const void *conf, void *state)
 {
     return exchange_in_server(x) ? run_server(x, conf) : run_location(x, conf);
 }
@@ -306,5 +306,5 @@ const struct module module_rewrite = {
     .conf_check = check_rules,
     .idle = rewrite_idle,
     .server_rule = SERVER_RULE_DECIDES,
-    .answer = rewrite_answer,
+    .handler = rewrite_handler,
 };

@@ -18,7 +18,7 @@ struct secure_link_conf {
     bool required;
 };
 
-enum verdict { NOT_CHECKED, BEING_CHECKED, FOREIGN, EXPIRED, GOOD };
+enum verdict { NOT_CHECKED, CHECKING, INVALID, EXPIRED, VALID };
 
 /*
  * A URL is verified once per configuration, and the result applies after internal redirects: the signature covers
@@ -42,7 +42,7 @@ static int check_secure_link(void *conf, struct conf_reader *reader, const struc
 
     if (md5 && sha256) {
         conf_error(reader->errors, sha256->mark, STR("delete one of the two"),
-                   "secure_link_md5 and secure_link_sha256 stand in one place");
+                   "secure_link_md5 and secure_link_sha256 are set in one scope");
         return -EINVAL;
     }
     if (md5) /* the innermost directive applies */
@@ -51,7 +51,7 @@ static int check_secure_link(void *conf, struct conf_reader *reader, const struc
         own->md5 = NULL;
     if (required && own->required && (!own->link || (!own->md5 && !own->sha256))) {
         conf_error(reader->errors, required->mark,
-                   STR("write beside it: secure_link: \"$arg_sum,$arg_expires\" and secure_link_sha256: ..."),
+                   STR("add secure_link: \"$arg_sum,$arg_expires\" and secure_link_sha256: ..."),
                    "secure_link_required needs secure_link, and secure_link_sha256 or secure_link_md5");
         return -EINVAL;
     }
@@ -152,10 +152,10 @@ static enum verdict check_time(struct exchange *x, struct str time)
     uint64_t seconds;
 
     if (!time.data)
-        return GOOD;
+        return VALID;
     if (str_to_u64(time, &seconds) < 0)
-        return FOREIGN;
-    return seconds < (uint64_t)clock_wall_s(exchange_clock(x)) ? EXPIRED : GOOD;
+        return INVALID;
+    return seconds < (uint64_t)clock_wall_s(exchange_clock(x)) ? EXPIRED : VALID;
 }
 
 static enum verdict verify_link(struct exchange *x, const struct secure_link_conf *own)
@@ -164,45 +164,45 @@ static enum verdict verify_link(struct exchange *x, const struct secure_link_con
     struct str sum, time;
 
     if (!linking)
-        return FOREIGN;
+        return INVALID;
     if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_CHECKED)
-        return linking->verdict == BEING_CHECKED ? FOREIGN : linking->verdict; /* the text contains $secure_link */
-    *linking = (struct linking){own->link, text_of(own), BEING_CHECKED};
+        return linking->verdict == CHECKING ? INVALID : linking->verdict; /* the text contains $secure_link */
+    *linking = (struct linking){own->link, text_of(own), CHECKING};
     if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
-        linking->verdict = FOREIGN;
+        linking->verdict = INVALID;
     else
         linking->verdict = check_time(x, time);
     return linking->verdict;
 }
 
-static enum outcome secure_link_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome secure_link_handler(struct exchange *x, const void *conf, void *state)
 {
     bool any = exchange_satisfies_any(x);
 
     switch (verify_link(x, conf)) {
-    case GOOD:
+    case VALID:
         return OUTCOME_ALLOWED;
     case EXPIRED:
-        return exchange_error_response_log(x, any ? 403 : 410, LOG_INFO, "secure_link: its time is over");
+        return exchange_error_response_log(x, any ? 403 : 410, LOG_INFO, "secure_link: the URL has expired");
     case NOT_CHECKED:
-    case BEING_CHECKED:
-    case FOREIGN:
+    case CHECKING:
+    case INVALID:
         break;
     }
     return exchange_error_response_log(x, 403, any ? LOG_INFO : LOG_ERROR,
-                                       "secure_link: the URL is not signed, or not by us");
+                                       "secure_link: the signature is missing or invalid");
 }
 
 static struct str get_link(const void *subject, struct str parameter, struct arena *arena)
 {
     switch (verify_link(exchange_of(subject), exchange_conf(subject, &module_secure_link))) {
-    case GOOD:
+    case VALID:
         return STR("1");
     case EXPIRED:
         return STR("0");
     case NOT_CHECKED:
-    case BEING_CHECKED:
-    case FOREIGN:
+    case CHECKING:
+    case INVALID:
         break;
     }
     return STR("");
@@ -238,7 +238,7 @@ const struct module module_secure_link = {
     .conf_size = sizeof(struct secure_link_conf),
     .conf_check = check_secure_link,
     .idle = secure_link_idle,
-    .answer = secure_link_answer,
+    .handler = secure_link_handler,
     .variables = &variable_table,
     .access = true,
 };

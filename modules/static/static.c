@@ -1,6 +1,6 @@
 /*
  * Static files: maps the path of the request to a file below the root, its index, a redirect or an error, and to a
- * precompressed variant. static_answer.c builds the response. A lookup may be asynchronous: the exchange is then
+ * precompressed variant. static_response.c builds the response. A lookup may be asynchronous: the exchange is then
  * held, and continues in `found`.
  */
 #include "static.h"
@@ -11,15 +11,15 @@
 #include <errno.h>
 
 /* Object of the current lookup. */
-enum seek { SEEK_FILE, SEEK_INDEX, SEEK_FOLDER, SEEK_SIBLING };
+enum seek { SEEK_FILE, SEEK_INDEX, SEEK_DIRECTORY, SEEK_SIBLING };
 
 struct search {
     struct file_lookup lookup;
     struct exchange *x;
     const struct static_conf *conf;
-    struct str folder;
-    struct str root; /* `folder` without trailing slashes */
-    struct str path; /* below `folder` */
+    struct str directory;
+    struct str root; /* `directory` without trailing slashes */
+    struct str path; /* below `directory` */
     struct str uri;  /* URI of the lookup: begins with "/" */
     enum seek seek;
     size_t index; /* index in conf->index */
@@ -39,7 +39,8 @@ static const char *link_hint(enum symlinks symlinks, int error)
     switch (symlinks) {
     case SYMLINKS_BENEATH:
         return error == -EXDEV
-                   ? "; a link is absolute or leaves the root: \"disable_symlinks: off\" follows it"
+                   ? "; an absolute link, or one that leads out of the root, is followed only with "
+                     "\"disable_symlinks: off\""
                    : "";
     case SYMLINKS_ANYWHERE:
         return "";
@@ -89,7 +90,7 @@ static enum outcome refuse_error(struct search *search, int error)
 }
 
 /* Redirects to the path with a trailing slash; the query is kept. */
-static enum outcome redirect_to_folder(struct search *search)
+static enum outcome redirect_to_directory(struct search *search)
 {
     struct exchange *x = search->x;
     struct str location = url_path_encode(&x->arena, x->request.path);
@@ -121,7 +122,7 @@ static void digest_done(struct op *op, int result)
     if (x->cancelled)
         file_entry_unref(search->entry);
     else
-        exchange_resume(x, static_answer_file(x, search->conf, search->entry, search->coding));
+        exchange_resume(x, static_respond_file(x, search->conf, search->entry, search->coding));
     exchange_release(x);
 }
 
@@ -143,10 +144,10 @@ static void forget_plain(struct search *search)
     search->plain = NULL;
 }
 
-static enum outcome answer_file(struct search *search, struct file_entry *entry)
+static enum outcome respond_file(struct search *search, struct file_entry *entry)
 {
     if (!needs_digest(search, entry))
-        return static_answer_file(search->x, search->conf, entry, search->coding);
+        return static_respond_file(search->x, search->conf, entry, search->coding);
     search->entry = entry;
     search->digesting.done = digest_done;
     exchange_hold(search->x);
@@ -155,7 +156,7 @@ static enum outcome answer_file(struct search *search, struct file_entry *entry)
 }
 
 /* No precompressed variant can be sent. Others may get one, so even a 404 has Vary. */
-static enum outcome answer_plain(struct search *search)
+static enum outcome respond_unencoded(struct search *search)
 {
     struct exchange *x = search->x;
     struct file_entry *plain = search->plain;
@@ -163,12 +164,12 @@ static enum outcome answer_plain(struct search *search)
 
     search->plain = NULL;
     if (error == 0)
-        return answer_file(search, plain);
+        return respond_file(search, plain);
     file_entry_unref(plain);
     refuse_error(search, error);
     if (headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept-Encoding")) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* Accept-Encoding selects the variants; `gzip_static: always` ignores it for gzip. */
@@ -201,11 +202,11 @@ static enum outcome check_sibling(struct search *search, struct file_entry *entr
     }
     forget_plain(search);
     search->coding = search->wanted.items[search->sibling];
-    return answer_file(search, entry);
+    return respond_file(search, entry);
 }
 
 /* Methods other than GET and HEAD. */
-static enum outcome answer_method(struct exchange *x)
+static enum outcome respond_without_file(struct exchange *x)
 {
     int status = x->request.method == METHOD_OPTIONS ? 204 : x->request.method == METHOD_OTHER ? 501 : 405;
 
@@ -213,7 +214,7 @@ static enum outcome answer_method(struct exchange *x)
     if (status != 501 &&
         headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* As in nginx, clients that accept the coding get a file that exists only precompressed. */
@@ -235,17 +236,17 @@ static enum outcome check_file(struct search *search, struct file_entry *entry)
 
     if (error == 0 && S_ISREG(mode) && search->x->request.method == METHOD_POST) {
         file_entry_unref(entry);
-        return answer_method(search->x);
+        return respond_without_file(search->x);
     }
     if (tries_siblings(search, entry))
         return begin_siblings(search, entry);
     if (error == 0 && S_ISREG(mode))
-        return answer_file(search, entry);
+        return respond_file(search, entry);
     file_entry_unref(entry);
     if (error < 0)
         return refuse_error(search, error);
     if (S_ISDIR(mode))
-        return redirect_to_folder(search);
+        return redirect_to_directory(search);
     return exchange_error_response_log(search->x, 404, LOG_ERROR,
                                        "\"" STR_FMT "/" STR_FMT "\" is not a regular file", STR_ARG(search->root),
                                        STR_ARG(search->path));
@@ -276,7 +277,7 @@ static bool has_autoindex(void)
     return false;
 }
 
-static enum outcome check_folder(struct search *search, struct file_entry *entry)
+static enum outcome check_directory(struct search *search, struct file_entry *entry)
 {
     int error = entry->error;
 
@@ -284,7 +285,7 @@ static enum outcome check_folder(struct search *search, struct file_entry *entry
     if (error < 0)
         return refuse_error(search, error);
     if (has_autoindex() && search->x->request.method != METHOD_POST)
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     return exchange_error_response_log(search->x, 403, LOG_ERROR,
                                        "directory index of \"" STR_FMT "/" STR_FMT "\" is forbidden",
                                        STR_ARG(search->root), STR_ARG(search->path));
@@ -297,8 +298,8 @@ static enum outcome entry_outcome(struct search *search, struct file_entry *entr
         return check_file(search, entry);
     case SEEK_INDEX:
         return check_index(search, entry);
-    case SEEK_FOLDER:
-        return check_folder(search, entry);
+    case SEEK_DIRECTORY:
+        return check_directory(search, entry);
     case SEEK_SIBLING:
         return check_sibling(search, entry);
     }
@@ -333,16 +334,16 @@ static enum outcome fail_search(struct search *search, int status)
 static enum outcome open_path(struct search *search, struct str path)
 {
     struct exchange *x = search->x;
-    struct str folder = search->folder;
+    struct str directory = search->directory;
     struct file_entry *entry;
     enum symlinks symlinks;
     bool pending = false;
 
-    if (!exchange_symlinks_from(x, &folder, &path, &symlinks))
+    if (!exchange_symlinks_from(x, &directory, &path, &symlinks))
         return fail_search(search, 500);
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, folder, path,
+    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, directory, path,
                            symlinks, &pending);
     if (entry)
         return entry_outcome(search, entry);
@@ -355,12 +356,12 @@ static enum outcome open_path(struct search *search, struct str path)
 
 static enum outcome find_uri(struct search *search, struct str uri)
 {
-    int error = exchange_file(search->x, uri, &search->folder, &search->path);
+    int error = exchange_file(search->x, uri, &search->directory, &search->path);
 
     if (error < 0)
         return exchange_error_response(search->x, error == -ENOENT ? 404 : 500);
     search->uri = uri;
-    search->root = search->folder;
+    search->root = search->directory;
     while (str_ends(search->root, STR("/")))
         search->root.length--;
     return open_path(search, search->path);
@@ -383,7 +384,7 @@ static enum outcome seek_sibling(struct search *search)
     struct str path;
 
     if (search->sibling == search->wanted.count)
-        return answer_plain(search);
+        return respond_unencoded(search);
     path = join_path(&search->x->arena, search->path, static_suffix(search->wanted.items[search->sibling]));
     return path.data ? open_path(search, path) : fail_search(search, 500);
 }
@@ -396,7 +397,7 @@ static enum outcome seek_index(struct search *search)
     struct str path;
 
     if (search->index == search->conf->index.count) {
-        search->seek = SEEK_FOLDER;
+        search->seek = SEEK_DIRECTORY;
         return find_uri(search, x->request.path);
     }
     name = exchange_eval(x, search->conf->index.items[search->index]);
@@ -418,20 +419,20 @@ static enum outcome search_step(struct search *search)
     case SEEK_SIBLING:
         return seek_sibling(search);
     case SEEK_FILE:
-    case SEEK_FOLDER:
+    case SEEK_DIRECTORY:
         break;
     }
     return find_uri(search, search->x->request.path);
 }
 
-static enum outcome static_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome static_handler(struct exchange *x, const void *conf, void *state)
 {
     struct search *search;
 
     if (!exchange_root(x).data)
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD && x->request.method != METHOD_POST)
-        return answer_method(x);
+        return respond_without_file(x);
     if (url_path_hidden(x->request.path))
         return exchange_error_response_log(x, 404, LOG_INFO,
                                            "\"" STR_FMT "\" is hidden: a name in it begins with a dot",
@@ -463,6 +464,6 @@ const struct module module_static = {
     .directives = static_directives,
     .conf_size = sizeof(struct static_conf),
     .conf_check = static_conf_check,
-    .answer = static_answer,
+    .handler = static_handler,
     .cancel = static_cancel,
 };

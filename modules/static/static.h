@@ -41,7 +41,7 @@ struct str static_suffix(enum coding coding);
  * Answers with a regular file of the given coding (CODINGS: none): preconditions, ranges, headers, body. Releases
  * the caller's reference to the entry.
  */
-enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry, enum coding coding);
+enum outcome static_respond_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry, enum coding coding);
 
 /* Hashes the content of a file; blocks on the disk if the entry has no content in memory. 0 or -errno. */
 MUST_CHECK int static_digest(const struct file_entry *entry, unsigned char out[STATIC_DIGEST]);

@@ -52,9 +52,9 @@ static int read_precompressed(struct conf_reader *reader, const struct conf_node
 
         if (coding == CODINGS || has_coding(codings, coding)) {
             conf_error(reader->errors, node->mark,
-                       STR("write: precompressed: [br, zst, gzip], the best liked first"),
-                       coding == CODINGS ? "\"" STR_FMT "\" is no coding of files"
-                                         : "\"" STR_FMT "\" stands there twice",
+                       STR("write: precompressed: [br, zst, gzip], in order of preference"),
+                       coding == CODINGS ? "\"" STR_FMT "\" is not a content coding"
+                                         : "\"" STR_FMT "\" is duplicate",
                        STR_ARG(words.items[i]));
             return -EINVAL;
         }
@@ -83,7 +83,8 @@ const struct directive static_directives[] = {
      .offset = AT(index),
      .fallback = "index.html",
      .example = "index: [index.html, index.htm]",
-     .help = "Files that answer for a folder: the first one that exists; the last may be a path that begins with a "
+     .help = "The index files of a directory: the first one that exists is sent; the last may be a path that begins "
+             "with a "
              "slash."},
     {.name = "etag",
      .scopes = SCOPE_SITE,

@@ -58,8 +58,8 @@ static int check_status(void *conf, struct conf_reader *reader, const struct con
 
     if (own->wanted == STATUS_OFF || !own->nginx)
         return 0;
-    conf_error(reader->errors, at->mark, STR("give each a location of its own"),
-               "status and stub_status cannot both answer here");
+    conf_error(reader->errors, at->mark, STR("use a separate location for each"),
+               "status and stub_status cannot be used in one location");
     return -EINVAL;
 }
 
@@ -138,7 +138,7 @@ static enum outcome refuse_method(struct exchange *x)
     exchange_error_response(x, x->request.method == METHOD_OTHER ? 501 : 405);
     if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD")) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* Writes the page into the exchange's arena. data NULL: out of memory. */
@@ -161,7 +161,7 @@ static struct str write_page(struct exchange *x, const struct format *format)
     return text;
 }
 
-static enum outcome status_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome status_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct status_conf *own = conf;
     const struct format *format;
@@ -181,7 +181,7 @@ static enum outcome status_answer(struct exchange *x, const void *conf, void *st
         headers_add(&x->response.headers, &x->arena, STR("Content-Type"), format->media_type) < 0 ||
         headers_add(&x->response.headers, &x->arena, STR("Cache-Control"), STR("no-store")) < 0)
         return exchange_error_response(x, 500);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static bool status_idle(const void *conf)
@@ -197,5 +197,5 @@ const struct module module_status = {
     .conf_size = sizeof(struct status_conf),
     .conf_check = check_status,
     .idle = status_idle,
-    .answer = status_answer,
+    .handler = status_handler,
 };

@@ -47,6 +47,11 @@ static const char *tls_reason_label(unsigned index, char memory[8])
     return wire_reason_name(index);
 }
 
+static const char *cipher_label(unsigned index, char memory[8])
+{
+    return record_cipher_name((uint8_t)index);
+}
+
 static const char *handshake_label(unsigned index, char memory[8])
 {
     static const char *const names[] = {"full", "resumed", "failed"};
@@ -105,6 +110,8 @@ const struct metric status_metrics[] = {
      tls_reason_label, KTLS_OFF, REASON_PLAIN, SUM(wires.declines)},
     {"tls_records_total", METRIC_COUNTER, "TLS records encrypted in user space.", NULL, NULL, 0, 1,
      SUM(wires.records)},
+    {"aead_ipsec_mb", METRIC_GAUGE, "Library that encrypts records in user space, by cipher. 1: ipsec-mb, 0: OpenSSL.",
+     "cipher", cipher_label, RECORD_AES_128_GCM, RECORD_CIPHERS, AT(total.aead_ipsec_mb)},
     {"tls_handshakes_total", METRIC_COUNTER, "TLS handshakes by result.", "result", handshake_label, 0, 3,
      AT(handshakes)},
     {"upstream_sent_bytes_total", METRIC_COUNTER,

@@ -10,7 +10,7 @@
 
 struct candidate {
     const struct template *uri;
-    bool folder; /* written with a trailing slash: matches a directory, else a file */
+    bool is_directory; /* written with a trailing slash: matches a directory, else a file */
 };
 
 struct try_files_conf {
@@ -44,7 +44,7 @@ static int read_last(struct conf_reader *reader, const struct conf_node *node, s
     if (!str_starts(word, STR("=")))
         return conf_read_template_word(reader, node, word, &tries->last);
     if (str_to_u64(str_skip(word, 1), &status) < 0 || status < 200 || status > 599) {
-        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no status to answer with",
+        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a status",
                    STR_ARG(word));
         return -EINVAL;
     }
@@ -62,7 +62,7 @@ static int read_tries(struct conf_reader *reader, const struct conf_node *node, 
         return error;
     if (words.count < 2) {
         conf_error(reader->errors, node->mark, HINT,
-                   "try_files takes files, and what to do where none of them is there");
+                   "try_files takes files, and a URI, @name or =status that is used if none of them exists");
         return -EINVAL;
     }
     tries->items = arena_zalloc(reader->arena, words.count, sizeof(*tries->items));
@@ -71,7 +71,7 @@ static int read_tries(struct conf_reader *reader, const struct conf_node *node, 
     for (; tries->count + 1 < words.count && error == 0; tries->count++) {
         struct candidate *candidate = &tries->items[tries->count];
 
-        candidate->folder = str_ends(words.items[tries->count], STR("/"));
+        candidate->is_directory = str_ends(words.items[tries->count], STR("/"));
         error = conf_read_template_word(reader, node, words.items[tries->count], &candidate->uri);
     }
     return error < 0 ? error : read_last(reader, node, words.items[words.count - 1], tries);
@@ -88,14 +88,14 @@ static const struct directive directives[] = {
      .row = read_tries,
      .syntax = "file ... URI | @name | =status",
      .example = "try_files: [$uri, $uri/, /index.html]",
-     .help = "The first existing file (with / at its end: folder) answers the request. If none exists, the last "
+     .help = "The first existing file (with / at its end: directory) answers the request. If none exists, the last "
              "item is used: a URI, @name, or =status. In a server it applies where no location matches.",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"array\", \"items\": {\"type\": \"string\"}}]}"},
     {0},
 };
 
-static enum outcome answer_last(struct file_attempt *file_attempt)
+static enum outcome use_last_item(struct file_attempt *file_attempt)
 {
     struct exchange *x = file_attempt->x;
     struct str query, path;
@@ -119,8 +119,8 @@ static enum outcome answer_last(struct file_attempt *file_attempt)
 static enum outcome check_entry(struct file_attempt *file_attempt, struct file_entry *entry)
 {
     struct exchange *x = file_attempt->x;
-    bool folder = file_attempt->tries->items[file_attempt->index].folder;
-    bool there = entry->error == 0 && !S_ISDIR(entry->stat.st_mode) == !folder;
+    bool is_directory = file_attempt->tries->items[file_attempt->index].is_directory;
+    bool there = entry->error == 0 && !S_ISDIR(entry->stat.st_mode) == !is_directory;
 
     if (entry->error < 0 && entry->error != -ENOENT && entry->error != -ENOTDIR &&
         entry->error != -ENAMETOOLONG)
@@ -128,7 +128,8 @@ static enum outcome check_entry(struct file_attempt *file_attempt, struct file_e
                            STR_ARG(file_attempt->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there)
-        return exchange_use_file(x, file_attempt->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
+        return exchange_use_file(x, file_attempt->uri, is_directory) < 0 ? exchange_error_response(x, 500)
+                                                                         : OUTCOME_DECLINED;
     file_attempt->index++;
     return try_next_file(file_attempt);
 }
@@ -159,8 +160,9 @@ static bool make_uri(struct file_attempt *file_attempt)
         return false;
     if (made.data && !str_starts(made, STR("/")))
         made = arena_join(&x->arena, (const struct str[]){STR("/"), made}, 2);
-    /* The slash of "/folder/" only selects directories; the URI is "/folder", which the static module redirects. */
-    if (file_attempt->tries->items[file_attempt->index].folder && made.length > 1)
+    /* The slash of "/directory/" only selects directories; the URI is "/directory",
+    which the static module redirects. */
+    if (file_attempt->tries->items[file_attempt->index].is_directory && made.length > 1)
         made.length--;
     return made.data && url_path_normalise(&x->arena, made, true, &file_attempt->uri) == 0 &&
            !url_path_hidden(file_attempt->uri);
@@ -173,15 +175,15 @@ static bool make_uri(struct file_attempt *file_attempt)
 static struct file_entry *find_candidate(struct file_attempt *file_attempt, bool *out_pending)
 {
     struct exchange *x = file_attempt->x;
-    struct str folder, path;
+    struct str directory, path;
     enum symlinks symlinks;
 
-    if (!make_uri(file_attempt) || exchange_file(x, file_attempt->uri, &folder, &path) < 0 ||
-        !exchange_symlinks_from(x, &folder, &path, &symlinks))
+    if (!make_uri(file_attempt) || exchange_file(x, file_attempt->uri, &directory, &path) < 0 ||
+        !exchange_symlinks_from(x, &directory, &path, &symlinks))
         return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    return file_cache_get(worker_file_cache(exchange_worker(x)), &file_attempt->lookup, folder, path,
+    return file_cache_get(worker_file_cache(exchange_worker(x)), &file_attempt->lookup, directory, path,
                           symlinks, out_pending);
 }
 
@@ -199,10 +201,10 @@ static enum outcome try_next_file(struct file_attempt *file_attempt)
         exchange_hold(file_attempt->x);
         return OUTCOME_PENDING;
     }
-    return answer_last(file_attempt);
+    return use_last_item(file_attempt);
 }
 
-static enum outcome try_files_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome try_files_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct try_files_conf *own = conf;
     struct file_attempt *file_attempt;
@@ -234,6 +236,6 @@ const struct module module_try_files = {
     .directives = directives,
     .conf_size = sizeof(struct try_files_conf),
     .idle = try_files_idle,
-    .answer = try_files_answer,
+    .handler = try_files_handler,
     .cancel = try_files_cancel,
 };

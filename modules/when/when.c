@@ -105,7 +105,7 @@ static int read_when(struct conf_reader *reader, const struct conf_node *node, v
 {
     *(bool *)out = true;
     return read_map_of(reader, node, STR("when: {$request_method = POST: {return: 405}}"),
-                       "when is a map from conditions to directives");
+                       "when takes a mapping of conditions to directives");
 }
 
 /* As read_when. */
@@ -113,7 +113,7 @@ static int read_limit_except(struct conf_reader *reader, const struct conf_node 
 {
     *(bool *)out = true;
     return read_map_of(reader, node, STR("limit_except: {GET: {deny: all}}"),
-                       "limit_except is a map from methods to directives");
+                       "limit_except takes a mapping of methods to directives");
 }
 
 static int check_when(void *conf, struct conf_reader *reader, const struct conf_node *at)
@@ -150,7 +150,7 @@ static const struct directive directives[] = {
      .example = "when: {$request_method = POST: {return: 405}, -f $document_root/closed.html: {return: 503}}",
      .help = "Directives that are merged into the location if a condition is true: the first one in the order of "
              "the file, those of the server before those of the location. A condition is $name (not empty, not 0), "
-             "$name = text, != text, ~ regex, ~* regex, !~ regex, -f file, -d folder, -e either, !-f; and combines "
+             "$name = text, != text, ~ regex, ~* regex, !~ regex, -f file, -d directory, -e either, !-f; and combines "
              "several."},
     {.name = "limit_except",
      .scopes = SCOPE_LOCATION,
@@ -218,21 +218,21 @@ static enum outcome apply_when(struct evaluation *evaluation, const struct when 
     if (exchange_in_server(evaluation->x)) {
         evaluation->held = when->pair;
         if (!when->rules) /* applied in the location */
-            return OUTCOME_PASS;
+            return OUTCOME_DECLINED;
     }
     outcome = exchange_apply_when(evaluation->x, when);
 
-    if (outcome == OUTCOME_PASS && set_all(evaluation) < 0)
+    if (outcome == OUTCOME_DECLINED && set_all(evaluation) < 0)
         return exchange_error_response(evaluation->x, 500);
     return outcome;
 }
 
 static bool entry_satisfies(const struct condition *condition, const struct file_entry *entry)
 {
-    bool folder = S_ISDIR(entry->stat.st_mode);
+    bool is_directory = S_ISDIR(entry->stat.st_mode);
 
     return entry->error == 0 &&
-           (condition->kind == CONDITION_EXISTS || folder == (condition->kind == CONDITION_FOLDER));
+           (condition->kind == CONDITION_EXISTS || is_directory == (condition->kind == CONDITION_DIRECTORY));
 }
 
 /* Continues with the result of the lookup. */
@@ -276,15 +276,15 @@ static struct file_entry *find_condition_file(struct evaluation *evaluation, str
     struct exchange *x = evaluation->x;
     struct str root = exchange_root(x);
     bool served = is_below(path, root);
-    struct str folder = served ? root : STR("/");
+    struct str directory = served ? root : STR("/");
     enum symlinks symlinks = SYMLINKS_ANYWHERE;
 
-    path = str_skip(path, folder.length);
-    if (served && !exchange_symlinks_from(x, &folder, &path, &symlinks))
+    path = str_skip(path, directory.length);
+    if (served && !exchange_symlinks_from(x, &directory, &path, &symlinks))
         return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    return file_cache_get(worker_file_cache(exchange_worker(x)), &evaluation->lookup, folder, path, symlinks,
+    return file_cache_get(worker_file_cache(exchange_worker(x)), &evaluation->lookup, directory, path, symlinks,
                           out_pending);
 }
 
@@ -332,7 +332,7 @@ static int evaluate_condition(struct evaluation *evaluation, const struct condit
     case CONDITION_AMONG:
         return is_one_of(&condition->among, value);
     case CONDITION_FILE:
-    case CONDITION_FOLDER:
+    case CONDITION_DIRECTORY:
     case CONDITION_EXISTS:
         break;
     }
@@ -369,7 +369,7 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
     return exchange_apply_when(evaluation->x, NULL);
 }
 
-static enum outcome when_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome when_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct when_conf *own = conf;
     struct evaluation *evaluation;
@@ -406,6 +406,6 @@ const struct module module_when = {
     .conf_check = check_when,
     .idle = when_idle,
     .server_rule = SERVER_RULE_DECIDES,
-    .answer = when_answer,
+    .handler = when_handler,
     .cancel = when_cancel,
 };

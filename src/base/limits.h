@@ -40,6 +40,7 @@
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a rejected request head, for the log */
 #define LIMIT_HOST                  255
+#define LIMIT_STORED_REASON         256             /* bytes of a reason phrase in a stored response; a longer one is replaced by the standard phrase */
 #define LIMIT_VARY_FIELDS           32              /* field names in the Vary of a stored response */
 #define LIMIT_TARGETED_MEMBERS      64              /* members of a targeted Cache-Control field (RFC 9213) */
 #define LIMIT_INTERIMS              16              /* burst of 1xx responses of an upstream that are forwarded; further ones are dropped */
@@ -58,6 +59,20 @@
 #define LIMIT_DETACHED_SUBREQUESTS     512             /* detached subrequests of a worker; above it no new one starts */
 #define LIMIT_SUBREQUEST_REST       (64 * 1024)     /* bytes of an unneeded subrequest response read to keep the connection reusable */
 
+/* HTTP/2 */
+#define LIMIT_H2_FRAME              16384           /* payload of one frame, received or sent (RFC 9113 4.2) */
+#define LIMIT_H2_HEADER_BLOCK       (256u * 1024)   /* encoded bytes of one header section (CVE-2024-27316) */
+#define LIMIT_H2_HEADER_LIST        (1024u * 1024)  /* decoded bytes of one header section */
+#define LIMIT_H2_CONTROL_BYTES      (64 * 1024)     /* queued control frames; a client that causes more without reading is disconnected */
+#define LIMIT_H2_STREAMS            1000            /* upper bound of http2_max_concurrent_streams */
+#define LIMIT_H2_CONNECTION_WINDOW  (1024u * 1024)  /* initial size of a connection's receive window */
+#define LIMIT_H2_WINDOW             (4u * 1024 * 1024) /* largest receive window, also of a connection: bytes buffered per connection */
+#define LIMIT_H2_CREDIT             2000            /* burst of events without requests: http/h2/abuse.c has the prices */
+#define LIMIT_H2_CREDIT_PER_S       200
+#define LIMIT_H2_CREDIT_PER_RESPONSE 10
+#define LIMIT_H2_CREDIT_PER_DATA    5               /* of at least LIMIT_H2_SMALL bytes */
+#define LIMIT_H2_SMALL              1024            /* bytes of a DATA frame or a window increment below which it is not useful work */
+
 /* server */
 #define LIMIT_ACCESS_BATCH          1048576         /* bytes of access log that one worker buffers for one target */
 
@@ -73,6 +88,9 @@
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */
 #define LIMIT_HANDSHAKE_BYTES       (1 << 18)
 #define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
+#define LIMIT_CIPHER_BYTES          (600 << 10)     /* memory of these */
+#define LIMIT_AEAD_GAIN             10              /* percent that another engine than OpenSSL must save */
+#define LIMIT_AEAD_NOISE            5               /* percent of error of such a measurement */
 #define LIMIT_CLIENT_HELLO          16384           /* bytes of a ClientHello parsed for SNI and ALPN */
 #define LIMIT_ALPN_TEXT             255             /* bytes of the ALPN list of a ClientHello */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
@@ -164,6 +182,7 @@
 #define LIMIT_CACHE_OPEN            1000            /* entries of one cache that a worker keeps open */
 #define LIMIT_CACHE_UPDATES         64              /* header updates appended to one file before the response is fetched and written again */
 #define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of a response per write */
+#define LIMIT_CACHE_HEAD_DELAY      (64 * 1024)     /* body bytes stored before a HEAD that is requested as GET is answered: those of one write */
 #define LIMIT_CACHE_COPY            (1024 * 1024)   /* bytes of a stored body copied per step */
 #define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
 #define LIMIT_CACHE_ATTEMPTS        8               /* attempts to create a file while the cache manager removes it before it is locked */

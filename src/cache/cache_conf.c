@@ -27,7 +27,7 @@ static const struct directive keys[] = {
      .type = DIRECTIVE_TEXT,
      .offset = IN(levels),
      .fallback = "1:2",
-     .help = "Its subfolders: how many of the last digits of a file's name each level has, 1 or 2, for at most "
+     .help = "Its subdirectories: how many of the last digits of a file's name each level has, 1 or 2, for at most "
              "three levels."},
     {.name = "keys_zone",
      .type = DIRECTIVE_TEXT,
@@ -99,13 +99,13 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
 
     row->conf.name = str_cut(&size, ':');
     if (str_empty(row->conf.name) || str_empty(size))
-        return report_cache_error(reader, &word, "keys_zone is NAME:SIZE");
+        return report_cache_error(reader, &word, "keys_zone takes NAME:SIZE");
     word.text = size;
     error = conf_read_size(reader, &word, &row->conf.zone_size);
     if (error == 0 && (row->conf.zone_size < LIMIT_CACHE_ZONE_LEAST || row->conf.zone_size > LIMIT_CACHE_ZONE_MOST))
-        return report_cache_error(reader, &word, "keys_zone: an index has 32k to 64g of memory");
+        return report_cache_error(reader, &word, "keys_zone: the size must be from 32k to 64g");
     if (error == 0 && caches_find(reader->caches, row->conf.name))
-        return report_cache_error(reader, &word, "keys_zone: there is another cache of that name");
+        return report_cache_error(reader, &word, "keys_zone: the name is already used by another cache");
     return error;
 }
 
@@ -133,19 +133,19 @@ int caches_read(struct conf_reader *reader, const struct conf_node *node, void *
     if (!row)
         return -ENOMEM;
     if (node->kind != CONF_MAP)
-        return report_cache_error(reader, node, "proxy_cache_path is a map");
+        return report_cache_error(reader, node, "proxy_cache_path takes a mapping");
     error = conf_read_block(reader, node, keys, row);
     if (error < 0)
         return error;
     if (str_empty(row->conf.path) || str_empty(row->zone))
-        return report_cache_error(reader, node, "proxy_cache_path has a path and a keys_zone");
-    if (!read_levels(row->levels, row->conf.folder.levels))
+        return report_cache_error(reader, node, "proxy_cache_path requires path and keys_zone");
+    if (!read_levels(row->levels, row->conf.directory.levels))
         return report_cache_error(reader, node,
-                                  "levels are one to three digits, each 1 or 2, with colons between them");
+                                  "levels takes one to three digits, each 1 or 2, separated by colons");
     row->conf.path = arena_copy(reader->arena, row->conf.path);
     if (!row->conf.path.data)
         return -ENOMEM;
-    row->conf.folder.fd = -1;
+    row->conf.directory.fd = -1;
     if (row->conf.max_size == 0)
         row->conf.max_size = UINT64_MAX;
     error = read_zone(reader, node, row);
@@ -165,17 +165,17 @@ const struct cache_conf *caches_find(const struct caches *caches, struct str nam
     return NULL;
 }
 
-static int open_folder(struct cache_conf *conf, uid_t user, gid_t group)
+static int open_directory(struct cache_conf *conf, uid_t user, gid_t group)
 {
     const char *path = conf->path.data; /* terminated: a path of the configuration */
     bool made = mkdir(path, 0700) == 0;
 
     if (!made && errno != EEXIST)
         return -errno;
-    conf->folder.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (conf->folder.fd < 0)
+    conf->directory.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (conf->directory.fd < 0)
         return -errno;
-    return made && user != (uid_t)-1 && fchown(conf->folder.fd, user, group) < 0 ? -errno : 0;
+    return made && user != (uid_t)-1 && fchown(conf->directory.fd, user, group) < 0 ? -errno : 0;
 }
 
 /* Returns the index of the previous configuration if it is compatible; else NULL. */
@@ -197,7 +197,7 @@ int caches_open(struct caches *caches, const struct caches *before, uid_t user, 
     clock_read(&now);
     for (size_t i = 0; i < caches->count; i++) {
         struct cache_conf *conf = caches->items[i];
-        int error = open_folder(conf, user, group);
+        int error = open_directory(conf, user, group);
 
         if (error < 0) {
             log_write(log, LOG_EMERG, "proxy_cache_path: directory \"" STR_FMT "\" cannot be opened (%d: %s)",
@@ -220,9 +220,9 @@ void caches_close(struct caches *caches)
     for (size_t i = 0; i < caches->count; i++) {
         struct cache_conf *conf = caches->items[i];
 
-        if (conf->folder.fd >= 0)
-            close(conf->folder.fd);
-        conf->folder.fd = -1;
+        if (conf->directory.fd >= 0)
+            close(conf->directory.fd);
+        conf->directory.fd = -1;
         cache_zone_destroy(conf->zone);
         conf->zone = NULL;
     }

@@ -20,7 +20,7 @@ struct cache_conf {
     uint64_t pause_ms;              /* between two steps */
     uint64_t step_ms;               /* longest duration of a step */
     unsigned index;
-    struct cache_folder folder;     /* fd -1 until caches_open */
+    struct cache_directory directory;     /* fd -1 until caches_open */
     struct cache_zone *zone;        /* NULL until caches_open */
 };
 
@@ -39,7 +39,8 @@ const struct cache_conf *caches_find(const struct caches *caches, struct str nam
  * creates every index. Returns 0, or -errno after logging it. A cache keeps its index in `before` (may be NULL) if
  * directory and size are the same.
  */
-MUST_CHECK int caches_open(struct caches *caches, const struct caches *before, uid_t user, gid_t group, struct log *log);
+MUST_CHECK int caches_open(struct caches *caches, const struct caches *before, uid_t user, gid_t group,
+                           struct log *log);
 /* Accepts caches that caches_open has not opened, or only in part. */
 void caches_close(struct caches *caches);
 /* Called when the worker has died. */

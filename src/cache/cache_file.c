@@ -34,15 +34,15 @@ struct mark {
 _Static_assert(sizeof(struct mark) == 88, "the mark has no holes");
 
 /* Opens a file below the directory, without following links. */
-static int open_beneath(int folder, const char *name, int flags, mode_t mode)
+static int open_beneath(int directory, const char *name, int flags, mode_t mode)
 {
     struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
                            .mode = mode,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+    int fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
 
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+        fd = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
     return fd < 0 ? -errno : fd;
 }
 
@@ -147,11 +147,11 @@ static void temporary_name(const struct cache_making *making, char into[CACHE_NA
 {
     char name[CACHE_NAME];
 
-    cache_file_name(making->folder, &making->id, name);
+    cache_file_name(making->directory, &making->id, name);
     snprintf(into, CACHE_NAME + 32, "%s.tmp", name);
 }
 
-static int make_folders(const struct cache_folder *folder, const char *name)
+static int create_directories(const struct cache_directory *directory, const char *name)
 {
     char path[CACHE_NAME + 32];
 
@@ -160,7 +160,7 @@ static int make_folders(const struct cache_folder *folder, const char *name)
             continue;
         memcpy(path, name, i);
         path[i] = '\0';
-        if (mkdirat(folder->fd, path, 0700) < 0 && errno != EEXIST)
+        if (mkdirat(directory->fd, path, 0700) < 0 && errno != EEXIST)
             return -errno;
     }
     return 0;
@@ -169,13 +169,13 @@ static int make_folders(const struct cache_folder *folder, const char *name)
 static int open_new(struct cache_making *making, const char *name)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL;
-    int fd = open_beneath(making->folder->fd, name, flags, 0600);
+    int fd = open_beneath(making->directory->fd, name, flags, 0600);
     int error;
 
     if (fd != -ENOENT)
         return fd;
-    error = make_folders(making->folder, name);
-    return error < 0 ? error : open_beneath(making->folder->fd, name, flags, 0600);
+    error = create_directories(making->directory, name);
+    return error < 0 ? error : open_beneath(making->directory->fd, name, flags, 0600);
 }
 
 /* The loader may have deleted the file before it was locked, as one of a dead process. */
@@ -249,16 +249,16 @@ static int rename_made(const struct cache_making *making, const struct cache_id 
 {
     char temporary[CACHE_NAME + 32];
     char name[CACHE_NAME];
-    int folder = making->folder->fd, error;
+    int directory = making->directory->fd, error;
 
     temporary_name(making, temporary);
-    cache_file_name(making->folder, id, name);
-    if (renameat(folder, temporary, folder, name) == 0)
+    cache_file_name(making->directory, id, name);
+    if (renameat(directory, temporary, directory, name) == 0)
         return 0;
-    error = errno == ENOENT ? make_folders(making->folder, name) : -errno;
+    error = errno == ENOENT ? create_directories(making->directory, name) : -errno;
     if (error < 0)
         return error;
-    return renameat(folder, temporary, folder, name) < 0 ? -errno : 0;
+    return renameat(directory, temporary, directory, name) < 0 ? -errno : 0;
 }
 
 int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key, struct str head,
@@ -286,7 +286,7 @@ void cache_file_discard(struct cache_making *making)
     if (making->fd < 0)
         return;
     temporary_name(making, name);
-    (void)unlinkat(making->folder->fd, name, 0);
+    (void)unlinkat(making->directory->fd, name, 0);
     close(making->fd);
     making->fd = -1;
 }
@@ -369,15 +369,16 @@ static int read_opened(struct cache_opened *opened, const struct cache_id *id, u
     return error;
 }
 
-int cache_file_open(const struct cache_folder *folder, const struct cache_id *id, uint64_t size, size_t content_max,
+int cache_file_open(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
+                    size_t content_max,
                     struct cache_opened *out)
 {
     struct cache_opened opened = {.fd = -1};
     char name[CACHE_NAME];
     int error;
 
-    cache_file_name(folder, id, name);
-    opened.fd = open_beneath(folder->fd, name, O_RDONLY | O_NONBLOCK, 0);
+    cache_file_name(directory, id, name);
+    opened.fd = open_beneath(directory->fd, name, O_RDONLY | O_NONBLOCK, 0);
     if (opened.fd < 0)
         return opened.fd;
     error = read_opened(&opened, id, size, content_max);
@@ -418,7 +419,7 @@ static int write_update(int fd, struct cache_zone *zone, const struct cache_id *
     return error;
 }
 
-int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone, const struct cache_id *id,
+int cache_file_update(const struct cache_directory *directory, struct cache_zone *zone, const struct cache_id *id,
                       const struct cache_view *known, struct str head)
 {
     char name[CACHE_NAME];
@@ -426,8 +427,8 @@ int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone
     struct cache_view now;
     int fd, error = -EBUSY;
 
-    cache_file_name(folder, id, name);
-    fd = open_beneath(folder->fd, name, O_RDWR | O_NONBLOCK, 0);
+    cache_file_name(directory, id, name);
+    fd = open_beneath(directory->fd, name, O_RDWR | O_NONBLOCK, 0);
     if (fd < 0)
         return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && cache_zone_find(zone, &id->hash, false, 0, &now, &none) &&
@@ -437,21 +438,21 @@ int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone
     return error;
 }
 
-void cache_file_remove_unfinished(int folder, const char *name)
+void cache_file_remove_unfinished(int directory, const char *name)
 {
-    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     if (fd < 0)
         return;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        (void)unlinkat(folder, name, 0);
+        (void)unlinkat(directory, name, 0);
     close(fd);
 }
 
-void cache_file_delete(const struct cache_folder *folder, const struct cache_id *id)
+void cache_file_delete(const struct cache_directory *directory, const struct cache_id *id)
 {
     char name[CACHE_NAME];
 
-    cache_file_name(folder, id, name);
-    (void)unlinkat(folder->fd, name, 0);
+    cache_file_name(directory, id, name);
+    (void)unlinkat(directory->fd, name, 0);
 }

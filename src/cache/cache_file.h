@@ -15,7 +15,7 @@
 #define CACHE_LEVELS 3
 
 /* The directory of a cache, with subdirectories named by the last digits of the hash. */
-struct cache_folder {
+struct cache_directory {
     int fd;                         /* owned by its opener */
     unsigned levels[CACHE_LEVELS];  /* digits per level; 0: no more levels */
 };
@@ -34,7 +34,7 @@ void cache_hash_key(struct str key, struct cache_hash *out);
 
 /* A file being written. Zeroed except for fd -1 before cache_file_create. */
 struct cache_making {
-    const struct cache_folder *folder;
+    const struct cache_directory *directory;
     struct cache_id id;
     int fd;
     uint64_t length;                /* bytes of the body written so far */
@@ -53,7 +53,8 @@ MUST_CHECK int cache_file_copy(struct cache_making *making, int from, uint64_t a
 /* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
 MUST_CHECK int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size);
 /* As cache_file_complete, under the hash of another key than at creation, which making->id then has. */
-MUST_CHECK int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key, struct str head,
+MUST_CHECK int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key,
+                                      struct str head,
                                       uint64_t *out_size);
 /* Closes the file, and deletes it if it is incomplete. Accepts one that was never created. */
 void cache_file_discard(struct cache_making *making);
@@ -73,7 +74,8 @@ struct cache_opened {
  * machine's last boot the body, too. Bodies up to `content_max` bytes are read. Returns 0; -ENOENT; -EBADMSG:
  * invalid; or -errno.
  */
-MUST_CHECK int cache_file_open(const struct cache_folder *folder, const struct cache_id *id, uint64_t size, size_t content_max,
+MUST_CHECK int cache_file_open(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
+                               size_t content_max,
                                struct cache_opened *out);
 void cache_opened_close(struct cache_opened *opened);
 
@@ -82,18 +84,19 @@ void cache_opened_close(struct cache_opened *opened);
  * Returns 0; -EBUSY: another update is in progress, or the file was updated or replaced in the meantime; or -errno.
  * Readers with the old size still see the old head.
  */
-MUST_CHECK int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone, const struct cache_id *id,
+MUST_CHECK int cache_file_update(const struct cache_directory *directory, struct cache_zone *zone,
+                                 const struct cache_id *id,
                                  const struct cache_view *known, struct str head);
 
 /* Deletes a file; it may be absent. */
-void cache_file_delete(const struct cache_folder *folder, const struct cache_id *id);
+void cache_file_delete(const struct cache_directory *directory, const struct cache_id *id);
 
-/* Deletes a temporary file in the directory `folder`, unless a process still writes it. */
-void cache_file_remove_unfinished(int folder, const char *name);
+/* Deletes a temporary file in the directory `directory`, unless a process still writes it. */
+void cache_file_remove_unfinished(int directory, const char *name);
 
 /* "c/29/HASH.SEQUENCE", relative to the directory, in at least CACHE_NAME bytes. */
 #define CACHE_NAME 160
-void cache_file_name(const struct cache_folder *folder, const struct cache_id *id, char *into);
+void cache_file_name(const struct cache_directory *directory, const struct cache_id *id, char *into);
 /* Parses the name of an entry in the innermost directory; false: not a cache file. */
 bool cache_file_parse_name(const char *name, struct cache_id *out_id);
 /* Returns true for the name of a temporary file. */

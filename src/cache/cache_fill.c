@@ -25,7 +25,7 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
     fill->store = store;
     fill->fill_lock = fill_lock;
     fill->origin = *origin;
-    fill->making = (struct cache_making){.folder = &store->conf->folder, .fd = -1};
+    fill->making = (struct cache_making){.directory = &store->conf->directory, .fd = -1};
     cache_hash_key(key, &fill->making.id.hash);
     fill->named = fill->making.id.hash;
     fill->making.id.sequence = cache_zone_sequence(store->conf->zone);

@@ -20,7 +20,7 @@ struct cache_manager {
     struct cache_store *store;
     struct op timer, step;
     bool stopping;
-    bool shrink_asked;                   /* the disk was full; atomic */
+    bool shrink_requested;                   /* the disk was full; atomic */
     DIR *open[CACHE_LEVELS + 1];    /* path of the scan; used by the helper thread while a step runs */
     unsigned depth;                 /* number of open directories; 0: no scan in progress */
     uint64_t walk;                  /* number of the scan */
@@ -29,29 +29,29 @@ struct cache_manager {
     bool more;                      /* the step left work to do */
 };
 
-static unsigned level_count(const struct cache_folder *folder)
+static unsigned level_count(const struct cache_directory *directory)
 {
     unsigned count = 0;
 
-    while (count < CACHE_LEVELS && folder->levels[count])
+    while (count < CACHE_LEVELS && directory->levels[count])
         count++;
     return count;
 }
 
 /* Opens a subdirectory of the scan's current directory. */
-static bool enter_folder(struct cache_manager *cache_manager, int parent, const char *name)
+static bool open_directory(struct cache_manager *cache_manager, int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 
-    if (folder)
-        cache_manager->open[cache_manager->depth++] = folder;
+    if (directory)
+        cache_manager->open[cache_manager->depth++] = directory;
     else if (fd >= 0)
         close(fd);
-    return folder != NULL;
+    return directory != NULL;
 }
 
-static void leave_folder(struct cache_manager *cache_manager)
+static void close_directory(struct cache_manager *cache_manager)
 {
     closedir(cache_manager->open[--cache_manager->depth]);
 }
@@ -68,7 +68,7 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
 
     if (cache_zone_find(conf->zone, &id->hash, false, 0, &known, &victims) && known.sequence == id->sequence)
         return;
-    error = cache_file_open(&conf->folder, id, 0, 0, &opened);
+    error = cache_file_open(&conf->directory, id, 0, 0, &opened);
     if (error == 0) {
         error = fstat(opened.fd, &found) < 0 ? -errno : 0;
         cache_opened_close(&opened);
@@ -77,30 +77,30 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
         error = cache_zone_adopt(conf->zone, id, (uint64_t)found.st_size,
                                  (uint32_t)(cache_manager->now_ms / 1000), &victims);
     if (error == -EBADMSG || error == -ENOSPC)
-        cache_file_delete(&conf->folder, id);
+        cache_file_delete(&conf->directory, id);
     for (unsigned i = 0; i < victims.count; i++)
-        cache_file_delete(&conf->folder, &victims.ids[i]);
+        cache_file_delete(&conf->directory, &victims.ids[i]);
 }
 
 /* Handles an entry of the scan's current directory. Unknown files are not deleted. */
 static void check_file(struct cache_manager *cache_manager, const char *name)
 {
-    int folder = dirfd(cache_manager->open[cache_manager->depth - 1]);
+    int directory = dirfd(cache_manager->open[cache_manager->depth - 1]);
     struct cache_id id;
 
-    if (cache_manager->depth <= level_count(&cache_manager->store->conf->folder)) {
+    if (cache_manager->depth <= level_count(&cache_manager->store->conf->directory)) {
         if (name[0] != '.')
-            (void)enter_folder(cache_manager, folder, name);
+            (void)open_directory(cache_manager, directory, name);
         return;
     }
     if (cache_file_parse_name(name, &id))
         index_file(cache_manager, &id);
     else if (cache_file_is_temporary(name))
-        cache_file_remove_unfinished(folder, name);
+        cache_file_remove_unfinished(directory, name);
 }
 
 /* Continues the scan for one step. Returns true if it is not complete. */
-static bool walk_folder(struct cache_manager *cache_manager)
+static bool walk_directory(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
     struct clock now;
@@ -111,7 +111,7 @@ static bool walk_folder(struct cache_manager *cache_manager)
         if (entry)
             check_file(cache_manager, entry->d_name);
         else
-            leave_folder(cache_manager);
+            close_directory(cache_manager);
         clock_read(&now);
         if (u64_sub_sat(now.monotonic_ms, cache_manager->now_ms) >= conf->step_ms)
             break;
@@ -128,9 +128,9 @@ static uint64_t bytes_allowed(struct cache_manager *cache_manager)
     uint64_t left, missing = 0;
 
     cache_zone_totals(conf->zone, &totals);
-    if (__atomic_exchange_n(&cache_manager->shrink_asked, false, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&cache_manager->shrink_requested, false, __ATOMIC_RELAXED))
         missing = totals.bytes / 16 + 1;
-    else if (conf->min_free > 0 && fstatvfs(conf->folder.fd, &disk) == 0 &&
+    else if (conf->min_free > 0 && fstatvfs(conf->directory.fd, &disk) == 0 &&
              (left = (uint64_t)disk.f_bavail * disk.f_frsize) < conf->min_free)
         missing = conf->min_free - left;
     missing = missing < totals.bytes ? missing : totals.bytes;
@@ -151,7 +151,7 @@ static bool evict_files(struct cache_manager *cache_manager)
         more = cache_zone_evict(conf->zone, now_s > inactive_s ? (uint32_t)(now_s - inactive_s) : 0, most,
                                 cache_manager->now_ms, &victims);
         for (unsigned i = 0; i < victims.count; i++)
-            cache_file_delete(&conf->folder, &victims.ids[i]);
+            cache_file_delete(&conf->directory, &victims.ids[i]);
     }
     return more;
 }
@@ -159,7 +159,7 @@ static bool evict_files(struct cache_manager *cache_manager)
 static int step_work(void *argument)
 {
     struct cache_manager *cache_manager = argument;
-    bool walking = cache_manager->depth > 0 && walk_folder(cache_manager);
+    bool walking = cache_manager->depth > 0 && walk_directory(cache_manager);
 
     if (!walking && cache_zone_unwalked(cache_manager->store->conf->zone, cache_manager->walk))
         cache_zone_walked(cache_manager->store->conf->zone, cache_manager->walk);
@@ -176,7 +176,7 @@ static void start_walk(struct cache_manager *cache_manager)
     if (cache_manager->depth > 0 || !cache_zone_unwalked(conf->zone, walks))
         return;
     cache_manager->walk = walks;
-    (void)enter_folder(cache_manager, conf->folder.fd, ".");
+    (void)open_directory(cache_manager, conf->directory.fd, ".");
 }
 
 static void schedule_step(struct cache_manager *cache_manager, uint64_t delay_ms)
@@ -226,7 +226,7 @@ struct cache_manager *cache_manager_create(struct cache_store *store)
 
 void cache_manager_shrink(struct cache_manager *cache_manager)
 {
-    __atomic_store_n(&cache_manager->shrink_asked, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&cache_manager->shrink_requested, true, __ATOMIC_RELAXED);
 }
 
 void cache_manager_stop(struct cache_manager *cache_manager)
@@ -238,6 +238,6 @@ void cache_manager_stop(struct cache_manager *cache_manager)
 void cache_manager_destroy(struct cache_manager *cache_manager)
 {
     while (cache_manager->depth > 0)
-        leave_folder(cache_manager);
+        close_directory(cache_manager);
     free(cache_manager);
 }

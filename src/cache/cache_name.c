@@ -68,15 +68,15 @@ static char *write_hex(char *into, const unsigned char *bytes, size_t count)
     return into;
 }
 
-void cache_file_name(const struct cache_folder *folder, const struct cache_id *id, char *into)
+void cache_file_name(const struct cache_directory *directory, const struct cache_id *id, char *into)
 {
     char hex[33];
     const char *end = write_hex(hex, id->hash.bytes, sizeof(id->hash.bytes));
 
-    for (unsigned i = 0; i < CACHE_LEVELS && folder->levels[i]; i++) {
-        end -= folder->levels[i];
-        memcpy(into, end, folder->levels[i]);
-        into += folder->levels[i];
+    for (unsigned i = 0; i < CACHE_LEVELS && directory->levels[i]; i++) {
+        end -= directory->levels[i];
+        memcpy(into, end, directory->levels[i]);
+        into += directory->levels[i];
         *into++ = '/';
     }
     snprintf(into, 64, "%s.%016llx", hex, (unsigned long long)id->sequence);

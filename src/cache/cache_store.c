@@ -150,7 +150,7 @@ static int open_work(void *argument)
     struct open_task *task = argument;
     const struct cache_conf *conf = task->store->conf;
 
-    task->error = cache_file_open(&conf->folder, &task->id, task->view.size, LIMIT_FILE_CACHE_CONTENT,
+    task->error = cache_file_open(&conf->directory, &task->id, task->view.size, LIMIT_FILE_CACHE_CONTENT,
                                   &task->opened);
     return 0;
 }
@@ -163,7 +163,7 @@ static struct cache_entry *check_opened(struct open_task *task)
 
     if (task->error == -ENOENT || task->error == -EBADMSG || task->error == -ELOOP) {
         if (task->error == -EBADMSG)
-            log_write(store->log, LOG_ERROR, "cache \"" STR_FMT "\": a file is damaged, and is dropped",
+            log_write(store->log, LOG_ERROR, "cache \"" STR_FMT "\": a damaged file is deleted",
                       STR_ARG(store->conf->name));
         if (cache_zone_remove(store->conf->zone, &task->id.hash, task->id.sequence, &victims))
             cache_store_delete(store, &victims);
@@ -311,79 +311,66 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
     cache_store_delete(store, &victims);
 }
 
-/* A task for a helper thread without a waiter. */
+/* A new head is being appended to the file of an entry by a helper thread. */
 struct cache_task {
     struct op op;
     struct cache_store *store;
     const struct cache_conf *conf;
     struct cache_id id;
     struct cache_view view;
-    struct buffer head;             /* to be appended; empty: delete `victims` */
+    struct buffer head;
     struct cache_hash locked;
     uint64_t fill_lock;                 /* released afterwards; 0: none */
-    struct cache_victims victims;
+    struct cache_renewal *renewal;  /* waits for the head; NULL: none */
 };
 
-static int cache_task_work(void *argument)
+static int update_work(void *argument)
 {
     struct cache_task *task = argument;
 
-    for (unsigned i = 0; i < task->victims.count; i++)
-        cache_file_delete(&task->conf->folder, &task->victims.ids[i]);
-    if (task->head.length == 0)
-        return 0;
-    return cache_file_update(&task->conf->folder, task->conf->zone, &task->id, &task->view,
+    return cache_file_update(&task->conf->directory, task->conf->zone, &task->id, &task->view,
                              buffer_str(&task->head));
 }
 
-/* Files that the task did not delete are deleted here, since the index no longer contains them. */
-static void cache_task_done(struct op *op, int result)
+static void update_done(struct op *op, int result)
 {
     struct cache_task *task = container_of(op, struct cache_task, op);
 
-    if (result == -EBUSY || result == -ECANCELED)
-        for (unsigned i = 0; i < task->victims.count; i++)
-            cache_file_delete(&task->conf->folder, &task->victims.ids[i]);
     cache_store_fill_unlock(task->store, &task->locked, task->fill_lock);
+    if (task->renewal) {
+        task->renewal->task = NULL;
+        task->renewal->ended(task->renewal);
+    }
     buffer_finish(&task->head);
     free(task);
 }
 
-static struct cache_task *cache_task_create(struct cache_store *store)
+void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
+                        const struct cache_hash *locked, uint64_t fill_lock, struct cache_renewal *renewal)
 {
     struct cache_task *task = calloc(1, sizeof(*task));
-
-    if (!task)
-        return NULL;
-    task->op.done = cache_task_done;
-    task->store = store;
-    task->conf = store->conf;
-    return task;
-}
-
-void cache_store_delete(struct cache_store *store, const struct cache_victims *victims)
-{
-    struct cache_task *task = victims->count > 0 ? cache_task_create(store) : NULL;
-
-    if (task) {
-        task->victims = *victims;
-        loop_offload(store->loop, &task->op, cache_task_work, task);
-    }
-}
-
-void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
-                        const struct cache_hash *locked, uint64_t fill_lock)
-{
-    struct cache_task *task = cache_task_create(store);
 
     if (!task || buffer_append(&task->head, head) < 0) {
         free(task);
         cache_store_fill_unlock(store, locked, fill_lock);
         return;
     }
+    task->op.done = update_done;
+    task->store = store;
+    task->conf = store->conf;
     task->id = entry->id;
     task->view = entry->view;
     task->locked = *locked;
     task->fill_lock = fill_lock;
-    loop_offload(store->loop, &task->op, cache_task_work, task);
+    task->renewal = renewal;
+    if (renewal)
+        renewal->task = task;
+    loop_offload(store->loop, &task->op, update_work, task);
+}
+
+void cache_renewal_cancel(struct cache_renewal *renewal)
+{
+    if (renewal->task)
+        renewal->task->renewal = NULL;
+    renewal->task = NULL;
 }

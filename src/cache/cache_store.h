@@ -66,12 +66,21 @@ bool cache_store_remove(struct cache_store *store, struct str key);
 bool cache_store_discard(struct cache_store *store, struct str key);
 /* Removes this version of an entry. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
+/* The write of another head of an entry; embedded in its owner, which sets `ended`. */
+struct cache_renewal {
+    void (*ended)(struct cache_renewal *renewal); /* it is written, or failed */
+    struct cache_task *task;        /* NULL: none in progress; private otherwise */
+};
+
 /*
  * Stores another head of an entry, seen by lookups once it is written; then releases `fill_lock` (0: none) of
- * `locked`.
+ * `locked`. `ended` of `renewal` (NULL: none) is called afterwards, never inside this call; not at all if its `task` is
+ * NULL on return: out of memory.
  */
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
-                        uint64_t fill_lock);
+                        uint64_t fill_lock, struct cache_renewal *renewal);
+/* Cancels `ended`. No effect if nothing is in progress. */
+void cache_renewal_cancel(struct cache_renewal *renewal);
 
 /* Bytes of a stored body that become part of another one (cache_fill.c). */
 struct cache_splice {

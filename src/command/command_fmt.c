@@ -53,7 +53,7 @@ static int text_write(int fd, struct str text)
 }
 
 /* Owner and mode are set before the first byte is written. */
-static int beside_write(int fd, struct str text, const struct stat *old)
+static int write_temporary_file(int fd, struct str text, const struct stat *old)
 {
     struct stat new;
     int error;
@@ -81,7 +81,7 @@ static int file_replace(const char *path, struct str text, const struct stat *ol
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    error = beside_write(fd, text, old);
+    error = write_temporary_file(fd, text, old);
     if (close(fd) < 0 && error == 0)
         error = -errno;
     if (error == 0 && rename(beside, real) < 0)

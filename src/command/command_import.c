@@ -52,7 +52,7 @@ static void collect_faults(void *owner, const struct configuration *configuratio
 }
 
 /* Prints YAML that loads into `out`, and the last load's diagnostics into `said`. */
-static int print_until_it_loads(struct import *import, bool report, struct buffer *out, struct buffer *said)
+static int print_loadable(struct import *import, bool report, struct buffer *out, struct buffer *said)
 {
     struct log log = {0};
     struct loader_round loader_round = {.import = import, .changed = true};
@@ -101,13 +101,13 @@ static int write_result(const struct options *options, const struct buffer *text
 /* Returns the absolute path: the result may be stored in another directory. */
 static struct str absolute_path(struct arena *arena, const char *path)
 {
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
 
     if (!path || path[0] == '/')
         return str_from(path);
-    if (!getcwd(folder, sizeof(folder)))
+    if (!getcwd(directory, sizeof(directory)))
         return (struct str){NULL, 0};
-    return arena_printf(arena, "%s/%s", folder, path);
+    return arena_printf(arena, "%s/%s", directory, path);
 }
 
 static int report_losses(const struct import *import, const struct buffer *said, int error)
@@ -120,8 +120,7 @@ static int report_losses(const struct import *import, const struct buffer *said,
         fprintf(stderr, "%.*s", (int)list.length, list.data);
     buffer_finish(&list);
     if (error == -ENODATA)
-        fprintf(stderr, "sluice: there is nothing to serve: no server of nginx's could be carried over, and no file "
-                        "is written\n");
+        fprintf(stderr, "sluice: no server of the nginx configuration could be carried over, so no file is written\n");
     if (error == -EBADMSG)
         fprintf(stderr, "%.*ssluice: the converted configuration does not load\n",
                 (int)said->length, said->data ? said->data : "");
@@ -149,7 +148,7 @@ static int import_file(const struct options *options, struct arena *arena)
                 STR_ARG(fault.message));
         return EXIT_FAILURE;
     }
-    error = print_until_it_loads(import, options->report, &text, &said);
+    error = print_loadable(import, options->report, &text, &said);
     if (text.length && error != -ENODATA && write_result(options, &text) < 0)
         error = -EIO;
     status = report_losses(import, &said, error);

@@ -195,13 +195,17 @@ int command_signal(const struct options *options)
 
 int command_build(void)
 {
+    char text[256];
+
+    master_aead_describe(text, sizeof(text));
     printf("sluice version: sluice/" SLUICE_VERSION "\n"
            "built with %s, running with %s\n"
            "loop: %s\n"
            "kernel TLS: %s\n"
+           "encryption in user space: %s\n"
            "configuration: " SLUICE_CONF "\n"
            "modules, in calling order:",
-           OPENSSL_VERSION_TEXT, OpenSSL_version(OPENSSL_VERSION), BUILD_LOOPS, BUILD_KTLS);
+           OPENSSL_VERSION_TEXT, OpenSSL_version(OPENSSL_VERSION), BUILD_LOOPS, BUILD_KTLS, text);
     for (size_t i = 0; module_table[i]; i++)
         printf(" %s", module_table[i]->name);
     return putchar('\n') == EOF || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;

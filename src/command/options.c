@@ -1,134 +1,15 @@
 /*
- * Parses the command line. One table describes each flag; the parser itself contains no flag names. Subcommands have
- * a second, smaller table.
+ * Parses the command line: flags by options_flags.c, subcommands by the table here.
  */
 #include "command/options_parse.h"
 
 #include "build_options.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A flag chooses a command, sets a switch, or takes a text. */
-struct flag {
-    char letter;
-    enum { FLAG_COMMAND, FLAG_SWITCH, FLAG_TEXT } kind;
-    enum command command;
-    size_t offset;
-    const char *value; /* name of the value, for the error message if it is missing */
-};
-
 #define FIELD(name) offsetof(struct options, name)
-
-static const struct flag flags[] = {
-    {'c', FLAG_TEXT, COMMAND_RUN, FIELD(conf), "a file name"},
-    {'p', FLAG_TEXT, COMMAND_RUN, FIELD(prefix), "a directory"},
-    {'e', FLAG_TEXT, COMMAND_RUN, FIELD(error_log), "a file name or \"stderr\""},
-    {'g', FLAG_TEXT, COMMAND_RUN, FIELD(overlay), "directives"},
-    {'s', FLAG_TEXT, COMMAND_SIGNAL, FIELD(signal), "a signal name: stop, quit, reopen or reload"},
-    {'q', FLAG_SWITCH, COMMAND_RUN, FIELD(quiet), NULL},
-    {'t', FLAG_COMMAND, COMMAND_TEST, 0, NULL},
-    {'T', FLAG_COMMAND, COMMAND_TEST_PRINT, 0, NULL},
-    {'v', FLAG_COMMAND, COMMAND_VERSION, 0, NULL},
-    {'V', FLAG_COMMAND, COMMAND_BUILD, 0, NULL},
-    {'h', FLAG_COMMAND, COMMAND_USAGE, 0, NULL},
-    {'?', FLAG_COMMAND, COMMAND_USAGE, 0, NULL},
-};
-
-#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
-
-static const char *const signal_names[] = {"stop", "quit", "reopen", "reload"};
-
-int options_fail(struct parse *parse, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(parse->error, parse->error_size, format, args);
-    va_end(args);
-    return -EINVAL;
-}
-
-static const struct flag *find_flag(char letter)
-{
-    for (size_t i = 0; i < FLAG_COUNT; i++) {
-        if (flags[i].letter == letter)
-            return &flags[i];
-    }
-    return NULL;
-}
-
-static int choose_command(struct parse *parse, const struct flag *flag)
-{
-    struct options *options = parse->options;
-
-    /* -h overrides all others, and -T overrides -t; two different commands are an error */
-    if (options->command == COMMAND_USAGE || flag->command == COMMAND_USAGE) {
-        options->command = COMMAND_USAGE;
-        return 0;
-    }
-    if (options->command == COMMAND_TEST_PRINT && flag->command == COMMAND_TEST)
-        return 0;
-    if (options->command != COMMAND_RUN && options->command != flag->command &&
-        !(options->command == COMMAND_TEST && flag->command == COMMAND_TEST_PRINT))
-        return options_fail(parse, "option \"-%c\" does not go together with another command", flag->letter);
-    options->command = flag->command;
-    return 0;
-}
-
-static int check_signal(struct parse *parse)
-{
-    for (size_t i = 0; i < sizeof(signal_names) / sizeof(signal_names[0]); i++) {
-        if (strcmp(parse->options->signal, signal_names[i]) == 0)
-            return 0;
-    }
-    return options_fail(parse, "invalid option: \"-s %s\": it takes stop, quit, reopen or reload",
-                parse->options->signal);
-}
-
-/* The value of a text flag is the rest of the word or the next word. */
-static int take_flag_value(struct parse *parse, const struct flag *flag, const char *rest)
-{
-    const char *value = rest;
-
-    if (!*value) {
-        if (parse->at + 1 >= parse->argc || !*parse->argv[parse->at + 1])
-            return options_fail(parse, "option \"-%c\" requires %s", flag->letter, flag->value);
-        value = parse->argv[++parse->at];
-    }
-    memcpy((char *)parse->options + flag->offset, &value, sizeof(value));
-    if (flag->command == COMMAND_RUN)
-        return 0;
-    int result = choose_command(parse, flag);
-    return result < 0 ? result : check_signal(parse);
-}
-
-int options_flags(struct parse *parse, const char *letters)
-{
-    for (; *letters; letters++) {
-        const struct flag *flag = find_flag(*letters);
-        int result = 0;
-
-        if (!flag)
-            return options_fail(parse, "invalid option: \"-%c\"", *letters);
-        switch (flag->kind) {
-        case FLAG_TEXT:
-            return take_flag_value(parse, flag, letters + 1);
-        case FLAG_SWITCH:
-            *(bool *)((char *)parse->options + flag->offset) = true;
-            break;
-        case FLAG_COMMAND:
-            result = choose_command(parse, flag);
-            break;
-        }
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
 
 static int parse_port_option(struct parse *parse, const char *text)
 {
@@ -192,11 +73,11 @@ static int serve_argument(struct parse *parse, const char *argument)
         argument = parse->argv[++parse->at];
     else if (argument[0] == '-')
         return serve_option(parse, argument);
-    if (parse->options->folder)
+    if (parse->options->directory)
         return options_fail(parse, "serve takes one directory, and \"%s\" is a second one", argument);
     if (!*argument)
         return options_fail(parse, "the directory to serve has an empty name");
-    parse->options->folder = argument;
+    parse->options->directory = argument;
     return 0;
 }
 
@@ -309,13 +190,10 @@ static int parse_subcommand(struct parse *parse)
 
 static int parse_word(struct parse *parse, const char *word)
 {
-    static const struct flag usage = {'h', FLAG_COMMAND, COMMAND_USAGE, 0, NULL};
-    static const struct flag version = {'v', FLAG_COMMAND, COMMAND_VERSION, 0, NULL};
-
     if (strcmp(word, "--help") == 0)
-        return choose_command(parse, &usage);
+        return options_flags(parse, "h");
     if (strcmp(word, "--version") == 0)
-        return choose_command(parse, &version);
+        return options_flags(parse, "v");
     if (word[0] != '-' || !word[1] || word[1] == '-')
         return options_fail(parse, "invalid option: \"%s\"", word);
     return options_flags(parse, word + 1);

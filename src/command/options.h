@@ -39,7 +39,7 @@ struct options {
     const char *input;              /* import FILE */
     const char *output;             /* import -o; NULL: standard output */
     bool report;                    /* import --report */
-    const char *folder;             /* serve DIR */
+    const char *directory;             /* serve DIR */
     bool spa;                       /* serve --spa */
     bool autoindex;                 /* serve --autoindex */
     bool open_to_network;           /* serve --open-to-network */
@@ -60,7 +60,8 @@ struct options {
  * sentence in `out_error` (at least 256 bytes). Flags may be bundled and joined with their values ("-tq", "-cFILE"),
  * as in nginx.
  */
-MUST_CHECK int options_parse(int argc, char *const *argv, struct options *out_options, char *out_error, size_t error_size);
+MUST_CHECK int options_parse(int argc, char *const *argv, struct options *out_options, char *out_error,
+                             size_t error_size);
 
 /* Returns the text of -h: at most 40 lines. Static. */
 const char *options_usage(void);

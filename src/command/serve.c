@@ -20,7 +20,7 @@
 
 struct serving {
     struct serve_plan plan;
-    char folder[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
+    char directory[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
 };
 
 static int probe_port(const char *host, unsigned port)
@@ -111,13 +111,13 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
 }
 
 /* Started as root, workers become user nobody. The directory is opened before, so its parents need no permissions. */
-static void log_reader(const char *folder)
+static void log_reader(const char *directory)
 {
     struct stat status;
 
     printf("As root: files are read as user nobody.\n");
-    if (stat(folder, &status) == 0 && !(status.st_mode & S_IXOTH))
-        printf("User nobody may not enter %s: chmod o+x it, or run this as its owner.\n", folder);
+    if (stat(directory, &status) == 0 && !(status.st_mode & S_IXOTH))
+        printf("User nobody may not enter %s: chmod o+x it, or run this as its owner.\n", directory);
 }
 
 static void log_ready(void *owner, const struct ktls_support *ktls)
@@ -127,7 +127,7 @@ static void log_ready(void *owner, const struct ktls_support *ktls)
     char text[512];
     struct str line = ktls_describe(ktls, text, sizeof(text));
 
-    printf("%s is served at\n  https://localhost:%u/\n  https://127.0.0.1:%u/\n", serving->folder, plan->port,
+    printf("%s is served at\n  https://localhost:%u/\n  https://127.0.0.1:%u/\n", serving->directory, plan->port,
            plan->port);
     if (plan->ip6)
         printf("  https://[::1]:%u/\n", plan->port);
@@ -139,20 +139,20 @@ static void log_ready(void *owner, const struct ktls_support *ktls)
         printf("The certificate is self-signed: browsers show a warning, curl needs -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
-        log_reader(serving->folder);
+        log_reader(serving->directory);
     fflush(stdout);
 }
 
-static int find_folder(struct serving *serving, const char *folder)
+static int find_directory(struct serving *serving, const char *directory)
 {
     struct stat status;
 
-    if (!realpath(folder, serving->folder)) {
-        error_log_print(LOG_EMERG, "cannot serve \"%s\" (%d: %s)", folder, errno, strerror(errno));
+    if (!realpath(directory, serving->directory)) {
+        error_log_print(LOG_EMERG, "cannot serve \"%s\" (%d: %s)", directory, errno, strerror(errno));
         return -EINVAL;
     }
-    if (stat(serving->folder, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        error_log_print(LOG_EMERG, "cannot serve \"%s\": it is not a directory", folder);
+    if (stat(serving->directory, &status) < 0 || !S_ISDIR(status.st_mode)) {
+        error_log_print(LOG_EMERG, "cannot serve \"%s\": it is not a directory", directory);
         return -ENOTDIR;
     }
     return 0;
@@ -182,13 +182,13 @@ static int choose_port(struct serving *serving, unsigned asked)
  */
 static int find_file(const char *given, char into[PATH_MAX], const char **out_path)
 {
-    char folder[PATH_MAX] = "";
+    char directory[PATH_MAX] = "";
     bool found;
 
     if (!given)
         return 0;
-    found = access(given, F_OK) == 0 && (*given == '/' || getcwd(folder, sizeof(folder)));
-    if (found && snprintf(into, PATH_MAX, "%s%s%s", folder, *folder ? "/" : "", given) >= PATH_MAX) {
+    found = access(given, F_OK) == 0 && (*given == '/' || getcwd(directory, sizeof(directory)));
+    if (found && snprintf(into, PATH_MAX, "%s%s%s", directory, *directory ? "/" : "", given) >= PATH_MAX) {
         errno = ENAMETOOLONG;
         found = false;
     }
@@ -233,7 +233,7 @@ static struct configuration *load_serving(const struct serving *serving)
 
     if (error_log_open(&log, STR("stderr"), LOG_WARN) == 0 &&
         serve_configuration(&serving->plan, &text) == 0) {
-        struct configuration_source source = {.text = buffer_str(&text), .prefix = str_from(serving->folder)};
+        struct configuration_source source = {.text = buffer_str(&text), .prefix = str_from(serving->directory)};
 
         configuration = configuration_load(&source, &log.log, &said);
     }
@@ -253,7 +253,7 @@ int command_serve(const struct options *options)
         .run_worker = command_worker, .ready = log_ready, .owner = &serving, .no_pid_file = true};
 
     find_name(&serving);
-    if (find_folder(&serving, options->folder ? options->folder : ".") < 0 ||
+    if (find_directory(&serving, options->directory ? options->directory : ".") < 0 ||
         find_certificate(&serving, options) < 0 || choose_port(&serving, options->port) < 0)
         return EXIT_FAILURE;
     start.configuration = load_serving(&serving);

@@ -3,7 +3,7 @@
  */
 #include "conf/conf_tree.h"
 
-#include "conf/conf_source.h"
+#include "conf/source_text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ struct str conf_hint(struct conf_errors *errors, const char *format, ...)
     return hint.data ? hint : STR("");
 }
 
-static bool stands_before(const struct conf_mark *a, const struct conf_mark *b)
+static bool mark_precedes(const struct conf_mark *a, const struct conf_mark *b)
 {
     unsigned file_a = a->file ? a->file->order + 1 : 0;
     unsigned file_b = b->file ? b->file->order + 1 : 0;
@@ -195,7 +195,7 @@ int conf_errors_print(const struct conf_errors *errors, struct buffer *out)
     for (unsigned i = 0; i < errors->count; i++) {
         unsigned at = i;
 
-        for (; at > 0 && stands_before(&errors->items[i].mark, &sorted[at - 1]->mark); at--)
+        for (; at > 0 && mark_precedes(&errors->items[i].mark, &sorted[at - 1]->mark); at--)
             sorted[at] = sorted[at - 1];
         sorted[at] = &errors->items[i];
     }

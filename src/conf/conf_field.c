@@ -14,23 +14,23 @@ static int read_text(struct conf_reader *reader, const struct directive *directi
     return conf_read_text(reader, node, field);
 }
 
-static int register_folder(struct conf_reader *reader, struct str path)
+static int register_directory(struct conf_reader *reader, struct str path)
 {
-    struct conf_words *folders = reader->folders;
+    struct conf_words *directories = reader->directories;
     struct str *grown;
 
-    for (size_t i = 0; i < folders->count; i++) {
-        if (str_equal(folders->items[i], path))
+    for (size_t i = 0; i < directories->count; i++) {
+        if (str_equal(directories->items[i], path))
             return 0;
     }
-    grown = arena_zalloc(reader->arena, folders->count + 1, sizeof(*grown));
+    grown = arena_zalloc(reader->arena, directories->count + 1, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
-    for (size_t i = 0; i < folders->count; i++)
-        grown[i] = folders->items[i];
-    grown[folders->count] = arena_copy(reader->arena, path);
-    folders->items = grown;
-    return grown[folders->count++].data ? 0 : -ENOMEM;
+    for (size_t i = 0; i < directories->count; i++)
+        grown[i] = directories->items[i];
+    grown[directories->count] = arena_copy(reader->arena, path);
+    directories->items = grown;
+    return grown[directories->count++].data ? 0 : -ENOMEM;
 }
 
 /* A default path is not in a file: it starts at the system's directory. */
@@ -39,8 +39,8 @@ static int read_path(struct conf_reader *reader, const struct directive *directi
 {
     int error = conf_read_path(reader, node, field);
 
-    if (error == 0 && directive->written && reader->folders && node->mark.line > 0)
-        error = register_folder(reader, *(struct str *)field);
+    if (error == 0 && directive->written && reader->directories && node->mark.line > 0)
+        error = register_directory(reader, *(struct str *)field);
     return error;
 }
 

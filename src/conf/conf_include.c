@@ -130,7 +130,7 @@ static void pair_merge(struct merge *merge, struct conf_pair pair)
         first->value = merged;
 }
 
-static bool stands_in_itself(struct conf_loader *loader, const struct conf_file *own,
+static bool includes_itself(struct conf_loader *loader, const struct conf_file *own,
                              const struct conf_node *at)
 {
     for (const struct conf_file *file = at->mark.file; file; file = file->included_at.file) {
@@ -165,7 +165,7 @@ static struct conf_node *file_load(struct conf_loader *loader, struct str path, 
     if (!caps_hold(loader, at))
         return NULL;
     file = source_open(loader, path, (struct str){NULL, 0}, at->mark);
-    root = file && !stands_in_itself(loader, file, at) ? parse_source(loader, file) : NULL;
+    root = file && !includes_itself(loader, file, at) ? parse_source(loader, file) : NULL;
     return root ? includes_resolve(loader, root) : NULL;
 }
 
@@ -230,7 +230,7 @@ static void merge_file(void *argument, struct str path, const struct conf_node *
     if (root->kind != CONF_MAP) {
         conf_error(merge->loader->errors, at->mark,
                    STR("a list comes in by '- !include FILE', as an item of a list"),
-                   STR_FMT " holds no mapping, which include: needs", STR_ARG(path));
+                   STR_FMT " contains no mapping, as include: requires", STR_ARG(path));
         return;
     }
     for (size_t i = 0; i < root->count; i++)

@@ -65,7 +65,7 @@ static struct conf_node *alias_read(struct parse *parse, unsigned depth)
     if (!node)
         return NULL;
     if (!node->size) {
-        conf_error(parse->loader->errors, mark, STR(""), "*" STR_FMT " stands inside its own anchor",
+        conf_error(parse->loader->errors, mark, STR(""), "*" STR_FMT " is used inside its own anchor",
                    STR_ARG(name));
         return NULL;
     }
@@ -124,7 +124,7 @@ static bool duplicate_refused(struct parse *parse, struct map_reader *reader, st
     if (first) {
         conf_error(parse->loader->errors, key->mark,
                    STR("keep one of them, or write the values as a list where one is taken"),
-                   "duplicate key '" STR_FMT "'; it stands in line %u already", STR_ARG(key->text),
+                   "duplicate key '" STR_FMT "'; the first one is in line %u", STR_ARG(key->text),
                    first->mark.line);
         return true;
     }
@@ -198,7 +198,7 @@ static void merge_map(struct parse *parse, struct map_reader *reader, const stru
     }
     if (from->kind != CONF_MAP) {
         conf_error(parse->loader->errors, key->mark,
-                   STR("write <<: *anchor, where &anchor stands before a mapping"),
+                   STR("write <<: *anchor, where &anchor precedes a mapping"),
                    "<< needs a mapping, or a list of mappings");
         return;
     }
@@ -309,11 +309,11 @@ static void report_unchecked(struct conf_errors *errors, const struct conf_file 
     struct conf_mark mark = {file, from, (unsigned)line_indentation(source_line(file, from)) + 1};
 
     if (from == to)
-        conf_warning(errors, mark, STR(""), "line %u was not checked: it belongs to what is broken in line %u", from,
+        conf_warning(errors, mark, STR(""), "line %u was not checked, because of the error in line %u", from,
                      broken);
     else
         conf_warning(errors, mark, STR(""),
-                     "lines %u to %u were not checked: they belong to what is broken in line %u", from, to, broken);
+                     "lines %u to %u were not checked, because of the error in line %u", from, to, broken);
 }
 
 /*
@@ -429,7 +429,7 @@ void parse_refuse_nginx(struct conf_loader *loader, struct conf_mark mark)
     conf_error(loader->errors, mark,
                STR("sluice import FILE translates it; here it is YAML: 'worker_processes: auto', and indentation in "
                    "place of braces"),
-               "this looks like nginx's own language");
+               "this looks like an nginx configuration");
 }
 
 struct conf_node *parse_source(struct conf_loader *loader, const struct conf_file *file)

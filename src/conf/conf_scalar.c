@@ -129,7 +129,7 @@ void tag_check(struct parse *parse, struct conf_node *node, const yaml_char_t *t
     }
     conf_error(parse->loader->errors, node->mark,
                STR("quote the value if it is text; the only tag known here is !include"),
-               "'!' begins a YAML tag, and " STR_FMT " is none of ours", STR_ARG(name));
+               "'!' begins a YAML tag, and " STR_FMT " is not supported", STR_ARG(name));
 }
 
 struct conf_node *scalar_read(struct parse *parse, bool flow)

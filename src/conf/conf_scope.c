@@ -64,7 +64,7 @@ static size_t directives_count(const struct conf_group *group)
     return count;
 }
 
-static bool group_stands_in(const struct conf_group *group, enum conf_scope scope)
+static bool is_group_allowed(const struct conf_group *group, enum conf_scope scope)
 {
     for (size_t i = 0; group->directives && group->directives[i].name; i++) {
         if (group->directives[i].scopes & scope)
@@ -115,7 +115,7 @@ static int group_start(struct scope_reader *scope, size_t slot)
     struct conf_scope_values *values = scope->values;
     size_t words = directives_count(group) / 64 + 1;
 
-    if (outer && !group_stands_in(group, scope->scope)) {
+    if (outer && !is_group_allowed(group, scope->scope)) {
         values->values[slot] = outer->values[slot];
         values->set[slot] = outer->set[slot];
         return 0;
@@ -256,7 +256,7 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
     struct str hint = STR("sluice help NAME explains a directive; conf/README.md lists them all");
 
     if (elsewhere && !(elsewhere & scope->scope)) {
-        hint = conf_hint(reader->errors, "it stands in " STR_FMT, STR_ARG(scopes_text(reader, elsewhere)));
+        hint = conf_hint(reader->errors, "it is allowed in " STR_FMT, STR_ARG(scopes_text(reader, elsewhere)));
         conf_error(reader->errors, key->mark, hint, "'" STR_FMT "' is not allowed in %s", STR_ARG(key->text),
                    here);
         return;
@@ -279,7 +279,7 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
 
         hint = scopes & scope->scope
                    ? conf_hint(reader->errors, "did you mean '%s'?", suggestion)
-                   : conf_hint(reader->errors, "did you mean '%s', which stands in " STR_FMT "?", suggestion,
+                   : conf_hint(reader->errors, "did you mean '%s', which is allowed in " STR_FMT "?", suggestion,
                                STR_ARG(scopes_text(reader, scopes)));
     }
     conf_error(reader->errors, key->mark, hint, "unknown directive '" STR_FMT "' in %s", STR_ARG(key->text),

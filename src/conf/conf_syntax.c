@@ -99,13 +99,13 @@ static unsigned document_start(const struct fault *fault)
     for (unsigned line = fault->at.line; line > fault->last->line; line--) {
         if (str_equal(str_trim(source_line(fault->file, line)), STR("..."))) {
             conf_error(fault->errors, fault_mark(fault, line, 1), STR("delete it"),
-                       "'...' ends the file for YAML, and more follows");
+                       "'...' ends the YAML document, but text follows");
             return line;
         }
     }
     if (fault->last->line)
         return colon_missing(fault, fault->last->line);
-    conf_error(fault->errors, fault->at, STR(""), "this line does not belong to what stands above it");
+    conf_error(fault->errors, fault->at, STR(""), "this line does not fit the lines above it");
     return fault->at.line;
 }
 
@@ -182,7 +182,7 @@ static unsigned after_value(const struct fault *fault)
         return last->line;
     }
     if (c == ']' || c == '}')
-        conf_error(fault->errors, fault->at, STR(""), "this '%c' closes nothing", c);
+        conf_error(fault->errors, fault->at, STR(""), "this '%c' has no counterpart", c);
     else
         conf_error(fault->errors, fault->at, fault_quote_hint(fault, value),
                    "text after the end of a value; the whole value needs quotes");
@@ -211,14 +211,14 @@ static unsigned key_expected(const struct fault *fault)
     if (cut_by_comment(fault))
         return colon_missing(fault, fault->last->line);
     if (c == ']' || c == '}') {
-        conf_error(fault->errors, fault->at, STR(""), "this '%c' closes nothing", c);
+        conf_error(fault->errors, fault->at, STR(""), "this '%c' has no counterpart", c);
         return fault->at.line;
     }
     if (str_starts(content, STR("- ")) || str_equal(content, STR("-"))) {
         conf_error(fault->errors, fault->at,
                    conf_hint(fault->errors, "the keys around it begin in column %u in line %u",
                              fault->around.column, fault->around.line),
-                   "a list item stands among the keys of a mapping");
+                   "a list item is not allowed among the keys of a mapping");
         return fault->at.line;
     }
     if (c == ':') {
@@ -248,7 +248,7 @@ static unsigned item_expected(const struct fault *fault)
                          "the list begins in line %u; indent this line under "
                          "an item, or move it left of column %u",
                          fault->around.line, fault->around.column),
-               "this line is no item of the list around it: '- ' is missing");
+               "this line is not an item of the list around it: '- ' is missing");
     return fault->at.line;
 }
 
@@ -267,7 +267,7 @@ static unsigned escape_unknown(const struct fault *fault)
     struct str text = fault_text(fault, fault->at);
 
     conf_error(fault->errors, fault->at, STR("use single quotes, in which \\ is itself, or write \\\\"),
-               "\\" STR_FMT " is no escape in double quotes", STR_ARG(str_slice(text, 1, 2)));
+               "\\" STR_FMT " is not an escape sequence in double quotes", STR_ARG(str_slice(text, 1, 2)));
     return fault->at.line;
 }
 

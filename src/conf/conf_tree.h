@@ -20,7 +20,7 @@ struct conf_mark {
 
 struct conf_file {
     struct str path;                /* as given by the user */
-    struct str folder;              /* its directory, absolute: relative paths start here */
+    struct str directory;              /* its directory, absolute: relative paths start here */
     struct str text;                /* the whole source, for carets */
     const size_t *lines;            /* offsets in `text` of the lines */
     size_t line_count;

@@ -53,7 +53,7 @@ int value_refuse_kind(struct conf_reader *reader, const struct conf_node *node, 
                    STR_ARG(node->key.length ? node->key : str_from(name)));
     else
         conf_error(reader->errors, node->mark, value_space_hint(reader, node),
-                   "'%s' takes %s, and %s stands here", name, wanted, kinds[node->kind]);
+                   "'%s' takes %s, not %s", name, wanted, kinds[node->kind]);
     return -EINVAL;
 }
 
@@ -116,7 +116,7 @@ int value_check_line(struct conf_reader *reader, const struct conf_node *node, s
         if (c == '\t' || (c >= 0x20 && c != 0x7f))
             continue;
         conf_error(reader->errors, node->mark, STR("write it on one line; a long text is folded by >- or by quotes"),
-                   "'%s' becomes a part of a message head, where %s cannot stand", reader->directive->name,
+                   "'%s' becomes a part of a message head, where %s is not allowed", reader->directive->name,
                    c == '\n' || c == '\r' ? "a line break" : "a control byte");
         return -EINVAL;
     }
@@ -136,7 +136,7 @@ int conf_read_text(struct conf_reader *reader, const struct conf_node *node, str
 }
 
 /* The directory for relative paths: -p, or that of the file. */
-static struct str folder_for(struct conf_reader *reader, const struct conf_node *node)
+static struct str directory_for(struct conf_reader *reader, const struct conf_node *node)
 {
     char here[PATH_MAX];
     bool prefixed = reader->prefix.length > 0;
@@ -144,7 +144,7 @@ static struct str folder_for(struct conf_reader *reader, const struct conf_node 
     if (prefixed && reader->prefix.data[0] == '/')
         return reader->prefix;
     if (!prefixed && node->mark.file)
-        return node->mark.file->folder;
+        return node->mark.file->directory;
     if (!getcwd(here, sizeof(here)))
         return STR("");
     return prefixed ? arena_printf(reader->arena, "%s/" STR_FMT, here, STR_ARG(reader->prefix))
@@ -154,7 +154,7 @@ static struct str folder_for(struct conf_reader *reader, const struct conf_node 
 int conf_read_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path)
 {
     int error = value_text(reader, node, "a path");
-    struct str folder;
+    struct str directory;
 
     if (error < 0)
         return error;
@@ -166,12 +166,12 @@ int conf_read_path(struct conf_reader *reader, const struct conf_node *node, str
         *out_path = node->text;
         return 0;
     }
-    folder = folder_for(reader, node);
-    while (folder.length > 1 && folder.data[folder.length - 1] == '/')
-        folder.length--;
-    if (str_equal(folder, STR("/")))
-        folder = STR("");
-    *out_path = arena_printf(reader->arena, STR_FMT "/" STR_FMT, STR_ARG(folder), STR_ARG(node->text));
+    directory = directory_for(reader, node);
+    while (directory.length > 1 && directory.data[directory.length - 1] == '/')
+        directory.length--;
+    if (str_equal(directory, STR("/")))
+        directory = STR("");
+    *out_path = arena_printf(reader->arena, STR_FMT "/" STR_FMT, STR_ARG(directory), STR_ARG(node->text));
     return out_path->data ? 0 : -ENOMEM;
 }
 
@@ -185,7 +185,7 @@ int conf_read_number(struct conf_reader *reader, const struct conf_node *node, u
         return error;
     error = str_to_u64(node->text, &value);
     if (error == -EINVAL) {
-        conf_error(reader->errors, node->mark, example_hint(reader), "'" STR_FMT "' is no whole number",
+        conf_error(reader->errors, node->mark, example_hint(reader), "'" STR_FMT "' is not a whole number",
                    STR_ARG(node->text));
         return -EINVAL;
     }
@@ -258,7 +258,7 @@ int conf_read_size(struct conf_reader *reader, const struct conf_node *node, uin
     error = conf_size_parse(node->text, &bytes);
     if (error < 0) {
         conf_error(reader->errors, node->mark, STR("write 512, 4k, 10m or 1g"), "'" STR_FMT "' is %s",
-                   STR_ARG(node->text), error == -ERANGE ? "too large" : "no size");
+                   STR_ARG(node->text), error == -ERANGE ? "too large" : "not a size");
         return -EINVAL;
     }
     *out_bytes = bytes;
@@ -346,7 +346,7 @@ int conf_read_duration(struct conf_reader *reader, const struct conf_node *node,
         return 0;
     }
     if (error == -EINVAL && duration_hint(reader, text).length)
-        conf_error(reader->errors, node->mark, duration_hint(reader, text), "'" STR_FMT "' is no duration",
+        conf_error(reader->errors, node->mark, duration_hint(reader, text), "'" STR_FMT "' is not a duration",
                    STR_ARG(text));
     else if (error == -ENOMSG)
         conf_error(reader->errors, node->mark,
@@ -356,7 +356,7 @@ int conf_read_duration(struct conf_reader *reader, const struct conf_node *node,
     else
         conf_error(reader->errors, node->mark,
                    STR("write 500ms, 30s, 5m, 1h30m or 7d; larger units first, no fractions"),
-                   "'" STR_FMT "' is %s", STR_ARG(text), error == -ERANGE ? "too long" : "no duration");
+                   "'" STR_FMT "' is %s", STR_ARG(text), error == -ERANGE ? "too long" : "not a duration");
     return -EINVAL;
 }
 

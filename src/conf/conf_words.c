@@ -69,8 +69,8 @@ static int scalar_split(struct conf_reader *reader, const struct conf_node *node
         error = word_cut(&text, memory, &length);
         if (error == -EINVAL)
             conf_error(reader->errors, node->mark,
-                       STR("a quote begins a word and ends it; write \\\" for the sign itself"),
-                       "a quote that is not closed, or that text follows");
+                       STR("quotes enclose a whole word; write \\\" for a quote"),
+                       "a quote is not closed, or is followed by text");
         if (error == 0)
             error = words_add(words, str_of(memory, length));
         if (error < 0)

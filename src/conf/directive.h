@@ -85,7 +85,7 @@ struct directive {
     const char *const *choices;
     const struct directive_ignored *ignored; /* NULL: the value is stored at `offset` */
     uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
-    bool written;                   /* PATH: a directory that workers write; added to reader->folders if the file sets it */
+    bool written;                   /* PATH: a directory that workers write; added to reader->directories if the file sets it */
     size_t row_size;
     directive_row *row;
     const struct directive *children; /* BLOCK */
@@ -118,7 +118,7 @@ struct conf_reader {
     struct user_variables *user_variables;      /* variables and regular expressions of the file; opaque here */
     struct caches *caches;          /* caches, for rows that name one; opaque here */
     struct limits *limits;          /* zones of limits; opaque here */
-    struct conf_words *folders;     /* directories that workers write, without duplicates; NULL: not collected */
+    struct conf_words *directories;     /* directories that workers write, without duplicates; NULL: not collected */
     const struct directive *directive; /* current directive, for messages; NULL: none */
 };
 
@@ -142,7 +142,8 @@ MUST_CHECK int conf_read_size(struct conf_reader *reader, const struct conf_node
 MUST_CHECK int conf_size_parse(struct str text, uint64_t *out_bytes);
 MUST_CHECK int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms);
 MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out);
-MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_node *node, const struct template **out_template);
+MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_node *node,
+                                  const struct template **out_template);
 /* Compiles a word of a scalar as a template; errors point at the node. */
 MUST_CHECK int conf_read_template_word(struct conf_reader *reader, const struct conf_node *node, struct str word,
                                        const struct template **out_template);
@@ -157,7 +158,8 @@ MUST_CHECK int conf_read_choice(struct conf_reader *reader, const struct conf_no
  * Reads a map by a table of its keys into the struct `out`, defaults first. Unknown keys and missing values are
  * reported.
  */
-MUST_CHECK int conf_read_block(struct conf_reader *reader, const struct conf_node *node, const struct directive *children,
+MUST_CHECK int conf_read_block(struct conf_reader *reader, const struct conf_node *node,
+                               const struct directive *children,
                                void *out);
 
 #endif

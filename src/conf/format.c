@@ -440,7 +440,7 @@ static int report_no_yaml(struct conf_loader *loader, const struct conf_file *fi
 {
     parse_source(loader, file);
     if (!loader->errors->failed)
-        conf_error(loader->errors, (struct conf_mark){file, 1, 1}, STR(""), "this is no YAML");
+        conf_error(loader->errors, (struct conf_mark){file, 1, 1}, STR(""), "this is not valid YAML");
     return -EINVAL;
 }
 
@@ -460,8 +460,8 @@ static int format_text(struct format *format, struct conf_loader *loader, const 
         return 0;
     if (!format_same(format->lines.text, format->lines.text))
         return report_no_yaml(loader, file);
-    conf_error(loader->errors, start, STR("it is left as it is"),
-               "formatted, this file would no longer say the same, or lose a comment");
+    conf_error(loader->errors, start, STR("it is not changed"),
+               "formatting would change the meaning of this file, or lose a comment");
     return -EINVAL;
 }
 

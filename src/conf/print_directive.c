@@ -53,7 +53,7 @@ int value_print(const struct directive *directive, const char *quote, struct buf
 {
     static const char *const words[] = {
         [DIRECTIVE_TEXT] = "a text",
-        [DIRECTIVE_PATH] = "a path; a relative one starts at the folder of the file, or at -p",
+        [DIRECTIVE_PATH] = "a path; a relative one starts at the directory of the file, or at -p",
         [DIRECTIVE_SIZE] = "a size: 512, 4k, 10m, 1g",
         [DIRECTIVE_DURATION] = "a duration: 500ms, 30s, 1h30m",
         [DIRECTIVE_SWITCH] = "on or off",

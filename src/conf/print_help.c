@@ -110,7 +110,8 @@ static const struct {
     {"include",
      "include\n  Other files, by a pattern or a list of patterns: their mappings are merged where it stands, lists "
      "append, and what is\n  given twice is an error. `- !include FILE` takes a list into a list.\n\n"
-     "  where     any mapping\n  value     a path with *, ? and []; a relative one starts at the folder of the file\n"
+     "  where     any mapping\n  value     a path with *, ? and []; a relative one starts at the directory of the "
+     "file\n"
      "  example   include: conf.d/*.yaml\n"},
 };
 

@@ -10,7 +10,7 @@ static const char introduction[] =
     "\n"
     "This page is generated from the directive tables in the sources (`sluice help NAME` prints the same); a test "
     "compares it.\n"
-    "Other files in this folder, and the folders in which `meson setup --prefix=/usr` installs them:\n"
+    "Other files in this directory, and the directories in which `meson setup --prefix=/usr` installs them:\n"
     "\n"
     "| file | contents | installed in |\n"
     "|-|-|-|\n"

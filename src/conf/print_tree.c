@@ -3,8 +3,8 @@
  * tree.
  */
 #include "conf/conf_schema.h"
-#include "conf/conf_source.h"
 #include "conf/environment.h"
+#include "conf/source_text.h"
 
 #define SIMPLE_KEY_MAX 240 /* libyaml accepts keys of up to 1024 characters; escapes may lengthen them */
 
@@ -15,7 +15,7 @@ static bool plain_start(char c)
 }
 
 /* True if no character needs an escape. */
-static bool stands_in_source(struct str text)
+static bool is_printable(struct str text)
 {
     uint32_t code;
 
@@ -43,7 +43,7 @@ static bool plain_safe(struct str text)
         if (c == ':' && (last || text.data[i + 1] == ' '))
             return false;
     }
-    return stands_in_source(text);
+    return is_printable(text);
 }
 
 static bool needs_double(struct str text)

@@ -67,8 +67,7 @@ static int unknown_variable(struct compiler *compiler, struct str name)
 
     if (name.data[0] >= '0' && name.data[0] <= '9')
         *compiler->out_error = arena_printf(compiler->arena,
-                                            "$" STR_FMT " stands for a capture, and there is "
-                                            "no regular expression here",
+                                            "$" STR_FMT " is a capture, but there is no regular expression here",
                                             STR_ARG(name));
     else if (suggestion)
         *compiler->out_error = arena_printf(

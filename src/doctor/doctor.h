@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "command/options.h"
+#include "tls/aead_choice.h"
 #include "tls/ktls.h"
 
 enum verdict {
@@ -70,6 +71,8 @@ bool host_has(const struct host *host, const char *path, int access_mode);
 void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host);
 /* Reports the result of opening a backend of the loop: 0 or -errno. */
 void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error);
+/* Reports the library that encrypts in user space, for each cipher. */
+void doctor_report_aead(struct diagnosis *diagnosis, const struct aead_choice *choice);
 /* Examine descriptors and locked memory, send buffers, network devices. */
 void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host);
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host);

@@ -3,6 +3,8 @@
  */
 #include "doctor/doctor.h"
 
+#include "build_options.h"
+#include "tls/aead_choice.h"
 #include "tls/tls_context.h"
 
 #include "io/backends.h"
@@ -48,12 +50,47 @@ static void examine_groups(struct diagnosis *diagnosis)
                              "(Debian 13) supports it");
 }
 
+static void advise_aead(struct diagnosis *diagnosis, const struct aead_choice *choice, uint8_t cipher)
+{
+    if (choice->state[AEAD_OPENSSL][cipher] == AEAD_WRONG)
+        doctor_advise(diagnosis, "OpenSSL encrypts incorrectly: reinstall it, and suspect the hardware");
+    else if (choice->state[AEAD_IPSEC_MB][cipher] == AEAD_WRONG)
+        doctor_advise(diagnosis, "ipsec-mb encrypts incorrectly on this processor, and is not used");
+    else if (choice->state[AEAD_IPSEC_MB][cipher] == AEAD_NOT_BUILT && cipher == RECORD_AES_128_GCM && BUILD_AMD64)
+        doctor_advise(diagnosis, "ipsec-mb may be faster: install libipsec-mb-dev, and build sluice again");
+}
+
+void doctor_report_aead(struct diagnosis *diagnosis, const struct aead_choice *choice)
+{
+    char text[192];
+
+    for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
+        bool wrong = false;
+
+        for (unsigned kind = 0; kind < AEAD_KINDS; kind++)
+            wrong |= choice->state[kind][cipher] == AEAD_WRONG;
+        aead_describe(choice, cipher, text, sizeof(text));
+        doctor_find(diagnosis, "aead", wrong ? VERDICT_NOTE : VERDICT_GOOD, "%s in user space: %s",
+                    record_cipher_name(cipher), text);
+        advise_aead(diagnosis, choice, cipher);
+    }
+}
+
+static void examine_aead(struct diagnosis *diagnosis)
+{
+    struct aead_choice choice;
+
+    aead_examine(TLS_AEAD_AUTO, &choice);
+    doctor_report_aead(diagnosis, &choice);
+}
+
 void doctor_examine_host(struct diagnosis *diagnosis)
 {
     ktls_probe(&ktls_calls_kernel, &diagnosis->support);
     doctor_examine_module(diagnosis, &host_here);
     examine_loop(diagnosis);
     examine_groups(diagnosis);
+    examine_aead(diagnosis);
     doctor_examine_limits(diagnosis, &host_here);
     doctor_examine_buffers(diagnosis, &host_here);
     doctor_examine_devices(diagnosis, &host_here);

@@ -61,7 +61,7 @@ void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, co
         break;
     case -ENOPKG:
         doctor_advise(diagnosis,
-                      "it is not built in: build again with liburing at hand and -Dio_uring=enabled");
+                      "it is not built in: rebuild with liburing installed and -Dio_uring=enabled");
         break;
     case -EMFILE:
     case -ENFILE:
@@ -118,7 +118,7 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
                     soft, hard, connections, usual);
         if (small)
             doctor_advise(diagnosis,
-                          "a connection that sends a file holds two: raise the hard limit to %" PRIu64
+                          "a connection that sends a file uses two: raise the hard limit to %" PRIu64
                           " (LimitNOFILE=, ulimit -Hn), or lower worker_connections",
                           2 * usual + 32);
     }
@@ -145,7 +145,7 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
     if (most < ENOUGH_TO_SEND)
         doctor_advise(
             diagnosis,
-            "that is little for fast and distant clients: sysctl -w net.ipv4.tcp_wmem=\"%llu %llu 4194304\"",
+            "too small for fast, distant clients: sysctl -w net.ipv4.tcp_wmem=\"%llu %llu 4194304\"",
             least, usual);
     if (asked >= 0)
         doctor_find(diagnosis, "wmem_max", VERDICT_GOOD,
@@ -168,7 +168,7 @@ static void report_device(struct diagnosis *diagnosis, const struct host *host, 
                     "%.32s: does not encrypt TLS (tls-hw-tx-offload: off%s)", device,
                     offload.available ? "" : " [fixed]");
     if (offload.available && !offload.active)
-        doctor_advise(diagnosis, "ethtool -K %.32s tls-hw-tx-offload on, and measure: it can", device);
+        doctor_advise(diagnosis, "ethtool -K %.32s tls-hw-tx-offload on, and measure the effect", device);
 }
 
 /* ARPHRD_LOOPBACK; entries that are not devices (bonding_masters) have no type. */

@@ -81,7 +81,7 @@ static void why_not_loaded(const struct host *host, char *into, size_t size)
     else if (!modprobe[0])
         snprintf(into, size, "the kernel may not run modprobe (sysctl kernel.modprobe is empty)");
     else if (!host_has(host, modprobe, X_OK))
-        snprintf(into, size, "there is no %.180s for the kernel to run (package kmod)", modprobe);
+        snprintf(into, size, "the program %.180s, which the kernel runs, does not exist (package kmod)", modprobe);
 }
 
 static void report_missing(struct diagnosis *diagnosis, const struct host *host, const char *release)
@@ -104,7 +104,7 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
             "kernel built with CONFIG_TLS is needed (Debian's linux-image-amd64 has it)");
     why_not_loaded(host, why, sizeof(why));
     doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded on demand: %s",
-                why[0] ? why : "modprobe was run, and did not find it or was refused");
+                why[0] ? why : "modprobe ran, but did not find it or was denied");
 }
 
 /* Built in, or a module: a module may be missing after the next boot. */
@@ -113,7 +113,7 @@ static void report_present(struct diagnosis *diagnosis, const struct host *host)
     char line[TEXT_MAX];
     char why[TEXT_MAX];
 
-    doctor_find(diagnosis, "module", VERDICT_GOOD, "the kernel's tls module is there");
+    doctor_find(diagnosis, "module", VERDICT_GOOD, "the kernel's tls module is available");
     if (!host_line(host, "/proc/modules", "tls ", line, sizeof(line)))
         return;
     why_not_loaded(host, why, sizeof(why));
@@ -122,7 +122,7 @@ static void report_present(struct diagnosis *diagnosis, const struct host *host)
                     "the kernel would load it again on demand for this user");
         return;
     }
-    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded by itself: %s",
+    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded automatically: %s",
                 why);
     doctor_advise(diagnosis, KEEP);
 }

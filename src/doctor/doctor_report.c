@@ -13,11 +13,11 @@ static void report_openssl(struct diagnosis *diagnosis, const struct self_test *
     doctor_find(diagnosis, "openssl", VERDICT_GOOD, "built with %s, running with %s", OPENSSL_VERSION_TEXT,
                 OpenSSL_version(OPENSSL_VERSION));
     if (!self_test->handshake) {
-        doctor_find(diagnosis, "handshake", VERDICT_FAULT, "a handshake with itself failed: %s",
+        doctor_find(diagnosis, "handshake", VERDICT_FAULT, "the TLS handshake of the self-test failed: %s",
                     self_test->fault);
         doctor_advise(diagnosis,
-                      "kernel TLS cannot be tried without it; is a system-wide openssl.cnf too strict, or "
-                      "loopback (127.0.0.1) down?");
+                      "kernel TLS cannot be tested without it; a system-wide openssl.cnf may be too strict, or "
+                      "loopback (127.0.0.1) down");
     } else if (self_test->key_offered) {
         doctor_find(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
                     self_test->protocol, self_test->cipher);
@@ -36,7 +36,7 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
     if (!self_test->handshake)
         return false;
     if (!self_test->delivered) {
-        doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent to itself did not arrive whole: %s",
+        doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent over loopback did not arrive complete: %s",
                     self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
         return false;
@@ -51,7 +51,7 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
                 "%llu bytes arrived intact, but encrypted in user space (tls_path %s, tls_path_reason %s)",
                 (unsigned long long)self_test->bytes, wire_path_name((enum wire_path)self_test->path),
                 wire_reason_name(self_test->reason));
-    doctor_advise(diagnosis, "the server works all the same; files just cost more CPU");
+    doctor_advise(diagnosis, "the server works, but sending files takes more CPU time");
     return false;
 }
 
@@ -60,7 +60,7 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
     switch (reason) {
     case KTLS_NOT_BUILT:
         doctor_advise(diagnosis,
-                      "build sluice again with linux/tls.h at hand (linux-libc-dev) and -Dktls=enabled");
+                      "rebuild sluice with linux/tls.h installed (linux-libc-dev) and -Dktls=enabled");
         break;
     case KTLS_NO_PERMISSION:
         doctor_advise(
@@ -68,13 +68,13 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
             "a sandbox forbids it: allow setsockopt TCP_ULP and SOL_TLS in its seccomp or LSM policy");
         break;
     case KTLS_CIPHER:
-        doctor_advise(diagnosis, "this kernel lacks the cipher or the version: 5.1 brought TLS 1.3 and "
-                                 "AES-256, 5.11 ChaCha20-Poly1305");
+        doctor_advise(diagnosis, "this kernel lacks the cipher or the version: TLS 1.3 and AES-256 require Linux "
+                                 "5.1, ChaCha20-Poly1305 5.11");
         break;
     case KTLS_ULP_REFUSED:
         doctor_advise(
             diagnosis,
-            "another protocol sits on TCP sockets here (MPTCP, a BPF sockmap), loopback is down, or "
+            "another protocol is attached to TCP sockets here (MPTCP, a BPF sockmap), loopback is down, or "
             "memory is short");
         break;
     case KTLS_OK:
@@ -116,7 +116,7 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
         return true;
     }
     if (!self_test->delivered) {
-        doctor_find(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive whole: %s", suite->name,
+        doctor_find(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive complete: %s", suite->name,
                     self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
         return false;

@@ -95,7 +95,7 @@ static void send_file(struct stage *stage)
         chunk.file.length = SELF_TEST_BYTES;
         stage->given = true;
         if (wire_send(wire, &chunk) < 0) {
-            set_fault(stage->self_test, "the wire took no file", 0);
+            set_fault(stage->self_test, "the file could not be queued", 0);
             wire_close(wire, WIRE_CLOSE_ABORT);
             return;
         }
@@ -166,7 +166,7 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
     int result = loop_open(&stage->loop, "auto", &stage->log);
 
     if (result < 0) {
-        set_fault(stage->self_test, "no loop", result);
+        set_fault(stage->self_test, "the event loop could not be created", result);
         close(fd);
         return;
     }
@@ -225,7 +225,7 @@ static void check_client(struct self_test *self_test, pid_t child)
     int status = 0;
 
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
-        set_fault(self_test, "the client did not end by itself", 0);
+        set_fault(self_test, "the client did not exit normally", 0);
         return;
     }
     switch ((enum doctor_client_end)WEXITSTATUS(status)) {
@@ -242,7 +242,7 @@ static void check_client(struct self_test *self_test, pid_t child)
         set_fault(self_test, "the stream ended early", 0);
         break;
     case DOCTOR_CLIENT_CUT:
-        set_fault(self_test, "no close_notify came", 0);
+        set_fault(self_test, "no close_notify was received", 0);
         break;
     }
 }
@@ -302,7 +302,7 @@ void doctor_self_test(const struct ktls_support *support, const struct suite *su
     if (!context)
         set_fault(out_self_test, error, 0);
     else if (stage->file < 0)
-        set_fault(out_self_test, "no file in memory", stage->file);
+        set_fault(out_self_test, "memfd_create() failed", stage->file);
     else
         try_with(stage, context, suite);
     tls_context_destroy(context);

@@ -108,7 +108,7 @@ static int request_url(const struct explain *explain, const struct explain_url *
     int status = 0;
 
     if (!asked) {
-        error_log_print(LOG_ERROR, "%s cannot be asked: %s", explain->url,
+        error_log_print(LOG_ERROR, "request to %s failed: %s", explain->url,
                         fd < 0                   ? strerror(errno)
                         : explain->endpoint->ssl ? "the handshake failed"
                                                : "the connection broke");
@@ -127,7 +127,7 @@ static int explain_with(struct explain *explain, struct configuration *configura
     int fd = listen_on_loopback(&address);
 
     if (fd < 0) {
-        error_log_print(LOG_ERROR, "no socket for the question (%d: %s)", -fd, strerror(-fd));
+        error_log_print(LOG_ERROR, "socket() failed (%d: %s)", -fd, strerror(-fd));
         return EXIT_FAILURE;
     }
     isolate_configuration(configuration);
@@ -136,7 +136,7 @@ static int explain_with(struct explain *explain, struct configuration *configura
         _exit(serve_one_request(explain, configuration, log, fd, parent));
     close(fd);
     if (worker < 0) {
-        error_log_print(LOG_ERROR, "no process for the question (%d: %s)", errno, strerror(errno));
+        error_log_print(LOG_ERROR, "fork() failed (%d: %s)", errno, strerror(errno));
         return EXIT_FAILURE;
     }
     return request_url(explain, url, worker, &address);

@@ -17,7 +17,7 @@ struct explain_step {
     const struct location *location;
     unsigned module;
     enum outcome outcome;
-    bool passed_over;               /* skipped: it would have contacted another server */
+    bool not_called;               /* skipped: it would have contacted another server */
     struct str path;                /* of the URI, decoded; copies */
     struct str query;
     int status;                     /* response status so far; 0: none */

@@ -95,18 +95,18 @@ static void print_server(struct explain_writer *writer, const struct explain *ex
     writer_mark(writer, request->server->root->values->node->mark);
     writer_text(writer, "why",
                 explain->endpoint->server_count == 1 ? STR("it is the only one at this address")
-                : name.length                        ? STR("its server_name fits the host")
-                : explain->endpoint->has_default     ? STR("no server_name fits, and it says default_server")
-                                                   : STR("no server_name fits, and it stands first"));
+                : name.length                        ? STR("its server_name matches the host")
+                : explain->endpoint->has_default     ? STR("no server_name matches, and it has default_server")
+                                                   : STR("no server_name matches, and it is the first one"));
     writer_end(writer);
 }
 
-static const char *const spoken[] = {
-    [OUTCOME_PASS] = "goes on",
-    [OUTCOME_ANSWERED] = "answers",
-    [OUTCOME_PENDING] = "looks, and then",
-    [OUTCOME_ALLOWED] = "lets in",
-    [OUTCOME_INTERNAL_REDIRECT] = "goes to another URI",
+static const char *const outcome_texts[] = {
+    [OUTCOME_DECLINED] = "continues",
+    [OUTCOME_RESPONDED] = "answers",
+    [OUTCOME_PENDING] = "checks, and then",
+    [OUTCOME_ALLOWED] = "grants access",
+    [OUTCOME_INTERNAL_REDIRECT] = "redirects internally",
 };
 
 /* The module's effect, visible when the next one is called or the request ends. */
@@ -120,7 +120,7 @@ static void print_effect(struct explain_writer *writer, const struct explain_ste
         writer_text(writer, "path", path);
     if (!str_equal(query, step->query))
         writer_text(writer, "query", query);
-    if (step->outcome == OUTCOME_ANSWERED && step->status && !step->passed_over)
+    if (step->outcome == OUTCOME_RESPONDED && step->status && !step->not_called)
         writer_number(writer, "status", (uint64_t)step->status);
 }
 
@@ -136,13 +136,13 @@ static void print_step(struct explain_writer *writer, const struct explain *expl
 
     writer_begin(writer, NULL);
     writer_text(writer, "module", str_from(module_table[step->module]->name));
-    if (step->passed_over)
+    if (step->not_called)
         writer_text(writer, "does",
-                    module_table[step->module]->others == OTHERS_ANSWER
+                    module_table[step->module]->explain_mode == EXPLAIN_UPSTREAM
                       ? STR("passes the request on (not done here)")
-                      : STR("asks others (not done here, and taken for granted)"));
+                      : STR("sends a subrequest (not done here; success is assumed)"));
     else
-        writer_text(writer, "does", str_from(spoken[step->outcome]));
+        writer_text(writer, "does", str_from(outcome_texts[step->outcome]));
     print_effect(writer, step, next, request);
     print_directives(writer, request, step->location, (int)step->module);
     writer_end(writer);
@@ -187,11 +187,11 @@ static void print_answer(struct explain_writer *writer, const struct explain *ex
 {
     const struct response *response = &request->x->response;
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
-    bool elsewhere = last && last->passed_over && module_table[last->module]->others == OTHERS_ANSWER;
+    bool elsewhere = last && last->not_called && module_table[last->module]->explain_mode == EXPLAIN_UPSTREAM;
 
     writer_begin(writer, "answer");
     if (elsewhere)
-        writer_text(writer, "by", STR("the server behind, which was not asked"));
+        writer_text(writer, "by", STR("the upstream server, which was not contacted"));
     else if (response->status == 444)
         writer_text(writer, "by", STR("no module: the connection is closed"));
     else
@@ -293,7 +293,7 @@ int explain_print(const struct explain *explain, struct request_state *request, 
     writer_end(&writer);
     print_steps(&writer, explain, request);
     print_answer(&writer, explain, request);
-    print_modules(&writer, "answering", location->answering);
+    print_modules(&writer, "answering", location->handlers);
     print_modules(&writer, "filtering", location->filtering);
     print_directives(&writer, request, location, -1);
     writer_close(&writer);

@@ -25,9 +25,9 @@ static struct explain_step *step_begin(struct explain *explain, const struct req
 }
 
 /* Replaces a module that would contact other servers: access is assumed to be granted, its response is unknown. */
-static enum outcome describe_unasked(struct request_state *request, const struct module *module)
+static enum outcome outcome_of_skipped(struct request_state *request, const struct module *module)
 {
-    return module->others == OTHERS_ANSWER ? exchange_cut(request->x) : OUTCOME_PASS;
+    return module->explain_mode == EXPLAIN_UPSTREAM ? exchange_cut(request->x) : OUTCOME_DECLINED;
 }
 
 enum outcome explain_step(struct trace *trace, struct request_state *request, unsigned index)
@@ -35,11 +35,11 @@ enum outcome explain_step(struct trace *trace, struct request_state *request, un
     struct explain *explain = (struct explain *)trace;
     const struct module *module = module_table[index];
     struct explain_step *step = step_begin(explain, request, index);
-    bool passed_over = module->others != OTHERS_NOT_ASKED;
-    enum outcome outcome = passed_over ? describe_unasked(request, module) : satisfy_call_module(request, index);
+    bool not_called = module->explain_mode != EXPLAIN_CALL;
+    enum outcome outcome = not_called ? outcome_of_skipped(request, module) : satisfy_call_module(request, index);
 
     if (step) {
-        step->passed_over = passed_over;
+        step->not_called = not_called;
         step->outcome = outcome;
         step->status = request->x->response.status;
     }

@@ -34,7 +34,7 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
     text = url.target;
     for (size_t i = 0; i < text.length; i++) {
         if ((unsigned char)text.data[i] <= ' ' || text.data[i] == 127) {
-            snprintf(out_error, size, "a URL holds no blanks and no control bytes: write %%20 for a blank");
+            snprintf(out_error, size, "a URL contains no blanks and no control bytes: write %%20 for a blank");
             return -EINVAL;
         }
     }
@@ -44,7 +44,7 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
     }
     url.https = str_starts(text, STR("https://"));
     if (!url.https && !str_starts(text, STR("http://"))) {
-        snprintf(out_error, size, "\"" STR_FMT "\" is no URL: it begins with http://, https:// or a slash",
+        snprintf(out_error, size, "\"" STR_FMT "\" is not a URL: it begins with http://, https:// or a slash",
                  STR_ARG(text));
         return -EINVAL;
     }
@@ -52,7 +52,7 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
     while (end < rest.length && !strchr("/?", rest.data[end]))
         end++;
     if (!authority_parse(str_slice(rest, 0, end), &url)) {
-        snprintf(out_error, size, "\"" STR_FMT "\" is no host with its port",
+        snprintf(out_error, size, "\"" STR_FMT "\" is not a host with a port",
                  STR_ARG(str_slice(rest, 0, end)));
         return -EINVAL;
     }
@@ -127,10 +127,10 @@ const struct endpoint *explain_endpoint(const struct configuration *configuratio
     }
     addresses_list(configuration, listening, sizeof(listening));
     if (!best)
-        snprintf(out_error, size, "nothing listens on port %u of " STR_FMT ": there are %s", url->port,
+        snprintf(out_error, size, "nothing listens on port %u of " STR_FMT "; the addresses are %s", url->port,
                  STR_ARG(url->host), listening);
     else if (url->port && best->ssl != url->https)
-        snprintf(out_error, size, STR_FMT " is for %s: there are %s", STR_ARG(best->text),
+        snprintf(out_error, size, STR_FMT " is for %s; the addresses are %s", STR_ARG(best->text),
                  best->ssl ? "https" : "http", listening);
     else
         return best;

@@ -60,15 +60,20 @@ int exchange_body_status(int error)
     }
 }
 
-void exchange_answer(struct exchange *x)
+void exchange_respond(struct exchange *x)
 {
     if (!x->cancelled)
-        x->ops->answer(x);
+        x->ops->respond(x);
 }
 
 int exchange_inform(struct exchange *x, int status, const struct headers *headers)
 {
     return x->cancelled ? 0 : x->ops->inform(x, status, headers);
+}
+
+bool exchange_abort(struct exchange *x)
+{
+    return x->cancelled || (x->ops->abort && x->ops->abort(x));
 }
 
 enum method method_parse(struct str name)

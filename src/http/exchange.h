@@ -30,6 +30,7 @@ struct request {
     struct body *body;              /* pulled by modules; body_empty() if there is none. Owned by the session: modules never close it */
     uint64_t content_length;        /* or BODY_LENGTH_UNKNOWN for chunked */
     uint64_t body_limit;            /* set by exchange_limit_body; 0: none */
+    uint32_t stream_id;             /* HTTP/2; 0: HTTP/1 */
     bool expects_continue;
     uint64_t bytes;                 /* bytes of head and body received, for $request_length */
 };
@@ -52,8 +53,9 @@ struct exchange;
 
 /* Implemented by each protocol; called through the functions below. */
 struct exchange_ops {
-    void (*answer)(struct exchange *x);
+    void (*respond)(struct exchange *x);
     int (*inform)(struct exchange *x, int status, const struct headers *headers);
+    bool (*abort)(struct exchange *x); /* NULL: only the connection can be closed */
 };
 
 struct exchange {
@@ -93,13 +95,19 @@ int exchange_body_status(int error);
  * Sends x->response (status, headers, body). Once per exchange; allowed inside `begun` and `refused`. Ignored for a
  * cancelled exchange.
  */
-void exchange_answer(struct exchange *x);
+void exchange_respond(struct exchange *x);
 /*
  * Sends an interim response (103 and others; the session sends 100) ahead of the response. No effect in HTTP/1.0;
  * dropped if LIMIT_INTERIM_BYTES of earlier ones are queued. The fields are copied. 0, -ENOMEM, or -EINVAL for a
  * status or field that must not be sent.
  */
 MUST_CHECK int exchange_inform(struct exchange *x, int status, const struct headers *headers);
+
+/*
+ * Ends an exchange that gets no response, instead of exchange_respond (`return: 444`): HTTP/2 resets the stream, and
+ * `finished` follows later. False: the protocol has no other way than closing the connection.
+ */
+MUST_CHECK bool exchange_abort(struct exchange *x);
 
 /*
  * Parses a method (RFC 9110 9), case-sensitive; METHOD_OTHER for unknown tokens. A module answers METHOD_OTHER with

@@ -25,7 +25,7 @@ static void send_continue(struct h1_exchange *h)
     if (!h->continue_due || h->stage != STAGE_REQUEST)
         return;
     h->continue_due = false;
-    if (h1_answer_interim(h, 100, NULL) != 0)
+    if (h1_interim_queue(h, 100, NULL) != 0)
         h->continue_due =
             true; /* out of memory: the client sends without it after a while, or the next pull repeats it */
 }

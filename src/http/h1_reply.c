@@ -58,11 +58,11 @@ static const char *parse_status_line(struct h1_reply *reply, struct str line)
 
     if (line.length < 12 || !str_starts(line, STR("HTTP/1.")) || line.data[7] < '0' || line.data[7] > '9' ||
         line.data[8] != ' ')
-        return "no valid status line";
+        return "an invalid status line";
     if (str_to_u64(digits, &status) < 0 || status < 100 || status > 599)
-        return "no valid status";
+        return "an invalid status";
     if (line.length > 12 && (line.data[12] != ' ' || !h1_is_value(str_skip(line, 12))))
-        return "no valid status line";
+        return "an invalid status line";
     reply->version = line.data[7] == '0' ? HTTP_1_0 : HTTP_1_1;
     reply->status = (int)status;
     reply->reason = str_skip(line, 13);
@@ -90,7 +90,7 @@ static const char *parse_length(struct h1_reply *reply, bool *out_given)
     if (count > 1)
         return "more than one Content-Length";
     if (str_to_u64(headers_value(&reply->headers, STR("Content-Length")), &length) < 0 || length > INT64_MAX)
-        return "no valid Content-Length";
+        return "an invalid Content-Length";
     reply->content_length = length;
     return NULL;
 }
@@ -150,7 +150,7 @@ static enum h1_reply_step final_head(struct h1_reply *reply, const struct connec
 static enum h1_reply_step switch_protocols(struct h1_reply *reply)
 {
     if (!reply->settings.upgrade)
-        return reply_fail(reply, "101 to a request that asked for no upgrade");
+        return reply_fail(reply, "101 to a request without Upgrade");
     reply->stage = READING_TO_END;
     return REPLY_HEAD;
 }
@@ -214,7 +214,7 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
     }
     end = head_end(reply, head);
     if (end < 0)
-        return reply_fail(reply, end == -400 ? "no valid HTTP" : "too large a head");
+        return reply_fail(reply, end == -400 ? "invalid HTTP" : "too big header");
     if (end == 0) {
         if (before == 0 && buffer_append(&reply->head, *in) < 0)
             return fail_as(reply, -ENOMEM, "");
@@ -302,13 +302,13 @@ void h1_reply_skip(struct h1_reply *reply, uint64_t count)
 enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut)
 {
     if (reply->stage == READING_TO_END && cut && reply->status != 101)
-        return reply_fail(reply, "it closed the connection without close_notify: its body may not be whole");
+        return reply_fail(reply, "the connection was closed without close_notify, so the body may be incomplete");
     if (reply->stage == READING_TO_END) {
         reply->stage = READING_OVER;
         reply->keepalive = false;
     }
     if (reply->stage == READING_OVER)
         return REPLY_WHOLE;
-    return reply_fail(reply, reply->stage == READING_HEAD ? "it closed the connection before its head was whole"
-                                                    : "it closed the connection before its body was whole");
+    return reply_fail(reply, reply->stage == READING_HEAD ? "the connection was closed before the end of the header"
+                                                    : "the connection was closed before the end of the body");
 }

@@ -16,22 +16,6 @@ static struct h1_session *h1_of(struct session *session)
     return container_of(session, struct h1_session, session);
 }
 
-void h1_session_wake(struct h1_session *session)
-{
-    if (!session->wake_owed)
-        return;
-    session->wake_owed = false;
-    session->events->wake(session->owner);
-}
-
-void h1_session_resume_input(struct h1_session *session)
-{
-    if (!session->held_back)
-        return;
-    session->held_back = session->wake_owed = false;
-    session->events->wake(session->owner);
-}
-
 static struct session *session_open(const struct session_settings *settings,
                                     const struct exchange_events *events, void *owner,
                                     struct arena_pool *pool, const struct clock *clock)
@@ -51,13 +35,6 @@ static struct session *session_open(const struct session_settings *settings,
         .wake_owed = true,
     };
     return &h1->session;
-}
-
-void h1_session_break(struct h1_session *h1, int error)
-{
-    h1->error = (int16_t)error;
-    h1->input_closed = true;
-    h1_session_wake(h1);
 }
 
 /* No further request or response. */
@@ -137,6 +114,12 @@ static void begin_exchange(struct h1_session *h1, struct str bytes)
         h1->events->begun(h1->owner, &h->x);
 }
 
+/* Prior knowledge (RFC 9113 3.3): only a connection's first bytes, exactly. */
+static bool begins_http2(const struct h1_session *h1, struct str head)
+{
+    return h1->requests == 0 && h1->settings->http2.enabled && h1->events->preface && str_equal(head, PREFACE_HEAD);
+}
+
 /* A head that arrives complete is parsed in place; only a partial one is collected. */
 static size_t consume_head(struct h1_session *h1, struct str bytes)
 {
@@ -164,10 +147,14 @@ static size_t consume_head(struct h1_session *h1, struct str bytes)
     h1->head = (struct buffer){0};
     if (before)
         bytes = buffer_str(&gathered);
-    if (end < 0)
+    if (end < 0) {
         refuse_remains(h1, str_skip(bytes, scan.start), -end);
-    else
+    } else if (begins_http2(h1, str_slice(bytes, scan.start, (size_t)end))) {
+        h1->superseded = h1->input_closed = true;
+        h1->events->preface(h1->owner);
+    } else {
         begin_exchange(h1, str_slice(bytes, scan.start, (size_t)end));
+    }
     buffer_finish(&gathered);
     return size_sub_sat(end < 0 ? bytes.length : (size_t)end, before);
 }
@@ -217,10 +204,11 @@ static size_t session_consume(struct session *session, struct str bytes)
         }
         taken += more;
     }
-    return bytes.length;
+    return h1->superseded ? taken : bytes.length;
 }
 
-void h1_exchange_end(struct h1_exchange *h)
+/* Every byte was given. Next: another request, draining of the request body, or the end of the session. */
+static void exchange_complete(struct h1_exchange *h)
 {
     struct h1_session *h1 = h->session;
 
@@ -246,7 +234,9 @@ static int session_produce(struct session *session, unsigned accept, size_t room
             return h1->error;
         if (h1->over)
             return 0;
-        result = h1->current ? h1_answer_produce(h1->current, accept, room, out) : -EAGAIN;
+        result = h1->current ? h1_response_produce(h1->current, accept, room, out) : -EAGAIN;
+        if (result == 0 && h1->current->stage == STAGE_COMPLETE)
+            exchange_complete(h1->current);
     }
     if (result == -EAGAIN) {
         if (h1->current)
@@ -301,6 +291,8 @@ static void signal_timeout(struct h1_session *h1)
         break;
     case SESSION_WAITING:
     case SESSION_OVER:
+    case SESSION_BLOCKED: /* of HTTP/2 */
+    case SESSION_CLOSING:
         break;
     }
 }

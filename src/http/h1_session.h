@@ -28,6 +28,7 @@ struct h1_session {
     bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
     bool input_closed : 1;                  /* further input is ignored */
     bool over : 1;
+    bool superseded : 1;            /* the client speaks HTTP/2: further bytes are not consumed */
     bool wake_owed : 1;               /* produce returned -EAGAIN: a wake is owed */
     bool held_back : 1;             /* consume left bytes: a wake is owed once they are wanted */
 };
@@ -37,7 +38,8 @@ enum h1_stage {
     STAGE_HEAD,
     STAGE_BODY,
     STAGE_PART,                     /* the size line is sent, the bytes of the chunk follow */
-    STAGE_LAST,                     /* all bytes were given; the exchange ends when they are sent */
+    STAGE_LAST,                     /* the body has ended; the exchange is complete when `pending` was given */
+    STAGE_COMPLETE,                 /* every byte was given */
     STAGE_DRAINING,                 /* ended; the rest of the request body is being read */
 };
 
@@ -70,6 +72,8 @@ struct h1_exchange {
     char line[H1_CHUNK_LINE];
 };
 
+/* h1_wake.c */
+
 /* Wakes the owner if produce returned -EAGAIN. */
 void h1_session_wake(struct h1_session *session);
 
@@ -77,20 +81,24 @@ void h1_session_wake(struct h1_session *session);
 void h1_session_resume_input(struct h1_session *session);
 /* The connection is unusable: produce returns `error`. */
 void h1_session_break(struct h1_session *session, int error);
-/* The last byte was given: `finished`, then the next request, draining of a body, or the end. */
-void h1_exchange_end(struct h1_exchange *h);
 
-/* The response of h (h1_answer.c). */
-extern const struct exchange_ops h1_exchange_ops;
+/* Interim responses of h (h1_interim.c). */
+
 /*
  * Queues an interim response before anything else; dropped if LIMIT_INTERIM_BYTES of earlier ones are queued. 0,
  * -ENOMEM or -EINVAL.
  */
-MUST_CHECK int h1_answer_interim(struct h1_exchange *h, int status, const struct headers *headers);
+MUST_CHECK int h1_interim_queue(struct h1_exchange *h, int status, const struct headers *headers);
+/* Takes up to `room` bytes of those queued; empty once all were taken. */
+struct str h1_interim_next(struct h1_exchange *h, size_t room);
+
+/* The response of h (h1_response.c). */
+extern const struct exchange_ops h1_exchange_ops;
 /*
- * One step. 1: *out is given; 0: call again for the current exchange; -EAGAIN: wait for a wake; other errors: abort.
+ * One step. 1: *out is given; 0: call again unless the stage is STAGE_COMPLETE; -EAGAIN: wait for a wake; other
+ * errors: abort.
  */
-MUST_CHECK int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out);
+MUST_CHECK int h1_response_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out);
 
 /* The request body of h (h1_body.c). 0 or -ENOMEM. */
 MUST_CHECK int h1_body_open(struct h1_exchange *h);

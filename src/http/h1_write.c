@@ -5,6 +5,7 @@
 
 #include "http/date.h"
 #include "http/h1_parse.h"
+#include "http/sendable.h"
 
 #include <errno.h>
 
@@ -119,27 +120,6 @@ static int measure_fields(const struct headers *headers, struct measure *out_mea
     return 0;
 }
 
-/* Replaces control bytes of a value by spaces (RFC 9110 5.5), in a URL by "%0A". data NULL: out of memory. */
-static struct str harmless_value(struct arena *arena, const struct header *field)
-{
-    bool url = str_equal_nocase(field->name, STR("Location"));
-    char *text = arena_zalloc(arena, field->value.length + 1, 3);
-    char *at = text;
-
-    for (size_t i = 0; text && i < field->value.length; i++) {
-        struct str byte = str_slice(field->value, i, i + 1);
-
-        if (h1_is_value(byte))
-            at = write_str(at, byte);
-        else if (url)
-            at = write_str(at, str_of((char[]){'%', "0123456789ABCDEF"[(byte.data[0] >> 4) & 15],
-                                               "0123456789ABCDEF"[byte.data[0] & 15]}, 3));
-        else
-            *at++ = ' ';
-    }
-    return str_of(text, text ? (size_t)(at - text) : 0);
-}
-
 /*
  * Measures the fields. Control bytes in values are replaced, and *out_fault names the last such field; a name that
  * is not a token is -EINVAL. 0, -EINVAL or -ENOMEM.
@@ -147,19 +127,11 @@ static struct str harmless_value(struct arena *arena, const struct header *field
 static int check_fields(struct headers *headers, struct arena *arena, struct measure *out_measure,
                         struct str *out_fault)
 {
-    if (measure_fields(headers, out_measure, out_fault) == 0)
-        return 0;
-    for (unsigned i = 0; i < headers->count; i++) {
-        struct header *field = &headers->items[i];
+    int error = 0;
 
-        if (h1_is_value(field->value))
-            continue;
-        *out_fault = arena_join(arena, (const struct str[]){STR("a control byte in "), field->name}, 2);
-        field->value = harmless_value(arena, field);
-        if (!out_fault->data || !field->value.data)
-            return -ENOMEM;
-    }
-    return measure_fields(headers, out_measure, out_fault);
+    if (measure_fields(headers, out_measure, out_fault) != 0)
+        error = headers_make_sendable(headers, arena, out_fault);
+    return error ? error : measure_fields(headers, out_measure, out_fault);
 }
 
 static char *write_fields(char *at, const struct headers *headers, const struct measure *measure)
@@ -212,7 +184,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     int error;
 
     if ((response->status < 200 && response->status != 101) || response->status > 999) {
-        x->response.fault = STR("a status that is none");
+        x->response.fault = STR("an invalid status");
         return -EINVAL;
     }
     if (!h1_is_value(reason)) {

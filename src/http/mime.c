@@ -3,14 +3,18 @@
  */
 #include "http/mime.h"
 
-struct str mime_lookup(const struct mime *mime, struct str path)
+const struct str *mime_find(const struct mime *mime, struct str path)
 {
     struct str name = str_skip(path, (size_t)(str_rfind(path, '/') + 1));
     ssize_t dot = str_rfind(name, '.');
-    const struct str *type = NULL;
 
-    if (dot >= 0)
-        type = table_get(&mime->by_extension, str_skip(name, (size_t)dot + 1));
+    return dot >= 0 ? table_get(&mime->by_extension, str_skip(name, (size_t)dot + 1)) : NULL;
+}
+
+struct str mime_lookup(const struct mime *mime, struct str path)
+{
+    const struct str *type = mime_find(mime, path);
+
     return type ? *type : mime->fallback;
 }
 

@@ -11,6 +11,8 @@ struct mime {
     struct str fallback;            /* default_type */
 };
 
+/* The type of a path by its last extension, ignoring case; NULL: none. */
+const struct str *mime_find(const struct mime *mime, struct str path);
 /* The type of a path by its last extension, ignoring case, or the default type. */
 struct str mime_lookup(const struct mime *mime, struct str path);
 /*

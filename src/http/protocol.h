@@ -18,7 +18,7 @@ struct session {
 
 /* Events of a session for the server (`owner` was passed to open). The server may answer inside the call or later. */
 struct exchange_events {
-    /* A request head is complete; the body may still arrive. The server answers by exchange_answer. */
+    /* A request head is complete; the body may still arrive. The server answers by exchange_respond. */
     void (*begun)(void *owner, struct exchange *x);
     /*
      * The head was rejected: x has what was parsed, and `status` is the response status (400, 408, 413, 414, 431,
@@ -42,7 +42,14 @@ struct exchange_events {
      * abort. May be NULL.
      */
     void (*left)(void *owner, struct exchange *x);
+    /*
+     * The first bytes of a plain connection are the beginning of HTTP/2's preface (RFC 9113 3.3): consume has taken
+     * PREFACE_HEAD, and the owner continues with protocol_http2 after consume returns. May be NULL: 505.
+     */
+    void (*preface)(void *owner);
 };
+/* The part of HTTP/2's preface that HTTP/1 takes for a request head. */
+#define PREFACE_HEAD STR("PRI * HTTP/2.0\r\n\r\n")
 
 /* Settings of a session; they live as long as the listener's generation. */
 struct session_settings {
@@ -56,6 +63,12 @@ struct session_settings {
     bool underscores_in_headers;
     bool merge_slashes;
     struct str server_header;       /* value of Server; empty: none */
+    struct {
+        bool enabled;               /* http2: a plain connection may begin with the preface */
+        unsigned max_concurrent_streams; /* http2_max_concurrent_streams */
+        uint32_t body_preread_size; /* http2_body_preread_size: initial receive window of a stream */
+        uint32_t chunk_size;        /* http2_chunk_size: maximum payload of DATA */
+    } http2;
 };
 
 enum session_phase {
@@ -64,6 +77,8 @@ enum session_phase {
     SESSION_BODY,                   /* request body bytes are outstanding: client_body_timeout between reads */
     SESSION_WAITING,                /* the server is producing a response */
     SESSION_SENDING,                /* send_timeout between writes */
+    SESSION_BLOCKED,                /* HTTP/2: responses wait for windows of the client: send_timeout */
+    SESSION_CLOSING,                /* HTTP/2: GOAWAY was sent, and its acknowledgement is outstanding: lingering_timeout */
     SESSION_OVER,
 };
 
@@ -98,6 +113,6 @@ struct protocol {
     void (*close)(struct session *session); /* cancels open exchanges (`finished` for each) and frees the session */
 };
 
-extern const struct protocol protocol_http1;
+extern const struct protocol protocol_http1, protocol_http2;
 
 #endif

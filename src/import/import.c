@@ -1,218 +1,19 @@
 /*
- * One import, from the file to the text: the walk over nginx's blocks, the notes, and the loader's objections. The
+ * One import, from the file to the text: reading, printing, the list of notes, and the loader's objections. The
  * translation of each directive is in import_rules.c.
  */
 #include "import/import.h"
 
-#include "conf/conf_vocabulary.h"
 #include "import/import_scope.h"
 
 #include <errno.h>
-#include <stdarg.h>
-
-static void add_note(struct import *import, enum import_verdict verdict,
-                     const struct nginx_directive *directive, struct str why)
-{
-    struct import_note *made = arena_zalloc(import->arena, 1, sizeof(*made));
-    struct import_note **at = &import->notes;
-
-    if (!made || !why.data) {
-        import->out_of_memory = true;
-        return;
-    }
-    *made = (struct import_note){.verdict = verdict, .place = directive->place, .why = why};
-    made->what = nginx_tree_line(import->arena, directive);
-    import->out_of_memory |= !made->what.data;
-    /* sorted by line among notes of one file */
-    while (*at && !(str_equal((*at)->place.file, made->place.file) && (*at)->place.line > made->place.line))
-        at = &(*at)->next;
-    made->next = *at;
-    *at = made;
-}
-
-void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
-                     const char *why, ...)
-{
-    struct str text;
-    va_list args;
-
-    va_start(args, why);
-    text = arena_vprintf(import->arena, why, args);
-    va_end(args);
-    add_note(import, verdict, directive, text);
-}
-
-/*
- * Notes a directive that is not carried over, and adds a 503 mark where one is needed, which the note mentions
- * first.
- */
-static void add_loss_note(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
-                          struct str why)
-{
-    import->out_of_memory |= !why.data;
-    if (mark_loss(import, map, directive) ||
-        (str_equal(directive->name, STR("listen")) && mark_unbound(import, map, directive)))
-        why = words_print(import, "503 IS ANSWERED UNTIL IT IS REPLACED: " STR_FMT, STR_ARG(why));
-    add_note(import, IMPORT_LEFT_OUT, directive, why);
-}
-
-void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
-{
-    struct yaml_builder *comment =
-        yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, (struct str){NULL, 0}, directive);
-
-    if (comment)
-        comment->left_out = true;
-    import->out_of_memory |= !comment;
-}
-
-void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
-                      const char *why, ...)
-{
-    struct str text;
-    va_list args;
-
-    va_start(args, why);
-    text = arena_vprintf(import->arena, why, args);
-    va_end(args);
-    import_comment_out(import, map, directive);
-    add_loss_note(import, map, directive, text);
-}
-
-struct yaml_builder *import_put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
-                                const struct nginx_directive *directive)
-{
-    struct yaml_builder *made;
-
-    if (yaml_builder_find(map, str_from(key))) {
-        if (directive)
-            import_leave_out(import, map, directive, "it stands here twice");
-        return NULL;
-    }
-    made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, str_from(key), directive);
-    if (made)
-        made->text = text;
-    import->out_of_memory |= !made;
-    return made;
-}
-
-struct yaml_builder *import_put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
-                                     const struct nginx_directive *directive)
-{
-    struct yaml_builder *list = yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
-    struct yaml_builder *made =
-        yaml_builder_add(import->arena, list, YAML_BUILDER_TEXT, (struct str){NULL, 0}, directive);
-
-    if (made)
-        made->text = text;
-    import->out_of_memory |= !made;
-    return made;
-}
-
-const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes)
-{
-    const struct conf_schema *schema = import->source->schema;
-
-    for (size_t i = 0; i < schema->count; i++) {
-        for (const struct directive *own = schema->groups[i]->directives; own && own->name; own++) {
-            if ((own->scopes & scopes) && str_equal(str_from(own->name), name))
-                return own;
-        }
-    }
-    return NULL;
-}
-
-struct str why_missing(const struct import *import, struct str name)
-{
-    struct str hint;
-
-    switch (vocabulary_find(import->source->schema, name, &hint)) {
-    case VOCABULARY_UNSUPPORTED:
-        return hint;
-    case VOCABULARY_LEFT_OUT:
-        return STR("it is not in this build of sluice");
-    case VOCABULARY_UNKNOWN:
-        break;
-    }
-    return (struct str){NULL, 0};
-}
-
-/* Handles a directive without a rule and without a directive of the same name in this scope. */
-static void carry_unknown(struct import *import, const struct scope *scope,
-                          const struct nginx_directive *directive)
-{
-    const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
-    struct str why = why_missing(import, directive->name);
-
-    if (str_equal(directive->name, STR("include")))
-        import_leave_out(import, scope->map, directive, "there is no such file to read");
-    else if (elsewhere)
-        import_leave_out(import, scope->map, directive, "in sluice it is not allowed in %s",
-                         conf_scope_name(scope->kind));
-    else if (why.data)
-        import_leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));
-    else
-        import_leave_out(import, scope->map, directive, "sluice has nothing of that name");
-}
-
-void carry_directive(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive)
-{
-    const struct rule *rule = rule_find(directive->name, scope->kind);
-
-    if (directive->dead)
-        return;
-    if (rule)
-        rule->carry(import, scope, directive, rule);
-    else if (own_directive(import, directive->name, scope->kind) && !directive->block)
-        carry_own(import, scope, directive, NULL);
-    else
-        carry_unknown(import, scope, directive);
-}
-
-/* The order of output: plain directives, then conditions and groups of servers, then blocks. */
-static unsigned directive_rank(const struct nginx_directive *directive)
-{
-    static const char *const late[] = {"if", "limit_except", "upstream", "server", "location"};
-
-    for (unsigned i = 0; directive->block && !directive->sets && i < sizeof(late) / sizeof(late[0]); i++) {
-        if (str_equal(directive->name, str_from(late[i])))
-            return i < 2 ? 1 : i < 3 ? 2 : 3;
-    }
-    return 0;
-}
-
-void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
-                 const struct nginx_directive *block, struct yaml_builder *map)
-{
-    const struct scope scope = {.kind = kind,
-                                .outer = outer,
-                                .block = block,
-                                .map = map,
-                                .condition = outer && outer->kind != SCOPE_HTTP && kind == SCOPE_LOCATION &&
-                                             !str_equal(block->name, STR("location"))};
-
-    if (!map) {
-        import->out_of_memory = true;
-        return;
-    }
-    map->scope = kind;
-    check_order(import, &scope);
-    check_inheritance(import, &scope);
-    for (unsigned turn = 0; turn < 4; turn++) {
-        for (const struct nginx_directive *child = block->first; child; child = child->next) {
-            if (directive_rank(child) == turn)
-                carry_directive(import, &scope, child);
-        }
-    }
-}
 
 /* The layout of Debian and most packages, that of nginx's "make install", or the directory of the file. */
-static struct str find_prefix(struct import *import, struct str folder)
+static struct str find_prefix(struct import *import, struct str directory)
 {
-    if (str_ends(folder, STR("/conf")))
-        return nginx_folder(folder);
-    return str_equal(folder, STR("/etc/nginx")) ? STR("/usr/share/nginx") : folder;
+    if (str_ends(directory, STR("/conf")))
+        return nginx_directory(directory);
+    return str_equal(directory, STR("/etc/nginx")) ? STR("/usr/share/nginx") : directory;
 }
 
 int import_read(struct arena *arena, const struct import_source *source, struct import **out_import,
@@ -223,8 +24,9 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
 
     if (!import)
         return -ENOMEM;
-    *import = (struct import){.arena = arena, .source = source, .folder = nginx_folder(source->path)};
-    import->prefix = str_empty(source->prefix) ? find_prefix(import, import->folder) : source->prefix;
+    *import = (struct import){
+        .arena = arena, .source = source, .rules = import_rules, .directory = nginx_directory(source->path)};
+    import->prefix = str_empty(source->prefix) ? find_prefix(import, import->directory) : source->prefix;
     error = nginx_tree_read(arena, source->files, source->path, &import->root, out_fault);
     if (error < 0)
         return error;
@@ -270,7 +72,7 @@ int import_print(struct import *import, bool list, struct buffer *out)
     leave_out_empty(import, "http");
     leave_out_empty(import, "stream");
     error =
-        buffer_printf(out, "# Made of " STR_FMT " by sluice import.\n", STR_ARG(import->source->path));
+        buffer_printf(out, "# Converted from " STR_FMT " by sluice import.\n", STR_ARG(import->source->path));
 
     if (error == 0)
         error = yaml_builder_print(import->root_builder, out);
@@ -341,19 +143,20 @@ int import_refuse(struct import *import, unsigned line, struct str why)
     /* Leaving out all of http or stream would leave nothing. */
     if (!builder || (builder->parent == import->root_builder && builder->kind != YAML_BUILDER_TEXT))
         return -ENOENT;
+    import->out_of_memory |= !kept.data;
     if (!names_file(builder->origin->name)) {
         const struct nginx_directive *lost = builder->origin;
 
         builder = enclosing_unit(builder);
         builder->left_out = true;
         if (is_made_of_if(builder))
-            add_note(import, IMPORT_LEFT_OUT, lost, kept);
+            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(kept));
         else if (builder->scope == SCOPE_STREAM_SERVER)
-            add_note(import, IMPORT_LEFT_OUT, lost, kept); /* the server listens nowhere */
+            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(kept)); /* the server listens nowhere */
         else
-            add_loss_note(import, builder->parent, lost, kept);
+            import_add_loss(import, builder->parent, lost, kept);
     } else if (!is_noted(import, builder->origin)) {
-        add_note(import, IMPORT_ABSENT, builder->origin, kept);
+        import_add_note(import, IMPORT_ABSENT, builder->origin, STR_FMT, STR_ARG(kept));
     }
     return import->out_of_memory ? -ENOMEM : builder->left_out;
 }
@@ -394,8 +197,8 @@ int import_list(const struct import *import, const char *margin, struct buffer *
     static const char *const heads[IMPORT_VERDICTS] = {
         [IMPORT_LEFT_OUT] = "not carried over",
         [IMPORT_CHANGED] = "carried over, with another meaning here",
-        [IMPORT_ABSENT] = "carried over, but not as it should be on this machine",
-        [IMPORT_NEEDLESS] = "not carried over, as it is not needed here",
+        [IMPORT_ABSENT] = "carried over, but it does not load on this machine",
+        [IMPORT_NEEDLESS] = "not carried over, because it is not needed",
     };
     int error = 0;
 

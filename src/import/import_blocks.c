@@ -17,7 +17,7 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
     while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && !str_equal(directive->name, str_from(kinds[i].name)))
         i++;
     if (yaml_builder_find(scope->map, directive->name)) {
-        import_leave_out(import, scope->map, directive, "it stands here twice");
+        import_leave_out(import, scope->map, directive, "it is duplicate");
         return;
     }
     map = yaml_builder_add(import->arena, scope->map, YAML_BUILDER_MAP, directive->name, directive);
@@ -42,7 +42,7 @@ static void leave_out_idle(struct import *import, struct yaml_builder *map, cons
     map->left_out = true;
     import_add_note(import, IMPORT_LEFT_OUT, server,
                     answers ? "it has no address that sluice listens on"
-                            : "what it passes connections to is not carried over");
+                            : "its proxy_pass was not carried over");
 }
 
 void carry_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -96,36 +96,58 @@ static struct str path_encode(struct import *import, struct str path)
     return encoded;
 }
 
+/* The location of the scope with that key, which location_key has written; NULL: none. */
+static const struct nginx_directive *find_location(struct import *import, const struct scope *scope, struct str key)
+{
+    for (const struct nginx_directive *other = scope->block->first; other; other = other->next) {
+        if (str_equal(other->name, STR("location")) && other->count > 0 && other->count < 3 &&
+            str_equal(location_key(import, other), key))
+            return other;
+    }
+    return NULL;
+}
+
+/* Carries the settings of the form of the redirect, and `internal`, with which clients get 404 in its place. */
+static void carry_slash_settings(struct import *import, struct yaml_builder *made,
+                                 const struct nginx_directive *location)
+{
+    static const char *const names[] = {"absolute_redirect", "server_name_in_redirect", "port_in_redirect"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct nginx_directive *own = nginx_tree_find(location, str_from(names[i]));
+
+        if (own && own->count == 1 && own_directive(import, own->name, SCOPE_LOCATION))
+            import_put(import, made, names[i], own->words[0], NULL);
+    }
+    if (nginx_tree_find(location, STR("internal")))
+        import_put(import, made, "internal", STR("on"), NULL);
+}
+
 /*
  * For a location "/app/" or "= /app/" that passes requests on, nginx redirects "/app" there, before other locations,
- * unless there is a location for exactly that path.
+ * unless there is a location for exactly that path. The settings are those of "= /app/" if there are both.
  */
 static void add_slash(struct import *import, const struct scope *scope, struct yaml_builder *locations,
                       const struct nginx_directive *directive, struct str key)
 {
     bool passes =
         nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
-    bool internal = nginx_tree_find(directive, STR("internal")) != NULL; /* nginx answers 404 then */
     size_t sign = str_starts(key, STR("^~ ")) ? 3 : str_starts(key, STR("= ")) ? 2 : 0;
     struct str path = str_skip(key, sign);
+    const struct nginx_directive *first;
     struct yaml_builder *made;
     struct str exact;
 
-    if (!passes || internal || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
+    if (!passes || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
         path.data[0] != '/' || !str_ends(path, STR("/")))
         return;
     path.length--;
     exact = words_print(import, "= " STR_FMT, STR_ARG(path));
-    for (const struct nginx_directive *other = scope->block->first; other; other = other->next) {
-        struct str own = str_equal(other->name, STR("location")) && other->count > 0 && other->count < 3
-                             ? location_key(import, other)
-                             : STR("");
-
-        if (str_equal(own, exact) || str_equal(own, path))
-            return;
-    }
-    if (yaml_builder_find(locations, exact))
+    if (find_location(import, scope, exact) || find_location(import, scope, path) ||
+        find_location(import, scope, words_print(import, "^~ " STR_FMT, STR_ARG(path))) ||
+        yaml_builder_find(locations, exact))
         return;
+    first = find_location(import, scope, words_print(import, STR_FMT "/", STR_ARG(exact)));
     made = yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, exact, NULL);
     import_put(import, made, "return",
                words_join(import,
@@ -133,6 +155,7 @@ static void add_slash(struct import *import, const struct scope *scope, struct y
                                                                  STR_ARG(path_encode(import, path)))},
                           2),
                NULL);
+    carry_slash_settings(import, made, first ? first : directive);
     if (made)
         made->before = STR("# As nginx does where the location passes requests on.");
 }
@@ -150,7 +173,7 @@ void carry_location(struct import *import, const struct scope *scope, const stru
     key = location_key(import, directive);
     if (yaml_builder_find(locations, key)) {
         import_comment_out(import, locations, directive);
-        import_add_note(import, IMPORT_NEEDLESS, directive, "it stands here twice, and the first one answers");
+        import_add_note(import, IMPORT_NEEDLESS, directive, "it is duplicate, and the first one is used");
     } else {
         carry_scope(import, scope, SCOPE_LOCATION, directive,
                     yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, key, directive));
@@ -164,7 +187,7 @@ void carry_upstream(struct import *import, const struct scope *scope, const stru
     struct yaml_builder *groups = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("upstream"));
 
     if (directive->count != 1 || yaml_builder_find(groups, directive->words[0]))
-        import_leave_out(import, scope->map, directive, "an upstream has one name of its own");
+        import_leave_out(import, scope->map, directive, "an upstream takes one name");
     else
         carry_scope(import, scope, SCOPE_UPSTREAM, directive,
                     yaml_builder_add(import->arena, groups, YAML_BUILDER_MAP, directive->words[0], directive));
@@ -193,11 +216,11 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
 
         if (line->count > 1 || str_equal(key, STR("include"))) {
             table_leave_out(import, map, line,
-                            line->count > 1 ? "a line has one value" : "there is no such file to read");
+                            line->count > 1 ? "a line has one value" : "the file does not exist");
             return;
         }
         if (yaml_builder_find(map, key)) {
-            import_leave_out(import, map, line, "this key stands here twice");
+            import_leave_out(import, map, line, "this key is duplicate");
             continue;
         }
         made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, line);
@@ -223,7 +246,7 @@ static struct yaml_builder *table_open(struct import *import, const struct scope
                           STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
     tables = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, str_from(name));
     if (str_empty(key) || yaml_builder_find(tables, key)) {
-        import_leave_out(import, scope->map, directive, "it makes no variable of its own");
+        import_leave_out(import, scope->map, directive, "it defines no variable");
         return NULL;
     }
     return yaml_builder_add(import->arena, tables, YAML_BUILDER_MAP, key, directive);
@@ -248,9 +271,8 @@ void carry_geo(struct import *import, const struct scope *scope, const struct ng
         if (!nginx_tree_find(directive, str_from(others[i])))
             continue;
         import_leave_out(import, scope->map, directive,
-                         "it has \"%s\": write its ranges as 192.0.2.0/24, each once; whose X-Forwarded-For is "
-                         "believed is "
-                         "said by set_real_ip_from",
+                         "it has \"%s\": write its ranges as 192.0.2.0/24, each once; trusted proxies are listed in "
+                         "set_real_ip_from",
                          others[i]);
         return;
     }
@@ -278,7 +300,7 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
 
         if (str_equal(line->name, STR("include"))) {
             import_comment_out(import, types, line);
-            import_add_note(import, IMPORT_LEFT_OUT, line, "there is no such file to read");
+            import_add_note(import, IMPORT_LEFT_OUT, line, "the file does not exist");
             continue;
         }
         for (size_t i = 0; i < line->count; i++) {
@@ -304,7 +326,7 @@ void carry_log_format(struct import *import, const struct scope *scope,
     struct yaml_builder *made;
 
     if (directive->count < 2 || yaml_builder_find(formats, directive->words[0])) {
-        import_leave_out(import, scope->map, directive, "a format has a name of its own and a text");
+        import_leave_out(import, scope->map, directive, "a format takes a name and a text");
         return;
     }
     for (size_t i = 1; i < directive->count; i++) {

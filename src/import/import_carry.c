@@ -50,7 +50,7 @@ static void add_value(struct import *import, const struct scope *scope,
         struct str why = why_missing(import, directive->name);
 
         import_leave_out(import, scope->map, directive, STR_FMT,
-                         STR_ARG(why.data ? why : STR("sluice has nothing of that name here")));
+                         STR_ARG(why.data ? why : STR("sluice has no directive of that name here")));
         return;
     }
     switch (own->type) {
@@ -124,6 +124,23 @@ void carry_path(struct import *import, const struct scope *scope, const struct n
                   word_path(import, import->prefix, word_variables(import, directive->words[0])));
 }
 
+void carry_alias(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                 const struct rule *rule)
+{
+    const struct nginx_directive *location = scope->block;
+    struct str sign = location->count ? location->words[0] : STR("");
+    struct str path = location->count ? location->words[location->count - 1] : STR("");
+
+    carry_path(import, scope, directive, rule);
+    if (str_starts(sign, STR("~")) || !str_ends(path, STR("/")) || directive->count != 1 ||
+        str_ends(directive->words[0], STR("/")))
+        return;
+    import_add_note(import, IMPORT_CHANGED, directive,
+                    "nginx joins \"" STR_FMT "\" and the path behind \"" STR_FMT "\" without a slash; here it is "
+                    "a folder, or one file",
+                    STR_ARG(directive->words[0]), STR_ARG(path));
+}
+
 void carry_conf_path(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive, const struct rule *rule)
 {
@@ -133,7 +150,7 @@ void carry_conf_path(struct import *import, const struct scope *scope,
         str_starts(directive->words[0], STR("data:")) || str_starts(directive->words[0], STR("store:")))
         import_leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
     else
-        add_value(import, scope, directive, word_path(import, import->folder, directive->words[0]));
+        add_value(import, scope, directive, word_path(import, import->directory, directive->words[0]));
 }
 
 void carry_raw(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -194,7 +211,7 @@ void carry_http_version(struct import *import, const struct scope *scope,
                         const struct nginx_directive *directive, const struct rule *rule)
 {
     import_add_note(import, IMPORT_NEEDLESS, directive,
-                    "servers are always spoken to in HTTP/1.1, over connections that are kept");
+                    "requests to servers always use HTTP/1.1 and persistent connections");
 }
 
 /* The regular expression is unchanged. */
@@ -237,7 +254,7 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
         struct yaml_builder *verify = import_put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
 
         if (verify)
-            verify->behind = STR("# as in nginx: nobody looks at the server's certificate; on is better");
+            verify->behind = STR("# as in nginx: the server's certificate is not verified; on is better");
     }
 }
 
@@ -269,7 +286,7 @@ void carry_ssl(struct import *import, const struct scope *scope, const struct ng
                const struct rule *rule)
 {
     if (scope->kind != SCOPE_SERVER)
-        import_leave_out(import, scope->map, directive, "write it behind the port: listen: 443 ssl");
+        import_leave_out(import, scope->map, directive, "write it after the port: listen: 443 ssl");
 }
 
 void carry_names(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -278,7 +295,7 @@ void carry_names(struct import *import, const struct scope *scope, const struct 
     for (size_t i = 0; i < directive->count; i++) {
         if (str_starts(directive->words[i], STR("$"))) {
             import_leave_out(import, scope->map, directive,
-                             "names are written out: the machine's own is none of them");
+                             "the name of the machine ($hostname) is not supported: write it out");
             return;
         }
     }
@@ -337,7 +354,7 @@ void carry_error_log(struct import *import, const struct scope *scope,
         text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(directive->words[1]));
     import_put(import, import->main, "error_log", text, directive);
     if (!own)
-        import_add_note(import, IMPORT_CHANGED, directive, "it holds for all servers here");
+        import_add_note(import, IMPORT_CHANGED, directive, "it applies to all servers in sluice");
 }
 
 void carry_lifted(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -350,9 +367,9 @@ void carry_lifted(struct import *import, const struct scope *scope, const struct
     if (!http)
         return;
     if (nginx_tree_find(http->block, directive->name) || yaml_builder_find(http->map, directive->name)) {
-        import_leave_out(import, scope->map, directive, "it holds for all servers here, and is said already");
+        import_leave_out(import, scope->map, directive, "it applies to all servers in sluice, and is set already");
         return;
     }
     carry_own(import, http, directive, rule);
-    import_add_note(import, IMPORT_CHANGED, directive, "it stands in http here, and holds for all servers");
+    import_add_note(import, IMPORT_CHANGED, directive, "in sluice it is set in http, for all servers");
 }

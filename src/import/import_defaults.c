@@ -23,8 +23,14 @@ static void add_presets(struct import *import, struct yaml_builder *map, const s
         yaml_builder_move_first(map);
     }
     if (made)
-        made->before = STR("# What nginx does where nothing is said of it, and sluice does not: delete what "
-                           "you do not need.");
+        made->before = STR("# Defaults of nginx that differ from sluice's: delete those that you do not need.");
+}
+
+static bool says_http2(const struct nginx_directive *block)
+{
+    const struct nginx_directive *http2 = nginx_tree_find(block, STR("http2"));
+
+    return http2 && http2->count == 1 && str_equal(http2->words[0], STR("on"));
 }
 
 /* nginx's default root is "html". */
@@ -86,6 +92,7 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
         {"charset", "off", true},
         {"default_type", "text/plain", true},
         {"disable_symlinks", "off", true},
+        {"http2", "off", !says_http2(http)},
         {"autoindex_format", "html", import->lists},
         {"autoindex_exact_size", "on", import->lists},
         {"limit_req_status", "503", import->limits},

@@ -32,16 +32,16 @@ static const char *listen_word(struct str word)
         {"bind", ""},
         {"deferred", ""},
         {"ipv6only=on", ""},
-        {"so_keepalive", "the kernel's defaults hold"},
-        {"ipv6only=off", "an IPv6 address takes IPv6 alone: listen on the port by itself, too"},
-        {"http2", "HTTP/2 is not spoken there: browsers use HTTP/1.1"},
-        {"quic", "HTTP/3 is not spoken"},
-        {"rcvbuf=", "the kernel sizes its buffers"},
-        {"sndbuf=", "the kernel sizes its buffers"},
-        {"fastopen=", "the kernel's defaults hold"},
-        {"setfib=", "it means something on FreeBSD alone"},
-        {"accept_filter=", "it means something on FreeBSD alone"},
-        {"udp", "datagrams are not passed on"},
+        {"so_keepalive", "the kernel's defaults apply"},
+        {"ipv6only=off", "an IPv6 address accepts IPv6 only: listen on the port alone, too"},
+        {"http2", ""}, /* becomes the directive: carry_http2 */
+        {"quic", "HTTP/3 is not supported"},
+        {"rcvbuf=", "the kernel chooses the size of its buffers"},
+        {"sndbuf=", "the kernel chooses the size of its buffers"},
+        {"fastopen=", "the kernel's defaults apply"},
+        {"setfib=", "it has an effect on FreeBSD only"},
+        {"accept_filter=", "it has an effect on FreeBSD only"},
+        {"udp", "UDP is not supported"},
     };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -140,6 +140,37 @@ static struct str add_shared(struct import *import, const struct scope *scope, c
     return text;
 }
 
+/* True if `listen` has this address and the word http2. */
+static bool listens_http2(struct import *import, const struct nginx_directive *listen, struct str address)
+{
+    bool says = false;
+
+    if (!str_equal(listen->name, STR("listen")) || listen->count == 0)
+        return false;
+    for (size_t i = 1; i < listen->count; i++)
+        says |= str_equal(listen->words[i], STR("http2"));
+    return says && str_equal(listen_address(import, listen->words[0]), address);
+}
+
+/*
+ * Until nginx 1.25.1 `listen ... http2` holds for all servers on the address. A directive of the server takes
+ * precedence.
+ */
+static void carry_http2(struct import *import, const struct scope *scope, struct str address)
+{
+    bool speaks = false;
+
+    if (scope->kind != SCOPE_SERVER || nginx_tree_find(scope->block, STR("http2")) ||
+        yaml_builder_find(scope->map, STR("http2")))
+        return;
+    for (const struct nginx_directive *server = scope->outer->block->first; server; server = server->next) {
+        for (const struct nginx_directive *child = server->first; child; child = child->next)
+            speaks |= listens_http2(import, child, address);
+    }
+    if (speaks)
+        import_put(import, scope->map, "http2", STR("on"), NULL);
+}
+
 void carry_listen(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                   const struct rule *rule)
 {
@@ -171,4 +202,5 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
     if (ssl)
         text = words_print(import, STR_FMT " ssl", STR_ARG(text));
     import_put_item(import, scope->map, "listen", add_shared(import, scope, directive, text), directive);
+    carry_http2(import, scope, listen_address(import, directive->words[0]));
 }

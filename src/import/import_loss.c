@@ -104,7 +104,7 @@ static bool is_foreign(const struct import *import, struct str name)
 {
     struct str hint;
 
-    return !own_directive(import, name, ~0u) && !rule_find(name, SCOPE_LOCATION) &&
+    return !own_directive(import, name, ~0u) && !rule_find(import, name, SCOPE_LOCATION) &&
            vocabulary_find(import->source->schema, name, &hint) == VOCABULARY_UNKNOWN;
 }
 
@@ -141,20 +141,23 @@ static const char *mark_key(enum loss loss, enum conf_scope scope)
 static void add_mark(struct import *import, struct yaml_builder *map, const char *key,
                      const struct nginx_directive *directive)
 {
-    struct yaml_builder *mark;
+    bool first = !yaml_builder_find(map, str_from(key));
+    struct yaml_builder *marks = yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
+    struct yaml_builder *mark =
+        yaml_builder_add(import->arena, marks, YAML_BUILDER_TEXT, (struct str){NULL, 0}, NULL);
 
-    if (!yaml_builder_find(map, str_from(key))) {
-        yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
+    if (first)
         yaml_builder_move_first(map);
-    }
-    mark = import_put_item(import, map, key, directive->name, NULL);
-    if (mark)
-        mark->before = words_print(import,
-                                   "# " STR_FMT ":%u: " STR_FMT "\n"
-                                   "# It was not carried over, so that 503 is answered here. Write what "
-                                   "replaces it, then delete this mark.",
-                                   STR_ARG(directive->place.file), directive->place.line,
-                                   STR_ARG(nginx_tree_line(import->arena, directive)));
+    import->out_of_memory |= !mark;
+    if (!mark)
+        return;
+    mark->text = directive->name;
+    mark->before = words_print(import,
+                               "# " STR_FMT ":%u: " STR_FMT "\n"
+                               "# It was not carried over, so requests get 503 here. Replace it, then delete this "
+                               "mark.",
+                               STR_ARG(directive->place.file), directive->place.line,
+                               STR_ARG(nginx_tree_line(import->arena, directive)));
 }
 
 static struct yaml_builder *scope_of(struct yaml_builder *map)

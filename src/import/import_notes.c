@@ -43,7 +43,8 @@ void check_inheritance(struct import *import, const struct scope *scope)
 
         if (kept)
             import_add_note(import, IMPORT_CHANGED, own,
-                            "nginx forgets here what outer scopes say, as " STR_FMT " in line %u; sluice adds to it",
+                            "in nginx this replaces the directives of outer scopes, such as " STR_FMT
+                            " in line %u; in sluice it adds to them",
                             STR_ARG(kept->words[0]), kept->place.line);
     }
 }

@@ -14,9 +14,9 @@
 #define STREAMS  (SCOPE_STREAM | SCOPE_STREAM_SERVER)
 #define ANY      (~0u)
 
-#define LEGACY_TLS "versions before TLS 1.2 are not spoken (RFC 8996)"
+#define LEGACY_TLS "versions before TLS 1.2 are not supported (RFC 8996)"
 
-static const struct rule rules[] = {
+const struct rule import_rules[] = {
     {"events", MAIN, carry_block, "events"},
     {"http", MAIN, carry_block, "http"},
     {"stream", MAIN, carry_block, "stream"},
@@ -38,10 +38,10 @@ static const struct rule rules[] = {
     {"deny", SITE | STREAMS, carry_access, NULL},
 
     {"root", SITE, carry_path, NULL},
-    {"alias", LOCATION, carry_path, NULL},
+    {"alias", LOCATION, carry_alias, NULL},
     {"pid", MAIN, carry_path, NULL},
-    {"uwsgi_temp_path", ANY, carry_needless, "nothing is written there"},
-    {"scgi_temp_path", ANY, carry_needless, "nothing is written there"},
+    {"uwsgi_temp_path", ANY, carry_needless, "no files are written there"},
+    {"scgi_temp_path", ANY, carry_needless, "no files are written there"},
     {"*_temp_path", SITE, carry_path, NULL},
     {"ssl_certificate", ANY, carry_conf_path, NULL},
     {"ssl_certificate_key", ANY, carry_conf_path, NULL},
@@ -76,7 +76,7 @@ static const struct rule rules[] = {
     {"proxy_http_version", SITE, carry_http_version, NULL},
     {"proxy_cache_valid", SITE, carry_last_time, NULL},
 
-    {"charset_types", SITE, carry_refused, "charset is said with all of text/*, and with nothing else"},
+    {"charset_types", SITE, carry_refused, "charset is added to all of text/*, and to nothing else"},
 
     /* What holds for the whole of http here. */
     {"resolver", SERVER | LOCATION, carry_lifted, NULL},
@@ -87,66 +87,45 @@ static const struct rule rules[] = {
     {"open_file_cache_errors", SERVER | LOCATION, carry_lifted, NULL},
 
     /* Not needed, unless sluice has a directive of that name. */
-    {"accept_mutex*", ANY, carry_needless, "every worker has sockets of its own"},
+    {"accept_mutex*", ANY, carry_needless, "every worker has its own sockets"},
     {"aio*", ANY, carry_needless, "files are read without blocking anyway"},
-    {"chunked_transfer_encoding", ANY, carry_needless, "a body goes in chunks where its length is not known"},
-    {"connection_pool_size", ANY, carry_needless, "memory is not set by hand"},
-    {"directio*", ANY, carry_needless, "files leave from the page cache"},
-    {"gunzip_buffers", ANY, carry_needless, "memory is not set by hand"},
-    {"gzip_buffers", ANY, carry_needless, "memory is not set by hand"},
-    {"gzip_disable", ANY, carry_needless, "browsers that it was made for are gone"},
+    {"chunked_transfer_encoding", ANY, carry_needless, "a body of unknown length is chunked"},
+    {"connection_pool_size", ANY, carry_needless, "the sizes of memory areas cannot be set"},
+    {"directio*", ANY, carry_needless, "files are sent from the page cache"},
+    {"gunzip_buffers", ANY, carry_needless, "the sizes of memory areas cannot be set"},
+    {"gzip_buffers", ANY, carry_needless, "the sizes of memory areas cannot be set"},
+    {"gzip_disable", ANY, carry_needless, "the browsers that needed it are obsolete"},
     {"load_module", ANY, carry_needless, "modules are built in: sluice -V lists them"},
     {"lock_file", ANY, carry_needless, "there is no lock"},
-    {"log_not_found", ANY, carry_needless, "the error log does not tell of files that are not there"},
-    {"map_hash_*", ANY, carry_needless, "tables size themselves"},
-    {"master_process", ANY, carry_needless, "there always is a master"},
-    {"msie_*", ANY, carry_needless, "browsers that it was made for are gone"},
-    {"multi_accept", ANY, carry_needless, "the loop takes who is there"},
+    {"log_not_found", ANY, carry_needless, "absent files are in the access log only"},
+    {"map_hash_*", ANY, carry_needless, "hash tables grow as needed"},
+    {"master_process", ANY, carry_needless, "there is always a master process"},
+    {"msie_*", ANY, carry_needless, "the browsers that needed it are obsolete"},
+    {"multi_accept", ANY, carry_needless, "all waiting connections are always accepted"},
     {"open_log_file_cache", ANY, carry_needless, "logs stay open"},
-    {"output_buffers", ANY, carry_needless, "memory is not set by hand"},
-    {"pcre_jit", ANY, carry_needless, "regular expressions are machine code where the system allows it"},
-    {"postpone_output", ANY, carry_needless, "what belongs together leaves together"},
-    {"proxy_headers_hash_*", ANY, carry_needless, "tables size themselves"},
-    {"fastcgi_keep_conn", ANY, carry_needless, "memory and connections are not set by hand"},
-    {"request_pool_size", ANY, carry_needless, "memory is not set by hand"},
-    {"send_lowat", ANY, carry_needless, "the kernel knows best"},
-    {"sendfile_max_chunk", ANY, carry_needless, "no connection takes the loop for itself"},
-    {"server_names_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"output_buffers", ANY, carry_needless, "the sizes of memory areas cannot be set"},
+    {"pcre_jit", ANY, carry_needless, "regular expressions are compiled to machine code where the system allows it"},
+    {"postpone_output", ANY, carry_needless, "output is always batched"},
+    {"proxy_headers_hash_*", ANY, carry_needless, "hash tables grow as needed"},
+    {"fastcgi_keep_conn", ANY, carry_needless, "the sizes of memory and connections cannot be set"},
+    {"request_pool_size", ANY, carry_needless, "the sizes of memory areas cannot be set"},
+    {"send_lowat", ANY, carry_needless, "the kernel chooses the value"},
+    {"sendfile_max_chunk", ANY, carry_needless, "the loop limits the bytes per connection and iteration"},
+    {"server_names_hash_*", ANY, carry_needless, "hash tables grow as needed"},
     {"ssl_stapling*", ANY, carry_needless, "certificate authorities have ended OCSP"},
-    {"subrequest_output_buffer_size", ANY, carry_needless, "memory is not set by hand"},
-    {"tcp_nopush", ANY, carry_needless, "heads and files leave in full packets anyway"},
-    {"thread_pool", ANY, carry_needless, "what would block has threads of its own"},
-    {"timer_resolution", ANY, carry_needless, "the clock is read once a turn anyway"},
-    {"types_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"subrequest_output_buffer_size", ANY, carry_needless, "the sizes of memory areas cannot be set"},
+    {"tcp_nopush", ANY, carry_needless, "heads and files are always sent in full packets"},
+    {"thread_pool", ANY, carry_needless, "blocking calls run on helper threads"},
+    {"timer_resolution", ANY, carry_needless, "the clock is read once per loop iteration"},
+    {"types_hash_*", ANY, carry_needless, "hash tables grow as needed"},
     {"uninitialized_variable_warn", ANY, carry_needless,
-     "a variable that is nowhere set is a mistake at load"},
-    {"use", EVENTS, carry_needless, "the best interface of the kernel is found at start"},
-    {"variables_hash_*", ANY, carry_needless, "tables size themselves"},
-    {"worker_aio_requests", ANY, carry_needless, "the loop sizes itself"},
-    {"worker_cpu_affinity", ANY, carry_needless, "the kernel, or the service manager, places processes"},
+     "a variable that is never set is an error at load"},
+    {"use", EVENTS, carry_needless, "the best kernel interface is selected at start"},
+    {"variables_hash_*", ANY, carry_needless, "hash tables grow as needed"},
+    {"worker_aio_requests", ANY, carry_needless, "the event loop has no such limit"},
+    {"worker_cpu_affinity", ANY, carry_needless, "the kernel or the service manager assigns processes to CPUs"},
     {"worker_priority", ANY, carry_needless, "the service manager sets it (Nice=)"},
     {"worker_rlimit_core", ANY, carry_needless, "the service manager sets it (LimitCORE=)"},
     {"worker_rlimit_nofile", ANY, carry_needless, "the service manager sets it (LimitNOFILE=)"},
+    {0},
 };
-
-bool name_matches(const char *pattern, struct str name)
-{
-    struct str own = str_from(pattern);
-
-    if (str_starts(own, STR("*")) && str_ends(own, STR("*")))
-        return str_search(name, str_slice(own, 1, own.length - 1)) >= 0;
-    if (str_starts(own, STR("*")))
-        return str_ends(name, str_skip(own, 1));
-    if (str_ends(own, STR("*")))
-        return str_starts(name, str_slice(own, 0, own.length - 1));
-    return str_equal(own, name);
-}
-
-const struct rule *rule_find(struct str name, enum conf_scope scope)
-{
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if ((rules[i].scopes & (unsigned)scope) && name_matches(rules[i].name, name))
-            return &rules[i];
-    }
-    return NULL;
-}

@@ -11,7 +11,8 @@
 struct import {
     struct arena *arena;
     const struct import_source *source;
-    struct str prefix, folder;      /* start of nginx's relative paths; `folder`: for TLS and password files */
+    const struct rule *rules;       /* import_rules; the last row has no name */
+    struct str prefix, directory;      /* start of nginx's relative paths; `directory`: for TLS and password files */
     struct nginx_directive *root;
     struct yaml_builder *root_builder;
     struct yaml_builder *main, *http;      /* of the builder; NULL until created */
@@ -43,28 +44,40 @@ struct rule {
     const char *text;               /* argument of `carry`: a reason, a value */
 };
 
-/* import_rules.c: the first rule for a directive; NULL: none. */
-const struct rule *rule_find(struct str name, enum conf_scope scope);
+/* import_rules.c: the table, ended by a row without a name. */
+extern const struct rule import_rules[];
+
+/* import_lookup.c: the first rule of import->rules for a directive; NULL: none. */
+const struct rule *rule_find(const struct import *import, struct str name, enum conf_scope scope);
 /* True if the name matches the pattern, which may begin or end with '*'. */
 bool name_matches(const char *pattern, struct str name);
 /* The directive of that name in the scope; NULL: none. */
 const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes);
-
-/* import.c: the reason why there is no such directive, or the alternative; data NULL: unknown. */
+/* The reason why there is no such directive, or the alternative; data NULL: unknown. */
 struct str why_missing(const struct import *import, struct str name);
 
+/* import_walk.c: carries one directive over, by its rule or unchanged. */
 void carry_directive(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 /* Carries over everything in the block to `map`. */
 void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
                  const struct nginx_directive *block, struct yaml_builder *map);
-/* Adds a note for the directive. */
-void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive, const char *why, ...)
+
+/* import_output.c: adds a note for the directive. */
+void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
+                     const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* Adds the directive to `map` as a comment. */
 void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* comment_out with a note, and with a mark if needed (mark_loss). */
-void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive, const char *why, ...)
+void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
+                      const char *why, ...)
     PRINTF_LIKE(4, 5);
+/*
+ * Adds the note of a directive that is not carried over, and a mark in the scope of `map` if needed (mark_loss), which
+ * the note mentions first.
+ */
+void import_add_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
+                     struct str why);
 /* Adds a key with a text, and the comments of the directive (may be NULL). */
 struct yaml_builder *import_put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
                                 const struct nginx_directive *directive);
@@ -95,14 +108,16 @@ struct str word_fold(struct import *import, struct str word);
 struct str word_time(struct import *import, struct str word);
 struct str word_option(struct import *import, struct str word);
 /* A path of nginx, made absolute; words that begin with a variable or are no path are unchanged. */
-struct str word_path(struct import *import, struct str folder, struct str word);
+struct str word_path(struct import *import, struct str directory, struct str word);
 /* True if the word contains $1 to $9 or the capture of that name (without "$"). */
 bool word_has_capture(struct str word);
 bool word_has_variable(struct str word, struct str name);
 
 /* import_carry.c: rules for single directives. */
-import_carry carry_own, carry_needless, carry_refused, carry_path, carry_conf_path, carry_raw, carry_text, carry_limit, carry_autoindex, carry_first_time,
-    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_protocols, carry_ssl, carry_names, carry_log, carry_set_header,
+import_carry carry_own, carry_needless, carry_refused, carry_path, carry_alias, carry_conf_path, carry_raw,
+carry_text, carry_limit, carry_autoindex, carry_first_time,
+    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_protocols, carry_ssl, carry_names,
+    carry_log, carry_set_header,
     carry_error_log, carry_lifted;
 /* import_blocks.c: rules for blocks, and for directives that become blocks. */
 import_carry carry_block, carry_server, carry_location, carry_upstream, carry_map, carry_geo, carry_types,
@@ -120,14 +135,12 @@ import_carry carry_access;
 struct str word_range(struct import *import, struct str word);
 /* import_when.c */
 import_carry carry_if, carry_limit_except;
-/* The words of an `if` without its parentheses, at least one; false: not a condition that sluice supports. */
-bool condition_words(struct import *import, const struct nginx_directive *directive, struct str **out_words, size_t *out_count);
 /* import_set.c: an `if` that only sets variables. True if maps can replace it. */
 bool becomes_set(struct import *import, const struct nginx_directive *directive);
 void carry_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 
 /*
- * import_when.c: analyses the directives that nginx runs in file order (set, if, rewrite, return, break);
+ * import_order.c: analyses the directives that nginx runs in file order (set, if, rewrite, return, break);
  * unreachable ones are marked dead.
  */
 void check_order(struct import *import, const struct scope *scope);

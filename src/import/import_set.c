@@ -3,12 +3,7 @@
  * becomes a map (its value if the condition holds, else the variable's current value) and a `set` to the map's
  * variable, in file order.
  */
-#include "import/import_scope.h"
-
-static bool directive_is(const struct nginx_directive *directive, const char *name)
-{
-    return str_equal(directive->name, str_from(name));
-}
+#include "import/import_script.h"
 
 static bool only_sets(const struct nginx_directive *directive)
 {
@@ -87,7 +82,8 @@ static struct str add_map(struct import *import, struct str source, const struct
     if (map) {
         map->behind = (struct str){NULL, 0};
         map->before =
-            words_print(import, "# " STR_FMT ":%u: what the if sets.", STR_ARG(set->place.file), set->place.line);
+            words_print(import, "# " STR_FMT ":%u: variables that the if sets.", STR_ARG(set->place.file),
+                        set->place.line);
     }
     add_set_line(import, map, STR("default"), negated ? after : before);
     add_set_line(import, map, keys[0], negated ? before : after);

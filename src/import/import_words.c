@@ -160,7 +160,7 @@ struct str word_option(struct import *import, struct str word)
     return word;
 }
 
-struct str word_path(struct import *import, struct str folder, struct str word)
+struct str word_path(struct import *import, struct str directory, struct str word)
 {
     static const char *const none[] = {"off", "stderr", "stdout"};
 
@@ -171,7 +171,7 @@ struct str word_path(struct import *import, struct str folder, struct str word)
     if (str_empty(word) || word.data[0] == '/' || word.data[0] == '$' || str_starts(word, STR("syslog:")) ||
         str_starts(word, STR("memory:")))
         return word;
-    return words_print(import, STR_FMT "/" STR_FMT, STR_ARG(folder), STR_ARG(word));
+    return words_print(import, STR_FMT "/" STR_FMT, STR_ARG(directory), STR_ARG(word));
 }
 
 bool word_has_capture(struct str word)

@@ -13,7 +13,7 @@
 struct parser {
     struct arena *arena;
     const struct nginx_files *files;
-    struct str folder; /* of the main file: includes are relative to it */
+    struct str directory; /* of the main file: includes are relative to it */
     struct nginx_fault *fault;
     struct buffer comments; /* comments without a following directive so far */
     unsigned depth, read, directives;
@@ -134,7 +134,7 @@ static int include_parse(struct source *source, const struct nginx_directive *ma
     int error;
 
     if (!is_absolute(pattern))
-        pattern = arena_printf(parser->arena, STR_FMT "/" STR_FMT, STR_ARG(parser->folder), STR_ARG(pattern));
+        pattern = arena_printf(parser->arena, STR_FMT "/" STR_FMT, STR_ARG(parser->directory), STR_ARG(pattern));
     if (!pattern.data)
         return -ENOMEM;
     error = parser->files->match(parser->files->owner, parser->arena, pattern, &paths, &count);
@@ -223,7 +223,7 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
         return attach_comments(source->parser, &into->after);
     }
     return parse_fail(source, token.line,
-                      token.kind == NGINX_CLOSE  ? "\"}\" closes nothing"
+                      token.kind == NGINX_CLOSE  ? "unexpected \"}\""
                       : token.kind == NGINX_OPEN ? "\"{\" without a name before it"
                                            : "\";\" without a directive before it");
 }
@@ -246,7 +246,7 @@ static int parse_file(struct parser *parser, struct str path, struct nginx_direc
     return block_parse(&source, into, 0);
 }
 
-struct str nginx_folder(struct str path)
+struct str nginx_directory(struct str path)
 {
     ssize_t slash = str_rfind(path, '/');
 
@@ -258,7 +258,7 @@ struct str nginx_folder(struct str path)
 int nginx_tree_read(struct arena *arena, const struct nginx_files *files, struct str path,
                     struct nginx_directive **out_root, struct nginx_fault *out_fault)
 {
-    struct parser parser = {.arena = arena, .files = files, .folder = nginx_folder(path), .fault = out_fault};
+    struct parser parser = {.arena = arena, .files = files, .directory = nginx_directory(path), .fault = out_fault};
     struct nginx_directive *root = arena_zalloc(arena, 1, sizeof(*root));
     int error = -ENOMEM;
 

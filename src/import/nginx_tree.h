@@ -58,6 +58,6 @@ struct nginx_directive *nginx_tree_find(const struct nginx_directive *block, str
 struct str nginx_tree_line(struct arena *arena, const struct nginx_directive *directive);
 
 /* The directory of a path: "/etc/nginx" of "/etc/nginx/nginx.conf", "." of "nginx.conf". */
-struct str nginx_folder(struct str path);
+struct str nginx_directory(struct str path);
 
 #endif

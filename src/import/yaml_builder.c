@@ -7,7 +7,7 @@
 
 #include "base/table.h"
 #include "conf/conf_schema.h"
-#include "conf/conf_source.h"
+#include "conf/source_text.h"
 
 #include <errno.h>
 

@@ -22,8 +22,10 @@ void loop_retry(struct loop *loop, struct op *op);
 void loop_charge(struct loop *loop, uint64_t count);
 /* loop_finish of a large send: further ops of its owner wait for their turn in the tail. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
-/* Runs `done` now; called only by deliver. The op may be freed by it. */
+/* Runs `done` now; called by the loop's iteration and by deliver. The op may be freed by it. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
+/* loop_cancel of an op that no helper thread has. */
+void loop_cancel_unhelped(struct loop *loop, struct op *op);
 
 /* The readiness to wait for before the call is repeated. */
 struct readiness {

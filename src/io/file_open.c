@@ -194,7 +194,7 @@ int file_open(int root, const char *path, enum symlinks symlinks, bool wait, boo
     return 0;
 }
 
-int folder_open(int root, const char *path, enum symlinks symlinks)
+int directory_open(int root, const char *path, enum symlinks symlinks)
 {
     uint64_t resolve = RESOLVE_NO_MAGICLINKS | (stays_beneath(symlinks, path) ? RESOLVE_BENEATH : 0) |
                        (symlinks == SYMLINKS_NONE ? RESOLVE_NO_SYMLINKS : 0);
@@ -204,7 +204,7 @@ int folder_open(int root, const char *path, enum symlinks symlinks)
         path = ".";
     if (symlinks != SYMLINKS_OWNER)
         fd = open_how(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, resolve, true);
-    return fd == -ENOSYS ? folder_walk(root, path, symlinks, stays_beneath(symlinks, path)) : fd;
+    return fd == -ENOSYS ? directory_walk(root, path, symlinks, stays_beneath(symlinks, path)) : fd;
 }
 
 void opened_file_close(struct opened_file *file)

@@ -41,8 +41,8 @@ MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, boo
  * Opens the directory `path` beneath `root` for reading by the same rules, on a helper thread: fd or -errno. And the
  * same component by component.
  */
-MUST_CHECK int folder_open(int root, const char *path, enum symlinks symlinks);
-MUST_CHECK int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath);
+MUST_CHECK int directory_open(int root, const char *path, enum symlinks symlinks);
+MUST_CHECK int directory_walk(int root, const char *path, enum symlinks symlinks, bool beneath);
 
 /* Closes the descriptor, if any. */
 void opened_file_close(struct opened_file *file);

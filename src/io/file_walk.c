@@ -258,7 +258,7 @@ int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, 
     return result;
 }
 
-int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath)
+int directory_walk(int root, const char *path, enum symlinks symlinks, bool beneath)
 {
     struct walk walk;
     struct stat stat;

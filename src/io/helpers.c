@@ -3,8 +3,7 @@
  * While an op is with a thread, the loop accesses only its `state`, the thread everything else.
  *
  * The loop never waits for a lock that a helper thread holds while waking it: the helper has the lower priority, and
- * on a
- * shared CPU it would run last.
+ * on a shared CPU it would run last.
  */
 #include "io/helpers.h"
 
@@ -236,6 +235,26 @@ void helpers_cancel(struct loop *loop, struct op *op)
         op->state = OP_STATE_CANCELLING;
 }
 
+void helpers_stop(struct loop *loop)
+{
+    struct helpers *helpers = loop->helpers;
+
+    if (!helpers)
+        return;
+    pthread_mutex_lock(&helpers->mutex);
+    helpers->stopping = true;
+    pthread_cond_broadcast(&helpers->work_available);
+    pthread_mutex_unlock(&helpers->mutex);
+    for (unsigned i = 0; i < helpers->thread_count; i++)
+        pthread_join(helpers->threads[i], NULL);
+    loop_cancel_unhelped(loop, &helpers->wake);
+}
+
+bool helpers_stopped(const struct loop *loop)
+{
+    return !loop->helpers || op_idle(&loop->helpers->wake);
+}
+
 void helpers_destroy(struct loop *loop)
 {
     struct helpers *helpers = loop->helpers;
@@ -243,17 +262,6 @@ void helpers_destroy(struct loop *loop)
     if (!helpers)
         return;
     loop->helpers = NULL;
-    pthread_mutex_lock(&helpers->mutex);
-    helpers->stopping = true;
-    pthread_cond_broadcast(&helpers->work_available);
-    pthread_mutex_unlock(&helpers->mutex);
-    for (unsigned i = 0; i < helpers->thread_count; i++)
-        pthread_join(helpers->threads[i], NULL);
-    loop_cancel(loop, &helpers->wake);
-    while (!op_idle(&helpers->wake)) {
-        if (loop_run_iteration(loop, 0) < 0)
-            break;
-    }
     loop_close_fd(loop, helpers->eventfd);
     pthread_cond_destroy(&helpers->work_available);
     pthread_mutex_destroy(&helpers->mutex);

@@ -20,7 +20,11 @@ void helpers_cancel(struct loop *loop, struct op *op);
 /* The work of an OP_OFFLOAD. */
 int helpers_offload(struct op *op);
 
-/* Stops the threads. No op may be with them. */
+/* Stops the threads: the loop then runs until helpers_stopped, and calls helpers_destroy. No op may be with them. */
+void helpers_stop(struct loop *loop);
+/* True if nothing is in flight for the threads, or none was ever started. */
+bool helpers_stopped(const struct loop *loop);
+/* Accepts a loop without threads. */
 void helpers_destroy(struct loop *loop);
 
 #endif

@@ -62,7 +62,8 @@ static void accept_failed(struct listener *listener, int error)
     if (descriptors && !(listener->exhausted && listener->exhausted(listener->owner)))
         reject_one(listener);
     if (!listener->accept_paused)
-        log_write(listener->log, LOG_CRIT, "accept: %s, resting for %d ms at a time", strerror(-error), PAUSE_MS);
+        log_write(listener->log, LOG_CRIT, "accept() failed (%s): pausing for %d ms at a time", strerror(-error),
+                  PAUSE_MS);
     listener->accept_paused = true;
     pause_accept(listener, PAUSE_MS);
 }

@@ -1,6 +1,6 @@
 /*
- * Common to all backends: iterations, timers, the queue of finished ops, the choice of a backend, and the tail of
- * large ops. No descriptor is waited for here.
+ * Common to all backends: the choice of a backend, and iterations: timers, finished ops, and the tail of large ops.
+ * No descriptor is waited for here.
  */
 #include "io/loop.h"
 
@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A connection embeds several. */
 static_assert(sizeof(struct op) <= 96, "an op has grown");
@@ -62,63 +61,6 @@ int loop_open(struct loop *loop, const char *use, struct log *log)
             log_write(log, LOG_NOTICE, "%s: %s, using %s", backend->name, strerror(-error), next->name);
     }
     return error;
-}
-
-void loop_close(struct loop *loop)
-{
-    helpers_destroy(loop);
-    assert(loop->in_flight == 0);
-    loop->backend->close(loop);
-    timers_destroy(loop->timers);
-    loop->timers = NULL;
-}
-
-void loop_finish(struct loop *loop, struct op *op, int result)
-{
-    op->result = result;
-    op->state = OP_STATE_FINISHED;
-    list_push(&loop->finished, &op->link);
-}
-
-void loop_ready(struct loop *loop, struct op *op)
-{
-    op->state = OP_STATE_READY;
-    list_push(&loop->finished, &op->link);
-}
-
-void loop_defer(struct loop *loop, struct op *op)
-{
-    op->state = OP_STATE_DEFERRED;
-    list_push(&loop->tail, &op->link);
-}
-
-void loop_retry(struct loop *loop, struct op *op)
-{
-    op->state = OP_STATE_DEFERRED;
-    list_push(&loop->retries, &op->link);
-}
-
-void loop_charge(struct loop *loop, uint64_t count)
-{
-    loop->iteration_bytes_left -= count < loop->iteration_bytes_left ? count : loop->iteration_bytes_left;
-}
-
-void loop_finish_large(struct loop *loop, struct op *op, int result)
-{
-    loop_finish(loop, op, result);
-    if (loop->iteration_bytes_left > 0) {
-        loop_charge(loop, (uint64_t)result);
-        return;
-    }
-    list_remove(&op->link);
-    list_push(&loop->tail, &op->link);
-}
-
-void loop_run_done(struct loop *loop, struct op *op, int result)
-{
-    op->state = OP_STATE_IDLE;
-    loop->in_flight--;
-    op->done(op, result);
 }
 
 /* Moves all of `from`: ops added from now on wait for the next round. */
@@ -232,62 +174,28 @@ int loop_run_iteration(struct loop *loop, uint64_t until_ms)
     return count;
 }
 
-static void submit_timer(struct loop *loop, struct op *op)
-{
-    int error = timers_add(loop->timers, op);
-
-    if (error < 0)
-        loop_finish(loop, op, error);
-}
-
-void loop_submit(struct loop *loop, struct op *op)
-{
-    assert(op->state == OP_STATE_IDLE);
-    op->state = OP_STATE_WAITING;
-    loop->in_flight++;
-    if (op->verb == OP_TIMER)
-        submit_timer(loop, op);
-    else
-        loop->backend->submit(loop, op);
-}
-
-static void cancel_waiting(struct loop *loop, struct op *op)
-{
-    if (op->verb != OP_TIMER) {
-        loop->backend->cancel(loop, op);
-        return;
-    }
-    timers_remove(loop->timers, op);
-    loop_finish(loop, op, -ECANCELED);
-}
-
 void loop_cancel(struct loop *loop, struct op *op)
 {
-    switch (op->state) {
-    case OP_STATE_WAITING:
-        cancel_waiting(loop, op);
-        break;
-    case OP_STATE_READY:
-        loop->backend->cancel(loop, op);
-        break;
-    case OP_STATE_DEFERRED:
-        list_remove(&op->link);
-        loop_finish(loop, op, -ECANCELED);
-        break;
-    case OP_STATE_HELPED:
+    if (op->state == OP_STATE_HELPED)
         helpers_cancel(loop, op);
-        break;
-    case OP_STATE_IDLE:
-    case OP_STATE_CANCELLING:
-    case OP_STATE_FINISHED:
-        break;
-    }
+    else
+        loop_cancel_unhelped(loop, op);
 }
 
-void loop_close_fd(struct loop *loop, int fd)
+/* The op that polls for returned ops is not in in_flight. */
+static void stop_helpers(struct loop *loop)
 {
-    if (fd < 0)
-        return;
-    loop->backend->forget(loop, fd);
-    close(fd);
+    helpers_stop(loop);
+    while (!helpers_stopped(loop) && loop_run_iteration(loop, 0) >= 0)
+        ;
+    helpers_destroy(loop);
+}
+
+void loop_close(struct loop *loop)
+{
+    stop_helpers(loop);
+    assert(loop->in_flight == 0);
+    loop->backend->close(loop);
+    timers_destroy(loop->timers);
+    loop->timers = NULL;
 }

@@ -267,7 +267,7 @@ static uint64_t valid_ms(const struct resolver_query *query)
     return query->ttl_s > LIMIT_RESOLVE_MOST_MS / 1000 ? LIMIT_RESOLVE_MOST_MS : query->ttl_s * 1000;
 }
 
-static void report_answer(struct resolver_query *query)
+static void report_addresses(struct resolver_query *query)
 {
     const struct resolver_answer answer = {
         .addresses = query->addresses,
@@ -295,7 +295,7 @@ static void report_late(struct resolver *resolver)
         query->late = true;
         query->count = 0;
         query->deadline_ms = UINT64_MAX;
-        report_answer(query);
+        report_addresses(query);
     }
 }
 
@@ -306,7 +306,7 @@ static void report_finished(struct resolver *resolver)
     while ((link = list_pop(&resolver->finished)) != NULL) {
         struct resolver_query *query = container_of(link, struct resolver_query, link);
 
-        report_answer(query);
+        report_addresses(query);
         free(query);
     }
 }

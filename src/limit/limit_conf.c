@@ -77,7 +77,7 @@ static int read_rate(struct conf_reader *reader, const struct conf_node *node, s
         *out_rate = seconds ? number * 60 : number;
         return 0;
     }
-    return report_limit_error(reader, node, REQUESTS_HINT, "a rate is 1r/s to 1000000r/s, or so many r/m");
+    return report_limit_error(reader, node, REQUESTS_HINT, "the rate must be from 1r/s to 1000000r/s, or as many r/m");
 }
 
 /* "one:10m" */
@@ -88,13 +88,13 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
 
     row->conf->name = str_cut(&text, ':');
     if (str_empty(row->conf->name) || str_empty(text))
-        return report_limit_error(reader, node, row->hint, "zone is NAME:SIZE");
+        return report_limit_error(reader, node, row->hint, "zone takes NAME:SIZE");
     word = word_of(node, text);
     error = conf_read_size(reader, &word, &row->conf->size);
     if (error == 0 && (row->conf->size < LIMIT_ZONE_LEAST || row->conf->size > LIMIT_ZONE_MOST))
-        return report_limit_error(reader, node, row->hint, "a zone of limits has 32k to 16g of memory");
+        return report_limit_error(reader, node, row->hint, "the size of a zone must be from 32k to 16g");
     if (error == 0 && limits_find(reader->limits, row->conf->kind, row->conf->name))
-        return report_limit_error(reader, node, row->hint, "there is another zone of that name");
+        return report_limit_error(reader, node, row->hint, "the name is already used by another zone");
     return error;
 }
 
@@ -111,7 +111,7 @@ static int zone_option(struct conf_reader *reader, const struct conf_node *word,
         return read_zone(reader, word, value, row);
     if (str_equal(name, STR("rate")) && row->conf->kind == LIMIT_REQUESTS)
         return read_rate(reader, word, value, &row->conf->rate);
-    conf_error(reader->errors, word->mark, row->hint, "a zone of limits has no \"" STR_FMT "\"", STR_ARG(name));
+    conf_error(reader->errors, word->mark, row->hint, "a limit zone has no parameter \"" STR_FMT "\"", STR_ARG(name));
     return -EINVAL;
 }
 
@@ -142,9 +142,9 @@ static int read_row(struct conf_reader *reader, const struct conf_node *node, en
     if (error < 0)
         return error;
     if (!row.conf->key || str_empty(row.conf->name))
-        return report_limit_error(reader, node, hint, "a zone of limits has a key and zone=NAME:SIZE");
+        return report_limit_error(reader, node, hint, "a limit zone requires a key and zone=NAME:SIZE");
     if (kind == LIMIT_REQUESTS && row.conf->rate == 0)
-        return report_limit_error(reader, node, hint, "limit_req_zone has a rate");
+        return report_limit_error(reader, node, hint, "limit_req_zone requires a rate");
     *out = row.conf;
     return register_zone(reader, row.conf);
 }

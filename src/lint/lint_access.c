@@ -15,7 +15,7 @@ static void has_only_allow(struct lint *lint, const struct lint_place *place)
 
         if (allow && !deny && !config_has_word(allow, STR("all")))
             lint_report(lint, allow->mark, STR("add deny: all"),
-                        "other addresses are allowed, too: allow restricts nothing without a deny");
+                        "all other addresses are allowed, too: allow without deny has no effect");
         if (allow || deny)
             return;
     }
@@ -32,7 +32,7 @@ static void status_open(struct lint *lint, const struct lint_place *place)
             config_listens_outside(lint, place->server))
             lint_report(lint, status->mark,
                         STR("allow: [127.0.0.1, ::1], and deny: all; or a listen of its own on 127.0.0.1"),
-                        "everybody may read what the server has counted");
+                        "the status page can be read by all clients");
     }
 }
 
@@ -42,15 +42,15 @@ static void password_plain(struct lint *lint, const struct lint_place *place)
 
     if (realm && !str_equal(config_text(realm), STR("off")) && config_listens(lint, place->server, false) &&
         config_listens_outside(lint, place->server))
-        lint_report(lint, realm->mark, STR("ask for it by HTTPS alone: let the plain server redirect"),
-                    "passwords come in clear text where this server listens without ssl");
+        lint_report(lint, realm->mark, STR("use it with HTTPS only: let the plain server redirect"),
+                    "passwords are sent in clear text where this server listens without ssl");
 }
 
 static void trust_check(struct lint *lint, const struct conf_node *scalar, void *owner)
 {
     if (str_ends(scalar->text, STR("/0")))
-        lint_report(lint, scalar->mark, STR("name the addresses of the proxies in front"),
-                    "anybody may say which address they come from: every peer is trusted");
+        lint_report(lint, scalar->mark, STR("list the addresses of the proxies"),
+                    "every peer is trusted, so any client can forge its address");
 }
 
 static void trusts_every_address(struct lint *lint, const struct lint_place *place)
@@ -64,16 +64,16 @@ static void cors_all(struct lint *lint, const struct lint_place *place)
     const struct conf_node *origins = conf_map_get(cors, STR("origins"));
 
     if (config_is_guarded(place->location->values) && config_has_word(origins, STR("*")))
-        lint_report(lint, origins->mark, STR("name the origins that need it"),
-                    "scripts of every site may read what this location keeps from others");
+        lint_report(lint, origins->mark, STR("list the origins that need it"),
+                    "scripts of all sites can read the responses of this restricted location");
 }
 
 const struct lint_rule lint_rules_access[] = {
-    {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow alone restricts nothing."},
-    {"open-status", LINT_LOCATION, status_open, "The status page is open to everybody."},
-    {"plain-password", LINT_LOCATION, password_plain, "auth_basic is asked for without TLS."},
-    {"trusts-everybody", LINT_LOCATION, trusts_every_address, "Any peer may name another client address."},
+    {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow without deny has no effect."},
+    {"open-status", LINT_LOCATION, status_open, "The status page is open to all clients."},
+    {"plain-password", LINT_LOCATION, password_plain, "auth_basic is used without TLS."},
+    {"trusts-everybody", LINT_LOCATION, trusts_every_address, "Any peer can forge the client's address."},
     {"open-cors", LINT_LOCATION, cors_all,
-     "A location that is kept from others may be read by scripts of every origin."},
+     "A restricted location can be read by scripts of all origins."},
     {0},
 };

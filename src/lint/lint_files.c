@@ -18,7 +18,7 @@ static void alias_slash(struct lint *lint, const struct lint_place *place)
         return;
     lint_report(lint, alias->mark, STR("end both with a slash, or neither"),
                 "location \"" STR_FMT
-                "\" and its alias do not end alike: what follows is put together without a slash between",
+                "\" and its alias do not both end with a slash: the rest of the path is appended without a slash",
                 STR_ARG(location->pattern));
 }
 
@@ -31,13 +31,13 @@ static void autoindex_open(struct lint *lint, const struct lint_place *place)
         return;
     lint_report(lint, autoindex->mark,
                 STR("restrict access (allow and deny, auth_request), or turn it on in one location only"),
-                "everybody may list the folders of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
+                "all clients can list the directories of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
 }
 
 /* System directories that hold more than a site. */
 static void root_of_system(struct lint *lint, const struct lint_place *place)
 {
-    static const char *const folders[] = {"/",    "/bin", "/boot", "/dev",  "/etc", "/home",
+    static const char *const directories[] = {"/",    "/bin", "/boot", "/dev",  "/etc", "/home",
                                           "/lib", "/opt", "/proc", "/root", "/run", "/sbin",
                                           "/sys", "/tmp", "/usr",  "/var"};
     static const char *const names[] = {"root", "alias"};
@@ -48,25 +48,26 @@ static void root_of_system(struct lint *lint, const struct lint_place *place)
 
         while (path.length > 1 && str_ends(path, STR("/")))
             path.length--;
-        for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-            if (str_equal(path, str_from(folders[i])))
-                lint_report(lint, node->mark, STR("give the site a folder of its own"),
-                            "\"%s\" holds more than a site: all that the server may read is served", folders[i]);
+        for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+            if (str_equal(path, str_from(directories[i])))
+                lint_report(lint, node->mark, STR("use a separate directory for the site"),
+                            "\"%s\" is a directory of the system: all files that the server can read are served",
+                            directories[i]);
         }
     }
 }
 
 /* True if `path` is below the directory without a hidden component: hidden files are not served. */
-static bool is_served(struct str folder, struct str path)
+static bool is_served(struct str directory, struct str path)
 {
     struct str below;
 
-    while (folder.length > 1 && str_ends(folder, STR("/")))
-        folder.length--;
-    if (!folder.length || !str_starts(path, folder))
+    while (directory.length > 1 && str_ends(directory, STR("/")))
+        directory.length--;
+    if (!directory.length || !str_starts(path, directory))
         return false;
-    below = str_skip(path, folder.length);
-    return (str_starts(below, STR("/")) || str_equal(folder, STR("/"))) && str_search(below, STR("/.")) < 0;
+    below = str_skip(path, directory.length);
+    return (str_starts(below, STR("/")) || str_equal(directory, STR("/"))) && str_search(below, STR("/.")) < 0;
 }
 
 /* The resolved `path`, in the arena; empty if it does not exist. */
@@ -82,17 +83,17 @@ static struct str path_of(struct lint *lint, const struct conf_file *file, struc
 {
     if (str_starts(path, STR("/")))
         return path;
-    return arena_printf(lint->arena, STR_FMT "/" STR_FMT, STR_ARG(file->folder), STR_ARG(path));
+    return arena_printf(lint->arena, STR_FMT "/" STR_FMT, STR_ARG(file->directory), STR_ARG(path));
 }
 
 static void secret_check(struct lint *lint, const struct conf_node *scalar, void *owner)
 {
-    const struct str *folder = owner;
+    const struct str *directory = owner;
     struct str path = real_path(lint, path_of(lint, scalar->mark.file, scalar->text));
 
-    if (is_served(*folder, path))
-        lint_report(lint, scalar->mark, STR("move it out of the folder that is served"),
-                    "this file lies in what \"" STR_FMT "\" serves", STR_ARG(*folder));
+    if (is_served(*directory, path))
+        lint_report(lint, scalar->mark, STR("move it out of the directory that is served"),
+                    "this file is in the directory that \"" STR_FMT "\" serves", STR_ARG(*directory));
 }
 
 /* Private keys, password files and the configuration below a root. */
@@ -101,13 +102,13 @@ static void secret_served(struct lint *lint, const struct lint_place *place)
     static const char *const names[] = {"ssl_certificate_key", "auth_basic_user_file",
                                         "proxy_ssl_certificate_key"};
     const struct core_site *site = place->location->site;
-    const struct template *folder = site->alias.path ? site->alias.path : site->root;
+    const struct template *directory = site->alias.path ? site->alias.path : site->root;
     const struct conf_file *file = lint->configuration->tree->mark.file;
     struct str served, own;
 
-    if (!folder || !template_constant(folder))
+    if (!directory || !template_constant(directory))
         return;
-    served = real_path(lint, template_text(folder));
+    served = real_path(lint, template_text(directory));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         config_each_scalar(lint, config_find_inherited(place->location->values, names[i]), secret_check, &served);
     own = file ? real_path(lint, file->path) : STR("");
@@ -116,8 +117,8 @@ static void secret_served(struct lint *lint, const struct lint_place *place)
             config_find_inherited(place->location->values, site->alias.path ? "alias" : "root");
 
         lint_report(lint, root ? root->mark : lint->configuration->tree->mark,
-                    STR("move the configuration out of the folder"),
-                    "this folder holds the configuration, which is served with it");
+                    STR("move the configuration out of the directory"),
+                    "this directory contains the configuration, which is served, too");
     }
 }
 
@@ -132,19 +133,19 @@ static void try_last(struct lint *lint, const struct lint_place *place)
         last = str_skip(last, (size_t)str_rfind(last, ' ') + 1);
     if (str_equal(last, STR("$uri")) || str_equal(last, STR("$uri/")))
         lint_report(lint, tried->mark, STR("add =404, a page or @name as the last one"),
-                    "the last of try_files is where the request goes when nothing is there: \"" STR_FMT
-                    "\" comes back to itself",
+                    "the last item of try_files is the URI that is used if no file exists: \"" STR_FMT
+                    "\" leads back to this location",
                     STR_ARG(last));
 }
 
 const struct lint_rule lint_rules_files[] = {
     {"alias-slash", LINT_LOCATION, alias_slash,
-     "A location and its alias end with a slash both, or neither: else names are glued together."},
-    {"open-autoindex", LINT_LOCATION, autoindex_open, "Folders are listed to everybody."},
-    {"root-of-system", LINT_LOCATION, root_of_system, "A folder of the system is served as a site."},
+     "Only one of a location and its alias ends with a slash."},
+    {"open-autoindex", LINT_LOCATION, autoindex_open, "Directories are listed for all clients."},
+    {"root-of-system", LINT_LOCATION, root_of_system, "A directory of the system is served as a site."},
     {"secret-served", LINT_LOCATION, secret_served,
-     "A private key, a file of passwords or the configuration lies below a root."},
+     "A private key, a password file or the configuration is below a root."},
     {"try-files-last", LINT_LOCATION, try_last,
-     "The last of try_files is no file to be tried, but where to go."},
+     "The last item of try_files is a file, but is used as a URI."},
     {0},
 };

@@ -90,7 +90,7 @@ static bool dropped_field(const struct field *field, void *owner)
          outer = outer->outer) {
         if (each_header_field(config_find(outer, "add_header"), same_name, &name))
             lint_report(look->lint, field->mark,
-                        STR("say it once, in the outer scope; or with all that it should say, here"),
+                        STR("set it once, in the outer scope; or repeat its whole value here"),
                         STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
                         STR_ARG(name));
     }
@@ -109,7 +109,7 @@ static bool sometimes_field(const struct field *field, void *owner)
     if (is_protecting_field(field->name) && !field->always)
         lint_report(look->lint, field->mark,
                     STR("add always: 'add_header: NAME VALUE always'; or use security_headers"),
-                    STR_FMT " is left out of errors, which visitors see as well", STR_ARG(field->name));
+                    STR_FMT " is not sent with error responses", STR_ARG(field->name));
     return false;
 }
 
@@ -128,7 +128,7 @@ static bool twice_field(const struct field *field, void *owner)
 
     if (lifetime && expires && !str_equal(config_text(expires), STR("off")))
         lint_report(look->lint, field->mark, STR("keep one of the two"),
-                    "expires writes " STR_FMT " as well: it is sent twice, and caches choose",
+                    "expires sets " STR_FMT " as well: it is sent twice, and caches may use either",
                     STR_ARG(field->name));
     return false;
 }
@@ -162,10 +162,10 @@ static bool hsts_field(const struct field *field, void *owner)
         return false;
     if (max_age(field->value) < HALF_A_YEAR && max_age(field->value) > 0)
         lint_report(look->lint, field->mark, STR("max-age=31536000 is a year"),
-                    "a browser forgets that this site is HTTPS before half a year is over");
+                    "browsers use HTTPS for less than half a year");
     else if (!config_listens(look->lint, place->server, true))
         lint_report(look->lint, field->mark, STR("move it to the server that listens with ssl"),
-                    "no browser believes Strict-Transport-Security that came without TLS");
+                    "browsers ignore Strict-Transport-Security received without TLS");
     return false;
 }
 
@@ -176,11 +176,11 @@ static void hsts_weak(struct lint *lint, const struct lint_place *place)
 
 const struct lint_rule lint_rules_headers[] = {
     {"header-dropped", LINT_LOCATION, header_dropped,
-     "An inner add_header replaces a protecting field of an outer scope."},
+     "An inner add_header replaces a security field of an outer scope."},
     {"header-not-always", LINT_LOCATION, header_sometimes,
-     "A protecting field is left out of error answers."},
-    {"header-twice", LINT_LOCATION, header_twice, "expires and add_header write the same field."},
+     "A security field is not sent with error responses."},
+    {"header-twice", LINT_LOCATION, header_twice, "expires and add_header set the same field."},
     {"weak-hsts", LINT_LOCATION, hsts_weak,
-     "Strict-Transport-Security is short-lived, or sent where it is not believed."},
+     "Strict-Transport-Security is short-lived, or sent where browsers ignore it."},
     {0},
 };

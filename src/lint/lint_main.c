@@ -42,8 +42,8 @@ static void default_server(struct lint *lint, const struct lint_place *place)
             told |= same_servers(endpoint, &configuration->endpoints[k]);
         if (!told && endpoint->server_count > 1 && !endpoint->has_default && !endpoint->servers[0]->stream)
             lint_report(lint, endpoint->mark,
-                        STR("write default_server with the one that should, or with a server that returns 404"),
-                        "requests for any other name on " STR_FMT " go to this server, because it stands first",
+                        STR("set default_server on the intended server, or on one that returns 404"),
+                        "requests for any other name on " STR_FMT " go to this server, because it is the first one",
                         STR_ARG(endpoint->text));
     }
 }
@@ -89,7 +89,7 @@ static void upstream_unused(struct lint *lint, const struct lint_place *place)
 
             if (!str_starts(key->text, STR("x-")) && !group_used(scope, key->text))
                 lint_report(lint, key->mark, STR("name it in proxy_pass, or delete it"),
-                            "nothing is passed to upstream \"" STR_FMT "\"", STR_ARG(key->text));
+                            "no proxy_pass or fastcgi_pass uses upstream \"" STR_FMT "\"", STR_ARG(key->text));
         }
     }
 }
@@ -99,7 +99,7 @@ static void named_unused(struct lint *lint, const struct lint_place *place)
     if (place->location->kind == LOCATION_NAMED &&
         !config_has_word(lint->configuration->tree, place->location->pattern))
         lint_report(lint, config_mark(place), STR("name it in try_files or error_page, or delete it"),
-                    "nothing leads to location " STR_FMT ", which no address reaches by itself",
+                    "no try_files or error_page uses location " STR_FMT,
                     STR_ARG(place->location->pattern));
 }
 
@@ -127,7 +127,7 @@ static void format_unused(struct lint *lint, const struct lint_place *place)
 
         if (!format_used(http, key->text))
             lint_report(lint, key->mark, STR("name it in access_log, or delete it"),
-                        "no access_log is written as \"" STR_FMT "\"", STR_ARG(key->text));
+                        "no access_log uses the format \"" STR_FMT "\"", STR_ARG(key->text));
     }
 }
 
@@ -149,8 +149,8 @@ static void timeouts_long(struct lint *lint, const struct lint_place *place)
         const struct conf_node *node = config_find_inherited(place->location->values, timeouts[i].name);
 
         if (node && timeouts[i].ms > TIMEOUT_MS)
-            lint_report(lint, node->mark, STR("a minute is patient"),
-                        "%s lets a client that says nothing keep its connection for %llu minutes",
+            lint_report(lint, node->mark, STR("one minute is enough"),
+                        "%s keeps the connection of a silent client open for %llu minutes",
                         timeouts[i].name, (unsigned long long)(timeouts[i].ms / 60000));
     }
 }
@@ -161,20 +161,20 @@ static void body_unlimited(struct lint *lint, const struct lint_place *place)
 
     if (size && place->location->site->client_max_body_size == 0)
         lint_report(lint, size->mark,
-                    STR("name the largest upload that makes sense, in the location that takes it"),
-                    "a request's body may be as long as a client likes");
+                    STR("set the largest reasonable upload, in the location that receives it"),
+                    "the length of request bodies is not limited");
 }
 
 const struct lint_rule lint_rules_main[] = {
     {"user-root", LINT_WHOLE, user_root, "Workers keep the rights of root."},
-    {"error-log", LINT_WHOLE, log_debug, "Errors are thrown away, or drowned."},
+    {"error-log", LINT_WHOLE, log_debug, "Errors are discarded, or lost among debug lines."},
     {"no-default-server", LINT_WHOLE, default_server,
-     "Which server answers for unknown names is left to the order of the file."},
-    {"unused-upstream", LINT_WHOLE, upstream_unused, "An upstream that nothing is passed to."},
-    {"unused-format", LINT_WHOLE, format_unused, "A log_format that no access_log names."},
-    {"unused-location", LINT_LOCATION, named_unused, "A named location that nothing leads to."},
+     "The order of the file decides which server handles unknown names."},
+    {"unused-upstream", LINT_WHOLE, upstream_unused, "An upstream is not used."},
+    {"unused-format", LINT_WHOLE, format_unused, "A log_format is not used by any access_log."},
+    {"unused-location", LINT_LOCATION, named_unused, "A named location is not used."},
     {"long-timeout", LINT_LOCATION, timeouts_long,
-     "A client that says nothing keeps its connection for long."},
+     "A silent client keeps its connection for a long time."},
     {"unlimited-body", LINT_LOCATION, body_unlimited, "Request bodies have no limit."},
     {0},
 };

@@ -83,7 +83,8 @@ static int sarif_print(const struct lint *lint, const struct lint_finding *findi
 static int rules_print(struct buffer *out)
 {
     int error = buffer_append(
-        out, STR("        {\"id\": \"load\", \"shortDescription\": {\"text\": \"What the loader says.\"}}"));
+        out, STR("        {\"id\": \"load\", \"shortDescription\": {\"text\": \"An error or a warning of the "
+                 "configuration loader.\"}}"));
 
     for (size_t table = 0; lint_tables[table]; table++) {
         for (const struct lint_rule *rule = lint_tables[table]; rule->name && error == 0; rule++) {

@@ -54,8 +54,7 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
     for (size_t i = 0; pass && i < host.length; i++) {
         if (host.data[i] == '$' && is_chosen(variable_name(str_skip(host, i)))) {
             lint_report(lint, pass->mark, STR("name the server, or make the variable by a map with a default"),
-                        "the client chooses where this request goes, to machines that only this one reaches, "
-                        "too: \"" STR_FMT "\"",
+                        "the client can choose the target of this request, internal hosts included: \"" STR_FMT "\"",
                         STR_ARG(host));
             return;
         }
@@ -70,7 +69,7 @@ static void tls_unverified(struct lint *lint, const struct lint_place *place)
     if (verify && !config_is_on(verify) && str_starts(pass, STR("https://")))
         lint_report(
             lint, verify->mark, STR("proxy_ssl_trusted_certificate: the file of its authority"),
-            "anybody between here and the server can answer in its place: its certificate is not looked at");
+            "the server's certificate is not verified, so an attacker on the network can impersonate it");
 }
 
 /* "location /api" with "proxy_pass http://a/": "/apix" becomes "/x", and "/api/x" becomes "//x". */
@@ -84,10 +83,10 @@ static void slash_unequal(struct lint *lint, const struct lint_place *place)
     host_of(url, &path);
     if (place->outer && prefix && path.length && str_find(url, '$') < 0 &&
         str_ends(location->pattern, STR("/")) != str_ends(path, STR("/")))
-        lint_report(lint, pass->mark, STR("end both with a slash, or leave the path out"),
+        lint_report(lint, pass->mark, STR("end both with a slash, or omit the path"),
                     "location \"" STR_FMT
-                    "\" and the path of its proxy_pass do not end alike: what follows is put together without a "
-                    "slash between, or with two",
+                    "\" and the path of its proxy_pass do not both end with a slash: the rest of the path is "
+                    "appended without a slash, or with two",
                     STR_ARG(location->pattern));
 }
 
@@ -128,7 +127,8 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
             continue;
         if (suggestion)
             hint = arena_printf(lint->arena, "did you mean \"%s\"?", suggestion);
-        lint_report(lint, pass->mark, hint, "there is no upstream \"" STR_FMT "\", and the name is no host of a domain",
+        lint_report(lint, pass->mark, hint, "there is no upstream \"" STR_FMT "\", and the name is not a host of a "
+                                                                              "domain",
                     STR_ARG(name));
     }
 }
@@ -143,7 +143,7 @@ static void cache_of_one(struct lint *lint, const struct lint_place *place)
     if (cache && !str_equal(config_text(cache), STR("off")) && config_has_word(ignored, STR("Set-Cookie")) &&
         !config_has_word(config_find_inherited(values, "proxy_hide_header"), STR("Set-Cookie")))
         lint_report(lint, ignored->mark, STR("proxy_hide_header: Set-Cookie"),
-                    "an answer is stored with the cookie that was meant for one visitor, and given to all");
+                    "responses are stored with the cookie of one client, and sent to all clients");
 }
 
 /* fastcgi_param names one script, whatever the path. */
@@ -185,23 +185,22 @@ static void script_unchecked(struct lint *lint, const struct lint_place *place)
 
     if (pass && php && !config_find(values, "try_files") && !tests_for_file(config_find_inherited(values, "when")) &&
         !script_fixed(config_find_inherited(values, "fastcgi_param")))
-        lint_report(lint, pass->mark, STR("write beside it: try_files: $uri =404"),
-                    "nothing asks whether the script exists: for \"/avatar.jpg/x.php\" PHP may run "
-                    "/avatar.jpg, which a "
-                    "visitor has uploaded");
+        lint_report(lint, pass->mark, STR("add try_files: $uri =404"),
+                    "the existence of the script is not checked: for \"/avatar.jpg/x.php\" PHP may run /avatar.jpg, "
+                    "which a client has uploaded");
 }
 
 const struct lint_rule lint_rules_proxy[] = {
     {"proxy-to-anywhere", LINT_LOCATION, host_chosen,
-     "The client chooses the server that a request is passed to."},
+     "The client can choose the server that a request is passed to."},
     {"proxy-unverified", LINT_LOCATION, tls_unverified,
-     "The certificate of a server behind is not looked at."},
+     "The certificate of an upstream server is not verified."},
     {"proxy-slash", LINT_LOCATION, slash_unequal,
-     "A location and the path of its proxy_pass end with a slash both, or neither."},
+     "Only one of a location and the path of its proxy_pass ends with a slash."},
     {"php-unchecked", LINT_LOCATION, script_unchecked,
-     "A location of PHP scripts does not ask whether the script exists."},
+     "A location of PHP scripts does not check that the script exists."},
     {"unknown-upstream", LINT_LOCATION, group_missing,
      "Requests are passed to a name that is neither an upstream nor a host of a domain."},
-    {"cached-cookie", LINT_LOCATION, cache_of_one, "A cache keeps answers with the cookie of one visitor."},
+    {"cached-cookie", LINT_LOCATION, cache_of_one, "A cache stores responses with the cookie of one client."},
     {0},
 };

@@ -49,7 +49,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
     if (other)
         lint_report(lint, config_mark(place),
                     STR("move the general one to the end, or write ^~ or = before this path"),
-                    "location \"" STR_FMT "\" is never reached: \"" STR_FMT "\" is asked first and fits",
+                    "location \"" STR_FMT "\" is never reached: \"" STR_FMT "\" is tried first and matches",
                     STR_ARG(location->pattern), STR_ARG(other->pattern));
 }
 
@@ -64,7 +64,7 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
     for (size_t i = 0; i < root->inner_count; i++) {
         if (root->inner[i]->kind != LOCATION_NAMED)
             lint_report(lint, answer->mark, STR("move it into location /"),
-                        "return of the server answers in the place of location \"" STR_FMT "\"",
+                        "return of the server handles all requests for location \"" STR_FMT "\"",
                         STR_ARG(root->inner[i]->pattern));
     }
 }
@@ -82,7 +82,8 @@ static void nothing_answers(struct lint *lint, const struct lint_place *place)
     }
     if (place->outer && !config_find(values, "try_files") && !config_find(values, "location"))
         lint_report(lint, config_mark(place), STR("give it a root, a return or a proxy_pass"),
-                    "nothing answers in location \"" STR_FMT "\": it has neither files nor anybody to ask",
+                    "no directive handles requests in location \"" STR_FMT "\": it has neither files nor a server to "
+                                                                           "pass them to",
                     STR_ARG(place->location->pattern));
 }
 
@@ -129,11 +130,11 @@ static void regex_loose(struct lint *lint, const struct lint_place *place)
         return;
     if (extension_open(text))
         lint_report(lint, config_mark(place), STR("end it with $"),
-                    "\"" STR_FMT "\" fits wherever it stands in a path: \"/a" STR_FMT "x/b\" as well",
+                    "\"" STR_FMT "\" matches at any place in a path: \"/a" STR_FMT "x/b\" as well",
                     STR_ARG(text), STR_ARG(str_skip(text, (size_t)str_search(text, STR("\\.")) + 1)));
     else if (dot_bare(text))
         lint_report(lint, config_mark(place), STR("write \\. for a dot"),
-                    "a dot in \"" STR_FMT "\" stands for any character", STR_ARG(text));
+                    "the dot in \"" STR_FMT "\" matches any character", STR_ARG(text));
 }
 
 /* An unanchored host pattern matches foreign hosts: "example.com.attacker.net". */
@@ -147,7 +148,7 @@ static void name_loose(struct lint *lint, const struct lint_place *place)
         if (!str_starts(text, STR("^")) || !str_ends(text, STR("$")))
             lint_report(lint, names ? names->mark : place->server->root->values->node->mark,
                         STR("~^www\\.example\\.com$"),
-                        "the name \"" STR_FMT "\" fits parts of other names: it has no ^ and $ around it",
+                        "the name \"" STR_FMT "\" also matches parts of other names: it lacks ^ and $",
                         STR_ARG(text));
     }
 }
@@ -165,7 +166,7 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         if (str_ends(text, str_from(same[i])))
             lint_report(lint, answer->mark, STR("redirect in a server of its own, which listens without ssl"),
-                        "the redirect leads back here: this server listens with ssl, too");
+                        "the redirect leads back to this server, which listens with ssl, too");
     }
 }
 
@@ -176,18 +177,18 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
 
     if (str_search(config_text(answer), STR("://$http_host")) >= 0)
         lint_report(lint, answer->mark, STR("write $host, or the name itself"),
-                    "$http_host is what the client wrote, with any port: the redirect leads where it likes");
+                    "$http_host is not checked and may have any port: the client chooses the target of the redirect");
 }
 
 const struct lint_rule lint_rules_route[] = {
     {"unreachable-location", LINT_LOCATION, location_unreachable,
-     "Another location is asked first and always fits."},
+     "Another location is tried first and always matches."},
     {"return-before-locations", LINT_SERVER, return_shadows,
-     "A server's return answers for all its locations."},
-    {"nothing-answers", LINT_LOCATION, nothing_answers, "A location has no files and nobody to ask."},
-    {"loose-regex", LINT_LOCATION, regex_loose, "A regular expression fits more paths than its text says."},
-    {"loose-name", LINT_SERVER, name_loose, "A pattern of server_name fits names of others."},
-    {"redirect-loop", LINT_LOCATION, redirect_loop, "A redirect leads to where it came from."},
-    {"host-of-client", LINT_LOCATION, host_chosen, "The client chooses the host of a redirect."},
+     "A server's return handles the requests of all its locations."},
+    {"nothing-answers", LINT_LOCATION, nothing_answers, "A location has neither files nor an upstream server."},
+    {"loose-regex", LINT_LOCATION, regex_loose, "A regular expression matches more paths than its text suggests."},
+    {"loose-name", LINT_SERVER, name_loose, "A pattern of server_name matches names of other domains."},
+    {"redirect-loop", LINT_LOCATION, redirect_loop, "A redirect leads back to its own server."},
+    {"host-of-client", LINT_LOCATION, host_chosen, "The client can choose the host of a redirect."},
     {0},
 };

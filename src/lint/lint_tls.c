@@ -27,12 +27,12 @@ static struct conf_mark mark_of(const struct lint_place *place, const char *name
 static const char *cipher_weakness(const SSL_CIPHER *cipher)
 {
     if (SSL_CIPHER_get_auth_nid(cipher) == NID_auth_null)
-        return "anybody can pose as this server";
+        return "it does not authenticate the server";
     if (SSL_CIPHER_get_bits(cipher, NULL) < 128)
         return "its keys are short";
     if (SSL_CIPHER_get_kx_nid(cipher) == NID_kx_rsa)
-        return "whoever gets the key later can read what was recorded";
-    return SSL_CIPHER_is_aead(cipher) ? NULL : "it is no AEAD: slower here, and broken before";
+        return "without forward secrecy a leaked key decrypts recorded traffic";
+    return SSL_CIPHER_is_aead(cipher) ? NULL : "it is not an AEAD: slower, and attacked successfully in the past";
 }
 
 static void weak_cipher(struct lint *lint, const struct lint_place *place)
@@ -54,8 +54,8 @@ static void weak_cipher(struct lint *lint, const struct lint_place *place)
 
             if (why && weak++ == 0)
                 lint_report(lint, mark_of(place, "ssl_ciphers"),
-                            STR("leave ssl_ciphers out: the list that is built in has none of these"),
-                            "ssl_ciphers lets in %s: %s", SSL_CIPHER_get_name(cipher), why);
+                            STR("omit ssl_ciphers: the built-in list has none of these"),
+                            "ssl_ciphers permits %s: %s", SSL_CIPHER_get_name(cipher), why);
         }
     }
     SSL_CTX_free(context);
@@ -65,7 +65,7 @@ static void old_protocol(struct lint *lint, const struct lint_place *place)
 {
     if (config_listens(lint, place->server, true) && !(ssl_of(place)->protocols & TLS_PROTOCOL_1_3))
         lint_report(lint, mark_of(place, "ssl_protocols"), STR("ssl_protocols: [TLSv1.2, TLSv1.3]"),
-                    "TLS 1.3 is off: one round trip more for each new visitor, and certificates in clear text");
+                    "TLS 1.3 is off: handshakes take one more round trip, and certificates are sent in clear text");
 }
 
 /* The first certificate of a PEM file; NULL: none, which the loader reports. Freed by the caller. */
@@ -92,7 +92,7 @@ static void certificate_expired(struct lint *lint, const struct lint_place *plac
             lint_report(lint, files[i].mark, STR("renew it"), "the certificate in \"" STR_FMT "\" has expired",
                         STR_ARG(files[i].path));
         else if (certificate && X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0)
-            lint_report(lint, files[i].mark, STR("look at this machine's clock"),
+            lint_report(lint, files[i].mark, STR("check the clock of this machine"),
                         "the certificate in \"" STR_FMT "\" is not valid yet", STR_ARG(files[i].path));
         X509_free(certificate);
     }
@@ -146,7 +146,7 @@ static void certificate_name(struct lint *lint, const struct lint_place *place)
         if (!str_empty(name) && !str_equal(name, STR("_")) && !str_starts(name, STR("~")) &&
             !name_covered(lint, ssl, name))
             lint_report(lint, files[0].mark,
-                        STR("get a certificate that names it, or leave the name to another server"),
+                        STR("use a certificate for this name, or move the name to another server"),
                         "no certificate of this server is for \"" STR_FMT "\"", STR_ARG(name));
     }
 }
@@ -160,8 +160,9 @@ static void self_signed(struct lint *lint, const struct lint_place *place)
          ssl->certificates.count && config_listens(lint, place->server, true) && i < place->server->names.count;
          i++) {
         if (str_equal(files[0].path, STR("self-signed")) && name_public(place->server->names.items[i]))
-            lint_report(lint, files[0].mark, STR("name the files of a certificate that browsers trust"),
-                        "visitors of \"" STR_FMT "\" are warned: its certificate is made here, at each start",
+            lint_report(lint, files[0].mark, STR("use a certificate that browsers trust"),
+                        "browsers show a warning for \"" STR_FMT "\": its certificate is self-signed, and generated "
+                                                                 "at each start",
                         STR_ARG(place->server->names.items[i]));
     }
 }
@@ -177,7 +178,7 @@ static void key_readable(struct lint *lint, const struct lint_place *place)
 
         if (path.data && stat(path.data, &status) == 0 && status.st_mode & S_IROTH)
             lint_report(lint, files[i].mark, STR("chmod 600"),
-                        "every user of this machine can read the key \"" STR_FMT "\"", STR_ARG(path));
+                        "all users of this machine can read the key \"" STR_FMT "\"", STR_ARG(path));
     }
 }
 
@@ -189,6 +190,6 @@ const struct lint_rule lint_rules_tls[] = {
      "A certificate has expired, or is not valid yet."},
     {"certificate-name", LINT_SERVER, certificate_name, "No certificate is for a name of the server."},
     {"self-signed", LINT_SERVER, self_signed, "A public name has a certificate that no browser trusts."},
-    {"readable-key", LINT_SERVER, key_readable, "A private key is readable by everybody."},
+    {"readable-key", LINT_SERVER, key_readable, "A private key is readable by all users."},
     {0},
 };

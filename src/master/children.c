@@ -61,7 +61,7 @@ static void close_generation(struct generation *generation)
     for (size_t i = 0; i < configuration->access_log_count; i++)
         close_fd(&configuration->access_logs[i]->fd);
     for (size_t i = 0; i < configuration->caches.count; i++)
-        close_fd(&configuration->caches.items[i]->folder.fd);
+        close_fd(&configuration->caches.items[i]->directory.fd);
 }
 
 /* In a new worker: closes everything of the master, of other generations and of other workers. */
@@ -400,7 +400,7 @@ void children_kill(struct master *master, struct generation *generation)
     for (unsigned i = 0; i < generation->child_count; i++) {
         if (generation->children[i].pid == 0)
             continue;
-        log_write(&master->error_log.log, LOG_ALERT, "worker process %ld does not end; it is killed",
+        log_write(&master->error_log.log, LOG_ALERT, "worker process %ld does not exit; it is killed",
                   (long)generation->children[i].pid);
         kill(generation->children[i].pid, SIGKILL);
     }

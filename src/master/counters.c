@@ -8,7 +8,7 @@ const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES] = {
     250000, 500000, 1000000, 2500000, 5000000, 10000000, 60000000,
 };
 
-void counters_answered(struct counters *counters, int status, uint64_t took_us)
+void counters_add_response(struct counters *counters, int status, uint64_t took_us)
 {
     unsigned bucket = 0;
 

@@ -43,13 +43,14 @@ struct counters_total {
     uint64_t restarts;              /* of workers that died */
     uint64_t generation;            /* 1, and one more after each reload */
     uint64_t started_s;             /* since the epoch: start of the master */
+    uint64_t aead_ipsec_mb[RECORD_CIPHERS]; /* 1: the AEAD engine of the cipher is ipsec-mb; 0: OpenSSL */
 };
 
 /* Upper bounds (inclusive) of the buckets of `latency` in microseconds, ascending. */
 extern const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES];
 
 /* Counts an exchange that ended with `status` ($status as a number), `took_us` after its first byte. */
-void counters_answered(struct counters *counters, int status, uint64_t took_us);
+void counters_add_response(struct counters *counters, int status, uint64_t took_us);
 /* Clears the current values of a worker that has exited. */
 void counters_abandoned(struct counters *counters);
 /* Adds counters that another process may be updating. */

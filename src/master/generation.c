@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "log/access_log.h"
 #include "log/log_file.h"
-#include "site/folders.h"
+#include "site/directories.h"
 #include "tls/ktls.h"
 
 #include <errno.h>
@@ -87,12 +87,12 @@ static int open_access_logs(struct master *master, struct generation *generation
     return 0;
 }
 
-static int make_folders(struct master *master, struct generation *generation)
+static int create_directories(struct master *master, struct generation *generation)
 {
     uid_t user = master->is_root ? generation->identity.user : (uid_t)-1;
     gid_t group = master->is_root ? generation->identity.group : (gid_t)-1;
 
-    return folders_make(&generation->configuration->folders, user, group, &master->error_log.log);
+    return directories_create(&generation->configuration->directories, user, group, &master->error_log.log);
 }
 
 static int open_caches(struct master *master, struct generation *generation)
@@ -128,7 +128,7 @@ static int check_files(struct master *master, struct generation *generation)
     if (2 * connections + configuration->endpoint_count + 32 > limit)
         log_write(&master->error_log.log, LOG_WARN,
                   "%llu worker_connections may need more than the %llu files that this process may open "
-                  "(RLIMIT_NOFILE); at the limit accepting pauses",
+                  "(RLIMIT_NOFILE); at the limit no connections are accepted",
                   (unsigned long long)connections, (unsigned long long)limit);
     return 0;
 }
@@ -226,8 +226,8 @@ static int open_sockets(struct master *master, struct generation *generation)
 struct generation *generation_open(struct master *master, struct configuration *configuration)
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
-        find_identity, check_files, make_children, open_access_logs, make_folders, open_caches,
-        open_limits, open_sessions, probe_ktls, master_tickets_open, open_sockets,
+        find_identity, check_files, make_children, open_access_logs, create_directories, open_caches,
+        open_limits, open_sessions, probe_ktls, master_aead_choose, master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
     int result = generation ? 0 : -ENOMEM;

@@ -91,7 +91,8 @@ static void reopen_access_logs(struct master *master, struct generation *generat
 
         if (fd < 0) {
             log_write(&master->error_log.log, LOG_ALERT,
-                      "\"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays", STR_ARG(target->path),
+                      "\"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays in use",
+                      STR_ARG(target->path),
                       -fd, strerror(-fd));
             continue;
         }
@@ -108,7 +109,8 @@ static void reopen_error_log(struct master *master, struct generation *generatio
     int fd = generation_open_log(master, generation_error_log(master, generation));
 
     if (fd < 0) {
-        log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays",
+        log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays "
+                                                     "in use",
                   -fd, strerror(-fd));
         return;
     }
@@ -242,11 +244,11 @@ static void dispatch_signal(struct master *master, int number)
     switch (number) {
     case SIGTERM:
     case SIGINT:
-        log_write(log, LOG_NOTICE, "signal %s: ending now", number == SIGINT ? "INT" : "TERM");
+        log_write(log, LOG_NOTICE, "signal %s: terminating now", number == SIGINT ? "INT" : "TERM");
         end_all(master, CHANNEL_STOP);
         break;
     case SIGQUIT:
-        log_write(log, LOG_NOTICE, "signal QUIT: ending when open responses are sent");
+        log_write(log, LOG_NOTICE, "signal QUIT: exiting when open responses are sent");
         end_all(master, CHANNEL_QUIT);
         break;
     case SIGHUP:

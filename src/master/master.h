@@ -26,6 +26,12 @@ struct master_start {
  */
 int master_run(const struct master_start *start);
 
+/*
+ * Measures the AEAD engines, and names the one of each cipher: "AES-128-GCM by ipsec-mb, AES-256-GCM by ...". Takes a
+ * few milliseconds.
+ */
+struct str master_aead_describe(char *into, size_t size);
+
 /* Returns worker_processes; `auto` is the number of usable cores. */
 unsigned master_worker_count(const struct core_main *main);
 

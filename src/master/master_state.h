@@ -62,6 +62,8 @@ struct master {
     int report_fd;                  /* daemon: pipe to the launching command; -1: none */
     bool detached;                  /* daemon: no terminal */
     bool ktls_probed;
+    bool aead_chosen;
+    enum tls_aead aead_wish;        /* of the generation for which it was chosen */
     uint64_t tickets_drawn_ms;      /* when the current session ticket key was generated */
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */
@@ -91,6 +93,12 @@ MUST_CHECK int master_tickets_open(struct master *master, struct generation *gen
 void master_tickets_check(struct master *master);
 /* Returns the milliseconds until then; -1: never. */
 int master_tickets_next_ms(const struct master *master);
+
+/*
+ * Chooses the AEAD engine of each cipher, and logs it, if the generation has TLS and no earlier one had the same
+ * `ssl_aead`: the machine is the same. Returns 0.
+ */
+MUST_CHECK int master_aead_choose(struct master *master, struct generation *generation);
 
 /* Checks the TLS files when it is due, and sends changed ones to the workers. */
 void master_files_check(struct master *master);

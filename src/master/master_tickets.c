@@ -41,7 +41,7 @@ static int rotate_ticket_key(struct master *master)
     master->tickets_drawn_ms = master->clock.monotonic_ms;
     if (result < 0)
         log_write(&master->error_log.log, LOG_ALERT,
-                  "a key of session tickets could not be drawn: there is no randomness");
+                  "a key of session tickets could not be generated: no random numbers are available");
     return result;
 }
 
@@ -69,5 +69,5 @@ int master_tickets_next_ms(const struct master *master)
 void master_tickets_check(struct master *master)
 {
     if (master_tickets_next_ms(master) == 0 && rotate_ticket_key(master) == 0)
-        log_write(&master->error_log.log, LOG_INFO, "session tickets are sealed with a new key");
+        log_write(&master->error_log.log, LOG_INFO, "session tickets are encrypted with a new key");
 }

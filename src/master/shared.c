@@ -66,6 +66,8 @@ void shared_total(const struct shared *shared, struct counters_total *out_total)
         .generation = __atomic_load_n(&shared->generation, __ATOMIC_RELAXED),
         .started_s = shared->started_s,
     };
+    for (unsigned cipher = 0; cipher < RECORD_CIPHERS; cipher++)
+        out_total->aead_ipsec_mb[cipher] = shared->aead.kind[cipher] == AEAD_IPSEC_MB;
     for (unsigned i = 0; i < __atomic_load_n(&shared->places_used, __ATOMIC_RELAXED); i++)
         counters_add(&out_total->sum, &shared->workers[i].counters);
 }

@@ -79,7 +79,7 @@ static void log_refused(struct log *log, const struct listen_address *address, i
 }
 
 /* Retries, because the kernel closes the sockets of a killed process's io_uring some time after the process. */
-static int probe_patiently(const struct listen_address *address)
+static int probe_with_retries(const struct listen_address *address)
 {
     int error = socket_probe(address);
 
@@ -132,7 +132,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
         if (find_address(before, address) >= 0 || has_port(before, endpoint))
             continue;
         /* Waits for the first address in use only. */
-        error = result == 0 ? probe_patiently(address) : socket_probe(address);
+        error = result == 0 ? probe_with_retries(address) : socket_probe(address);
         if (error < 0) {
             log_refused(log, address, error);
             result = error;
@@ -221,7 +221,7 @@ int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot)
 }
 
 /* Closes one socket and clears all its slots. */
-static void close_everywhere(struct sockets *sockets, size_t at)
+static void close_socket_slots(struct sockets *sockets, size_t at)
 {
     int fd = sockets->fds[at];
 
@@ -247,7 +247,7 @@ void sockets_close_others(struct sockets *sockets, unsigned worker)
 {
     for (size_t at = 0; at < sockets->endpoints * sockets->slots; at++) {
         if (!has_socket(sockets, at / sockets->slots, worker, sockets->fds[at]))
-            close_everywhere(sockets, at);
+            close_socket_slots(sockets, at);
     }
 }
 
@@ -260,7 +260,7 @@ static void close_all(struct sockets *sockets, bool unlink_paths, const struct s
 
         if (unlink_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(kept, address) < 0)
             unlink(path);
-        close_everywhere(sockets, i);
+        close_socket_slots(sockets, i);
     }
     free(sockets->fds);
     *sockets = (struct sockets){.fds = NULL};

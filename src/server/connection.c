@@ -29,8 +29,10 @@ enum { STATUS_CUT = 444 }; /* `return: 444`: the connection is closed without a 
 static const struct wire_events wire_events, proxy_header_events;
 static const struct exchange_events exchange_events;
 
+static void connection_timer_done(struct op *op, int result);
+
 /* The supported protocols; the first is used when ALPN selects none. */
-static const struct protocol *const protocols[] = {&protocol_http1};
+static const struct protocol *const protocols[] = {&protocol_http1, &protocol_http2};
 
 static const char plain_to_tls[] = "HTTP/1.1 400 Bad Request\r\n"
                                    "Content-Type: text/plain; charset=utf-8\r\n"
@@ -64,6 +66,7 @@ void connection_accept(void *owner, struct listener *listener, int fd, const str
         return;
     }
     connection_memory_missing(worker, false);
+    connection->timer.done = connection_timer_done;
     connection_timeout_start(connection);
 }
 
@@ -101,6 +104,20 @@ static const struct protocol *protocol_by_name(struct str alpn)
     return protocols[0];
 }
 
+/* Opens the session of the connection; without memory the connection is closed. */
+static bool open_session(struct connection *connection, const struct protocol *protocol)
+{
+    struct worker *worker = connection->worker;
+
+    connection->session = protocol->open(&connection->location->session, &exchange_events, connection, &worker->arenas,
+                                         &worker->loop.clock);
+    if (!connection->session)
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
+    else if (worker->draining)
+        connection->session->protocol->signal(connection->session, SESSION_DRAIN);
+    return connection->session;
+}
+
 /*
  * Application bytes can be exchanged (after the TLS handshake, if any): ALPN selects the protocol. Next:
  * connection_receive.
@@ -108,24 +125,38 @@ static const struct protocol *protocol_by_name(struct str alpn)
 static void connection_handshake_done(struct wire *wire)
 {
     struct connection *connection = connection_of(wire);
-    struct worker *worker = connection->worker;
-    const struct protocol *protocol;
 
     if (wire_got_plain_http(wire)) {
         send_plain_http_error(connection);
         return;
     }
-    protocol = protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""));
-    connection->session = protocol->open(&connection->location->session, &exchange_events, connection, &worker->arenas,
-                                         &worker->loop.clock);
-    if (!connection->session) {
-        wire_close(wire, WIRE_CLOSE_ABORT);
+    if (!open_session(connection, protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""))))
         return;
-    }
-    if (worker->draining)
-        connection->session->protocol->signal(connection->session, SESSION_DRAIN);
     wire_receive(wire);
     connection_pump(connection);
+}
+
+/* The client of a plain connection speaks HTTP/2 (exchange_events.preface). Next: switch_to_http2. */
+static void connection_preface_received(void *owner)
+{
+    struct connection *connection = owner;
+
+    connection->http2_preface = true;
+}
+
+/* Replaces the HTTP/1 session, which has taken the first part of the preface. Returns the bytes taken of `rest`. */
+static size_t switch_to_http2(struct connection *connection, struct str rest)
+{
+    struct session *http1 = connection->session;
+
+    connection->http2_preface = false;
+    if (!open_session(connection, &protocol_http2)) {
+        connection->session = http1;
+        return rest.length;
+    }
+    http1->protocol->close(http1);
+    (void)protocol_http2.consume(connection->session, PREFACE_HEAD);
+    return str_empty(rest) ? 0 : protocol_http2.consume(connection->session, rest);
 }
 
 /* Passes received bytes to the session, which calls request_begun for each complete head. Next: connection_pump. */
@@ -138,6 +169,8 @@ static size_t connection_receive(struct wire *wire, struct str bytes)
         connection->session->protocol->signal(connection->session, SESSION_PEER_CLOSED);
     else
         taken = connection->session->protocol->consume(connection->session, bytes);
+    if (connection->http2_preface)
+        taken += switch_to_http2(connection, str_skip(bytes, taken));
     if (taken < bytes.length || str_empty(bytes))
         wire_watch(wire); /* the session accepts no more for now: connection_wake resumes reading */
     else
@@ -184,18 +217,6 @@ static void request_begun(void *owner, struct exchange *x)
 static void request_serve(struct request_state *request);
 static void request_filter(struct request_state *request);
 
-/* Applies the location's sizes and timeouts until the request is located again. */
-void request_apply_settings(struct request_state *request)
-{
-    struct connection *connection = request->connection;
-
-    request->x->settings = &request->location->session;
-    if (request->parent) /* the connection belongs to the parent */
-        return;
-    connection->location = request->location;
-    wire_apply_settings(&connection->wire, &request->location->wire);
-}
-
 /*
  * Enters the server-level rules, if any, then finds the location by path; also after an internal redirect.
  * Next: request_serve, or request_filter if route_guard responds.
@@ -233,13 +254,13 @@ static void request_refuse(struct request_state *request, int status)
 void request_continue(struct request_state *request, enum outcome outcome)
 {
     switch (outcome) {
-    case OUTCOME_PASS:
+    case OUTCOME_DECLINED:
     case OUTCOME_ALLOWED:
         request_serve(request);
         break;
-    case OUTCOME_ANSWERED:
+    case OUTCOME_RESPONDED:
         if (request->parent)
-            exchange_answer(request->x); /* unfiltered: the owner handles it */
+            exchange_respond(request->x); /* unfiltered: the owner handles it */
         else
             request_filter(request);
         break;
@@ -258,17 +279,17 @@ void request_continue(struct request_state *request, enum outcome outcome)
  */
 static void request_serve(struct request_state *request)
 {
-    enum outcome outcome = OUTCOME_PASS;
+    enum outcome outcome = OUTCOME_DECLINED;
     uint64_t left;
 
-    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOWED) &&
+    while ((outcome == OUTCOME_DECLINED || outcome == OUTCOME_ALLOWED) &&
            (left = route_modules(request) >> request->next_module) != 0) {
         unsigned index = request->next_module + (unsigned)__builtin_ctzll(left);
 
         request->next_module = index + 1;
         outcome = satisfy_run_module(request, index);
     }
-    if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOWED)
+    if (outcome == OUTCOME_DECLINED || outcome == OUTCOME_ALLOWED)
         outcome = request->in_server ? OUTCOME_INTERNAL_REDIRECT : satisfy_result(request);
     request_continue(request, outcome);
 }
@@ -297,7 +318,8 @@ static void request_filter(struct request_state *request)
     struct exchange *x = request->x;
 
     if (x->response.status == STATUS_CUT) {
-        wire_close(&request->connection->wire, WIRE_CLOSE_REFUSED);
+        if (!exchange_abort(x))
+            wire_close(&request->connection->wire, WIRE_CLOSE_REFUSED);
         return;
     }
     if (x->response.status >= 300 && !x->response.body && error_response_page(request) == OUTCOME_INTERNAL_REDIRECT) {
@@ -306,7 +328,7 @@ static void request_filter(struct request_state *request)
     }
     if (error_response_finish(request) < 0 || internal_redirect_set_headers(request) < 0 || filter_all(request) < 0)
         (void)exchange_error_response(x, 500);
-    exchange_answer(x);
+    exchange_respond(x);
 }
 
 /*
@@ -378,7 +400,7 @@ static void request_finish(void *owner, struct exchange *x)
         return;
     if (x->response.fault.length)
         log_write(connection->worker->log, LOG_ERROR,
-                  "*%llu the response to \"" STR_FMT "\" could not be sent as it was: " STR_FMT,
+                  "*%llu the response to \"" STR_FMT "\" was not valid: " STR_FMT,
                   (unsigned long long)connection->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
     if (x->cancelled)
         take_back_unsent(&x->response, wire_unsent(&connection->wire));
@@ -400,6 +422,15 @@ static void request_finish(void *owner, struct exchange *x)
 static void connection_wait(struct connection *connection)
 {
     connection_timeout_update(connection);
+}
+
+/* A timeout passed: the session sends 408 or ends. Next: connection_pump, or connection_closed. */
+static void connection_timer_done(struct op *op, int result)
+{
+    struct connection *connection = container_of(op, struct connection, timer);
+
+    if (connection_timeout_passed(connection))
+        connection_pump(connection);
 }
 
 /* Sent output made room. Next: connection_pump. */
@@ -455,4 +486,5 @@ static const struct exchange_events exchange_events = {
     .finished = request_finish,
     .left = request_client_closed,
     .wake = connection_wake,
+    .preface = connection_preface_received,
 };

@@ -24,6 +24,7 @@ struct connection {
     uint32_t opened_s;              /* for keepalive_time */
     uint32_t lingering_since_ms;    /* for lingering_time: low 32 bits of the monotonic clock */
     uint8_t phase;                  /* enum phase of connection_timeout.c */
+    bool http2_preface;             /* the bytes being received are the beginning of HTTP/2's preface */
     bool closed;                    /* the wire is closed; the timer's cancellation is pending */
     union proxy_address peer;
     struct {

@@ -5,6 +5,7 @@
 #include "server/connection_internal.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdlib.h>
 
 struct address {
@@ -59,25 +60,23 @@ static void log_refused_address(struct worker *worker, struct address *address, 
               address->connections);
 }
 
-bool connection_address_reserve(struct worker *worker, const union proxy_address *peer)
+int connection_address_reserve(struct worker *worker, const union proxy_address *peer)
 {
     uint64_t most = worker->configuration->main->connections_per_address;
     struct str key = key_of(peer);
     struct address *address;
 
     if (most == 0 || str_empty(key))
-        return true;
+        return 0;
     address = address_of(worker, key);
-    if (!address) {
-        connection_memory_missing(worker, true);
-        return false;
-    }
+    if (!address)
+        return -ENOMEM;
     if (address->connections >= most) {
         log_refused_address(worker, address, peer);
-        return false;
+        return -EUSERS;
     }
     address->connections++;
-    return true;
+    return 0;
 }
 
 void connection_address_unreserve(struct worker *worker, const union proxy_address *peer)

@@ -22,8 +22,8 @@ static int check_certificate(struct request_state *request)
     if (tls_session_settings(tls)->owner != request->server) {
         /* RFC 9110 7.4: the other server requires a certificate that this handshake did not request. */
         log_authorization(connection,
-                          "the request names another server than the connection was made for, and that server "
-                          "requires client certificates",
+                          "client attempted to request the server name different from the one that was negotiated, "
+                          "and that server requires client certificates",
                           "");
         status = 421;
     } else {

@@ -13,10 +13,7 @@ void connection_pump(struct connection *connection);
 /* Continues the exchange with the outcome of a step or of a module that kept it pending. */
 void request_continue(struct request_state *request, enum outcome outcome);
 
-/* Applies the sizes and timeouts of the request's location from now on. */
-void request_apply_settings(struct request_state *request);
-
-/* connection_list.c */
+/* connection_create.c */
 
 /*
  * Allocates and counts one connection on worker->connection_list; zeroed except for its peer. Returns NULL when out
@@ -36,7 +33,15 @@ void connection_memory_missing(struct worker *worker, bool missing);
 void connection_destroy(struct connection *connection);
 /* Queues a connection whose session has output or room again: pumped at the end of the loop iteration. */
 void connection_wake(void *connection);
-/* Ends a request: cancels a pending module and calls the modules' `finish`. */
+/*
+ * Pauses the listeners at the limit of connections or of memory for output, where new connections wait in the
+ * backlog, and resumes them below it.
+ */
+void connection_limit_accept(struct worker *worker);
+
+/* request_end.c */
+
+/* Ends a request: ends its subrequests, cancels a pending module and calls the modules' `finish`. */
 void request_release(struct request_state *request);
 /* Counts a response with its status and its duration since `began_us`. */
 void request_count(struct worker *worker, int status, uint64_t began_us);
@@ -50,8 +55,8 @@ bool connection_upgraded(struct request_state *request);
 
 /* connection_address.c: worker_connections_per_address */
 
-/* Counts one more connection of that address; false at the limit, or when out of memory. */
-bool connection_address_reserve(struct worker *worker, const union proxy_address *peer);
+/* Counts one more connection of that address. Returns 0, -EUSERS at the limit (already logged), or -ENOMEM. */
+MUST_CHECK int connection_address_reserve(struct worker *worker, const union proxy_address *peer);
 /* Reverses connection_address_reserve. */
 void connection_address_unreserve(struct worker *worker, const union proxy_address *peer);
 
@@ -65,10 +70,15 @@ int connection_authorize(struct request_state *request);
 
 /* connection_timeout.c */
 
-/* Starts the connection's only timer. */
+/* Starts the connection's only timer; connection->timer.done is set. */
 void connection_timeout_start(struct connection *connection);
 /* Recomputes phase and deadline; called after each event. */
 void connection_timeout_update(struct connection *connection);
+/*
+ * The timer has fired: releases a connection whose wire is closed; at the deadline closes the wire or signals the
+ * session; else waits again. Returns true if the session was signalled: its output must be pumped.
+ */
+bool connection_timeout_passed(struct connection *connection);
 /* Counts the connection as writing before the next connection_timeout_update, for the status page. */
 void connection_timeout_count_writing(struct connection *connection);
 /* The wire is closed: stops the timer, then releases the connection. */

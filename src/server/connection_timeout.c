@@ -16,6 +16,8 @@ enum phase {
     PHASE_BODY,
     PHASE_WAITING,
     PHASE_SENDING,
+    PHASE_BLOCKED,
+    PHASE_CLOSING,
     PHASE_LINGERING
 };
 
@@ -37,6 +39,10 @@ static enum phase phase_of(struct connection *connection)
     case SESSION_WAITING:
     case SESSION_SENDING: /* but no output is pending: the response itself is slow */
         return PHASE_WAITING;
+    case SESSION_BLOCKED:
+        return PHASE_BLOCKED;
+    case SESSION_CLOSING:
+        return PHASE_CLOSING;
     case SESSION_OVER:
         break;
     }
@@ -61,7 +67,9 @@ static uint64_t timeout_ms(const struct connection *connection, enum phase phase
     case PHASE_BODY:
         return site->client_body_timeout_ms;
     case PHASE_SENDING:
+    case PHASE_BLOCKED:
         return site->send_timeout_ms;
+    case PHASE_CLOSING:
     case PHASE_LINGERING:
         return connection->location->wire.lingering_ms;
     case PHASE_WAITING:
@@ -91,6 +99,7 @@ static uint64_t *state_counter(struct connection *connection, enum phase phase)
         [PHASE_IDLE] = CONNECTION_WAITING,        [PHASE_HEAD] = CONNECTION_READING,
         [PHASE_BODY] = CONNECTION_READING,        [PHASE_WAITING] = CONNECTION_WRITING,
         [PHASE_SENDING] = CONNECTION_WRITING,     [PHASE_LINGERING] = CONNECTION_WRITING,
+        [PHASE_BLOCKED] = CONNECTION_WRITING,     [PHASE_CLOSING] = CONNECTION_WAITING,
     };
 
     return &connection->worker->counters->connections[states[phase]];
@@ -192,22 +201,24 @@ static uint64_t deadline_of(struct connection *connection)
                                                              : connection->waiting_since_ms + timeout;
 }
 
-static void deadline_passed(struct connection *connection)
+/* Returns true if the session was signalled. */
+static bool deadline_passed(struct connection *connection)
 {
+    connection->waiting_since_ms = connection->worker->loop.clock.monotonic_ms;
     switch ((enum phase)connection->phase) {
     case PHASE_HEAD:
     case PHASE_BODY:
         connection->session->protocol->signal(connection->session, SESSION_TIMEOUT);
-        if (connection->location->wire.reset_timed_out)
-            wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
-        else
-            connection_pump(connection); /* the session sends 408 */
+        if (!connection->location->wire.reset_timed_out)
+            return true; /* the session sends 408 */
+        wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
         break;
     case PHASE_FIRST:
     case PHASE_IDLE:
+    case PHASE_BLOCKED:
+    case PHASE_CLOSING:
         connection->session->protocol->signal(connection->session, SESSION_TIMEOUT);
-        connection_pump(connection);
-        break;
+        return true;
     case PHASE_HANDSHAKE:
     case PHASE_SENDING:
         wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
@@ -218,23 +229,25 @@ static void deadline_passed(struct connection *connection)
     case PHASE_WAITING:
         break;
     }
+    return false;
 }
 
-static void timer_done(struct op *op, int result)
+bool connection_timeout_passed(struct connection *connection)
 {
-    struct connection *connection = container_of(op, struct connection, timer);
+    bool signalled = false;
 
     if (connection->closed) {
         connection_destroy(connection);
-        return;
+        return false;
     }
     if (deadline_of(connection) <= connection->worker->loop.clock.monotonic_ms) {
         if (connection->min_rate.slow)
             log_slow(connection);
-        deadline_passed(connection);
+        signalled = deadline_passed(connection);
     }
-    if (op_idle(op))
+    if (!signalled && op_idle(&connection->timer))
         connection_timeout_update(connection);
+    return signalled;
 }
 
 void connection_timeout_count_writing(struct connection *connection)
@@ -254,7 +267,6 @@ void connection_timeout_start(struct connection *connection)
     connection->phase = (uint8_t)phase_of(connection);
     connection->waiting_since_ms = connection->worker->loop.clock.monotonic_ms;
     ++*state_counter(connection, connection->phase);
-    connection->timer.done = timer_done;
     connection_timeout_update(connection);
 }
 

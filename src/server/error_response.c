@@ -1,6 +1,6 @@
 /*
- * Error responses: `error_page` and the built-in page. At most one error page is made per exchange (unless
- * recursive_error_pages is on), so a failing error page cannot loop.
+ * Error responses: `error_page` and the built-in page. As in nginx, an error page is the last one of its
+ * exchange unless recursive_error_pages is on in the location of the error, so a failing error page cannot loop.
  */
 #include "server/error_response.h"
 
@@ -31,7 +31,7 @@ bool error_response_has_page(const struct core_site *site, int status)
 static enum outcome respond_built_in(struct request_state *request)
 {
     error_body_make(request);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static enum outcome redirect_to_named_location(struct request_state *request, struct str name)
@@ -48,6 +48,7 @@ static void start_error_page(struct request_state *request)
     struct response *response = &request->x->response;
 
     request->error_page = true;
+    request->error_page_final = !request->location || !request->location->site->recursive_error_pages;
     request->error_headers = response->headers;
     response->headers = (struct headers){0};
 }
@@ -80,7 +81,7 @@ static enum outcome redirect_to_error_page(struct request_state *request, const 
     enum outcome outcome;
 
     start_error_page(request);
-    request->error_status = page->answer_status == -1 ? 0 : page->answer_status ? page->answer_status : status;
+    request->error_status = page->response_status == -1 ? 0 : page->response_status ? page->response_status : status;
     if (str_starts(target, STR("@"))) {
         outcome = redirect_to_named_location(request, target);
     } else {
@@ -89,12 +90,12 @@ static enum outcome redirect_to_error_page(struct request_state *request, const 
         outcome = exchange_internal_redirect(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_INTERNAL_REDIRECT) {
-        if (page->answer_status && page->answer_status < 400)
+        if (page->response_status && page->response_status < 400)
             drop_error_headers(request);
         return outcome;
     }
     request->error_status = 0;
-    return x->response.body ? OUTCOME_ANSWERED : respond_built_in(request);
+    return x->response.body ? OUTCOME_RESPONDED : respond_built_in(request);
 }
 
 enum outcome error_response_page(struct request_state *request)
@@ -102,14 +103,12 @@ enum outcome error_response_page(struct request_state *request)
     struct exchange *x = request->x;
     const struct error_page *page = NULL;
     struct str target;
-    bool recursive;
 
     if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
-        return OUTCOME_ANSWERED;
-    recursive = request->location && request->location->site->recursive_error_pages;
+        return OUTCOME_RESPONDED;
     /* As in nginx, when an error page fails, its own status is sent. */
     request->error_status = 0;
-    if ((!request->error_page || recursive) && request->location)
+    if (!request->error_page_final && request->location)
         page = find_error_page(request->location->site, (unsigned)x->response.status);
     if (!page)
         return respond_built_in(request);
@@ -121,7 +120,7 @@ enum outcome error_response_page(struct request_state *request)
     if (target.data[0] == '/' || target.data[0] == '@')
         return redirect_to_error_page(request, page, target);
     start_error_page(request);
-    exchange_redirect(x, page->answer_status >= 300 && page->answer_status < 400 ? page->answer_status : 302,
+    exchange_redirect(x, page->response_status >= 300 && page->response_status < 400 ? page->response_status : 302,
                       target);
     return respond_built_in(request);
 }
@@ -156,4 +155,17 @@ int error_response_finish(struct request_state *request)
         response->status = request->error_status;
     response->status = error_response_status(response->status);
     return add_error_headers(request);
+}
+
+bool exchange_has_error_page(const struct exchange *x, int status)
+{
+    const struct request_state *request = request_state_of(x);
+    const struct core_site *site = request->location->site;
+
+    return !request->error_page_final && error_response_has_page(site, status);
+}
+
+bool exchange_is_error_page(const struct exchange *x)
+{
+    return request_state_of(x)->error_page;
 }

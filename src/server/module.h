@@ -31,7 +31,7 @@ void *exchange_state_found(const struct exchange *x, const struct module *module
  */
 void exchange_resume(struct exchange *x, enum outcome outcome);
 
-/* Responds with a status: error pages and filters follow as for any other response. Returns OUTCOME_ANSWERED. */
+/* Responds with a status: error pages and filters follow as for any other response. Returns OUTCOME_RESPONDED. */
 enum outcome exchange_error_response(struct exchange *x, int status);
 /*
  * Handles EMFILE or ENFILE for x: closes idle connections to free descriptors, and closes x's own after its
@@ -42,18 +42,19 @@ int exchange_out_of_descriptors(struct exchange *x);
  * As exchange_error_response, with an error log line that states the operation and the cause: "...: open() failed
  * (13: Permission denied)".
  */
-enum outcome exchange_error_response_log(struct exchange *x, int status, enum log_level level, const char *format, ...) PRINTF_LIKE(4, 5);
+enum outcome exchange_error_response_log(struct exchange *x, int status, enum log_level level, const char *format,
+                                         ...) PRINTF_LIKE(4, 5);
 
 /*
  * Continues with another URI (index, error_page, try_files): `path` (decoded) is normalised; query data NULL keeps
- * the request's. Returns what the caller must return: OUTCOME_INTERNAL_REDIRECT, or OUTCOME_ANSWERED with 500 and a
+ * the request's. Returns what the caller must return: OUTCOME_INTERNAL_REDIRECT, or OUTCOME_RESPONDED with 500 and a
  * log line for a bad path or beyond LIMIT_INTERNAL_REDIRECTS.
  */
 enum outcome exchange_internal_redirect(struct exchange *x, struct str path, struct str query);
 
 /*
  * Continues in the server's location @name, with the URI unchanged. Returns OUTCOME_INTERNAL_REDIRECT, or
- * OUTCOME_ANSWERED with 500 if the location does not exist.
+ * OUTCOME_RESPONDED with 500 if the location does not exist.
  */
 enum outcome exchange_internal_redirect_named(struct exchange *x, struct str name);
 
@@ -78,7 +79,7 @@ bool exchange_return_skipped(const struct exchange *x);
 /* Returns the location's conditions in evaluation order; NULL: no more. */
 const struct when *exchange_when(const struct exchange *x, size_t index);
 /*
- * Enters the location of a condition that holds; NULL: none holds. Returns OUTCOME_PASS, or OUTCOME_ANSWERED if the
+ * Enters the location of a condition that holds; NULL: none holds. Returns OUTCOME_DECLINED, or OUTCOME_RESPONDED if the
  * location rejects the request.
  */
 enum outcome exchange_apply_when(struct exchange *x, const struct when *when);
@@ -88,7 +89,7 @@ const void *exchange_conf(const struct exchange *x, const struct module *module)
 /*
  * Responds with a redirect. `location` is a URL, or a path beginning with "/" (percent-encoded): a path begins with
  * exactly one slash and stays relative, unless `absolute_redirect: on` adds scheme, name and port. Returns
- * OUTCOME_ANSWERED.
+ * OUTCOME_RESPONDED.
  */
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location);
 /*
@@ -98,11 +99,11 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
 MUST_CHECK int exchange_set_security_policy(struct exchange *x, struct str policy);
 /* Returns true if exchange_set_security_policy applies: a second policy could only restrict it. */
 bool exchange_has_security_policy(const struct exchange *x);
-/* Closes the connection without a response (`return: 444`): the log shows status 444. Returns OUTCOME_ANSWERED. */
+/* Closes the connection without a response (`return: 444`): the log shows status 444. Returns OUTCOME_RESPONDED. */
 enum outcome exchange_cut(struct exchange *x);
 
 /* A subrequest's response: its status and fields, also those of an error; its body may be pulled. */
-typedef void exchange_answered(struct exchange *child, void *owner);
+typedef void exchange_child_responded(struct exchange *child, void *owner);
 /*
  * Starts a subrequest of x: an exchange without a client, of the same server, with `uri` ("/auth?of=x"; internal
  * locations respond, and access modules do not run). With uri data NULL it has x's URI, location and regular
@@ -115,7 +116,8 @@ typedef void exchange_answered(struct exchange *child, void *owner);
  * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or
  * -ENOMEM.
  */
-MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *owner, struct exchange **out_child);
+MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *answered, void *owner,
+                              struct exchange **out_child);
 /*
  * Sets fields of x's final response, also after an internal redirect, replacing that response's own; not copied. Not
  * added to errors. Returns 0 or -ENOMEM.
@@ -151,7 +153,8 @@ bool exchange_is_child(const struct exchange *x);
  */
 struct upgraded_session {
     struct session session;         /* .protocol is the module's; `open` is never called */
-    void (*restore)(struct upgraded_session *upgraded, struct exchange *x); /* puts the module's state into x for variables evaluated late; called only inside upgraded_end */
+    void (*restore)(struct upgraded_session *upgraded,
+                    struct exchange *x); /* puts the module's state into x for variables evaluated late; called only inside upgraded_end */
     struct connection *connection;        /* set by the server */
     struct upgraded_exchange *ended;          /* set by the server */
     uint64_t received, sent;        /* counted by the module: bytes from the client and to it */
@@ -169,7 +172,8 @@ void upgraded_wake(struct upgraded_session *upgraded);
  */
 void upgraded_end(struct upgraded_session *upgraded, bool whole);
 /* Writes one line to the error log. */
-void upgraded_log(const struct upgraded_session *upgraded, enum log_level level, const char *what, int error, struct str server);
+void upgraded_log(const struct upgraded_session *upgraded, enum log_level level, const char *what, int error,
+                  struct str server);
 
 /* Server state for modules. */
 struct worker *exchange_worker(const struct exchange *x);
@@ -187,7 +191,7 @@ MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out
  * file. As in nginx the path does not change for a directory in the alias of a regular expression. Errors as of
  * exchange_rewrite.
  */
-MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool folder);
+MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool directory);
 /*
  * Marks a Content-Type as made by this server rather than by an upstream, and returns it: until the head is written
  * $sent_http_content_type gives it without "; charset=...", which nginx adds no sooner. The text lives as long as
@@ -204,6 +208,11 @@ struct str exchange_media_type(struct exchange *x, struct str path);
  * nor `default_type` is set.
  */
 struct str exchange_text_type(struct exchange *x);
+/*
+ * Adds `charset` to the Content-Type of an upstream response, if the configuration sets it and the type takes one
+ * (http/mime.h); marked as by exchange_set_response_type. Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int exchange_add_charset(struct exchange *x, struct str *type);
 /* Returns `disable_symlinks` of the location. */
 enum symlinks exchange_symlinks(const struct exchange *x);
 /*
@@ -219,7 +228,8 @@ struct str exchange_eval(struct exchange *x, const struct template *template);
  * `value` is the result of exchange_eval, `path` its path component. `encoded`: percent-encoded, as in a URL. Also
  * true when out of memory.
  */
-bool exchange_path_traverses(struct exchange *x, const struct template *template, struct str value, struct str path, bool encoded);
+bool exchange_path_traverses(struct exchange *x, const struct template *template, struct str value, struct str path,
+                             bool encoded);
 /*
  * Returns the location's prefix ("/api/"); data NULL for a named location or a regular expression; "/" for the
  * server's own scope.
@@ -255,7 +265,10 @@ void exchange_set_client(struct exchange *x, const union proxy_address *client, 
 bool exchange_is_trusted(const struct exchange *x);
 /* Writes one line to the error log, followed by client, server, request and host. */
 void exchange_log_error(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
-/* Returns true if error_page names the status, and no error page is in progress or recursive_error_pages is on. */
+/*
+ * Returns true if error_page names the status, and no error page is in progress that began where recursive_error_pages
+ * is off.
+ */
 bool exchange_has_error_page(const struct exchange *x, int status);
 /* Returns true with `satisfy: any`: the denial of one access module is not final. */
 bool exchange_satisfies_any(const struct exchange *x);

@@ -10,18 +10,18 @@
 struct str exchange_root(struct exchange *x)
 {
     const struct core_site *site = request_state_of(x)->location->site;
-    const struct template *folder = site->alias.path ? site->alias.path : site->root;
+    const struct template *directory = site->alias.path ? site->alias.path : site->root;
     struct str root;
 
-    if (!folder)
+    if (!directory)
         return (struct str){NULL, 0};
-    root = template_eval(folder, x, &x->arena);
+    root = template_eval(directory, x, &x->arena);
     /*
      * A variable may be empty or hostile: a root must be absolute, and only the configuration's own text may contain
      * "..".
      */
     if (!root.data || !str_starts(root, STR("/")) ||
-        (!template_constant(folder) && url_path_traverses(root) && !url_path_traverses(template_text(folder))))
+        (!template_constant(directory) && url_path_traverses(root) && !url_path_traverses(template_text(directory))))
         return (struct str){NULL, 0};
     return root;
 }
@@ -98,11 +98,11 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
     return site->alias.path && url_path_traverses(*out_path) ? -ENOENT : 0;
 }
 
-int exchange_use_file(struct exchange *x, struct str uri, bool folder)
+int exchange_use_file(struct exchange *x, struct str uri, bool directory)
 {
     bool whole = request_state_of(x)->location->site->alias.whole;
 
-    if (whole && folder)
+    if (whole && directory)
         return 0;
     if (whole)
         request_state_of(x)->alias_rest =
@@ -128,24 +128,24 @@ static struct str join_path(struct arena *arena, struct str root, struct str pat
 bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path, enum symlinks *out_symlinks)
 {
     const struct template *from = request_state_of(x)->location->site->disable_symlinks.from;
-    struct str folder, name;
+    struct str directory, name;
 
     *out_symlinks = exchange_symlinks(x);
     if (*out_symlinks == SYMLINKS_BENEATH || *out_symlinks == SYMLINKS_ANYWHERE)
         return true;
     name = join_path(&x->arena, *root, *path);
-    folder = from ? template_eval(from, x, &x->arena) : STR("");
-    if (!name.data || !folder.data)
+    directory = from ? template_eval(from, x, &x->arena) : STR("");
+    if (!name.data || !directory.data)
         return false;
-    if (str_equal(name, folder)) {
+    if (str_equal(name, directory)) {
         *out_symlinks = SYMLINKS_ANYWHERE;
         return true;
     }
-    while (str_ends(folder, STR("/")))
-        folder.length--;
-    if (!str_starts(name, folder) || name.data[folder.length] != '/')
-        folder.length = 0;
-    *root = folder.length ? folder : STR("/");
-    *path = str_skip(name, folder.length);
+    while (str_ends(directory, STR("/")))
+        directory.length--;
+    if (!str_starts(name, directory) || name.data[directory.length] != '/')
+        directory.length = 0;
+    *root = directory.length ? directory : STR("/");
+    *path = str_skip(name, directory.length);
     return true;
 }

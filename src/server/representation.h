@@ -25,7 +25,7 @@ struct representation {
  * Fills x->response: status (200, 206, 304, 412, 416), Content-Type, Content-Range, Accept-Ranges, body. Fields
  * common to 200, 206 and 304 (validators) are set before. Returns 0, or -errno: no response is possible.
  */
-MUST_CHECK int representation_answer(struct exchange *x, const struct representation *whole);
+MUST_CHECK int representation_respond(struct exchange *x, const struct representation *whole);
 /* Returns the whole representation as a body of x, ignoring ranges and preconditions. NULL: out of memory. */
 struct body *representation_body(struct exchange *x, const struct representation *whole);
 

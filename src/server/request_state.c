@@ -3,6 +3,7 @@
  */
 #include "server/request_state.h"
 
+#include "server/connection.h"
 #include "site/subjects.h"
 
 enum { STATUS_LEFT = 499 };
@@ -40,4 +41,15 @@ int request_status(const struct request_state *request)
     int status = request->x->response.status;
 
     return status == 0 && request->x->cancelled ? STATUS_LEFT : status;
+}
+
+void request_apply_settings(struct request_state *request)
+{
+    struct connection *connection = request->connection;
+
+    request->x->settings = &request->location->session;
+    if (request->parent) /* the connection belongs to the parent */
+        return;
+    connection->location = request->location;
+    wire_apply_settings(&connection->wire, &request->location->wire);
 }

@@ -32,7 +32,8 @@ struct request_state {
     int denied;                     /* status of a denial that waits for the other access modules; 0: none */
     struct headers denied_headers;  /* and its fields */
     struct headers headers_always;        /* exchange_set_headers_always */
-    bool error_page;                /* an error page is in progress: no second one */
+    bool error_page;                /* an error page is in progress */
+    bool error_page_final;          /* and no second one may follow: recursive_error_pages was off where it began */
     struct headers error_headers;   /* the error's fields, for its page */
     int error_status;               /* status to send with the error page; 0: the page's own */
     enum outcome resumed_with;
@@ -67,6 +68,9 @@ struct request_state *request_state_create(struct exchange *x, struct connection
  * another reason.
  */
 int request_status(const struct request_state *request);
+
+/* Applies the sizes and timeouts of the request's location from now on. */
+void request_apply_settings(struct request_state *request);
 
 static inline struct request_state *request_state_of(const struct exchange *x)
 {

@@ -177,7 +177,7 @@ static bool rules_decide(const struct request_state *request)
 {
     const struct location *location = request->location;
 
-    for (uint64_t left = location->answering & location->rules; left != 0; left &= left - 1) {
+    for (uint64_t left = location->handlers & location->rules; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
 
         if (module_table[index]->settles &&
@@ -191,7 +191,7 @@ uint64_t route_modules(const struct request_state *request)
 {
     const struct location *location = request->location;
 
-    return request->in_server && !rules_decide(request) ? location->rules : location->answering;
+    return request->in_server && !rules_decide(request) ? location->rules : location->handlers;
 }
 
 void route_location(struct request_state *request)
@@ -218,10 +218,10 @@ const struct location *route_named(const struct request_state *request, struct s
 }
 
 /* No Allow: the allowed methods depend on the resource. */
-static enum outcome answer_asterisk(struct exchange *x)
+static enum outcome respond_asterisk(struct exchange *x)
 {
     x->response.status = 204;
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* keepalive_time: closes a connection of that age after this response. */
@@ -241,7 +241,7 @@ enum outcome route_limit_body(struct request_state *request)
     uint64_t length = x->request.content_length;
 
     if (request->error_page || exchange_limit_body(x, most) != 413)
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     exchange_drop_body(x);
     return exchange_error_response_log(
         x, 413, LOG_ERROR, "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",
@@ -261,6 +261,6 @@ enum outcome route_guard(struct request_state *request)
         return exchange_error_response(x, 404);
     end_if_old(request);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
-        return answer_asterisk(x);
-    return request->in_server || request->location->when_count > 0 ? OUTCOME_PASS : route_limit_body(request);
+        return respond_asterisk(x);
+    return request->in_server || request->location->when_count > 0 ? OUTCOME_DECLINED : route_limit_body(request);
 }

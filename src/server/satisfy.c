@@ -36,7 +36,7 @@ static enum outcome respond_denied(struct request_state *request)
     response->status = request->denied;
     response->headers = request->denied_headers;
     request->denied = 0;
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 enum outcome satisfy_combine(struct request_state *request, enum outcome outcome)
@@ -47,16 +47,16 @@ enum outcome satisfy_combine(struct request_state *request, enum outcome outcome
     if (outcome == OUTCOME_ALLOWED) {
         request->allowed = true;
         request->denied = 0;
-    } else if (outcome == OUTCOME_ANSWERED && is_denial(request->x->response.status)) {
+    } else if (outcome == OUTCOME_RESPONDED && is_denial(request->x->response.status)) {
         save_denied(request);
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     }
     return outcome;
 }
 
 enum outcome satisfy_call_module(struct request_state *request, unsigned index)
 {
-    return module_table[index]->answer(request->x, request->location->module_conf[index],
+    return module_table[index]->handler(request->x, request->location->module_conf[index],
                                        request->worker->module_states[index]);
 }
 
@@ -65,7 +65,7 @@ enum outcome satisfy_run_module(struct request_state *request, unsigned index)
     const struct module *module = module_table[index];
 
     if (module->access && (request->allowed || request->parent)) /* the parent of a subrequest was checked */
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (!module->access && request->denied)
         return respond_denied(request);
     if (request->worker->trace)

@@ -1,58 +1,19 @@
 /*
- * A subrequest is an exchange whose session is its owner: it starts by being located, its response goes to the
- * owner, and it ends here. It uses its parent's connection while the parent lasts.
+ * A subrequest is an exchange whose session is its owner: it starts by being located, and its response goes to the
+ * owner. It uses its parent's connection while the parent lasts. Its end is in request_end.c.
  */
 #include "server/subrequest.h"
 
 #include "base/limits.h"
 #include "http/url.h"
 #include "server/connection_internal.h"
+#include "server/subrequest_internal.h"
 
 #include <errno.h>
-
-enum stage {
-    STAGE_ASKED,
-    STAGE_ANSWERED, /* the owner has the response */
-    STAGE_ENDING,   /* the rest of the body is discarded */
-};
-
-struct subrequest {
-    struct exchange x; /* first: exchange_create allocated the whole struct */
-    struct request_state *request;
-    struct list link;            /* in the parent's request->children, or worker->orphaned_subrequests */
-    exchange_answered *answered; /* NULL: the response is discarded */
-    void *owner;
-    struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
-    enum stage stage;
-    size_t dropped; /* bytes of the body that were read and dropped */
-    bool is_left;   /* the whole body is read */
-};
 
 static struct subrequest *subrequest_of(struct exchange *x)
 {
     return container_of(x, struct subrequest, x);
-}
-
-/* Releases the subrequest's memory and its hold on the parent, into which it points. */
-static void subrequest_end(struct subrequest *sub)
-{
-    struct exchange *parent = sub->request->parent;
-
-    list_remove(&sub->link);
-    if (sub->detached)
-        sub->request->worker->detached--;
-    request_state_of(parent)->child_count--;
-    body_close(&sub->x.response.body);
-    request_release(sub->request);
-    sub->x.session = NULL;
-    exchange_release(&sub->x);
-    exchange_release(parent);
-}
-
-static void subrequest_cut(struct subrequest *sub)
-{
-    sub->x.cancelled = true;
-    subrequest_end(sub);
 }
 
 /* Reads a short rest of the body, so that the upstream connection stays reusable. */
@@ -78,27 +39,27 @@ static void read_remainder(struct subrequest *sub)
         result = drain_body(sub);
     while (result > 0);
     if (result != -EAGAIN)
-        subrequest_end(sub);
+        subrequest_release(sub);
 }
 
 static void body_woken(void *owner)
 {
     struct subrequest *sub = owner;
 
-    exchange_resume(&sub->x, OUTCOME_ANSWERED);
+    exchange_resume(&sub->x, OUTCOME_RESPONDED);
 }
 
 /* Called once with the response, and again when more of a discarded body is available. */
-static void subrequest_answer(struct exchange *x)
+static void subrequest_respond(struct exchange *x)
 {
     struct subrequest *sub = subrequest_of(x);
 
-    if (sub->stage == STAGE_ASKED && sub->answered) {
-        sub->stage = STAGE_ANSWERED;
+    if (sub->stage == STAGE_STARTED && sub->answered) {
+        sub->stage = STAGE_RESPONDED;
         sub->answered(x, sub->owner);
         return;
     }
-    if (sub->stage == STAGE_ASKED)
+    if (sub->stage == STAGE_STARTED)
         exchange_child_end(x);
     else if (sub->stage == STAGE_ENDING)
         read_remainder(sub);
@@ -109,7 +70,7 @@ static int ignore_interim(struct exchange *x, int status, const struct headers *
     return 0;
 }
 
-static const struct exchange_ops subrequest_ops = {.answer = subrequest_answer, .inform = ignore_interim};
+static const struct exchange_ops subrequest_ops = {.respond = subrequest_respond, .inform = ignore_interim};
 
 void exchange_child_end(struct exchange *child)
 {
@@ -120,7 +81,7 @@ void exchange_child_end(struct exchange *child)
         child->response.body->wake = body_woken;
         child->response.body->owner = sub;
     }
-    exchange_resume(child, OUTCOME_ANSWERED);
+    exchange_resume(child, OUTCOME_RESPONDED);
 }
 
 /* Creates a connection without a socket, for a subrequest that outlives its parent's. */
@@ -276,7 +237,7 @@ static bool may_start(struct request_state *request, bool detached)
     return depth <= LIMIT_SUBREQUEST_DEPTH && request->child_count < LIMIT_SUBREQUESTS;
 }
 
-int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *owner,
+int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *answered, void *owner,
                    struct exchange **out_child)
 {
     struct request_state *request = request_state_of(x);
@@ -301,7 +262,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
     exchange_hold(x);
     list_push(&request->children, &sub->link);
     sub->request->next_module = request->next_module - 1;
-    exchange_resume(&sub->x, uri.data ? OUTCOME_INTERNAL_REDIRECT : OUTCOME_PASS);
+    exchange_resume(&sub->x, uri.data ? OUTCOME_INTERNAL_REDIRECT : OUTCOME_DECLINED);
     *out_child = &sub->x;
     return 0;
 }
@@ -313,31 +274,7 @@ bool subrequest_ends_with_client(const struct request_state *request)
     for (const struct list *link = request->children.next; link != &request->children && !ends; link = link->next) {
         const struct subrequest *sub = container_of(link, const struct subrequest, link);
 
-        ends = sub->answered && sub->stage == STAGE_ASKED && subrequest_ends_with_client(sub->request);
+        ends = sub->answered && sub->stage == STAGE_STARTED && subrequest_ends_with_client(sub->request);
     }
     return ends;
-}
-
-void subrequest_part(struct request_state *request)
-{
-    struct list *link;
-
-    while ((link = list_pop(&request->children)) != NULL) {
-        struct subrequest *sub = container_of(link, struct subrequest, link);
-
-        if (!sub->detached || request->x->cancelled) {
-            subrequest_cut(sub);
-            continue;
-        }
-        sub->request->connection = sub->detached;
-        list_push(&request->worker->orphaned_subrequests, link);
-    }
-}
-
-void subrequest_abort_all(struct worker *worker)
-{
-    struct list *link;
-
-    while ((link = list_pop(&worker->orphaned_subrequests)) != NULL)
-        subrequest_cut(container_of(link, struct subrequest, link));
 }

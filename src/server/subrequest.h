@@ -7,11 +7,6 @@
 
 #include "server/request_state.h"
 
-/*
- * Called when an exchange ends: cuts its subrequests, except detached ones, which continue on
- * worker->orphaned_subrequests unless the exchange was cut.
- */
-void subrequest_part(struct request_state *request);
 /* Returns true if the exchange, or a subrequest that it waits for, ends when the client half-closes. */
 bool subrequest_ends_with_client(const struct request_state *request);
 /* Aborts all subrequests without a parent at once. */

@@ -10,7 +10,6 @@
 #include "site/subjects.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define ABSENT ((struct str){NULL, 0})
 
@@ -64,30 +63,6 @@ static struct str get_cookie(const void *subject, struct str parameter, struct a
             return value;
     }
     return ABSENT;
-}
-
-/* "user_agent" matches User-Agent. */
-static bool names_header(struct str parameter, struct str name)
-{
-    if (parameter.length != name.length)
-        return false;
-    for (size_t i = 0; i < name.length; i++) {
-        char c = str_lower(name.data[i]);
-
-        if (c == '-')
-            c = '_';
-        if (c != str_lower(parameter.data[i]))
-            return false;
-    }
-    return true;
-}
-
-struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena)
-{
-    struct str separator = str_equal_nocase(parameter, STR("cookie")) ? STR("; ") : STR(", "); /* RFC 6265 4.2.1 */
-    struct str joined;
-
-    return headers_join(headers, names_header, parameter, separator, arena, &joined) < 0 ? ABSENT : joined;
 }
 
 static struct str get_http(const void *subject, struct str parameter, struct arena *arena)
@@ -169,6 +144,22 @@ static struct str get_server_protocol(const void *subject, struct str parameter,
     return ABSENT;
 }
 
+static struct str get_http2(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    if (x->request.version != HTTP_2)
+        return ABSENT;
+    return request_state_of(x)->connection->wire.tls ? STR("h2") : STR("h2c");
+}
+
+static struct str get_http2_stream_id(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->request.stream_id ? arena_printf(arena, "%u", (unsigned)x->request.stream_id) : ABSENT;
+}
+
 static struct str get_remote_user(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
@@ -181,38 +172,6 @@ static struct str get_remote_user(const void *subject, struct str parameter, str
     if (!decoded.data || str_find(decoded, ':') < 0)
         return ABSENT;
     return str_cut(&decoded, ':');
-}
-
-/* Random bytes are drawn in bulk, so that an id costs no system call. */
-static bool draw_request_id(struct worker *worker, unsigned char out[16])
-{
-    if (worker->random_left < 16) {
-        if (getrandom(worker->random, sizeof(worker->random), GRND_NONBLOCK) != sizeof(worker->random))
-            return false;
-        worker->random_left = sizeof(worker->random);
-    }
-    worker->random_left -= 16;
-    memcpy(out, worker->random + worker->random_left, 16);
-    return true;
-}
-
-struct str variable_request_id(const struct exchange *x)
-{
-    struct request_state *request = client_request_state_of(x);
-    unsigned char random[16];
-    char *text;
-
-    if (request->request_id)
-        return str_of(request->request_id, 2 * sizeof(random));
-    text = arena_alloc(&request->x->arena, 2 * sizeof(random));
-    if (!text || !draw_request_id(request->worker, random))
-        return ABSENT;
-    for (size_t i = 0; i < sizeof(random); i++) {
-        text[2 * i] = "0123456789abcdef"[random[i] >> 4];
-        text[2 * i + 1] = "0123456789abcdef"[random[i] & 15];
-    }
-    request->request_id = text;
-    return str_of(text, 2 * sizeof(random));
 }
 
 static struct str get_request_id(const void *subject, struct str parameter, struct arena *arena)
@@ -265,6 +224,10 @@ static const struct variable variables[] = {
      .help = "Path of the request, decoded and normalized; the same as $uri."},
     {"host", false, get_host, .type = "text",
      .help = "Host of the request in lower case, without the port; if it is missing, the name of the server."},
+    {"http2", false, get_http2, .type = "text",
+     .help = "h2 for HTTP/2 over TLS, h2c for HTTP/2 without TLS; empty for HTTP/1."},
+    {"http2_stream_id", false, get_http2_stream_id, .type = "number",
+     .help = "HTTP/2 stream of the request; empty for HTTP/1."},
     {"http_", true, get_http, .type = "text",
      .help = "Header field of the request with that name, in lower case, with underscores for dashes: "
              "$http_user_agent."},
@@ -289,7 +252,7 @@ static const struct variable variables[] = {
     {"request_uri", false, get_request_uri, .type = "text",
      .help = "Path and query as received."},
     {"server_protocol", false, get_server_protocol, .type = "text",
-     .help = "Protocol of the request: HTTP/1.0, HTTP/1.1."},
+     .help = "Protocol of the request: HTTP/1.0, HTTP/1.1, HTTP/2.0."},
     {"uri", false, get_uri, .type = "text",
      .help = "Path of the request, decoded and normalized; internal redirects and rewrite change it."},
 };

@@ -4,11 +4,8 @@
 #include "server/variables.h"
 
 #include "build_options.h"
-#include "http/date.h"
 #include "server/connection.h"
 
-#include <arpa/inet.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define ABSENT ((struct str){NULL, 0})
@@ -26,72 +23,6 @@ static const struct clock *clock_of(const void *subject)
 static struct str format_number(struct arena *arena, uint64_t value)
 {
     return arena_printf(arena, "%llu", (unsigned long long)value);
-}
-
-/* Formats "127.0.0.1" for each logged or proxied request; inet_ntop would use printf. */
-static struct str write_ip4(const struct sockaddr_in *address, char into[INET_ADDRSTRLEN])
-{
-    const unsigned char *bytes = (const unsigned char *)&address->sin_addr;
-    char *at = into;
-
-    for (int i = 0; i < 4; i++) {
-        if (i > 0)
-            *at++ = '.';
-        if (bytes[i] >= 100)
-            *at++ = (char)('0' + bytes[i] / 100);
-        if (bytes[i] >= 10)
-            *at++ = (char)('0' + bytes[i] / 10 % 10);
-        *at++ = (char)('0' + bytes[i] % 10);
-    }
-    return str_of(into, (size_t)(at - into));
-}
-
-struct str variable_binary_address(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return str_of((const char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr,
-                      sizeof(struct in_addr));
-    if (address->sa_family == AF_INET6)
-        return str_of((const char *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
-                      sizeof(struct in6_addr));
-    return STR("");
-}
-
-struct str variable_address(const struct sockaddr *address, struct arena *arena)
-{
-    char text[INET6_ADDRSTRLEN];
-    const void *bytes = NULL;
-
-    if (address->sa_family == AF_UNIX)
-        return STR("unix:");
-    if (address->sa_family == AF_INET)
-        return arena_copy(arena, write_ip4((const struct sockaddr_in *)(const void *)address, text));
-    if (address->sa_family == AF_INET6)
-        bytes = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-    if (!bytes || !inet_ntop(address->sa_family, bytes, text, sizeof(text)))
-        return ABSENT;
-    return arena_copy(arena, str_from(text));
-}
-
-static unsigned address_port(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
-    if (address->sa_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
-    return 0;
-}
-
-struct str variable_remote_addr(const struct exchange *x, struct arena *arena)
-{
-    return variable_address(exchange_client(x), arena);
-}
-
-struct str variable_port(const struct sockaddr *address, struct arena *arena)
-{
-    unsigned port = address_port(address);
-
-    return port ? format_number(arena, port) : STR("");
 }
 
 static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
@@ -158,17 +89,6 @@ static struct str get_remote_port(const void *subject, struct str parameter, str
     return variable_port(exchange_client(subject), arena);
 }
 
-/* For a wildcard address the socket's local address is queried. */
-struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena)
-{
-    struct sockaddr_storage own = endpoint->address.socket;
-    socklen_t length = sizeof(own);
-
-    if (own.ss_family != AF_UNIX && getsockname(wire->fd, (struct sockaddr *)&own, &length) < 0)
-        return ABSENT;
-    return variable_address((const struct sockaddr *)&own, arena);
-}
-
 static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct connection *connection = request_connection(subject);
@@ -208,25 +128,6 @@ static struct str get_scheme(const void *subject, struct str parameter, struct a
 static struct str get_https(const void *subject, struct str parameter, struct arena *arena)
 {
     return request_connection(subject)->endpoint->ssl ? STR("on") : STR("");
-}
-
-struct str variable_msec(const struct clock *clock, struct arena *arena)
-{
-    return arena_printf(arena, "%lld.%03lld", (long long)(clock->wall_ms / 1000), (long long)(clock->wall_ms % 1000));
-}
-
-struct str variable_time_local(const struct clock *clock, struct arena *arena)
-{
-    char text[64];
-
-    return arena_copy(arena, date_format_local(clock_wall_s(clock), text));
-}
-
-struct str variable_time_iso8601(const struct clock *clock, struct arena *arena)
-{
-    char text[64];
-
-    return arena_copy(arena, date_format_iso8601(clock_wall_s(clock), text));
 }
 
 static struct str get_msec(const void *subject, struct str parameter, struct arena *arena)

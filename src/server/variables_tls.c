@@ -128,7 +128,7 @@ static const struct variable variables[] = {
 static const struct variable_table variables_exchange = {
     .variables = variables,
     .count = sizeof(variables) / sizeof(variables[0]),
-    .next = &variables_answer,
+    .next = &variables_response,
 };
 
 const struct variable_table variables_tls = {variables_of_tls, VARIABLES_OF_TLS, &variables_exchange, tls_of};

@@ -12,7 +12,7 @@
 #include "server/module.h"
 #include "server/worker_listen.h"
 #include "site/document_roots.h"
-#include "site/folders.h"
+#include "site/directories.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,6 +264,7 @@ static int open_wires(struct worker *worker)
     worker->wires = (struct wire_shared){.loop = &worker->loop,
                                          .log = worker->log,
                                          .ktls = &worker->shared->ktls,
+                                         .aead = &worker->shared->aead,
                                          .counters = &worker->counters->wires,
                                          .output_max = LIMIT_WORKER_OUTPUT};
     return wire_shared_init(&worker->wires);
@@ -300,7 +301,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_count(worker->files, &worker->counters->files);
     if (start->number == 0)
-        folders_check(worker->configuration, start->identity ? start->identity->name : "the server's user",
+        directories_check(worker->configuration, start->identity ? start->identity->name : "the server's user",
                       worker->log);
     worker->access_log = access_log_create(&worker->loop, worker->log, &worker->counters->log_lines_dropped,
                                            worker->configuration->access_logs,
@@ -326,6 +327,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     *worker = (struct worker){.log = &start->error_log->log,
                               .error_log = start->error_log,
                               .trace = start->trace,
+                              .accept = connection_accept,
                               .stream = start->stream,
                               .configuration = start->configuration,
                               .shared = start->shared,

@@ -18,6 +18,9 @@
 struct connection;
 struct stream_listening;
 
+/* Creates a connection for a socket accepted by a listener. Owns fd. */
+typedef void worker_accept(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
+
 struct worker {
     struct loop loop;
     struct log *log;                        /* of error_log */
@@ -41,13 +44,14 @@ struct worker {
     struct list awake;                      /* connections whose session has output or room again */
     struct list orphaned_subrequests;                    /* detached subrequests whose parent has ended */
     unsigned detached;                         /* number of detached subrequests, with or without a parent */
+    worker_accept *accept;                  /* of `http`: connection_accept */
     const struct stream_listening *stream;  /* NULL: no `stream` listeners */
     struct list streams;                    /* every open connection of `stream` */
     unsigned connections;
     struct table addresses;                 /* connections per address, if limited: connection_address.c */
     struct list free_connections;              /* memory kept for new connections */
     unsigned free_connection_count;
-    bool paused;                            /* accepting is paused: see connection_list.c */
+    bool paused;                            /* accepting is paused: see connection_limit_accept */
     struct worker_listener {
         struct listener listener;
         const struct endpoint *endpoint;
@@ -79,7 +83,7 @@ struct worker {
 
 /* The functions of `stream`, whose connections a worker accepts in addition to those of http. */
 struct stream_listening {
-    void (*accept)(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
+    worker_accept *accept;
     void (*abort_all)(struct worker *worker); /* closes every connection at once */
 };
 

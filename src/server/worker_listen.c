@@ -3,7 +3,6 @@
  */
 #include "server/worker_listen.h"
 
-#include "server/connection.h"
 #include "server/descriptors.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@ static void start_listener(struct worker *worker, struct worker_listener *place,
     place->listener.loop = &worker->loop;
     place->listener.log = worker->log;
     place->listener.fd = fd;
-    place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : connection_accept;
+    place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : worker->accept;
     place->listener.stopped = listener_stopped;
     place->listener.exhausted = reclaim_descriptors;
     place->listener.owner = worker;

@@ -36,7 +36,7 @@ static int read_names(struct conf_reader *reader, const struct conf_node *node, 
         capture->named[i] = (struct named_group){user_variable_find(reader->user_variables, name), number};
         if (!capture->named[i].variable) {
             conf_error(reader->errors, conf_mark_within(node, capture->text, 0), STR("use another name"),
-                       "a group cannot be named \"" STR_FMT "\": $" STR_FMT " is the server's own",
+                       "a group cannot be named \"" STR_FMT "\": $" STR_FMT " is a built-in variable",
                        STR_ARG(name), STR_ARG(name));
             return -EINVAL;
         }
@@ -58,7 +58,7 @@ int capture_read(struct conf_reader *reader, const struct conf_node *node, struc
     if (error == -EINVAL)
         conf_error(reader->errors, conf_mark_within(node, text, at),
                    STR("a backslash makes the next character literal; quote the whole in ''"),
-                   "the regular expression \"" STR_FMT "\" is wrong here: %s", STR_ARG(text), said);
+                   "the regular expression \"" STR_FMT "\" is invalid: %s", STR_ARG(text), said);
     if (error < 0)
         return error;
     capture->text = text;

@@ -20,7 +20,7 @@ const struct conf_schema *configuration_schema(void)
 {
     static const struct conf_group *groups[CORE_GROUPS + LIMIT_MODULES] = {
         [CORE_MAIN] = &core_main_group,     [CORE_HTTP] = &core_http_group, [CORE_SITE] = &core_site_group,
-        [CORE_SERVER] = &core_server_group, [CORE_SSL] = &core_ssl_group,
+        [CORE_SERVER] = &core_server_group, [CORE_HTTP2] = &core_http2_group, [CORE_SSL] = &core_ssl_group,
         [CORE_UPSTREAM] = &upstream_group,  [CORE_STREAM] = &core_stream_group,
         [CORE_STREAM_TLS] = &core_stream_tls_group,
     };
@@ -164,6 +164,7 @@ static int read_scopes(struct load *load)
     load->configuration->main = conf_scope_group(processes, CORE_MAIN);
     load->configuration->main->prefix = load->reader.prefix;
     core_check_backend(load->configuration, load->errors);
+    core_check_aead(load->configuration, load->errors);
     return read_http(load, values);
 }
 
@@ -205,7 +206,7 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .errors = errors,
             .upstreams = &configuration->upstreams,
             .caches = &configuration->caches,
-            .folders = &configuration->folders,
+            .directories = &configuration->directories,
             .limits = &configuration->limits,
             .prefix = source->prefix,
             .test_only = source->test_only,

@@ -23,7 +23,8 @@ struct access_log_target;           /* log/access_log.h */
 struct media_table;
 
 /* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
-enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_STREAM, CORE_STREAM_TLS, CORE_GROUPS };
+enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_STREAM, CORE_STREAM_TLS,
+                 CORE_HTTP2, CORE_GROUPS };
 
 /* Directives of the main and events scopes. */
 struct core_main {
@@ -40,6 +41,7 @@ struct core_main {
         int level;                  /* enum log_level */
     } error_log;
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
+    int aead;                       /* enum tls_aead */
     struct str prefix;
 };
 
@@ -78,7 +80,7 @@ struct core_site {
     bool absolute_redirect, port_in_redirect, server_name_in_redirect;
     struct conf_rows types;         /* struct media_type, as in the file; NULL items: only the built-in types */
     struct str default_type;        /* empty: not set */
-    struct str charset;             /* "off" or a name */
+    struct str charset;             /* "off" or a name; data NULL: not set, which is utf-8 for the types of `mime` alone */
     struct mime mime;               /* built from the three above, with charset; shared by scopes with equal settings */
     struct {
         int policy;                 /* enum symlinks */
@@ -88,7 +90,8 @@ struct core_site {
     struct conf_rows access_logs;   /* struct access_log_row, log/access_log.h */
 };
 
-enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */, LOCATION_REGEX };
+enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */,
+                    LOCATION_REGEX };
 
 struct location {
     enum location_kind kind;
@@ -98,8 +101,8 @@ struct location {
     struct session_settings session; /* settings of the session */
     struct wire_settings wire;
     void *const *module_conf;       /* by index in module_table; points into values */
-    uint64_t answering, filtering;    /* the modules to call here: bit i is module_table[i] */
-    uint64_t rules;                 /* of `answering`, those with a server_rule; 0 if no SERVER_RULE_DECIDES is among them */
+    uint64_t handlers, filtering;    /* the modules to call here: bit i is module_table[i] */
+    uint64_t rules;                 /* of `handlers`, those with a server_rule; 0 if no SERVER_RULE_DECIDES is among them */
     uint64_t finishing;             /* modules with `finish`: an exchange may have met them in another location */
     struct location **inner;        /* nested locations: exact ones first, then the longest prefix */
     size_t inner_count;
@@ -153,9 +156,10 @@ struct configuration {
     size_t endpoint_count;
     struct virtual_server **servers;
     size_t server_count;
-    struct user_variables user_variables, stream_user_variables; /* variables defined by the file in http and in stream */
+    struct user_variables user_variables,
+    stream_user_variables; /* variables defined by the file in http and in stream */
     struct caches caches;           /* of proxy_cache_path */
-    struct conf_words folders;      /* directories of temporary files */
+    struct conf_words directories;      /* directories of temporary files */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct session_stores sessions; /* of ssl_session_cache */
     struct upstreams upstreams;     /* blocks, and addresses in proxy_pass */
@@ -185,7 +189,8 @@ struct configuration_source {
  * Loads and checks a configuration. Returns NULL on failure, with all diagnostics in `out_diagnostics`; warnings are
  * possible on success, too. Opens no socket and no log; reads certificates (errors are reported at their directive).
  */
-struct configuration *configuration_load(const struct configuration_source *source, struct log *log, struct buffer *out_diagnostics);
+struct configuration *configuration_load(const struct configuration_source *source, struct log *log,
+                                         struct buffer *out_diagnostics);
 /* Accepts NULL. */
 void configuration_destroy(struct configuration *configuration);
 
@@ -198,7 +203,8 @@ struct conf_mark configuration_backend_mark(const struct configuration *configur
  * Checks `ssl_ktls: on`. Returns 0, or -ENOTSUP with one log line that names server, reason and remedy. Called after
  * the probe.
  */
-MUST_CHECK int configuration_check_ktls(const struct configuration *configuration, const struct ktls_support *support, struct log *log);
+MUST_CHECK int configuration_check_ktls(const struct configuration *configuration, const struct ktls_support *support,
+                                        struct log *log);
 
 /* Returns all groups of this build (core, ssl, logs, and each module) for `schema`, `help` and the reference. */
 const struct conf_schema *configuration_schema(void);

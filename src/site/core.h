@@ -10,6 +10,7 @@
 extern const struct conf_group core_main_group;
 extern const struct conf_group core_http_group;
 extern const struct conf_group core_site_group;
+extern const struct conf_group core_http2_group;
 extern const struct conf_group core_server_group;
 extern const struct conf_group core_ssl_group;
 
@@ -45,8 +46,15 @@ struct core_server {
     size_t pattern_count;
 };
 
-/* Reports a `use` that is not available in this build. */
+/* Report a `use` and an `ssl_aead` that are not available in this build. */
 void core_check_backend(const struct configuration *configuration, struct conf_errors *errors);
+void core_check_aead(const struct configuration *configuration, struct conf_errors *errors);
+
+/* Settings of HTTP/2 in one scope. */
+struct core_http2 {
+    bool enabled;
+    uint64_t max_concurrent_streams, body_preread_size, chunk_size;
+};
 
 /* A file named in the configuration, and its place there. */
 struct core_file {
@@ -126,7 +134,7 @@ MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 struct error_page {
     unsigned statuses[16];
     unsigned count;
-    int answer_status;              /* `=200`; 0: keep; -1: `=` alone, the status of the target */
+    int response_status;              /* `=200`; 0: keep; -1: `=` alone, the status of the target */
     const struct template *target;  /* a path, "@name", or a URL */
 };
 

@@ -15,7 +15,7 @@ static int add_status(struct conf_reader *reader, const struct conf_node *node, 
 
     if (str_to_u64(word, &status) < 0 || status < 300 || status > 599 || status == 304) {
         conf_error(reader->errors, node->mark, ROW_HINT,
-                   "\"" STR_FMT "\" is no status of an error (300 to 599)", STR_ARG(word));
+                   "\"" STR_FMT "\" is not a status from 300 to 599", STR_ARG(word));
         return -EINVAL;
     }
     if (row->count == MAX_STATUSES) {
@@ -28,22 +28,22 @@ static int add_status(struct conf_reader *reader, const struct conf_node *node, 
 }
 
 /* "=" or "=200" */
-static int read_answer(struct conf_reader *reader, const struct conf_node *node, struct str word,
+static int read_response_status(struct conf_reader *reader, const struct conf_node *node, struct str word,
                        struct error_page *row)
 {
     struct str number = str_skip(word, 1);
     uint64_t status;
 
     if (str_empty(number)) {
-        row->answer_status = -1;
+        row->response_status = -1;
         return 0;
     }
     if (str_to_u64(number, &status) < 0 || status < 200 || status > 599) {
-        conf_error(reader->errors, node->mark, ROW_HINT, "\"" STR_FMT "\" is no status to answer with",
+        conf_error(reader->errors, node->mark, ROW_HINT, "\"" STR_FMT "\" is not a status",
                    STR_ARG(word));
         return -EINVAL;
     }
-    row->answer_status = (int)status;
+    row->response_status = (int)status;
     return 0;
 }
 
@@ -61,12 +61,12 @@ int core_error_page_read(struct conf_reader *reader, const struct conf_node *nod
     }
     for (size_t i = 0; i + 1 < words.count && error == 0; i++) {
         if (str_starts(words.items[i], STR("=")))
-            error = read_answer(reader, node, words.items[i], row);
+            error = read_response_status(reader, node, words.items[i], row);
         else
             error = add_status(reader, node, words.items[i], row);
     }
     if (error == 0 && row->count == 0) {
-        conf_error(reader->errors, node->mark, ROW_HINT, "error_page names no status");
+        conf_error(reader->errors, node->mark, ROW_HINT, "error_page has no status");
         error = -EINVAL;
     }
     if (error < 0)

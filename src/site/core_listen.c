@@ -12,7 +12,7 @@
 #define LISTEN_HINT STR("write an address and its words: 8443 ssl default_server backlog=511")
 
 /* Words of nginx's listen without effect, because they always apply here. */
-static bool is_always_so(struct str word)
+static bool is_implied_option(struct str word)
 {
     static const char *const words[] = {"reuseport", "bind", "ipv6only=on", "deferred"};
 
@@ -46,7 +46,7 @@ static int read_option(struct conf_reader *reader, const struct conf_node *node,
     }
     if (str_equal(name, STR("backlog")) && value.data)
         return conf_read_number(reader, &number, 1, 65535, &row->backlog);
-    if (is_always_so(word))
+    if (is_implied_option(word))
         return 0;
     conf_error(reader->errors, node->mark, LISTEN_HINT, "listen has no parameter \"" STR_FMT "\"", STR_ARG(word));
     return -EINVAL;
@@ -62,7 +62,7 @@ static int read_address(struct conf_reader *reader, const struct conf_node *node
     if (listen_address_parse(text, &row->address) < 0) {
         conf_error(reader->errors, node->mark,
                    STR("8080, 127.0.0.1:8080, \"[::]:8080\" or unix:/run/sluice.sock"),
-                   "\"" STR_FMT "\" is no address to listen on", STR_ARG(text));
+                   "\"" STR_FMT "\" is not an address to listen on", STR_ARG(text));
         return -EINVAL;
     }
     row->text = arena_copy(reader->arena, listen_address_format(&row->address, shown, sizeof(shown)));
@@ -144,7 +144,7 @@ static int read_name_pattern(struct conf_reader *reader, const struct conf_node 
 
     if (reader->scope == SCOPE_STREAM_SERVER) {
         conf_error(reader->errors, node->mark, STR("write the names, or wildcards: '*.example.com'"),
-                   "a server of stream has no regular expression among its names");
+                   "stream does not support regular expressions in server_name");
         return -EINVAL;
     }
     error = capture_read(reader, node, str_skip(name, 1), true, &server->patterns[server->pattern_count]);
@@ -173,7 +173,7 @@ static int check_names(void *conf, struct conf_reader *reader, const struct conf
         } else if (!is_server_name(name)) {
             conf_error(reader->errors, place->mark,
                        STR("example.com, '*.example.com', 'www.example.*', .example.com or '~^www\\d+\\.'"),
-                       "\"" STR_FMT "\" is no name of a server", STR_ARG(name));
+                       "\"" STR_FMT "\" is not a server name", STR_ARG(name));
             result = -EINVAL;
         }
     }

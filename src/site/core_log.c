@@ -76,7 +76,7 @@ static int parse_escape(struct conf_reader *reader, const struct conf_node *node
         *out_escape = LOG_ESCAPE_NONE;
     else {
         conf_error(reader->errors, node->mark, STR("default, json or none"),
-                   "\"" STR_FMT "\" is no escaping of a log format", STR_ARG(name));
+                   "\"" STR_FMT "\" is not an escape mode of log_format", STR_ARG(name));
         return -EINVAL;
     }
     return 0;
@@ -141,7 +141,7 @@ int core_log_formats_read(struct conf_reader *reader, const struct conf_node *no
 
     if (node->kind != CONF_MAP) {
         conf_error(reader->errors, node->mark, STR("log_format: {short: '$remote_addr $status'}"),
-                   "log_format is a map from names to texts");
+                   "log_format takes a mapping of names to texts");
         return -EINVAL;
     }
     formats = arena_zalloc(reader->arena, node->count + 1, sizeof(*formats));

@@ -45,16 +45,16 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
 }
 
 /* The directory prepended to a relative path is not a template: escapes the dollar signs in its name. */
-static struct str escape_folder(struct arena *arena, struct str path, size_t folder)
+static struct str escape_directory(struct arena *arena, struct str path, size_t directory)
 {
-    char *text = arena_alloc(arena, path.length + folder + 1);
+    char *text = arena_alloc(arena, path.length + directory + 1);
     size_t length = 0;
 
     if (!text)
         return (struct str){NULL, 0};
     for (size_t i = 0; i < path.length; i++) {
         text[length++] = path.data[i];
-        if (i < folder && path.data[i] == '$')
+        if (i < directory && path.data[i] == '$')
             text[length++] = '$';
     }
     text[length] = '\0'; /* like every text of the configuration */
@@ -75,7 +75,7 @@ static int read_root(struct conf_reader *reader, const struct conf_node *node, v
         error = conf_read_path(reader, node, &path);
         if (error < 0)
             return error;
-        path = escape_folder(reader->arena, path, path.length - written);
+        path = escape_directory(reader->arena, path, path.length - written);
         if (!path.data)
             return -ENOMEM;
     }
@@ -108,7 +108,7 @@ static int read_symlinks(struct conf_reader *reader, const struct conf_node *nod
         (into->policy == SYMLINKS_NONE || into->policy == SYMLINKS_OWNER))
         return conf_read_template_word(reader, node, str_skip(words.items[1], 5), &into->from);
     conf_error(reader->errors, node->mark, STR("write: disable_symlinks: on from=$document_root"),
-               "only on and if_not_owner take another word, which is from=");
+               "only on and if_not_owner take from=");
     return -EINVAL;
 }
 
@@ -156,9 +156,9 @@ static const struct directive directives[] = {
      .line = true,
      .type = DIRECTIVE_TEXT,
      .offset = AT(charset),
-     .fallback = "utf-8",
      .example = "charset: off",
-     .help = "The charset of text types; off: none."},
+     .help = "The charset of text types, utf-8 by default; off: none. A proxied response gets it only if it is set, "
+             "and if its type has no charset."},
     {.name = "disable_symlinks",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -381,7 +381,7 @@ static const struct directive directives[] = {
     {.name = "ignore_invalid_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
-     .ignored = &(const struct directive_ignored){"a line that is no field line is refused",
+     .ignored = &(const struct directive_ignored){"requests with invalid header lines are always refused",
                                                   "delete it; underscores_in_headers: on accepts such names"},
      .fallback = "on",
      .example = "ignore_invalid_headers: on",

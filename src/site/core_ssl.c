@@ -44,7 +44,7 @@ static int read_files_option(struct conf_reader *reader, const struct conf_node 
         if (error < 0 || out->valid_ms >= LIMIT_FILES_CHECK_MS)
             return error;
         conf_error(reader->errors, value->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
-                   "files are looked at every %d ms at most", LIMIT_FILES_CHECK_MS);
+                   "files are checked at most every %d ms", LIMIT_FILES_CHECK_MS);
         return -EINVAL;
     }
     if (str_equal(name, STR("max")))

@@ -102,7 +102,7 @@ static int read_caches(struct conf_reader *reader, const struct conf_node *node,
         if (parse_cache(words->items[i], out))
             continue;
         conf_error(reader->errors, node->mark, CACHE_HINT,
-                   "\"" STR_FMT "\" is no cache of sessions: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",
+                   "\"" STR_FMT "\" is not a session cache: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",
                    STR_ARG(words->items[i]));
         return -EINVAL;
     }
@@ -110,7 +110,7 @@ static int read_caches(struct conf_reader *reader, const struct conf_node *node,
         return 0;
     conf_error(reader->errors, node->mark, CACHE_HINT,
                words->count == 0 ? "ssl_session_cache has no value"
-                                 : "a cache of sessions has 32 KiB at least");
+                                 : "a session cache has at least 32 KiB");
     return -EINVAL;
 }
 

@@ -29,7 +29,7 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     if (!pass->upstream && error == -EINVAL)
         conf_error(reader->errors, node->mark,
                    STR("127.0.0.1:5432, app.internal:5432, unix:/run/app.sock, or the name of an upstream"),
-                   "\"" STR_FMT "\" is no address to pass connections to", STR_ARG(text));
+                   "\"" STR_FMT "\" is not an address of a server", STR_ARG(text));
     return pass->upstream ? 0 : error;
 }
 
@@ -53,7 +53,7 @@ static int read_bind(struct conf_reader *reader, const struct conf_node *node, v
         return 0;
     }
     conf_error(reader->errors, node->mark, STR("127.0.0.1, \"::1\" or off"),
-               "\"" STR_FMT "\" is no address to come from", STR_ARG(text));
+               "\"" STR_FMT "\" is not a local address", STR_ARG(text));
     return -EINVAL;
 }
 
@@ -176,7 +176,9 @@ static const struct directive directives[] = {
      .offset = AT(half_close),
      .fallback = "on",
      .example = "proxy_half_close: off",
-     .help = "Whether each direction ends separately; off: the end of one closes both."},
+     .help = "Whether each direction ends separately; off: the end of one closes both. The connection to the server "
+             "then stays open for up to 5 seconds, until the client's last bytes are sent and the server has closed, "
+             "so that they are not lost."},
     {.name = "proxy_next_upstream",
      .scopes = BOTH,
      .type = DIRECTIVE_SWITCH,

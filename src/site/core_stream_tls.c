@@ -36,7 +36,7 @@ static int check_tls(void *conf, struct conf_reader *reader, const struct conf_n
     own->ssl.no_alpn = true;
     if (!own->on || upstreams_add_tls(reader->upstreams, &own->ssl, error, sizeof(error)) == 0)
         return 0;
-    conf_error(reader->errors, mark_of(at), STR("files of PEM, as proxy_ssl_certificate: /etc/ssl/client.pem"),
+    conf_error(reader->errors, mark_of(at), STR("PEM files, as proxy_ssl_certificate: /etc/ssl/client.pem"),
                "TLS to the server cannot be set up: %s", error);
     return -EINVAL;
 }

@@ -156,7 +156,7 @@ int core_types_read(struct conf_reader *reader, const struct conf_node *node, vo
     if (!rows.items)
         return -ENOMEM;
     if (node->kind != CONF_MAP) {
-        conf_error(reader->errors, node->mark, STR("types: {text/x-log: [log, out]}"), "types is a map");
+        conf_error(reader->errors, node->mark, STR("types: {text/x-log: [log, out]}"), "types takes a mapping");
         return -EINVAL;
     }
     for (size_t i = 0; i < node->count; i++) {
@@ -172,9 +172,11 @@ int core_types_read(struct conf_reader *reader, const struct conf_node *node, vo
 /* Returns the type as it is sent: with charset if it is one that takes a charset. */
 static struct str complete_type(struct arena *arena, const struct core_site *site, struct str type)
 {
-    if (str_equal(site->charset, STR("off")) || str_empty(site->charset) || !mime_takes_charset(type))
+    struct str charset = site->charset.data ? site->charset : STR("utf-8");
+
+    if (str_equal(charset, STR("off")) || str_empty(charset) || !mime_takes_charset(type))
         return type;
-    return arena_join(arena, (const struct str[]){type, STR("; charset="), site->charset}, 3);
+    return arena_join(arena, (const struct str[]){type, STR("; charset="), charset}, 3);
 }
 
 static const struct str *retained_type(struct arena *arena, const struct core_site *site, struct str type)

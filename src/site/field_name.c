@@ -11,12 +11,12 @@ int field_name_check(struct conf_reader *reader, struct conf_mark mark, struct s
                      const char *const *reserved, struct str hint)
 {
     if (!h1_is_token(name)) {
-        conf_error(reader->errors, mark, hint, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
+        conf_error(reader->errors, mark, hint, "\"" STR_FMT "\" is not a header field name", STR_ARG(name));
         return -EINVAL;
     }
     for (; *reserved; reserved++) {
         if (str_equal_nocase(name, str_from(*reserved))) {
-            conf_error(reader->errors, mark, STR("the server writes it itself"), "%s cannot set " STR_FMT, directive,
+            conf_error(reader->errors, mark, STR("the server sets this field"), "%s cannot set " STR_FMT, directive,
                        STR_ARG(name));
             return -EINVAL;
         }

@@ -68,7 +68,7 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
     for (size_t i = 0; i < endpoint->server_count; i++) {
         if (endpoint->servers[i] == server) {
             conf_error(load->errors, row->mark, STR("one of the two is enough"),
-                       "this server listens on \"" STR_FMT "\" twice", STR_ARG(row->text));
+                       "duplicate listen \"" STR_FMT "\"", STR_ARG(row->text));
             return 0;
         }
     }
@@ -81,7 +81,7 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
         report_difference(load, endpoint, row, "proxy_protocol", row->proxy_protocol);
     if (row->is_default && endpoint->has_default)
         conf_error(load->errors, row->mark, STR("only one server of an address is the default"),
-                   "\"" STR_FMT "\" has a default_server already", STR_ARG(row->text));
+                   "duplicate default server for \"" STR_FMT "\"", STR_ARG(row->text));
     join_server(endpoint, server, row->is_default && !endpoint->has_default);
     endpoint->has_default |= row->is_default;
     if (row->backlog > endpoint->backlog)
@@ -109,8 +109,8 @@ static int set_name(struct load *load, struct endpoint *endpoint, struct table *
         return table_set(table, key, server);
     conf_warning(load->errors, load_find_server(load, server)->node->mark,
                  STR("the first server of the file keeps it"),
-                 "another server on \"" STR_FMT "\" is named \"" STR_FMT "\", too", STR_ARG(endpoint->text),
-                 STR_ARG(name));
+                 "conflicting server name \"" STR_FMT "\" on \"" STR_FMT "\", ignored", STR_ARG(name),
+                 STR_ARG(endpoint->text));
     return 0;
 }
 

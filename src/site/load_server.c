@@ -209,7 +209,7 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
         bool both_prefix = other->kind != LOCATION_EXACT && location->kind != LOCATION_EXACT;
 
         if (str_equal(other->pattern, location->pattern) && (both_prefix || other->kind == location->kind)) {
-            conf_error(load->errors, key->mark, STR(""), "location \"" STR_FMT "\" is defined here twice",
+            conf_error(load->errors, key->mark, STR(""), "duplicate location \"" STR_FMT "\"",
                        STR_ARG(location->pattern));
             return false;
         }
@@ -261,7 +261,7 @@ int load_locations(struct load *load, const struct conf_node *node, struct locat
     if (node->kind != CONF_MAP) {
         conf_error(load->errors, node->mark,
                    STR("location: {/: {index: index.html}, /images/: {root: media}}"),
-                   "location is a map from paths to their directives");
+                   "location takes a mapping of paths to their directives");
         return 0;
     }
     outer->inner = arena_zalloc(load->reader.arena, node->count + 1, sizeof(void *));

@@ -4,11 +4,12 @@
  */
 #include "base/limits.h"
 #include "build_options.h"
+#include "site/core.h"
 #include "site/load.h"
 #include "site/module_interface.h"
 #include "site/when.h"
 
-static struct session_settings session_of(const struct core_site *site)
+static struct session_settings session_of(const struct core_site *site, const struct core_http2 *http2)
 {
     return (struct session_settings){
         .header_buffer_size = (size_t)site->client_header_buffer_size,
@@ -20,6 +21,10 @@ static struct session_settings session_of(const struct core_site *site)
         .keepalive = site->keepalive_timeout_ms != 0,
         .underscores_in_headers = site->underscores_in_headers,
         .merge_slashes = site->merge_slashes,
+        .http2 = {.enabled = http2->enabled,
+                  .max_concurrent_streams = (unsigned)http2->max_concurrent_streams,
+                  .body_preread_size = (uint32_t)http2->body_preread_size,
+                  .chunk_size = (uint32_t)http2->chunk_size},
         .server_header = site->server_tokens ? STR("sluice/" SLUICE_VERSION) : STR("sluice"),
     };
 }
@@ -44,7 +49,7 @@ static void choose_modules(struct location *location)
         location->finishing |= module->finish ? bit : 0;
         if (module->idle && module->idle(location->module_conf[i]))
             continue;
-        location->answering |= module->answer ? bit : 0;
+        location->handlers |= module->handler ? bit : 0;
         location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
         decides |= module->server_rule == SERVER_RULE_DECIDES;
         location->filtering |= module->filter ? bit : 0;
@@ -57,7 +62,7 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
 {
     const struct core_site *site = location->site;
 
-    location->session = session_of(site);
+    location->session = session_of(site, conf_scope_group(location->values, CORE_HTTP2));
     location->wire = (struct wire_settings){
         .sendfile = site->sendfile,
         .block_size = (size_t)(site->output_buffer_count * site->output_buffer_size),

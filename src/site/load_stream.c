@@ -28,10 +28,10 @@ static void check_server(struct load *load, const struct conf_node *node, const 
 
     if (loaded->own->listens.count == 0)
         conf_error(load->errors, node->mark, STR("listen: 5432"),
-                   "a server of stream has no listen: there is no usual port");
+                   "a server of stream has no listen: there is no default port");
     if (!conf->pass.upstream && !conf->pass.text && !conf->text && loaded->sound)
         conf_error(load->errors, node->mark, STR("proxy_pass: 127.0.0.1:15432"),
-                   "this server has no proxy_pass: it has nothing to do");
+                   "this server has neither proxy_pass nor return");
     if ((conf->pass.upstream || conf->pass.text) && conf->text)
         conf_error(load->errors, node->mark, STR("delete one of the two"),
                    "this server has both proxy_pass and return");

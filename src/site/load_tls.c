@@ -68,7 +68,7 @@ static int set_session_store(struct load *load, const struct core_ssl_cache *cac
             continue;
         if (stores->items[i]->size != cache->size)
             conf_error(load->errors, cache->mark, STR("give it one size"),
-                       "the cache of sessions \"" STR_FMT "\" has two sizes", STR_ARG(cache->name));
+                       "the session cache \"" STR_FMT "\" has two sizes", STR_ARG(cache->name));
         out->store = stores->items[i];
         return 0;
     }
@@ -97,6 +97,13 @@ static int copy_patterns(struct load *load, const struct virtual_server *server,
     out->patterns = patterns;
     out->pattern_count = server->pattern_count;
     return 0;
+}
+
+static bool speaks_http2(const struct loaded_server *loaded)
+{
+    const struct core_http2 *http2 = conf_scope_group(loaded->values, CORE_HTTP2);
+
+    return http2->enabled;
 }
 
 static int set_tls(struct load *load, const struct loaded_server *loaded)
@@ -128,6 +135,7 @@ static int set_tls(struct load *load, const struct loaded_server *loaded)
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
+    server->tls.http2 = !server->stream && speaks_http2(loaded);
     if (server->stream) {
         server->tls.alpn = ssl->alpn.count ? ssl->alpn.items : no_name;
         server->tls.alpn_count = ssl->alpn.count;
@@ -379,7 +387,7 @@ int configuration_check_ktls(const struct configuration *configuration, const st
                 continue;
             text = ktls_describe(support, described, sizeof(described));
             log_write(log, LOG_EMERG,
-                      "ssl_ktls is on for server \"" STR_FMT "\" on " STR_FMT ", and cannot be had: " STR_FMT
+                      "ssl_ktls is on for server \"" STR_FMT "\" on " STR_FMT ", but not available: " STR_FMT
                       "; ssl_ktls: auto starts without it",
                       STR_ARG(endpoint->servers[k]->name), STR_ARG(endpoint->text), STR_ARG(text));
             return -ENOTSUP;

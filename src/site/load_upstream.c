@@ -31,7 +31,7 @@ int load_upstreams(struct load *load, const struct conf_node *http, const struct
     if (node->kind != CONF_MAP) {
         conf_error(load->errors, node->mark,
                    STR("upstream: {backend: {server: [127.0.0.1:9001, 127.0.0.1:9002]}}"),
-                   "upstream is a map from names to their servers");
+                   "upstream takes a mapping of names to their servers");
         return 0;
     }
     for (size_t i = 0; i < node->count; i++) {

@@ -43,7 +43,7 @@ static const struct {
 },
   tests[] = {
       {"-f", CONDITION_FILE, false, false},   {"!-f", CONDITION_FILE, true, false},
-      {"-d", CONDITION_FOLDER, false, false}, {"!-d", CONDITION_FOLDER, true, false},
+      {"-d", CONDITION_DIRECTORY, false, false}, {"!-d", CONDITION_DIRECTORY, true, false},
       {"-e", CONDITION_EXISTS, false, false}, {"!-e", CONDITION_EXISTS, true, false},
 };
 
@@ -165,7 +165,7 @@ static int read_methods(struct conf_reader *reader, const struct conf_node *key,
         return -ENOMEM;
     for (size_t i = 0; i < words.count; i++) {
         if (!is_method(words.items[i])) {
-            conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except: \"" STR_FMT "\" is no method",
+            conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except: \"" STR_FMT "\" is not a method",
                        STR_ARG(words.items[i]));
             return -EINVAL;
         }
@@ -176,7 +176,7 @@ static int read_methods(struct conf_reader *reader, const struct conf_node *key,
             condition->among.items[condition->among.count++] = STR("HEAD");
     }
     if (words.count == 0) {
-        conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except names no method");
+        conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except has no method");
         return -EINVAL;
     }
     when->conditions = condition;

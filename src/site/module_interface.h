@@ -1,6 +1,6 @@
 /*
  * A module: a table of directives and a few functions, each optional. modules/meson.build lists the modules in the
- * order in which `answer` is called; `filter` is called from last to first. The functions they may call are declared
+ * order in which `handler` is called; `filter` is called from last to first. The functions they may call are declared
  * in server/module.h.
  */
 #ifndef SITE_MODULE_INTERFACE_H
@@ -13,18 +13,18 @@ struct stream;
 struct worker;
 
 enum outcome {
-    OUTCOME_PASS,       /* not handled: continue with the next module */
-    OUTCOME_ANSWERED,   /* x->response has its status, headers and body */
+    OUTCOME_DECLINED,       /* not handled: continue with the next module */
+    OUTCOME_RESPONDED,   /* x->response has its status, headers and body */
     OUTCOME_PENDING,    /* kept: the module calls exchange_resume() exactly once, unless cancelled */
     OUTCOME_ALLOWED,      /* an access module allows the request (for `satisfy: any`) */
     OUTCOME_INTERNAL_REDIRECT,    /* x has a new URI: locate again (at most LIMIT_INTERNAL_REDIRECTS times) */
 };
 
 /* How `sluice explain` handles a module that would make network requests. */
-enum others {
-    OTHERS_NOT_ASKED,   /* called like any other module */
-    OTHERS_PASS,        /* not called: OUTCOME_PASS is assumed */
-    OTHERS_ANSWER,      /* not called: the response would come from the network */
+enum explain_mode {
+    EXPLAIN_CALL,       /* called like any other module */
+    EXPLAIN_SKIP,       /* not called: OUTCOME_DECLINED is assumed */
+    EXPLAIN_UPSTREAM,   /* not called: the response would come from the network */
 };
 
 /* A module's functions in `stream`, which has no exchange. */
@@ -55,13 +55,13 @@ struct module {
     size_t conf_size;
     int (*conf_check)(void *conf, struct conf_reader *reader, const struct conf_node *at);
     /*
-     * Returns true if the module does nothing in this scope: then neither `answer` nor `filter` is called with this
+     * Returns true if the module does nothing in this scope: then neither `handler` nor `filter` is called with this
      * conf. NULL: never idle.
      */
     bool (*idle)(const void *conf);
     int (*worker_start)(struct worker *worker, void **out_state);
     void (*worker_stop)(void *state);
-    enum outcome (*answer)(struct exchange *x, const void *conf, void *state);
+    enum outcome (*handler)(struct exchange *x, const void *conf, void *state);
     int (*filter)(struct exchange *x, const void *conf); /* called before the head is sent: may edit it and wrap the body. 0 or -errno (status 500) */
     bool (*wants_whole)(const struct exchange *x, const void *conf); /* called with the response's fields set: true if the filter needs the whole body, so no range may be served */
     void (*finish)(struct exchange *x, const void *conf); /* called once per exchange, in every location */
@@ -75,7 +75,7 @@ struct module {
      */
     bool (*settles)(const struct exchange *x, const void *conf);
     bool access;                                    /* an access check that `satisfy` counts. Such modules are adjacent in the list */
-    enum others others;                             /* for `sluice explain` */
+    enum explain_mode explain_mode;                 /* for `sluice explain` */
     const struct stream_part *stream;               /* NULL: none */
 };
 

@@ -250,7 +250,7 @@ int user_variable_read(struct conf_reader *reader, const struct conf_node *node,
 
     if (str_empty(name) || name.length + 1 != word.length) {
         conf_error(reader->errors, conf_mark_within(node, word, 0), STR("a variable is written $name"),
-                   "\"" STR_FMT "\" is no name of a variable", STR_ARG(word));
+                   "\"" STR_FMT "\" is not a variable name", STR_ARG(word));
         return -EINVAL;
     }
     if (!variable) {
@@ -268,7 +268,7 @@ int user_variable_set_source(struct conf_reader *reader, const struct conf_node 
 {
     if (variable->eval) {
         conf_error(reader->errors, node->mark, STR("use another name"),
-                   "$" STR_FMT " gets its value from another map or geo already", STR_ARG(variable->name));
+                   "$" STR_FMT " is already defined by another map or geo", STR_ARG(variable->name));
         return -EINVAL;
     }
     variable->eval = eval;

@@ -12,7 +12,8 @@
 struct location;
 struct capture;
 
-enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_AMONG, CONDITION_FILE, CONDITION_FOLDER, CONDITION_EXISTS };
+enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_AMONG, CONDITION_FILE,
+                     CONDITION_DIRECTORY, CONDITION_EXISTS };
 
 /* One of the conditions joined by "and". */
 struct condition {

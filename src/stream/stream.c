@@ -20,23 +20,6 @@ static struct stream *stream_of(struct wire *client)
     return container_of(client, struct stream, client);
 }
 
-static uint64_t stream_now_ms(const struct stream *stream)
-{
-    return stream->worker->loop.clock.monotonic_ms;
-}
-
-void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error)
-{
-    const char *server = stream->peer ? stream->peer->name : "";
-
-    if (error)
-        log_write(stream->worker->log, level, "*%llu %s (%d: %s), upstream: \"%s\"",
-                  (unsigned long long)stream->number, what, -error, strerror(-error), server);
-    else
-        log_write(stream->worker->log, level, "*%llu %s, upstream: \"%s\"",
-                  (unsigned long long)stream->number, what, server);
-}
-
 /* Frees the stream when the client's wire is closed and the timer and both flows have no operation in flight. */
 static void stream_free_when_closed(struct stream *stream)
 {
@@ -60,40 +43,6 @@ static void up_idle(struct stream_flow *flow)
 static void down_idle(struct stream_flow *flow)
 {
     stream_free_when_closed(container_of(flow, struct stream, down));
-}
-
-void stream_end(struct stream *stream, enum wire_close_reason how)
-{
-    stream_release_server(stream, how == WIRE_CLOSE_ORDERLY);
-    stream->ending = true;
-    loop_timer_move(&stream->worker->loop, &stream->timer,
-                    stream_now_ms(stream) + stream->client.settings->lingering_ms);
-    wire_close(&stream->client, how);
-}
-
-void stream_refuse(struct stream *stream, int status)
-{
-    stream->status = status;
-    stream_end(stream, WIRE_CLOSE_ORDERLY);
-}
-
-struct str stream_eval(struct stream *stream, const struct template *template)
-{
-    return template_eval(template, stream, &stream->arena);
-}
-
-/* Ends the connection when the end of both directions was passed on, or of one without half_close. */
-void stream_watch_for_end(struct stream *stream)
-{
-    bool both = stream->up.over && stream->down.over;
-
-    if (both || (!stream->conf->half_close && (stream->up.over || stream->down.over)))
-        stream_end(stream, WIRE_CLOSE_ORDERLY);
-}
-
-void stream_moved(struct stream *stream)
-{
-    stream->moved_ms = stream_now_ms(stream);
 }
 
 /* `return`: sends as much of the text as there is room for, then closes. */
@@ -342,7 +291,7 @@ static void stream_timer_done(struct op *op, int result)
     }
     if (!stream->ending)
         stream_log_line(stream, LOG_INFO,
-                        stream->prereading ? "the connection did not start in time"
+                        stream->prereading ? "the preread phase timed out"
                                            : "the connection was idle for too long",
                         -ETIMEDOUT);
     stream_end(stream, WIRE_CLOSE_TIMEOUT);

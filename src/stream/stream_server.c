@@ -10,28 +10,9 @@
 
 #include <errno.h>
 
-static uint64_t server_now_ms(const struct stream *stream)
-{
-    return stream->worker->loop.clock.monotonic_ms;
-}
-
 static uint64_t since_begun(const struct stream *stream)
 {
     return u64_sub_sat(stream->worker->loop.clock.monotonic_us, stream->attempt->begun_us);
-}
-
-void stream_release_server(struct stream *stream, bool orderly)
-{
-    struct upstream_connection *server = stream->server;
-
-    stream->server = NULL;
-    upstream_wait_end(&stream->waiter);
-    stream_flow_stop(&stream->up);
-    stream_flow_stop(&stream->down);
-    if (server && orderly)
-        upstream_close(server);
-    else if (server)
-        upstream_discard(server);
 }
 
 /* Returns the host without the port, for the certificate check. */
@@ -148,7 +129,7 @@ static bool may_try_another(const struct stream *stream)
 
     return conf->next_upstream && (conf->next_tries == 0 || stream->tries < conf->next_tries) &&
            (conf->next_timeout_ms == 0 ||
-            u64_sub_sat(server_now_ms(stream), stream->began_ms) < conf->next_timeout_ms) &&
+            u64_sub_sat(stream_now_ms(stream), stream->began_ms) < conf->next_timeout_ms) &&
            upstream_has_another(stream->group, &stream->choice);
 }
 
@@ -171,7 +152,7 @@ static void server_failed(void *user, int error)
 
     stream->server = NULL;
     if (stream->connected) {
-        stream_log_line(stream, LOG_INFO, "the server broke the connection", error);
+        stream_log_line(stream, LOG_INFO, "upstream prematurely closed connection", error);
         stream_end(stream, WIRE_CLOSE_REFUSED);
         return;
     }

@@ -64,7 +64,12 @@ struct stream {
     char proxy_header[PROXY_HEADER_WRITTEN]; /* the PROXY protocol header sent to the server */
 };
 
-/* stream.c */
+static inline uint64_t stream_now_ms(const struct stream *stream)
+{
+    return stream->worker->loop.clock.monotonic_ms;
+}
+
+/* stream_end.c */
 
 /* Writes a line to the error log; `error` 0: none. */
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error);
@@ -72,6 +77,8 @@ void stream_log_line(const struct stream *stream, enum log_level level, const ch
 void stream_moved(struct stream *stream);
 /* Ends the connection when the end of both directions was passed on, or of one where that is enough. */
 void stream_watch_for_end(struct stream *stream);
+/* Closes the server's side: at once, or after the queued output was sent. */
+void stream_release_server(struct stream *stream, bool orderly);
 /* Closes the server's side, and the client's in the way of `how`. */
 void stream_end(struct stream *stream, enum wire_close_reason how);
 /* Rejects the connection with status 400, 403, 500, 502 or 503. */
@@ -90,7 +97,5 @@ void stream_modules_ended(struct stream *stream);
 int stream_find_group(struct stream *stream);
 /* Chooses a server of the group and connects to it; rejects the connection if there is none. */
 void stream_try_server(struct stream *stream);
-/* Closes the server's side: at once, or after the queued output was sent. */
-void stream_release_server(struct stream *stream, bool orderly);
 
 #endif

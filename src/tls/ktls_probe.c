@@ -13,8 +13,6 @@ struct tcp_pair {
     int far;
 };
 
-static const char *const cipher_names[] = {"", "AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
-
 static void pair_close(struct tcp_pair *pair)
 {
     if (pair->near >= 0)
@@ -121,7 +119,7 @@ static size_t append_version(const struct ktls_support *support, unsigned versio
         if (first)
             used = append_text(into, size, used, *any ? "; " : "kTLS: available (");
         used = append_text(into, size, used, !first ? ", " : version ? "TLS 1.3: " : "TLS 1.2: ");
-        used = append_text(into, size, used, cipher_names[cipher]);
+        used = append_text(into, size, used, record_cipher_name((uint8_t)cipher));
         first = false;
         *any = true;
     }

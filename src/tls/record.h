@@ -15,6 +15,8 @@ enum record_type { RECORD_ALERT = 21, RECORD_HANDSHAKE = 22, RECORD_APPLICATION_
 
 enum record_cipher { RECORD_NONE, RECORD_AES_128_GCM, RECORD_AES_256_GCM, RECORD_CHACHA20_POLY1305 };
 
+#define RECORD_CIPHERS (RECORD_CHACHA20_POLY1305 + 1)
+
 enum record_version { RECORD_TLS_1_2 = 0x0303, RECORD_TLS_1_3 = 0x0304 };
 
 #define RECORD_OVERHEAD 29          /* maximum bytes added to a record: header 5, explicit nonce 8 or inner type 1, tag 16 */
@@ -36,6 +38,9 @@ _Static_assert(sizeof(struct record_key) == 64, "every connection keeps one");
 /* Wipes the key. Accepts a zeroed one. */
 void record_key_wipe(struct record_key *key);
 
+/* "AES-128-GCM"; "" for RECORD_NONE and unknown ciphers. */
+const char *record_cipher_name(uint8_t cipher);
+
 /* Key length of the cipher in bytes: 16 or 32; 0 for RECORD_NONE. */
 size_t record_key_length(uint8_t cipher);
 
@@ -46,12 +51,17 @@ size_t record_key_length(uint8_t cipher);
  */
 MUST_CHECK int record_key_derive(uint8_t cipher, struct str secret, struct record_key *out_key);
 
-/* The LRU cache of live cipher contexts of a worker: an EVP AES-GCM context takes 1.2 KB, a key 64 bytes. */
+/* The LRU cache of live cipher contexts of a worker: a context takes 1.2 KB, a key 64 bytes. */
 struct cipher_context_cache;
+struct aead_choice;
 struct cipher_context;                 /* a context currently keyed for one connection */
 
-/* Creates a cache of at most `max_live` contexts (at least 1), each made on first use. NULL when out of memory. */
-struct cipher_context_cache *cipher_context_cache_create(unsigned max_live);
+/*
+ * Creates a cache of at most `max_live` contexts (at least 1), and of no more than fit into LIMIT_CIPHER_BYTES, each
+ * made on first use. `choice` (NULL: OpenSSL) names the AEAD engine of each cipher, and is copied. NULL when out of
+ * memory.
+ */
+struct cipher_context_cache *cipher_context_cache_create(unsigned max_live, const struct aead_choice *choice);
 /* Wipes and frees every context; the pointers of connections to them become NULL. Accepts NULL. */
 void cipher_context_cache_destroy(struct cipher_context_cache *cache);
 

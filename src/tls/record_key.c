@@ -15,6 +15,13 @@ void record_key_wipe(struct record_key *key)
     OPENSSL_cleanse(key, sizeof(*key));
 }
 
+const char *record_cipher_name(uint8_t cipher)
+{
+    static const char *const names[RECORD_CIPHERS] = {"", "AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
+
+    return cipher < RECORD_CIPHERS ? names[cipher] : "";
+}
+
 size_t record_key_length(uint8_t cipher)
 {
     switch ((enum record_cipher)cipher) {

@@ -10,50 +10,9 @@
 #include "tls/tls_session_private.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <openssl/err.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Room for two paths and the text around them. */
-enum { FAULT_TEXT = 2 * PATH_MAX + 512 };
-
-struct tls_failure tls_failure_at(const struct tls_failure *failure, const char *directive, size_t index)
-{
-    struct tls_failure at = *failure;
-
-    at.fault.directive = directive;
-    at.fault.index = index;
-    return at;
-}
-
-bool tls_fail(const struct tls_failure *failure, const char *format, ...)
-{
-    struct tls_fault fault = failure->fault;
-    char text[FAULT_TEXT];
-    char *hint;
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    hint = strchr(text, '\n');
-    if (hint)
-        *hint++ = '\0';
-    fault.text = text;
-    fault.hint = hint ? hint : "";
-    failure->report(failure->owner, &fault);
-    return false;
-}
-
-const char *tls_openssl_reason(void)
-{
-    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-
-    ERR_clear_error();
-    return reason ? reason : "out of memory";
-}
 
 /* The host name in the ClientHello (RFC 6066 3); empty if missing or malformed, which OpenSSL rejects later. */
 static struct str hello_name(SSL *ssl)
@@ -150,11 +109,11 @@ static bool index_server_names(struct tls_context *context, struct tls_server *s
         int error = tls_names_add(&context->names, name, server);
         if (error == -EEXIST)
             log_write(log, LOG_WARN,
-                      "the server name \"" STR_FMT "\" is given twice for one address: the first one counts",
+                      "conflicting server name \"" STR_FMT "\" on one address, ignored",
                       STR_ARG(name));
         else if (error == -EINVAL)
             return tls_fail(
-                failure, "\"" STR_FMT "\" is no server name: a \"*\" may only be the first or the last label",
+                failure, "\"" STR_FMT "\" is not a server name: a \"*\" may only be the first or the last label",
                 STR_ARG(name));
         else if (error < 0)
             return tls_fail(failure, "out of memory");
@@ -172,7 +131,7 @@ static bool load_servers(struct tls_context *context, const struct tls_settings 
         return tls_fail(failure, "out of memory");
     context->tickets = &context->own;
     if (ticket_keys_rotate(&context->own) < 0)
-        return tls_fail(failure, "keys of session tickets cannot be drawn: there is no randomness");
+        return tls_fail(failure, "keys of session tickets cannot be generated: no random numbers are available");
     for (size_t i = 0; i < context->count; i++) {
         struct tls_server *server = &context->servers[i];
         server->context = context;

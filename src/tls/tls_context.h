@@ -59,6 +59,7 @@ struct tls_settings {
     struct str passwords;           /* file of pass phrases for encrypted keys, one per line; empty: none */
     bool reject;                    /* reject handshakes with unrecognized_name (RFC 6066 3); needs no certificate */
     const struct str *alpn;         /* ALPN names in order of preference; NULL: "http/1.1", "http/1.0" */
+    bool http2;                     /* without `alpn`: "h2" precedes them */
     size_t alpn_count;              /* 0 with a non-NULL alpn: no protocol is selected */
     unsigned protocols;             /* bits of enum tls_protocol; 0: both */
     struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */

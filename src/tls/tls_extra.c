@@ -22,7 +22,7 @@ static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_f
     if (good && EVP_PKEY_get_bits(parameters) >= LIMIT_DH_BITS)
         return parameters;
     if (good)
-        tls_fail(failure, "the parameters in \"%s\" have %d bits\nat least %d, as: ssl_dhparam: auto",
+        tls_fail(failure, "the parameters in \"%s\" have %d bits\nat least %d are required: ssl_dhparam: auto",
                  file->name, EVP_PKEY_get_bits(parameters), LIMIT_DH_BITS);
     else if (!tls_pem_fault_text(file, "DH PARAMETERS-----"))
         tls_pem_lacks(file, "parameters of Diffie-Hellman", "dhparam", failure);
@@ -72,22 +72,22 @@ bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure)
 static const struct {
     const char *name, *hint;
 } refused[] = {
-    {"VerifyMode", "ssl_verify_client says that"},
-    {"RecordPadding", "delete it: records are sealed by sluice, or by the kernel, which add none"},
-    {"Certificate", "ssl_certificate names the files of certificates"},
-    {"PrivateKey", "ssl_certificate_key names the files of keys"},
-    {"DHParameters", "ssl_dhparam says that"},
-    {"VerifyCAFile", "ssl_client_certificate, and ssl_trusted_certificate, name authorities"},
-    {"VerifyCAPath", "ssl_client_certificate, and ssl_trusted_certificate, name authorities"},
-    {"RequestCAFile", "ssl_client_certificate names authorities"},
-    {"ClientCAFile", "ssl_client_certificate names authorities"},
+    {"VerifyMode", "use ssl_verify_client"},
+    {"RecordPadding", "delete it: records are encrypted by sluice or by the kernel, without padding"},
+    {"Certificate", "use ssl_certificate for certificate files"},
+    {"PrivateKey", "use ssl_certificate_key for key files"},
+    {"DHParameters", "use ssl_dhparam"},
+    {"VerifyCAFile", "use ssl_client_certificate or ssl_trusted_certificate"},
+    {"VerifyCAPath", "use ssl_client_certificate or ssl_trusted_certificate"},
+    {"RequestCAFile", "use ssl_client_certificate"},
+    {"ClientCAFile", "use ssl_client_certificate"},
 };
 
 static bool is_refused(const char *name, const struct tls_failure *failure)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         if (strcasecmp(name, refused[i].name) == 0) {
-            tls_fail(failure, "ssl_conf_command: \"%s\" is not taken here\n%s", name, refused[i].hint);
+            tls_fail(failure, "ssl_conf_command: \"%s\" is not allowed here\n%s", name, refused[i].hint);
             return true;
         }
     }
@@ -111,8 +111,8 @@ static bool run_command(struct tls_server *server, SSL_CONF_CTX *conf, const cha
     }
     if (result != 2) {
         ERR_clear_error(); /* "bad value", worded differently by each version */
-        return tls_fail(failure, "ssl_conf_command: OpenSSL does not take \"%s\" for %s\n"
-                                 "man SSL_CONF_cmd says what it takes",
+        return tls_fail(failure, "ssl_conf_command: OpenSSL rejects \"%s\" for %s\n"
+                                 "see man SSL_CONF_cmd",
                         value, name);
     }
     if (strcasecmp(name, "Groups") != 0 && strcasecmp(name, "Curves") != 0)
@@ -148,7 +148,7 @@ static bool keep_required_options(struct tls_server *server, const struct tls_fa
     SSL_CTX_clear_options(server->openssl, SSL_OP_ALLOW_CLIENT_RENEGOTIATION);
     SSL_CTX_set_options(server->openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
     return SSL_CTX_get_min_proto_version(server->openssl) >= TLS1_2_VERSION ||
-           tls_fail(&at, "ssl_conf_command: versions before TLS 1.2 are not spoken (RFC 8996)\n"
+           tls_fail(&at, "ssl_conf_command: versions before TLS 1.2 are not supported (RFC 8996)\n"
                          "write ssl_protocols: TLSv1.2 TLSv1.3");
 }
 

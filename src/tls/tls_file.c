@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define RELATIVE_HINT "\nrelative paths start at the folder of the file they stand in, or at -p"
+#define RELATIVE_HINT "\nrelative paths start at the directory of the file that contains them, or at -p"
 
 /* Files that occur at most once per server. */
 enum { SINGLE = 5 };

@@ -3,15 +3,8 @@
  */
 #include "tls/tls_server.h"
 
-#include "base/limits.h"
-
 #include <openssl/err.h>
 #include <openssl/pem.h>
-
-int tls_password_refused(char *into, int size, int writing, void *unused)
-{
-    return -1;
-}
 
 /* Supplies one line of ssl_password_file to OpenSSL, which wipes its copy. */
 static int password_given(char *into, int size, int writing, void *line)

@@ -168,7 +168,7 @@ static void log_fingerprint(X509 *certificate, const struct tls_settings *settin
         snprintf(text + 3 * i, 4, "%02X%s", digest[i], i + 1 < length ? ":" : "");
     struct str name = settings->name_count ? settings->names[0] : STR("localhost");
     log_write(log, LOG_NOTICE,
-              "made a self-signed certificate for \"" STR_FMT "\" (browsers will warn of it), SHA-256 %s",
+              "generated a self-signed certificate for \"" STR_FMT "\" (browsers will warn of it), SHA-256 %s",
               STR_ARG(name), text);
 }
 
@@ -181,7 +181,7 @@ bool tls_self_signed_make(struct tls_server *server, struct log *log, const stru
     if (good)
         log_fingerprint(certificate, server->settings, log);
     else
-        tls_fail(failure, "a self-signed certificate cannot be made: %s", tls_openssl_reason());
+        tls_fail(failure, "a self-signed certificate cannot be generated: %s", tls_openssl_reason());
     X509_free(certificate);
     EVP_PKEY_free(key);
     return good;

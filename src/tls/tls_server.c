@@ -15,14 +15,31 @@ static int name_confirmed(SSL *ssl, int *alert, void *argument)
     return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
+/* RFC 9113 9.2.2: in TLS 1.2 only suites with ephemeral keys and an AEAD are outside of the blocklist (appendix A). */
+static bool is_suite_for_http2(const SSL *ssl)
+{
+    const SSL_CIPHER *cipher = SSL_get_pending_cipher(ssl);
+    int exchange = cipher ? SSL_CIPHER_get_kx_nid(cipher) : NID_undef;
+
+    return cipher && SSL_CIPHER_is_aead(cipher) &&
+           (exchange == NID_kx_any || exchange == NID_kx_ecdhe || exchange == NID_kx_dhe);
+}
+
+/* True if the list begins with "h2". */
+static bool prefers_http2(const struct tls_server *server)
+{
+    return server->alpn_length > 3 && memcmp(server->alpn, "\2h2", 3) == 0;
+}
+
 /* RFC 7301 3.2: the server's order decides; without a common protocol the handshake fails with an alert. */
 static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *out_length,
                            const unsigned char *offered, unsigned offered_length, void *argument)
 {
     const struct tls_server *server = tls_session_of(ssl)->server;
+    unsigned skipped = prefers_http2(server) && !is_suite_for_http2(ssl) ? 3 : 0;
     unsigned char *chosen = NULL;
 
-    if (SSL_select_next_proto(&chosen, out_length, server->alpn, server->alpn_length, offered,
+    if (SSL_select_next_proto(&chosen, out_length, server->alpn + skipped, server->alpn_length - skipped, offered,
                               offered_length) != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *out = chosen;
@@ -31,20 +48,20 @@ static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *o
 
 static bool set_alpn(struct tls_server *server, const struct tls_failure *failure)
 {
-    const struct str usual[] = {STR("http/1.1"), STR("http/1.0")};
+    const struct str usual[] = {STR("h2"), STR("http/1.1"), STR("http/1.0")};
     const struct str *names = server->settings->alpn;
     size_t count = server->settings->alpn_count, length = 0;
     struct tls_failure at = tls_failure_at(failure, "ssl_alpn", 0);
 
     if (!names) {
-        names = usual;
-        count = sizeof(usual) / sizeof(usual[0]);
+        names = server->settings->http2 ? usual : usual + 1;
+        count = server->settings->http2 ? 3 : 2;
     }
     if (count == 0)
         return true;
     for (size_t i = 0; i < count; i++) {
         if (str_empty(names[i]) || names[i].length > 255)
-            return tls_fail(&at, "\"" STR_FMT "\" is no protocol name for ALPN", STR_ARG(names[i]));
+            return tls_fail(&at, "\"" STR_FMT "\" is not an ALPN protocol name", STR_ARG(names[i]));
         length += 1 + names[i].length;
     }
     unsigned char *list = malloc(length), *next = list;
@@ -91,7 +108,7 @@ static bool set_list(SSL_CTX *openssl, const struct list_setting *setting, struc
     bool good = setting->set(openssl, text) == 1;
     free(text);
     if (!good)
-        return tls_fail(&at, "%s: \"" STR_FMT "\" is not understood by OpenSSL: %s\n%s", setting->directive,
+        return tls_fail(&at, "%s: \"" STR_FMT "\" is rejected by OpenSSL: %s\n%s", setting->directive,
                         STR_ARG(list), tls_openssl_reason(), setting->hint);
     return true;
 }
@@ -105,10 +122,10 @@ static bool set_ciphers(struct tls_server *server, const struct tls_failure *fai
 
     static const struct list_setting old = {
         "ssl_ciphers", SSL_CTX_set_cipher_list,
-        "openssl ciphers -v lists what there is; those of TLS 1.3 stand in "
+        "openssl ciphers -v lists the available ones; those of TLS 1.3 stand in "
         "ssl_ciphersuites"};
     static const struct list_setting new = {"ssl_ciphersuites", SSL_CTX_set_ciphersuites,
-                                            "openssl ciphers -v -s -tls1_3 lists what there is"};
+                                            "openssl ciphers -v -s -tls1_3 lists the available ones"};
     bool good = set_list(server->openssl, &old, ciphers, failure);
 
     return set_list(server->openssl, &new, suites, failure) && good;
@@ -202,7 +219,7 @@ static bool store_self_signed(struct tls_server *server, const struct tls_failur
     if (SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
                                  SSL_CTX_get0_privatekey(server->before), NULL, 1) == 1)
         return true;
-    return tls_fail(failure, "the self-signed certificate cannot be kept: %s", tls_openssl_reason());
+    return tls_fail(failure, "the self-signed certificate cannot be stored: %s", tls_openssl_reason());
 }
 
 static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_failure *failure)
@@ -238,7 +255,7 @@ static bool load_certificates(struct tls_server *server, struct log *log, const 
     if (settings->certificate_count == 0 && settings->reject)
         return good;
     if (settings->certificate_count == 0)
-        return tls_fail(failure, "no ssl_certificate is given\nname a PEM file, or say self-signed");
+        return tls_fail(failure, "no ssl_certificate is given\nuse a PEM file, or self-signed");
     for (size_t i = 0; i < settings->certificate_count; i++) {
         bool self_signed = str_equal(settings->certificates[i].certificate, STR("self-signed"));
 

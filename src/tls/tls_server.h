@@ -4,7 +4,9 @@
 #ifndef TLS_TLS_SERVER_H
 #define TLS_TLS_SERVER_H
 
+#include "tls/ticket_appdata.h"
 #include "tls/tls_context.h"
+#include "tls/tls_fault.h"
 #include "tls/tls_names.h"
 
 #include <limits.h>
@@ -41,20 +43,6 @@ struct tls_context {
     bool forgetful;     /* client: no resumption */
 };
 
-/* The receiver of faults, and the current position. */
-struct tls_failure {
-    tls_fault_report *report;
-    void *owner;
-    struct tls_fault fault; /* its texts are not set */
-};
-
-/* The same receiver for a directive's value. */
-struct tls_failure tls_failure_at(const struct tls_failure *failure, const char *directive, size_t index);
-/* Reports an error text, with the part after a newline as hint. Returns false. */
-bool tls_fail(const struct tls_failure *failure, const char *format, ...) PRINTF_LIKE(2, 3);
-/* OpenSSL's reason for its last failure; clears the queue. */
-const char *tls_openssl_reason(void);
-
 /* Loads the settings: tls_server.c. False after all faults were reported; it must be finished in either case. */
 MUST_CHECK bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_failure *failure);
 /* Frees what it owns. Accepts a zeroed one. */
@@ -78,21 +66,6 @@ void tls_file_finish(struct tls_file *file);
 /* Configures session tickets: tls_tickets.c. False after a reported fault. */
 MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
 
-struct tls_session;
-
-/* Data stored in a ticket beside its session. */
-struct ticket_appdata {
-    bool accepted;      /* the client satisfied ssl_verify_client */
-    int64_t apart_ms;   /* tls_clocks_apart_ms when the ticket was made */
-};
-/* Difference between the wall clock and the session's monotonic clock. */
-int64_t tls_clocks_apart_ms(const struct tls_session *session);
-/* Reads the note of a session resumed from a ticket. False: there is none. */
-MUST_CHECK bool tls_ticket_appdata(SSL_SESSION *resumed, struct ticket_appdata *out_appdata);
-
-/* Sets lifetime and note (struct ticket_appdata) of a new session by its server's settings. False: out of memory. */
-MUST_CHECK bool tls_session_set_appdata(SSL *ssl, SSL_SESSION *made);
-
 /* Configures the session cache: tls_session_cache.c. */
 void tls_session_cache_enable(struct tls_server *server);
 /*
@@ -113,17 +86,19 @@ MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failu
 /* True if a session with this note (NULL: none) may be resumed at the server. */
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note);
 
-/* The pem_password_cb that refuses: there is no prompt. */
+/* The pem_password_cb that refuses, because there is no prompt: tls_pem.c. */
 int tls_password_refused(char *into, int size, int writing, void *unused);
+/* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
+bool tls_pem_fault_text(const struct tls_file *file, const char *words);
+/* Reports that the file has no `what`; `tool` is the openssl command that converts one. Returns false. */
+bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
+
 /*
  * Reads the key of a PEM file, encrypted or not: tls_key.c. Freed by the caller; NULL after a reported fault.
  * `passwords` NULL: none.
  */
 MUST_CHECK EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passwords,
                                   const struct tls_failure *failure);
-/* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
-bool tls_pem_fault_text(const struct tls_file *file, const char *words);
-bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
 
 /* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False after all faults were reported. */
 MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,

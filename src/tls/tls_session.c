@@ -113,24 +113,24 @@ static const char *fault_text(const struct tls_session *session)
     unsigned long error = first_reason();
 
     if (tls_session_got_plain_http(session))
-        return "plain HTTP was spoken to a TLS port";
+        return "plain HTTP was sent to a TLS port";
     if (session->bio.cut)
-        return "the peer asks for too much (KeyUpdate or renegotiation without end)";
+        return "the peer sent too many KeyUpdate or renegotiation requests";
     if (ERR_GET_LIB(error) != ERR_LIB_SSL)
-        return error ? ERR_reason_error_string(error) : "the TLS connection broke";
+        return error ? ERR_reason_error_string(error) : "the TLS connection failed";
     switch (ERR_GET_REASON(error)) {
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
         return X509_verify_cert_error_string(SSL_get_verify_result(session->ssl));
     case SSL_R_WRONG_VERSION_NUMBER:
-        return session->finished ? "a record with a wrong version" : "what the peer speaks is not TLS";
+        return session->finished ? "a record with a wrong version" : "the peer does not use TLS";
     case SSL_R_UNSUPPORTED_PROTOCOL:
         return "the client supports none of ssl_protocols";
     case SSL_R_NO_SHARED_CIPHER:
         return "no cipher is common to the client and ssl_ciphers (or no certificate suits the client)";
     case SSL_R_NO_APPLICATION_PROTOCOL:
-        return "the client offers only application protocols (ALPN) that are not spoken here";
+        return "the client offers only application protocols (ALPN) that are not supported";
     case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC:
-        return "a record that does not decrypt";
+        return "a record could not be decrypted";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
@@ -139,7 +139,7 @@ static const char *fault_text(const struct tls_session *session)
         break;
     }
     const char *reason = ERR_reason_error_string(error);
-    return reason ? reason : "the TLS connection broke";
+    return reason ? reason : "the TLS connection failed";
 }
 
 /* Maps a failed call on the SSL: -EAGAIN, 0 (the peer closed), or -EPROTO with its error text. */
@@ -304,7 +304,7 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
  * RFC 8446 4.6.3: a request is answered before the next application data. OpenSSL recorded it and writes the answer
  * in the next handshake call.
  */
-static int answer_key_update(struct tls_session *session)
+static int respond_key_update(struct tls_session *session)
 {
     const struct tls_output *output = session->bio.output;
 
@@ -334,7 +334,7 @@ int tls_session_update_key(struct tls_session *session)
         return -EOPNOTSUPP;
     clear_errors();
     if (SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1)
-        return session_fail(session, "a new key cannot be made");
+        return session_fail(session, "a new key cannot be derived");
     listen_for_secrets(session, secret_changed);
     int result = SSL_do_handshake(session->ssl);
     listen_for_secrets(session, NULL);
@@ -359,7 +359,7 @@ static ssize_t read_one_record(struct tls_session *session, char *into, size_t s
 
     if (error != -EAGAIN)
         return error;
-    int update = answer_key_update(session);
+    int update = respond_key_update(session);
     if (update < 0)
         return update;
     return result == 1 ? (ssize_t)length : -EAGAIN;

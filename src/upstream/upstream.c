@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 
+const struct resolver_settings upstream_resolver_default;
+
 /* "host:port", "host", "[v6]:port", "[v6]". */
 static int split_port(struct str text, uint16_t default_port, struct str *out_host, uint16_t *out_port)
 {

@@ -68,7 +68,7 @@ static void probe_opened(void *user)
     }
     wire_receive(&probe->connection->wire);
     if (wire_send(&probe->connection->wire, &request) < 0)
-        probe_finish(probe, false, "found no memory");
+        probe_finish(probe, false, "ran out of memory");
     else
         wire_flush(&probe->connection->wire);
 }
@@ -104,7 +104,7 @@ static size_t probe_received(void *user, struct str bytes)
     struct str part = str_slice(bytes, 0, size_sub_sat(STATUS_LINE, probe->length));
 
     if (str_empty(bytes)) {
-        probe_finish(probe, false, "got no answer");
+        probe_finish(probe, false, "got no response");
         return 0;
     }
     memcpy(probe->line + probe->length, part.data, part.length);
@@ -112,9 +112,9 @@ static size_t probe_received(void *user, struct str bytes)
     if (probe->length < STATUS_LINE)
         wire_receive(&probe->connection->wire);
     else if (needs_check(check, status_of(probe->line)))
-        probe_finish(probe, true, "was answered as it should be");
+        probe_finish(probe, true, "succeeded");
     else
-        probe_finish(probe, false, "was answered with another status");
+        probe_finish(probe, false, "got an unexpected status");
     return bytes.length;
 }
 
@@ -127,7 +127,7 @@ static void probe_failed(void *user, int error)
     struct upstream_probe *probe = user;
 
     probe->connection = NULL;
-    probe_finish(probe, false, error == -ETIMEDOUT ? "timed out" : "could not connect, or was cut off");
+    probe_finish(probe, false, error == -ETIMEDOUT ? "timed out" : "could not connect, or lost the connection");
 }
 
 static const struct upstream_events events = {

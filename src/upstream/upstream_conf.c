@@ -44,7 +44,7 @@ static int read_hash(struct conf_reader *reader, const struct conf_node *node, v
     if (words.count < 1 || words.count > 2 ||
         (words.count == 2 && !str_equal(words.items[1], STR("consistent")))) {
         conf_error(reader->errors, node->mark, STR("write: hash: $request_uri consistent"),
-                   "hash takes a key, and perhaps consistent");
+                   "hash takes a key and optionally consistent");
         return -EINVAL;
     }
     return conf_read_template_word(reader, node, words.items[0], &hash->key);
@@ -104,7 +104,7 @@ static const struct directive directives[] = {
      .syntax = "cookie name [expires=time] [domain=name] [path=path] [httponly] [secure] [samesite=strict "
                "| lax | none]",
      .example = "sticky: cookie srv_id expires=1h path=/ httponly",
-     .help = "A cookie assigns a client to the server that answered it first, as long as that server is available; "
+     .help = "A cookie assigns a client to the server of its first request, as long as that server is available; "
              "with expires, domain, path, httponly, secure and samesite as in nginx.",
      .schema = "{\"type\": [\"string\", \"object\"]}"},
     {.name = "health_check",
@@ -161,7 +161,7 @@ static const struct directive directives[] = {
      .row = upstream_read_resolver,
      .syntax = "address ... [valid=time] [ipv4=on | off] [ipv6=on | off]",
      .example = "resolver: 127.0.0.1:53 [::1]:5353 valid=30s ipv6=off",
-     .help = "Name servers, by address, for names of servers, with valid (replaces the time to live of answers), "
+     .help = "Name servers, by address, for names of servers, with valid (replaces the time to live of records), "
              "ipv4 and ipv6. Default: those of resolv.conf. Names are resolved while the server runs; a name that "
              "does not resolve does not prevent the start.",
      .schema = "{\"type\": [\"string\", \"array\", \"object\"]}"},
@@ -224,7 +224,7 @@ static int check_settings(struct conf_reader *reader, const struct conf_node *at
                    STR_ARG(name));
     else
         conf_error(reader->errors, at->mark, STR("keep one of least_conn, least_time, ip_hash, hash and random"),
-                   "upstream \"" STR_FMT "\" chooses its servers in more than one way", STR_ARG(name));
+                   "upstream \"" STR_FMT "\" has more than one load balancing method", STR_ARG(name));
     return -EINVAL;
 }
 
@@ -236,8 +236,6 @@ static int read_key(struct conf_reader *reader, const struct conf_node *at,
         return 0;
     return conf_read_template_word(reader, at, STR("$remote_addr"), &upstream->key);
 }
-
-const struct resolver_settings upstream_resolver_default;
 
 static bool same_resolver(const struct resolver_settings *a, const struct resolver_settings *b)
 {

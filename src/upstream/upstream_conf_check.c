@@ -107,7 +107,7 @@ static int read_match(struct conf_reader *reader, const struct conf_node *node, 
         return -ENOMEM;
     for (size_t i = 0; i < words->count; i++) {
         if (!read_range(words->items[i], &check->match[check->match_count++])) {
-            conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no status, and no range of them",
+            conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a status or a range of statuses",
                        STR_ARG(words->items[i]));
             return -EINVAL;
         }
@@ -142,7 +142,8 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
         return error;
     if ((words.uri.length > 0 && words.uri.data[0] != '/') || !is_request_text(words.uri) ||
         !is_request_text(words.host)) {
-        conf_error(reader->errors, node->mark, HINT, "uri begins with a slash, and neither it nor host has blanks");
+        conf_error(reader->errors, node->mark, HINT, "uri must begin with a slash, and uri and host must not contain "
+                                                     "blanks");
         return -EINVAL;
     }
     check->uri = words.uri;

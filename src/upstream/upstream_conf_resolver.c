@@ -21,7 +21,7 @@ static const struct directive keys[] = {
     {.name = "valid",
      .type = DIRECTIVE_DURATION,
      .offset = IN(valid_ms),
-     .help = "Replaces the time to live of answers."},
+     .help = "Replaces the time to live of records."},
     {.name = "ipv4", .type = DIRECTIVE_SWITCH, .offset = IN(ipv4), .fallback = "on", .help = "Query A records."},
     {.name = "ipv6", .type = DIRECTIVE_SWITCH, .offset = IN(ipv6), .fallback = "on", .help = "Query AAAA records."},
     {0},
@@ -64,7 +64,7 @@ static int join_addresses(struct conf_reader *reader, const struct conf_node *no
 
         if (upstream_server_parse(addresses->items[i], 53, &server) < 0 || server.address.length == 0 ||
             server.address.socket.ss_family == AF_UNIX) {
-            conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no address of a name server",
+            conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not an address of a name server",
                        STR_ARG(addresses->items[i]));
             return -EINVAL;
         }
@@ -92,7 +92,7 @@ int upstream_read_resolver(struct conf_reader *reader, const struct conf_node *n
     if (words.addresses.count == 0 || words.addresses.count > LIMIT_RESOLVE_SERVERS || (!words.ipv4 && !words.ipv6)) {
         conf_error(reader->errors, node->mark, HINT,
                    words.ipv4 || words.ipv6 ? "resolver takes one to %d addresses of name servers"
-                                            : "without ipv4 and ipv6 there is nothing to ask for",
+                                            : "ipv4 and ipv6 cannot both be off",
                    LIMIT_RESOLVE_SERVERS);
         return -EINVAL;
     }

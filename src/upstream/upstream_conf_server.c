@@ -82,7 +82,7 @@ int upstream_words_to_map(struct conf_reader *reader, const struct conf_node *no
         if (!made)
             return -ENOMEM;
         if (i > 0 && first && str_equal(name, str_from(first))) {
-            conf_error(reader->errors, node->mark, STR("name it once, in the first place"), "there is one %s",
+            conf_error(reader->errors, node->mark, STR("write it once, as the first word"), "there is one %s",
                        first);
             return -EINVAL;
         }
@@ -123,14 +123,14 @@ int upstream_read_server(struct conf_reader *reader, const struct conf_node *nod
     if (error < 0)
         return error;
     if (upstream_server_parse(words.address, 80, server) < 0) {
-        conf_error(reader->errors, node->mark, SERVER_HINT, "\"" STR_FMT "\" is no address of a server",
+        conf_error(reader->errors, node->mark, SERVER_HINT, "\"" STR_FMT "\" is not an address of a server",
                    STR_ARG(words.address));
         return -EINVAL;
     }
     server->service = words.service;
     if (!str_empty(server->service) && (str_empty(server->host) || !may_have_service(words.address))) {
         conf_error(reader->errors, node->mark, STR("write: server: {address: app.internal, service: http}"),
-                   "service needs a name without a port");
+                   "service requires a name without a port");
         return -EINVAL;
     }
     server->weight = words.weight;

@@ -52,7 +52,7 @@ static void leave_peer(struct upstream_connection *connection)
         peer->group->idle--;
     else
         upstream_peer_leave(peer);
-    upstream_peer_record(peer);
+    upstream_peer_free_unused(peer);
 }
 
 /* From here on the connection only closes. */

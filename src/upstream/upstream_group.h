@@ -83,18 +83,23 @@ struct upstream_pool {
     bool retired;                   /* set by upstream_pool_retire */
 };
 
-/* upstream_pool.c: finds or creates the peer of the group with that address. NULL when out of memory. */
+/* upstream_peer.c: creates the peer of the group with that address. NULL when out of memory. */
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
                                         const struct listen_address *address);
-/* The address is no longer current. May free the peer. */
-void upstream_peer_retire(struct upstream_peer *peer);
-/* Frees a retired peer without users. */
-void upstream_peer_record(struct upstream_peer *peer);
+/* Frees a peer that is in no list, and releases its state in the zone. */
+void upstream_peer_free(struct upstream_peer *peer);
+/* Frees a retired peer without connections. */
+void upstream_peer_free_unused(struct upstream_peer *peer);
 
 /* upstream_connection.c: closes an idle connection. */
 void upstream_connection_discard(struct upstream_connection *connection);
 /* Aborts released connections that have not closed yet; their unsent output is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
+
+/* upstream_idle.c: closes the idle connections of the group. Returns their number. */
+unsigned upstream_group_close_idle(struct upstream_group *group);
+/* The address is no longer current. May free the peer. */
+void upstream_peer_retire(struct upstream_peer *peer);
 
 /* upstream_tls.c */
 

@@ -72,7 +72,7 @@ static void pause_peer(struct upstream_peer *peer, uint64_t pause_ms)
     shared_set(&peer->state->paused, peer->group->count > 1);
     if (peer->group->count > 1)
         log_write(peer->group->pool->log, LOG_WARN,
-                  "upstream server %s failed %llu times and is left alone for %llu ms", peer->name,
+                  "upstream server %s failed %llu times and is not used for %llu ms", peer->name,
                   (unsigned long long)shared_get(&peer->state->fails), (unsigned long long)pause_ms);
 }
 
@@ -127,7 +127,7 @@ void upstream_peer_succeeded(struct upstream_peer *peer)
     }
     upstream_peer_returned(peer);
     if (peer->group->count > 1)
-        log_write(peer->group->pool->log, LOG_NOTICE, "upstream server %s is back", peer->name);
+        log_write(peer->group->pool->log, LOG_NOTICE, "upstream server %s is available again", peer->name);
 }
 
 /* A moving average: the newest response counts an eighth. */

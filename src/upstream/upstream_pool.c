@@ -6,121 +6,7 @@
 #include "base/limits.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-/* The same server line of the same group is the same peer in every worker. */
-static void claim_state(struct upstream_peer *peer)
-{
-    const struct upstream *upstream = peer->group->upstream;
-    struct upstream_pool *pool = peer->group->pool;
-    uint64_t line = (uint64_t)(peer->server - upstream->servers);
-    uint64_t key = upstream_hash(upstream->name, peer->server->text) + line;
-
-    snprintf(peer->route, sizeof(peer->route), "%016llx",
-             (unsigned long long)upstream_hash(str_from(peer->name), peer->server->text));
-    peer->state = &peer->own;
-    peer->place = -1;
-    if (!pool->zone)
-        return;
-    peer->place = upstream_zone_claim(pool->zone, pool->worker, key, upstream->name, str_from(peer->name));
-    if (peer->place >= 0)
-        peer->state = upstream_zone_at(pool->zone, peer->place);
-}
-
-static void free_peer(struct upstream_peer *peer)
-{
-    if (peer->place >= 0)
-        upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->place);
-    tls_resumption_finish(&peer->resumption);
-    free(peer);
-}
-
-struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
-                                        const struct listen_address *address)
-{
-    struct upstream_peer *peer = calloc(1, sizeof(*peer));
-
-    if (!peer)
-        return NULL;
-    peer->group = group;
-    peer->server = server;
-    peer->address = *address;
-    peer->number = group->next_number++;
-    peer->weight = peer->effective_weight = server->weight;
-    peer->backup = server->backup;
-    listen_address_format(address, peer->name, sizeof(peer->name));
-    claim_state(peer);
-    list_init(&peer->idle);
-    list_init(&peer->link);
-    list_push(&group->peers, &peer->link);
-    group->count++;
-    return peer;
-}
-
-void upstream_peer_record(struct upstream_peer *peer)
-{
-    if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle))
-        return;
-    list_remove(&peer->link);
-    free_peer(peer);
-}
-
-/* Returns the number of closed connections. */
-static unsigned drop_idle(struct upstream_peer *peer)
-{
-    struct list *link = peer->idle.next;
-    unsigned count = 0;
-
-    while (link != &peer->idle) {
-        struct list *next = link->next;
-        bool last = next == &peer->idle; /* closing its last connection may free a retired peer */
-
-        upstream_connection_discard(container_of(link, struct upstream_connection, link));
-        count++;
-        if (last)
-            break;
-        link = next;
-    }
-    return count;
-}
-
-static unsigned drop_idle_of_group(struct upstream_group *group)
-{
-    struct list *link = group->peers.next;
-    unsigned count = 0;
-
-    while (group->pool && link != &group->peers) {
-        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-
-        link = link->next; /* closing its last connection may free a retired peer */
-        count += drop_idle(peer);
-    }
-    return count;
-}
-
-unsigned upstream_pool_close_idle(struct upstream_pool *pool)
-{
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < pool->group_count; i++)
-        count += drop_idle_of_group(&pool->groups[i]);
-    for (struct upstream_target *target = pool->targets; target; target = target->next)
-        count += drop_idle_of_group(&target->group);
-    return count;
-}
-
-void upstream_peer_retire(struct upstream_peer *peer)
-{
-    bool held = peer->active > 0 || !list_empty(&peer->idle);
-
-    peer->gone = true;
-    peer->group->count--;
-    if (held)
-        drop_idle(peer);
-    else
-        upstream_peer_record(peer);
-}
 
 /* Creates peers for addresses; names follow when they are resolved. */
 static int group_init(struct upstream_group *group, struct upstream_pool *pool,
@@ -147,7 +33,7 @@ static void group_finish(struct upstream_group *group)
     if (!group->pool)
         return;
     while ((link = list_pop(&group->peers)) != NULL)
-        free_peer(container_of(link, struct upstream_peer, link));
+        upstream_peer_free(container_of(link, struct upstream_peer, link));
     upstream_names_finish(group);
 }
 
@@ -315,8 +201,7 @@ static bool evict_target(struct upstream_pool *pool)
     target = *oldest;
     *oldest = target->next;
     (void)table_remove(&pool->targets_by_name, target->key);
-    for (struct list *link = target->group.peers.next; link != &target->group.peers; link = link->next)
-        drop_idle(container_of(link, struct upstream_peer, link));
+    (void)upstream_group_close_idle(&target->group);
     group_finish(&target->group);
     free(target);
     return true;

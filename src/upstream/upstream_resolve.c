@@ -17,7 +17,7 @@ static bool same_address(const struct listen_address *address, const struct reso
     return address->length == found->length && memcmp(&address->socket, &found->socket, found->length) == 0;
 }
 
-static bool is_in_answer(const struct listen_address *address, const struct resolver_answer *answer)
+static bool is_resolved(const struct listen_address *address, const struct resolver_answer *answer)
 {
     for (size_t i = 0; i < answer->count; i++) {
         if (same_address(address, &answer->addresses[i]))
@@ -67,7 +67,7 @@ static void add_resolved_address(struct upstream_name *name, const struct resolv
 }
 
 /* Creates peers for new addresses and retires those whose address is gone. */
-static void apply_answer(struct upstream_name *name, const struct resolver_answer *answer)
+static void apply_addresses(struct upstream_name *name, const struct resolver_answer *answer)
 {
     struct list *peers = &name->group->peers;
     struct list *link = peers->next;
@@ -79,7 +79,7 @@ static void apply_answer(struct upstream_name *name, const struct resolver_answe
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
         link = link->next;
-        if (peer->server == name->server && !peer->gone && !is_in_answer(&peer->address, answer))
+        if (peer->server == name->server && !peer->gone && !is_resolved(&peer->address, answer))
             upstream_peer_retire(peer);
     }
 }
@@ -150,7 +150,7 @@ static void load_shared(struct upstream_name *name)
         answer.count = resolved_names_load(names, shared_key(name, text), addresses);
     if (answer.count == 0)
         return;
-    apply_answer(name, &answer);
+    apply_addresses(name, &answer);
     name->resolved = true;
 }
 
@@ -166,7 +166,7 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
 }
 
 /* After an error the known addresses stay in use. */
-static void resolver_answered(void *owner, const struct resolver_answer *answer)
+static void addresses_resolved(void *owner, const struct resolver_answer *answer)
 {
     struct upstream_name *name = owner;
     struct upstream_pool *pool = name->group->pool;
@@ -174,7 +174,7 @@ static void resolver_answered(void *owner, const struct resolver_answer *answer)
     name->query = NULL;
     name->resolved = true;
     if (answer->count > 0) {
-        apply_answer(name, answer);
+        apply_addresses(name, answer);
         store_shared(name, answer);
     }
     log_resolve_failure(name, answer->reason);
@@ -223,7 +223,7 @@ static void resolve_name(struct upstream_name *name)
 
     if (resolver)
         name->query = resolver_query_start(resolver, server->host, server->port, server->service,
-                                           resolver_answered, name);
+                                           addresses_resolved, name);
     list_remove(&name->due);
     if (name->query)
         return;

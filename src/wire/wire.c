@@ -1,27 +1,22 @@
 /*
- * The life cycle of a wire: open, orderly close, abort, and the last completion, which frees. Receiving is in
- * wire_receive.c, the queue in wire_send.c.
+ * The life cycle of a wire: open, settings, orderly close. Receiving is in wire_receive.c, the queue in wire_send.c and
+ * wire_push.c, the abort and the last completion in wire_close.c.
  */
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
-#include "base/saturate.h"
 #include "tls/tls_client.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 int wire_shared_init(struct wire_shared *shared)
 {
     pipe_pool_init(&shared->pipes, shared->loop);
     shared->plaintext = malloc(LIMIT_RECORD_PLAINTEXT);
-    shared->cipher_contexts = cipher_context_cache_create(LIMIT_CIPHERS_LIVE);
+    shared->cipher_contexts = cipher_context_cache_create(LIMIT_CIPHERS_LIVE, shared->aead);
     if (!shared->ktls_calls)
         shared->ktls_calls = &ktls_calls_kernel;
     if (shared->plaintext && shared->cipher_contexts)
@@ -39,19 +34,6 @@ void wire_shared_finish(struct wire_shared *shared)
     shared->plaintext = NULL;
     output_block_pool_finish(shared);
     pipe_pool_finish(&shared->pipes);
-}
-
-void wire_log(struct wire *wire, enum log_level level, const char *what, int error)
-{
-    if (error)
-        log_write(wire->shared->log, level, "%s (%d: %s), fd %d", what, -error, strerror(-error), wire->fd);
-    else
-        log_write(wire->shared->log, level, "%s, fd %d", what, wire->fd);
-}
-
-enum wire_close_reason wire_close_reason_of(int error)
-{
-    return error == -ETIMEDOUT ? WIRE_CLOSE_TIMEOUT : WIRE_CLOSE_PEER_RESET;
 }
 
 /* UNIX sockets have no such option. */
@@ -139,11 +121,6 @@ int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct
     return 0;
 }
 
-uint64_t wire_unsent(const struct wire *wire)
-{
-    return chunk_length(&wire->span);
-}
-
 void wire_apply_settings(struct wire *wire, const struct wire_settings *settings)
 {
     bool promised = wire->reading || (wire->last && wire->last->open);
@@ -156,56 +133,6 @@ void wire_apply_settings(struct wire *wire, const struct wire_settings *settings
     if (settings->delay != wire->settings->delay)
         set_delay(wire->fd, settings->delay);
     wire->settings = settings;
-}
-
-/* Bytes in TCP that the peer has not acknowledged. */
-static uint64_t in_tcp(const struct wire *wire)
-{
-    int bytes = 0;
-
-    return wire->sealing == SEALING_KERNEL && ioctl(wire->fd, SIOCOUTQ, &bytes) == 0 ? (uint64_t)bytes : 0;
-}
-
-/* After a reset, TCP still reports unacknowledged bytes. */
-static bool is_reset(const struct wire *wire)
-{
-    struct pollfd now = {.fd = wire->fd};
-
-    return poll(&now, 1, 0) > 0 && (now.revents & (POLLERR | POLLHUP));
-}
-
-bool wire_unacknowledged(struct wire *wire)
-{
-    bool before = wire->tail_seen;
-
-    wire->tail_seen = in_tcp(wire) > 0 && !is_reset(wire);
-    return wire->tail_seen || before;
-}
-
-uint64_t wire_bytes_sent(const struct wire *wire)
-{
-    if (wire->state == WIRE_LINGERING)
-        return u64_sub_sat(wire->sent, in_tcp(wire)); /* TCP counts record heads and tags, too */
-    if (op_idle(&wire->send))
-        return wire->sent;
-    if (wire->send.verb == OP_SENDFILE)
-        return wire->sent + wire->send.file.progress;
-    return wire->sent + (wire->send.verb == OP_SEND ? wire->send.send.progress : 0);
-}
-
-uint64_t wire_bytes_confirmed(const struct wire *wire)
-{
-    uint64_t sent = wire_bytes_sent(wire);
-    int bytes = 0;
-
-    if (wire->state == WIRE_LINGERING || ioctl(wire->fd, SIOCOUTQ, &bytes) < 0 || bytes < 0)
-        return sent;
-    return u64_sub_sat(sent, (uint64_t)bytes);
-}
-
-uint64_t wire_bytes_received(const struct wire *wire)
-{
-    return wire->received;
 }
 
 static void close_orderly(struct wire *wire)
@@ -230,80 +157,4 @@ void wire_close(struct wire *wire, enum wire_close_reason end)
         close_orderly(wire);
     else
         wire_fail(wire, end);
-}
-
-static void cancel_all(struct wire *wire)
-{
-    loop_cancel(wire->shared->loop, &wire->receive);
-    loop_cancel(wire->shared->loop, &wire->send);
-    if (wire->reading)
-        loop_cancel(wire->shared->loop, &wire->reading->read);
-}
-
-static bool in_flight(const struct wire *wire)
-{
-    return !op_idle(&wire->receive) || !op_idle(&wire->send) ||
-           (wire->reading && !op_idle(&wire->reading->read));
-}
-
-static void last_step(struct op *op, int result)
-{
-    wire_finish_close(container_of(op, struct wire, receive));
-}
-
-void wire_fail(struct wire *wire, enum wire_close_reason end)
-{
-    if (wire->state == WIRE_CLOSING)
-        return;
-    wire->state = WIRE_CLOSING;
-    wire->end = (uint8_t)end;
-    if (in_flight(wire)) {
-        cancel_all(wire);
-        return;
-    }
-    wire->receive.done = last_step; /* not inside the owner's call */
-    loop_timer(wire->shared->loop, &wire->receive, wire->shared->loop->clock.monotonic_ms);
-}
-
-/* Discards output queued in the kernel and closes by RST. */
-static void set_reset_on_close(int fd)
-{
-    const struct linger now = {.l_onoff = 1, .l_linger = 0};
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
-static bool ends_with_reset(const struct wire *wire)
-{
-    if (wire->end == WIRE_CLOSE_BROKEN)
-        return true;
-    return wire->settings->reset_timed_out &&
-           (wire->end == WIRE_CLOSE_TIMEOUT || wire->end == WIRE_CLOSE_REFUSED);
-}
-
-/* The owner may still inspect session and socket (for its log); after `closed` the wire itself may be gone. */
-void wire_finish_close(struct wire *wire)
-{
-    struct wire_shared *shared = wire->shared;
-    struct tls_session *tls = wire->tls;
-    int fd = wire->fd;
-
-    if (in_flight(wire))
-        return;
-    output_block_release_all(shared, wire->first);
-    output_block_release(shared, wire->reading);
-    wire->first = wire->last = wire->reading = NULL;
-    free(wire->unread);
-    free(wire->proxy_header);
-    wire->unread = NULL;
-    pipe_discard(wire->pipe);
-    wire->pipe = NULL;
-    wire->proxy_header = NULL;
-    record_release(shared->cipher_contexts, &wire->cipher_context);
-    record_key_wipe(&wire->key);
-    if (ends_with_reset(wire))
-        set_reset_on_close(fd);
-    wire->events->closed(wire, wire->end);
-    tls_session_destroy(tls);
-    loop_close_fd(shared->loop, fd);
 }

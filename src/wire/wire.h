@@ -68,6 +68,7 @@ struct wire_shared {
     struct cipher_context_cache *cipher_contexts;
     const struct ktls_calls *ktls_calls;
     const struct ktls_support *ktls; /* result of the probe */
+    const struct aead_choice *aead; /* NULL: OpenSSL encrypts; read by wire_shared_init only */
     struct output_block *free_blocks; /* output blocks kept for reuse */
     unsigned free_block_count;
     size_t output_bytes;            /* in output blocks of all wires */

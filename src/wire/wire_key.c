@@ -108,7 +108,7 @@ bool wire_rekey(struct wire *wire)
     block->from = block->filled;
     wire->rekeying--;
     if (error < 0) {
-        wire_log(wire, LOG_ERROR, "kTLS: the kernel refused the next key of a connection, which ends", error);
+        wire_log(wire, LOG_ERROR, "kTLS: the kernel refused the next key of a connection, which is closed", error);
         wire_fail(wire, WIRE_CLOSE_ABORT);
         return false;
     }

@@ -7,7 +7,6 @@
 
 #include "base/limits.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -113,17 +112,7 @@ static void become_kernel(struct wire *wire)
     wire->shared->counters->promotions++;
 }
 
-/* The owner saw no room and flushed. A span that is read at once leaves no record open, and `room` follows. */
-static void continue_in_user_space(struct wire *wire)
-{
-    wire_span_fill(wire);
-    if (chunk_length(&wire->span) == 0 && wire->state != WIRE_CLOSING && wire_record_close(wire) < 0)
-        wire_fail(wire, WIRE_CLOSE_ABORT);
-    wire_push(wire);
-    wire->was_full = true;
-}
-
-void wire_promote(struct wire *wire)
+bool wire_promote(struct wire *wire)
 {
     enum ktls_reason reason = ktls_enable(wire->shared->ktls_calls, wire->fd, &wire->key);
 
@@ -132,12 +121,10 @@ void wire_promote(struct wire *wire)
         become_kernel(wire);
     } else {
         wire->refused = (uint8_t)reason;
-        log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), user space goes on, fd %d",
+        log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), encryption continues in user space, "
+                                               "fd %d",
                   ktls_reason_name(reason), wire->fd);
     }
     wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), span_is_whole(wire));
-    if (reason != KTLS_OK)
-        continue_in_user_space(wire);
-    else
-        wire_push(wire);
+    return reason == KTLS_OK;
 }

@@ -1,5 +1,6 @@
 /*
- * Functions shared by the files of the wire. Private to wire/.
+ * Functions shared by the files of the wire, from the lowest to the highest: none calls one of a later file. Private
+ * to wire/.
  *
  * The queue: blocks (first ... last), then one file span. Blocks added while the span is being sent go before the
  * rest of the span; with TLS these are only whole records of OpenSSL.
@@ -13,7 +14,9 @@ enum {
     RECORDS_AT_ONCE = 16, /* filled by one read */
 };
 
-/* wire.c: aborts: cancels ops in flight; `closed` follows from the last completion. */
+/* wire_close.c */
+
+/* Aborts: cancels ops in flight; `closed` follows from the last completion. */
 void wire_fail(struct wire *wire, enum wire_close_reason end);
 /*
  * In WIRE_CLOSING, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
@@ -24,15 +27,8 @@ enum wire_close_reason wire_close_reason_of(int error);
 /* One line at `level` about this connection. */
 void wire_log(struct wire *wire, enum log_level level, const char *what, int error);
 
-/* wire_receive.c: starts the op that `receiving` needs. */
-void wire_receive_start(struct wire *wire);
-/* Everything is sent and the sending side is shut down: discards input until the peer closes. */
-void wire_linger(struct wire *wire);
+/* wire_record.c */
 
-/* wire_send.c: starts the next send if none is in flight; at the end of an orderly close, its next step. */
-void wire_push(struct wire *wire);
-/* After a send: fills, pushes, and calls `room` if there is room again. */
-void wire_continue(struct wire *wire, bool had_room);
 /*
  * A block with room for at least one byte of an open record; `bounded`: only within the connection's share. NULL:
  * none (unbounded: out of memory, or far too much is queued).
@@ -42,8 +38,16 @@ struct output_block *wire_writable(struct wire *wire, bool bounded);
 bool wire_may_add_block(const struct wire *wire);
 /* Plaintext bytes that fit into the open record of the block. */
 size_t wire_record_room(const struct wire *wire, const struct output_block *block);
+/* The size of the record head before the open plaintext. */
+static inline size_t wire_record_head(const struct wire *wire)
+{
+    return wire->sealing == SEALING_USER ? record_head(&wire->key) : 0;
+}
 /* The position of the open record's next byte. */
-char *wire_record_end(const struct wire *wire, struct output_block *block);
+static inline char *wire_record_end(const struct wire *wire, struct output_block *block)
+{
+    return block->bytes + block->filled + wire_record_head(wire) + block->open;
+}
 /*
  * The positions of the next `length` bytes, as far as the block has room: in the open record, and behind it in
  * records with space for heads and tags. Returns the number of places, at most RECORDS_AT_ONCE; each is committed by
@@ -54,31 +58,14 @@ int wire_record_places(const struct wire *wire, struct output_block *block, uint
 MUST_CHECK int wire_record_grow(struct wire *wire, struct output_block *block, size_t count);
 /* Seals the open record of the last block, if any. 0 or -errno. */
 MUST_CHECK int wire_record_close(struct wire *wire);
-/* The size of the record head before the open plaintext. */
-size_t wire_record_head(const struct wire *wire);
+/* Seals one record whose plaintext is in place behind the block's last one. 0 or -errno. */
+MUST_CHECK int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length);
 void output_block_append(struct wire *wire, struct output_block *block);
 size_t output_block_capacity(const struct wire *wire);
 
-/* wire_receive.c: keeps unconsumed bytes for the next wire_receive. False: out of memory. */
-bool wire_keep_unread(struct wire *wire, struct str plain, struct str cipher);
-/* Lends decrypted bytes to the owner, then the plaintext of `cipher`. */
-void wire_deliver(struct wire *wire, struct str plain, struct str cipher);
+/* wire_key.c */
 
-/* wire_proxy_header.c: expects a PROXY protocol header. 0 or -ENOMEM. */
-MUST_CHECK int wire_await_proxy_header(struct wire *wire);
-/* Processes bytes received while the header is expected. */
-void wire_receive_proxy_header(struct wire *wire, struct str lent);
-
-/* wire_tls.c: receives the output of tls_session. */
-extern const struct tls_output wire_tls_output;
-/* Seals one record whose plaintext is in place behind the block's last one. 0 or -errno. */
-MUST_CHECK int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length);
-/* Appends finished bytes to the queue. 0 or -ENOMEM. */
-MUST_CHECK int wire_append(struct wire *wire, struct str bytes);
-/* Gives the control record or the key at the front of the queue to the kernel. */
-void wire_push_control(struct wire *wire);
-
-/* wire_key.c: true if a peer's KeyUpdate can be answered. */
+/* True if a peer's KeyUpdate can be answered. */
 bool wire_may_rekey(const struct wire *wire);
 /* Queues the next key of a kTLS wire. 0, -ENOMEM, or -ENOBUFS: too many are queued. */
 MUST_CHECK int wire_queue_key(struct wire *wire, const struct record_key *key);
@@ -93,21 +80,75 @@ void wire_announce_end(struct wire *wire);
 /* Bytes of a span that may be given to the kernel before wire_check_key_limit checks again; 0: none under this key. */
 uint64_t wire_key_allows(struct wire *wire);
 
-/* wire_span.c: true if the span is sent by sendfile or splice. */
-bool wire_span_is_direct(const struct wire *wire);
-/* Reads span bytes into blocks as far as there is room. */
-void wire_span_fill(struct wire *wire);
-/* Sends the span by sendfile or splice. */
-void wire_span_push(struct wire *wire);
+/* wire_tls.c: receives the output of tls_session. */
+extern const struct tls_output wire_tls_output;
 
-/*
- * wire_promote.c: true if bytes of a pipe can be sent by splice, or could after a hand-off of the key to the kernel.
- */
+/* wire_span.c */
+
+/* True if the span is sent by sendfile or splice. */
+bool wire_span_is_direct(const struct wire *wire);
+/* The next step after wire_span_fill. */
+enum wire_span_step {
+    SPAN_WAITS,   /* none: the span is read completely, or a completion follows, or the wire is failing */
+    SPAN_FULL,    /* push, then fill again */
+    SPAN_BLOCKED, /* push: there is no block to fill */
+    SPAN_COLD,    /* wire_span_read, then push: the bytes are not cached */
+};
+/* Reads span bytes into blocks as far as there is room and nothing is in flight. */
+MUST_CHECK enum wire_span_step wire_span_fill(struct wire *wire);
+/* Reads one record's bytes from the disk; `done` calls wire_span_read_done. */
+void wire_span_read(struct wire *wire, op_done *done);
+/* Adds the bytes to the queue. True if the pump continues; false: the wire is failing or closed. */
+MUST_CHECK bool wire_span_read_done(struct wire *wire, int result);
+/* Sends the span by sendfile or splice; `done` calls wire_span_push_done. */
+void wire_span_push(struct wire *wire, op_done *done);
+/* Accounts for what was sent. True if the pump continues; false: the wire is failing or closed. */
+MUST_CHECK bool wire_span_push_done(struct wire *wire, int result);
+
+/* wire_promote.c */
+
+/* True if bytes of a pipe can be sent by splice, or could after a hand-off of the key to the kernel. */
 bool wire_may_splice(const struct wire *wire);
 /* Decides who encrypts the span just given: sets `promoting`, or accounts for its path. */
 void wire_choose_sealing(struct wire *wire);
-/* The queue is empty: gives the key to the kernel, or continues in user space; then pushes. */
-void wire_promote(struct wire *wire);
+/* The queue is empty: gives the key to the kernel. False: it refused, and user space continues. */
+MUST_CHECK bool wire_promote(struct wire *wire);
+
+/* wire_linger.c */
+
+/* Everything is sent and the sending side is shut down: discards input until the peer closes. */
+void wire_linger(struct wire *wire);
+/* WIRE_LINGERING: receives what is discarded, once the op in flight is done. */
+void wire_linger_receive(struct wire *wire);
+
+/* wire_push.c */
+
+/* Starts the next send if none is in flight; at the end of an orderly close, its next step. */
+void wire_push(struct wire *wire);
+/* Reads the span into blocks and sends them, as far as there is room. */
+void wire_fill(struct wire *wire);
+/* After a send: fills, pushes, and calls `room` if there is room again. */
+void wire_continue(struct wire *wire, bool had_room);
+
+/* wire_handshake.c */
+
+/* One step; true once the wire is open. */
+bool wire_handshake_step(struct wire *wire);
+/* TLS failed: the alert is sent, and nothing else. */
+void wire_tls_failed(struct wire *wire);
+
+/* wire_proxy_header.c */
+
+/* Expects a PROXY protocol header. 0 or -ENOMEM. */
+MUST_CHECK int wire_await_proxy_header(struct wire *wire);
+/*
+ * Collects received bytes. Returns the number of those that belong to the header, once it is complete; -EAGAIN: more
+ * is needed; -EBADMSG: malformed.
+ */
+MUST_CHECK ssize_t wire_proxy_header_collect(struct wire *wire, struct str lent, struct proxy_header *out);
+
+/* wire_receive.c: starts the op that `receiving` needs. */
+void wire_receive_start(struct wire *wire);
 
 /* wire_transfer.c: accounts for a chunk of `bytes` sent by `path`, part of `of` bytes in all. */
 void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of);

@@ -20,7 +20,7 @@ struct wire_unread {
     char bytes[];
 };
 
-bool wire_keep_unread(struct wire *wire, struct str plain, struct str cipher)
+static bool keep_unread(struct wire *wire, struct str plain, struct str cipher)
 {
     struct wire_unread *unread = malloc(sizeof *unread + plain.length + cipher.length);
 
@@ -34,89 +34,6 @@ bool wire_keep_unread(struct wire *wire, struct str plain, struct str cipher)
         memcpy(unread->bytes + plain.length, cipher.data, cipher.length);
     wire->unread = unread;
     return true;
-}
-
-static void held_due(struct op *op, int result)
-{
-    struct wire *wire = container_of(op, struct wire, receive);
-    struct wire_unread *unread = wire->unread;
-
-    if (wire->state == WIRE_CLOSING) {
-        wire_finish_close(wire);
-        return;
-    }
-    wire->unread = NULL;
-    if (wire->state == WIRE_OPEN)
-        wire_deliver(wire, str_of(unread->bytes, unread->plain), str_of(unread->bytes + unread->plain, unread->cipher));
-    else if (wire->state == WIRE_LINGERING)
-        wire_receive_start(wire);
-    free(unread);
-}
-
-/* TLS failed: the alert is sent, and nothing else. */
-static void tls_failed(struct wire *wire)
-{
-    if (wire->state == WIRE_HANDSHAKE)
-        wire->shared->counters->handshakes_failed++;
-    log_write(wire->shared->log, LOG_INFO, "TLS: %s, fd %d", tls_session_error(wire->tls), wire->fd);
-    if (chunk_length(&wire->span) > 0) { /* nothing may follow the alert */
-        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
-        return;
-    }
-    wire->state = WIRE_DRAINING;
-    wire->end = WIRE_CLOSE_PROTOCOL;
-    wire_flush(wire);
-}
-
-/* Plain HTTP on a TLS port: the owner may answer in plain text. */
-static void fall_back_to_plain(struct wire *wire)
-{
-    tls_session_destroy(wire->tls);
-    wire->tls = NULL;
-    output_block_release_all(wire->shared, wire->first);
-    wire->first = wire->last = NULL;
-    wire->shared->counters->handshakes_failed++;
-    wire->sealing = SEALING_NONE;
-    wire->state = WIRE_OPEN;
-    wire->spoke_http = true;
-    wire->receiving = false;
-    wire->events->opened(wire);
-}
-
-/* Complete, or early data arrived and the rest follows with further input. */
-static void handshake_finished(struct wire *wire)
-{
-    struct wire_counters *counters = wire->shared->counters;
-
-    if (tls_session_reused(wire->tls))
-        counters->handshakes_resumed++;
-    else
-        counters->handshakes_full++;
-    if (wire->sealing == SEALING_HANDSHAKE)
-        wire->sealing = SEALING_OPENSSL;
-    wire->state = WIRE_OPEN;
-    wire->receiving = false;
-    wire->events->opened(wire);
-}
-
-/* One step; true once the wire is open. */
-static bool continue_handshake(struct wire *wire)
-{
-    int rc = tls_session_handshake(wire->tls);
-
-    if (wire->state != WIRE_HANDSHAKE)
-        return false;
-    if (rc == 0 || rc == TLS_SESSION_EARLY) {
-        handshake_finished(wire);
-        return wire->state == WIRE_OPEN;
-    }
-    if (rc == -EAGAIN)
-        return false;
-    if (tls_session_got_plain_http(wire->tls) && op_idle(&wire->send))
-        fall_back_to_plain(wire);
-    else
-        tls_failed(wire);
-    return false;
 }
 
 static void peer_ended(struct wire *wire)
@@ -144,7 +61,7 @@ static bool deliver_plaintext(struct wire *wire, struct str plain, struct str ci
         return false;
     if (taken >= plain.length)
         return true;
-    if (!wire_keep_unread(wire, str_skip(plain, taken), cipher))
+    if (!keep_unread(wire, str_skip(plain, taken), cipher))
         wire_fail(wire, WIRE_CLOSE_ABORT);
     return false;
 }
@@ -163,7 +80,7 @@ static void read_records(struct wire *wire, struct str cipher)
             return;
         }
         if (count < 0) {
-            tls_failed(wire);
+            wire_tls_failed(wire);
             return;
         }
         if (!deliver_plaintext(wire, str_of(wire->shared->plaintext, (size_t)count),
@@ -172,12 +89,12 @@ static void read_records(struct wire *wire, struct str cipher)
     }
 }
 
-void wire_deliver(struct wire *wire, struct str plain, struct str cipher)
+static void deliver(struct wire *wire, struct str plain, struct str cipher)
 {
     wire->delivering = true;
     if (deliver_plaintext(wire, plain, cipher) && wire->tls) {
         tls_session_lend(wire->tls, cipher);
-        if (wire->state == WIRE_OPEN || continue_handshake(wire))
+        if (wire->state == WIRE_OPEN || wire_handshake_step(wire))
             read_records(wire, cipher);
         if (wire->tls)
             (void)tls_session_unlend(wire->tls); /* kept, or dropped with the connection */
@@ -187,6 +104,62 @@ void wire_deliver(struct wire *wire, struct str plain, struct str cipher)
         return;
     wire_push(wire); /* alerts, tickets and handshake messages */
     wire_receive_start(wire);
+}
+
+static void held_due(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+    struct wire_unread *unread = wire->unread;
+
+    if (wire->state == WIRE_CLOSING) {
+        wire_finish_close(wire);
+        return;
+    }
+    wire->unread = NULL;
+    if (wire->state == WIRE_OPEN)
+        deliver(wire, str_of(unread->bytes, unread->plain), str_of(unread->bytes + unread->plain, unread->cipher));
+    else if (wire->state == WIRE_LINGERING)
+        wire_receive_start(wire);
+    free(unread);
+}
+
+/* The header is complete: TLS begins, or the wire is open. */
+static void proxy_header_received(struct wire *wire, const struct proxy_header *header, struct str rest)
+{
+    wire->events->proxy_header(wire, header);
+    if (wire->state != WIRE_HANDSHAKE)
+        return;
+    if (wire->tls) {
+        deliver(wire, STR(""), rest);
+        return;
+    }
+    wire->state = WIRE_OPEN;
+    wire->receiving = false;
+    wire->delivering = true;
+    wire->events->opened(wire);
+    wire->delivering = false;
+    wire_push(wire);
+    if (wire->state != WIRE_OPEN)
+        return;
+    if (wire->receiving)
+        deliver(wire, rest, STR(""));
+    else if (!str_empty(rest) && !keep_unread(wire, rest, STR("")))
+        wire_fail(wire, WIRE_CLOSE_ABORT);
+}
+
+static void receive_proxy_header(struct wire *wire, struct str lent)
+{
+    struct proxy_header header;
+    ssize_t taken = wire_proxy_header_collect(wire, lent, &header);
+
+    if (taken == -EAGAIN) {
+        wire_receive_start(wire);
+    } else if (taken < 0) {
+        wire_log(wire, LOG_INFO, "invalid or missing PROXY protocol header", 0);
+        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
+    } else {
+        proxy_header_received(wire, &header, str_skip(lent, (size_t)taken));
+    }
 }
 
 static void receive_done(struct op *op, int result)
@@ -208,9 +181,9 @@ static void receive_done(struct op *op, int result)
     } else {
         wire->received += (uint64_t)result;
         if (wire->proxy_header)
-            wire_receive_proxy_header(wire, op->lent);
+            receive_proxy_header(wire, op->lent);
         else
-            wire_deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
+            deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
     }
 }
 
@@ -239,39 +212,6 @@ static void piped_done(struct op *op, int result)
     pipe_discard(pipe);
 }
 
-/* The peer closed, but may not have received all output: no event reports that, so it is polled. */
-static void tail_due(struct op *op, int result)
-{
-    struct wire *wire = container_of(op, struct wire, receive);
-    struct loop *loop = wire->shared->loop;
-
-    if (wire->state == WIRE_CLOSING)
-        wire_finish_close(wire);
-    else if (wire_unacknowledged(wire))
-        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_CHECK_MS);
-    else
-        wire_fail(wire, wire->end);
-}
-
-static void lingering_done(struct op *op, int result)
-{
-    struct wire *wire = container_of(op, struct wire, receive);
-
-    if (wire->state == WIRE_CLOSING) {
-        wire_finish_close(wire);
-        return;
-    }
-    wire->received += result > 0 ? (uint64_t)result : 0;
-    if (result == 0 && wire_unacknowledged(wire)) {
-        wire->receive.done = tail_due;
-        tail_due(op, 0);
-    } else if (result <= 0 || wire->received > LIMIT_LINGERING_BYTES) {
-        wire_fail(wire, wire->end);
-    } else {
-        loop_recv(wire->shared->loop, &wire->receive, wire->fd);
-    }
-}
-
 static void watch_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
@@ -290,15 +230,11 @@ void wire_receive_start(struct wire *wire)
 
     if (wire->state == WIRE_CLOSING)
         return; /* an earlier push may have closed the wire: no new op, which the close would wait for */
-    if (!op_idle(&wire->receive)) {
-        bool lingering = wire->state == WIRE_LINGERING;
-
-        if ((wire->receive.verb == OP_POLL && (wire->receiving || lingering)) ||
-            (wire->receive.verb == OP_SPLICE && lingering))
+    if (wire->state == WIRE_LINGERING) {
+        wire_linger_receive(wire);
+    } else if (!op_idle(&wire->receive)) {
+        if (wire->receive.verb == OP_POLL && wire->receiving)
             loop_cancel(loop, &wire->receive);
-    } else if (wire->state == WIRE_LINGERING) {
-        wire->receive.done = lingering_done;
-        loop_recv(loop, &wire->receive, wire->fd);
     } else if (wire->receiving && wire->unread) {
         wire->receive.done = held_due;
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
@@ -350,20 +286,5 @@ void wire_watch(struct wire *wire)
         return;
     wire->watching = true;
     if (!wire->delivering)
-        wire_receive_start(wire);
-}
-
-void wire_linger(struct wire *wire)
-{
-    if (wire->peer_ended && !wire_unacknowledged(wire)) {
-        wire_fail(wire, wire->end);
-        return;
-    }
-    wire->state = WIRE_LINGERING;
-    wire->receiving = false;
-    wire->received = 0;
-    if (!op_idle(&wire->receive) && wire->receive.verb == OP_RECV)
-        wire->receive.done = lingering_done;
-    else if (!wire->delivering)
         wire_receive_start(wire);
 }

@@ -41,45 +41,6 @@ static void span_sent(struct wire *wire, enum wire_path path, uint64_t bytes)
     wire_count(wire, path, bytes);
 }
 
-static void read_done(struct op *op, int result)
-{
-    struct output_block *block = container_of(op, struct output_block, read);
-    struct wire *wire = block->reader;
-
-    if (wire->state == WIRE_CLOSING) {
-        wire_finish_close(wire);
-        return;
-    }
-    wire->reading = NULL;
-    output_block_append(wire, block);
-    if (result <= 0) {
-        span_broken(wire, result);
-        return;
-    }
-    span_sent(wire, wire_path_of_bytes(wire), (uint64_t)result);
-    if (wire_record_grow(wire, block, (size_t)result) < 0)
-        wire_fail(wire, WIRE_CLOSE_ABORT);
-    else
-        wire_continue(wire, false);
-}
-
-static void read_cold(struct wire *wire)
-{
-    struct output_block *block = output_block_get(wire->shared, output_block_capacity(wire));
-
-    if (!block || wire_record_close(wire) < 0) {
-        output_block_release(wire->shared, block);
-        wire_fail(wire, WIRE_CLOSE_ABORT);
-        return;
-    }
-    wire->reading = block;
-    block->reader = wire;
-    block->read = (struct op){.done = read_done};
-    loop_read(wire->shared->loop, &block->read, wire->span.file.fd, wire->span.file.at,
-              wire_record_end(wire, block), span_piece_length(wire, wire_record_room(wire, block)));
-    wire_push(wire);
-}
-
 /*
  * Not ahead of the socket: a record sealed while an earlier one is queued leaves the CPU cache before it is sent
  * (measured: a fifth more time per byte), and the socket buffer keeps the connection busy.
@@ -123,7 +84,7 @@ static bool ends_in_another(const struct wire *wire)
            chunk_length(&wire->span) <= wire->settings->block_size && wire_may_add_block(wire);
 }
 
-void wire_span_fill(struct wire *wire)
+enum wire_span_step wire_span_fill(struct wire *wire)
 {
     while (may_fill(wire)) {
         struct output_block *block = wire_writable(wire, true);
@@ -132,74 +93,109 @@ void wire_span_fill(struct wire *wire)
 
         if (!block) {
             if (wire->first)
-                wire_push(wire);
-            else /* out of memory, and no completion will call this again */
-                wire_fail(wire, WIRE_CLOSE_ABORT);
-            return;
+                return SPAN_BLOCKED;
+            wire_fail(wire, WIRE_CLOSE_ABORT); /* out of memory, and no completion will call this again */
+            return SPAN_WAITS;
         }
         count = read_span(wire, places, wire_record_places(wire, block, chunk_length(&wire->span), places));
-        if (count == -EAGAIN && wire->span.kind == CHUNK_FILE) {
-            read_cold(wire);
-            return;
-        }
+        if (count == -EAGAIN && wire->span.kind == CHUNK_FILE)
+            return SPAN_COLD;
         if (count <= 0) {
             span_broken(wire, (int)count);
-            return;
+            return SPAN_WAITS;
         }
         span_sent(wire, wire_path_of_bytes(wire), (uint64_t)count);
         if (commit_records(wire, block, places, (size_t)count) < 0)
             wire_fail(wire, WIRE_CLOSE_ABORT);
         else if (wire_record_room(wire, block) == 0 && !ends_in_another(wire))
-            wire_push(wire);
+            return SPAN_FULL;
     }
+    return SPAN_WAITS;
 }
 
-/* `sent` bytes of the span are sent, or its op was cancelled in favour of a record of OpenSSL. */
-static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
+void wire_span_read(struct wire *wire, op_done *done)
 {
-    wire->sent += sent;
-    wire->transfer.zero_copy += sent;
-    span_sent(wire, wire_path_of_span(wire), sent);
-    if (wire->state == WIRE_CLOSING) {
-        wire_finish_close(wire);
+    struct output_block *block = output_block_get(wire->shared, output_block_capacity(wire));
+
+    if (!block || wire_record_close(wire) < 0) {
+        output_block_release(wire->shared, block);
+        wire_fail(wire, WIRE_CLOSE_ABORT);
         return;
     }
-    wire_count_key_use(wire, sent);
-    if (result < 0 && result != -ECANCELED)
-        wire_fail(wire, wire_close_reason_of(result));
-    else if (broken)
-        span_broken(wire, 0);
-    else
-        wire_continue(wire, false);
+    wire->reading = block;
+    block->reader = wire;
+    block->read = (struct op){.done = done};
+    loop_read(wire->shared->loop, &block->read, wire->span.file.fd, wire->span.file.at,
+              wire_record_end(wire, block), span_piece_length(wire, wire_record_room(wire, block)));
 }
 
-static void file_sent(struct op *op, int result)
+bool wire_span_read_done(struct wire *wire, int result)
 {
-    bool whole = op->file.progress == op->file.length;
+    struct output_block *block = wire->reading;
 
-    span_left(container_of(op, struct wire, send), op->file.progress, result, result >= 0 && !whole);
+    if (wire->state == WIRE_CLOSING) {
+        wire_finish_close(wire);
+        return false;
+    }
+    wire->reading = NULL;
+    output_block_append(wire, block);
+    if (result <= 0) {
+        span_broken(wire, result);
+        return false;
+    }
+    span_sent(wire, wire_path_of_bytes(wire), (uint64_t)result);
+    if (wire_record_grow(wire, block, (size_t)result) == 0)
+        return true;
+    wire_fail(wire, WIRE_CLOSE_ABORT);
+    return false;
 }
 
-/* The pipe holds all requested bytes: a partial result is fine, an empty one is an error. */
-static void pipe_sent(struct op *op, int result)
-{
-    span_left(container_of(op, struct wire, send), result > 0 ? (uint64_t)result : 0, result, result == 0);
-}
-
-void wire_span_push(struct wire *wire)
+void wire_span_push(struct wire *wire, op_done *done)
 {
     struct loop *loop = wire->shared->loop;
     uint64_t allowed = wire_key_allows(wire);
     uint64_t length = chunk_length(&wire->span) < allowed ? chunk_length(&wire->span) : allowed;
 
     if (length == 0) {
-        wire_log(wire, LOG_ERROR, "an answer is longer than its key may be used for", 0);
+        wire_log(wire, LOG_ERROR, "a response exceeds the usage limit of its key", 0);
         wire_fail(wire, WIRE_CLOSE_ABORT);
         return;
     }
-    wire->send.done = wire->span.kind == CHUNK_PIPE ? pipe_sent : file_sent;
+    wire->send.done = done;
     if (wire->span.kind == CHUNK_PIPE)
         loop_splice(loop, &wire->send, wire->span.pipe.fd, wire->fd, (size_t)length, wire->narrow);
     else
         loop_sendfile(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length, wire->narrow);
+}
+
+/* The pipe holds all requested bytes: a partial result is fine, an empty one is an error. */
+static bool is_cut_short(const struct wire *wire, int result)
+{
+    const struct op *op = &wire->send;
+
+    return wire->span.kind == CHUNK_PIPE ? result == 0 : result >= 0 && op->file.progress != op->file.length;
+}
+
+bool wire_span_push_done(struct wire *wire, int result)
+{
+    bool broken = is_cut_short(wire, result);
+    uint64_t sent = result > 0 ? (uint64_t)result : 0;
+
+    if (wire->span.kind == CHUNK_FILE)
+        sent = wire->send.file.progress;
+    wire->sent += sent;
+    wire->transfer.zero_copy += sent;
+    span_sent(wire, wire_path_of_span(wire), sent);
+    if (wire->state == WIRE_CLOSING) {
+        wire_finish_close(wire);
+        return false;
+    }
+    wire_count_key_use(wire, sent);
+    if (result < 0 && result != -ECANCELED) /* cancelled in favour of a record of OpenSSL */
+        wire_fail(wire, wire_close_reason_of(result));
+    else if (broken)
+        span_broken(wire, 0);
+    else
+        return true;
+    return false;
 }

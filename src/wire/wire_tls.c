@@ -7,9 +7,9 @@
 #include "base/limits.h"
 
 #include <errno.h>
-#include <poll.h>
 
-int wire_append(struct wire *wire, struct str bytes)
+/* Appends finished bytes to the queue. 0 or -ENOMEM. */
+static int append_bytes(struct wire *wire, struct str bytes)
 {
     while (bytes.length > 0) {
         struct output_block *block = wire->last;
@@ -31,29 +31,11 @@ int wire_append(struct wire *wire, struct str bytes)
     return 0;
 }
 
-int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length)
-{
-    struct iovec part = {block->bytes + block->filled + record_head(&wire->key), length};
-    ssize_t sealed = record_seal(wire->shared->cipher_contexts, &wire->key, &wire->cipher_context, type, &part, 1,
-                                 block->bytes + block->filled);
-
-    if (sealed < 0) {
-        wire_log(wire, LOG_ERROR, "sealing a TLS record failed", (int)sealed);
-        return (int)sealed;
-    }
-    block->filled += (uint32_t)sealed;
-    wire->sealed_ms = wire->shared->loop->clock.monotonic_ms;
-    if (wire->stretch < SMALL_RECORD_BYTES)
-        wire->stretch += (uint32_t)length;
-    wire->shared->counters->records++;
-    return 0;
-}
-
 static void append_ciphertext(void *owner, struct str bytes)
 {
     struct wire *wire = owner;
 
-    if (wire->state != WIRE_CLOSING && wire_append(wire, bytes) < 0)
+    if (wire->state != WIRE_CLOSING && append_bytes(wire, bytes) < 0)
         wire_fail(wire, WIRE_CLOSE_ABORT);
 }
 
@@ -148,7 +130,7 @@ static bool may_update_key(void *owner)
 
     if (wire_may_rekey(wire))
         return true;
-    wire_log(wire, LOG_INFO, "kTLS: the peer asked for a new key; the connection ends with this answer", 0);
+    wire_log(wire, LOG_INFO, "kTLS: the peer asked for a new key; the connection is closed after this response", 0);
     wire_announce_end(wire);
     return false;
 }
@@ -167,39 +149,3 @@ const struct tls_output wire_tls_output = {
     .may_update_key = may_update_key,
     .now_ms = tls_now_ms,
 };
-
-static void control_writable(struct op *op, int result)
-{
-    struct wire *wire = container_of(op, struct wire, send);
-
-    if (wire->state == WIRE_CLOSING)
-        wire_finish_close(wire);
-    else if (result < 0)
-        wire_fail(wire, wire_close_reason_of(result));
-    else
-        wire_continue(wire, wire_room(wire) > 0);
-}
-
-void wire_push_control(struct wire *wire)
-{
-    struct output_block *block = wire->first;
-    ssize_t sent;
-
-    if (block->type == BLOCK_KEY) {
-        if (wire_rekey(wire))
-            wire_push(wire);
-        return;
-    }
-    sent = ktls_send_record(wire->shared->ktls_calls, wire->fd, block->type,
-                            str_of(block->bytes + block->from, block->filled - block->from));
-    if (sent == -EAGAIN) {
-        wire->send.done = control_writable;
-        loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
-    } else if (sent < 0) {
-        wire_fail(wire, wire_close_reason_of((int)sent));
-    } else {
-        block->from = block->filled;
-        wire_count_key_use(wire, 0);
-        wire_push(wire);
-    }
-}

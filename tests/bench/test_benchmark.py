@@ -1,4 +1,4 @@
-"""The benchmark's pure parts: figures from counts, reports from figures, two result files side by side."""
+"""The parts of the benchmark without measurements: figures from counts, reports from figures, comparison of two result files."""
 import copy
 import os
 import subprocess
@@ -67,9 +67,9 @@ class Figures(unittest.TestCase):
         self.assertEqual([figures.quantile(histogram, share) for share in (0.5, 0.9, 0.99, 0.999, 1)], [10, 10, 20, 30, 30])
         self.assertIsNone(figures.quantile([], 0.5))
 
-    def test_a_probe_beside_cold_files_is_measured_against_itself_alone(self):
-        beside = {'latency': [[5000, 99], [9000, 1]], 'quiet': [[1000, 99], [2000, 1]], 'disk': 0.25, 'cold_rate': 5e6}
-        self.assertEqual([figures.FIGURES[name][2](beside) for name in ('p99', 'quiet_p99', 'cold_ratio', 'longest', 'disk', 'cold_rate')],
+    def test_a_probe_with_cold_files_is_compared_with_the_probe_alone(self):
+        loaded = {'latency': [[5000, 99], [9000, 1]], 'quiet': [[1000, 99], [2000, 1]], 'disk': 0.25, 'cold_rate': 5e6}
+        self.assertEqual([figures.FIGURES[name][2](loaded) for name in ('p99', 'quiet_p99', 'cold_ratio', 'longest', 'disk', 'cold_rate')],
                          [5.0, 1.0, 5.0, 9.0, 25.0, 5.0])
 
     def test_merging_keeps_every_count(self):
@@ -188,7 +188,7 @@ class Machine(unittest.TestCase):
         self.assertIn('stolen', seen)
 
     def runs(self, *ticks):
-        """(how often it ran, how much was taken in the last), where a hypervisor's count goes on as `ticks` say."""
+        """Runs undisturbed() with these values of the hypervisor's counter; returns the number of runs and the `taken` of the last one."""
         count = []
         with unittest.mock.patch('benchmark.counters.taken_ticks', side_effect=ticks):
             found = cold.undisturbed(lambda: count.append(1) or {'latency': []})
@@ -214,13 +214,13 @@ class Plans(unittest.TestCase):
         return types.SimpleNamespace(**{'peers': [], 'loop': 'auto', 'emulated': False, 'sizes': [], **more})
 
     def test_only_the_ways_that_were_asked_for_are_measured(self):
-        groups = scenarios.named('beside').plan(self.options())
+        groups = scenarios.named('comparison').plan(self.options())
         for paths, left in (([], {'user', 'ktls'}), (['user'], {'user'}), (['plain'], set())):
             self.assertEqual({setup.path for group in rounds.only(groups, paths) for setup in group.setups}, left)
         self.assertEqual({setup.path for group in groups for setup in group.setups}, {'user', 'ktls'})
 
-    def test_beside_takes_sizes_peers_and_loop(self):
-        groups = scenarios.named('beside').plan(self.options(sizes=['4k', '1g'], peers=['lighttpd'], loop='epoll'))
+    def test_comparison_takes_sizes_peers_and_loop(self):
+        groups = scenarios.named('comparison').plan(self.options(sizes=['4k', '1g'], peers=['lighttpd'], loop='epoll'))
         self.assertEqual([(group.load.size, group.load.connections) for group in groups[:2]], [('4k', 64), ('1g', 8)])
         self.assertEqual({(setup.server, setup.loop) for group in groups for setup in group.setups}, {('lighttpd', ''), ('sluice', 'epoll')})
 
@@ -240,7 +240,7 @@ class Report(unittest.TestCase):
         self.assertIn('| sluice plain |', text)
         self.assertIn('P\\|1', text)
         self.assertIn('2.00 times the CPU of plain HTTP', page)
-        self.assertNotRegex(page, r'src="|href="|url\(http')      # self-contained
+        self.assertNotRegex(page, r'src="|href="|url\(http')      # the page is self-contained
 
     def test_what_was_not_measured_says_why(self):
         missing = model.Outcome(model.Load('1k'), model.Setup('sluice', 'ktls'), missing='<no kernel TLS>')
@@ -278,15 +278,15 @@ class Report(unittest.TestCase):
                 made = scenarios.named(name).present(found, results_of(emulated=emulated))
                 shown = report.markdown([(name, made)], {})
                 self.assertNotIn('not measured', shown)
-                self.assertIn('150', shown, name)        # the median of the microseconds, somewhere
+                self.assertIn('150', shown, name)        # the median in microseconds is in the report
 
 
 class Page(unittest.TestCase):
     def test_only_what_stands_between_the_marks_is_replaced(self):
-        page = f'before\n{report.BEGIN[False]}\nold\n{report.END}\nbetween\n{report.BEGIN[True]}\nvirtual\n{report.END}\nbehind\n'
+        page = f'before\n{report.BEGIN[False]}\nold\n{report.END}\nbetween\n{report.BEGIN[True]}\nvirtual\n{report.END}\nafter\n'
         for emulated, gone, kept in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
             made = report.replaced(page, 'new', emulated)
-            self.assertTrue(made.startswith('before\n') and '\nbetween\n' in made and made.endswith('behind\n'))
+            self.assertTrue(made.startswith('before\n') and '\nbetween\n' in made and made.endswith('after\n'))
             self.assertTrue('\nnew\n' in made and kept in made and gone not in made)
             self.assertEqual(report.replaced(made, 'new', emulated), made)
             with self.assertRaises(ValueError):
@@ -311,7 +311,7 @@ class Page(unittest.TestCase):
                                         versions={'OpenSSL': 'OpenSSL 3'}))
         self.assertIn('3.00 times the CPU of plain HTTP', text)
         self.assertIn('emulated processor', text)
-        self.assertNotIn('# What TLS costs here', text)
+        self.assertNotIn('# The cost of TLS on this machine', text)
 
     def test_the_short_form_leaves_out_what_is_only_of_one_machine(self):
         self.assertEqual(report.asked('bench/run --sluice /x/sluice --vm --rounds 3 --port 24000 --out /tmp/y'), 'bench/run --vm --rounds 3')

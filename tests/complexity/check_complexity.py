@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Runs the complexity driver under callgrind: instructions for an input of 2n are at most 2.2 times those for n.
 
-    check_complexity.py DRIVER [KIND]
-
-Counts of instructions do not depend on the machine's load. The memory is compared by the driver itself.
+Counts of instructions do not depend on the machine's load. The driver itself compares the memory.
 """
+import argparse
 import collections
 import os
 import re
@@ -14,12 +13,12 @@ import sys
 import tempfile
 
 FACTOR = 2.2
-LEAST = 100000      # instructions by which a bounded number of members may differ: the bound holds, not the factor
+LEAST = 100000      # tolerated beyond the factor, for work that a limit bounds
 SKIPPED = 77
 
 
 def measurements(folder):
-    """{kind: {label: instructions}}, from the dumps: each names its measurement."""
+    """{kind: {label: instructions}}, from the dumps, which contain the names of their measurements."""
     found = collections.defaultdict(dict)
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), errors='replace') as dump:
@@ -43,13 +42,18 @@ def run(driver, kind):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('driver', metavar='DRIVER')
+    parser.add_argument('kind', metavar='KIND', nargs='?', default='', help='only this kind of input')
+    options = parser.parse_args()
     if not shutil.which('valgrind'):
         print('skipped: valgrind is not installed, and instructions cannot be counted without it')
         return SKIPPED
-    found = run(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else '')
-    # Buffers that other kinds left, and the log's helper thread, cost one kind more than another: in a process of its own none does.
+    found = run(options.driver, options.kind)
+    # Earlier kinds leave buffers, and the log has a helper thread. Both add instructions to one measurement, so a kind
+    # that fails is measured again in its own process.
     for kind in [kind for kind, costs in found.items() if too_steep(costs)]:
-        found[kind] = run(sys.argv[1], kind)[kind]
+        found[kind] = run(options.driver, kind)[kind]
     steep = [kind for kind, costs in found.items() if too_steep(costs)]
     for kind, costs in sorted(found.items()):
         print(f'{kind:50} {costs["1"]:11} {costs["n"]:11} {costs["2n"]:11}{"  TOO STEEP" if kind in steep else ""}')

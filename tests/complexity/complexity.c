@@ -1,10 +1,12 @@
 /*
- * Measures: for each kind a request of size 0, n and 2n. The memory that the server asks for is compared here; its
- * instructions are counted by callgrind, one dump for each measurement, which check_complexity.py compares.
+ * Sends requests of size 1, n and 2n of each kind. This program compares the memory that the server allocates.
+ * callgrind counts the instructions and writes a dump per measurement, which check_complexity.py compares.
  */
 #include "complexity.h"
 
 #include "../modules/loopback.h"
+#include "stream/stream.h"
+#include "tls_client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +20,16 @@
 #include <valgrind/callgrind.h>
 
 #define UPSTREAMS 16
-/* Twice the input may cost 2.2 times the memory, and this much: arena blocks and buffers that double are not exact. */
+/*
+ * Twice the input may need 2.2 times the memory and this many bytes: arena blocks and doubling buffers are not
+ * proportional.
+ */
 #define MEMORY_SLACK 65536
 #define MEASUREMENTS 3
 
 static struct loopback server;
 
-/* What the server asks for, arenas included (they take no blocks from a pool here). */
+/* Counts the allocated bytes, including those of arenas, which use no pool of blocks here. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
@@ -66,11 +71,11 @@ void *__wrap_realloc(void *memory, size_t size)
 
 static void append(struct buffer *text, struct str piece)
 {
-    if (buffer_append(text, piece) < 0) /* ck_assert notes each place where it passes, which takes a system call */
+    if (buffer_append(text, piece) < 0) /* ck_assert makes a system call each time, which would be too slow */
         ck_abort_msg("out of memory");
 }
 
-/* `from`, with the number in the place of `sign`. */
+/* Appends `from` with `sign` replaced by the number. */
 static void append_numbered(struct buffer *text, const char *from, char sign, size_t number)
 {
     struct str rest = str_from(from);
@@ -92,7 +97,7 @@ static void replace(struct buffer *text, char from, char to)
     }
 }
 
-/* "~" is the number of the measurement. */
+/* "~" stands for the number of the measurement. */
 static struct buffer grow(const struct grown *grown, size_t n)
 {
     struct buffer text = {0};
@@ -104,18 +109,18 @@ static struct buffer grow(const struct grown *grown, size_t n)
     return text;
 }
 
-/* Upstreams: a connection answers with one text, once the request is whole. */
+/* Upstream servers: each connection sends one response when the request is complete. */
 
 struct answerer {
-    int fd;                         /* -1: free */
-    struct str answer;              /* what is left of it */
-    unsigned ends;                  /* empty lines that are still to come before it answers */
+    int fd;                         /* -1: unused */
+    struct str answer;              /* unsent rest of the response */
+    unsigned ends;                  /* number of empty lines still to be received before the response */
     bool fastcgi;
     char last[8];
 };
 
 static struct {
-    int http, fastcgi;              /* listening */
+    int http, fastcgi;              /* listening sockets */
     struct answerer connections[UPSTREAMS];
     struct buffer first, later;
     unsigned answered;
@@ -147,7 +152,7 @@ static void accept_from(int listener, bool fastcgi)
     upstreams.connections[i] = (struct answerer){.fd = fd, .fastcgi = fastcgi, .ends = upstreams.bodies ? 2 : 1};
 }
 
-/* An empty line ends a head, or a body where the kind has one; an empty record of STDIN ends a FastCGI request. */
+/* An empty line ends a head, or the body of a kind with a body. An empty STDIN record ends a FastCGI request. */
 static void note_end(struct answerer *upstream, const char *bytes, size_t length)
 {
     const char *end = upstream->fastcgi ? "\1\5\0\1\0\0\0\0" : "\r\n\r\n";
@@ -193,7 +198,7 @@ static void play_upstreams(void)
     }
 }
 
-/* Of what runs here only the server's turns are counted. */
+/* Counts only the code of the server, not that of the test. */
 static void inside(bool yes)
 {
     if (!yes)
@@ -216,34 +221,84 @@ static size_t count_answers(struct str text, int status)
     return answers;
 }
 
-/* As loopback_ask_raw, by pieces, and as long as it takes: callgrind is slow. */
-static void ask(const struct kind *kind, struct str bytes)
+/* The client of one request. */
+struct request_client {
+    int fd;
+    struct tls_client *tls;         /* NULL: plain */
+    struct str bytes;               /* still to be sent */
+    struct buffer sealed;           /* the bytes of TLS; `bytes` points into it */
+    bool over;
+};
+
+/* Passes received bytes to TLS. Its output is sent after the bytes that are left. */
+static void advance_tls(struct request_client *client, struct str received)
 {
-    int fd = loopback_connect(&server);
-    bool over = false;
+    struct buffer more = {0};
+
+    append(&more, client->bytes);
+    tls_client_advance(client->tls, received, &server.text, &more);
+    buffer_finish(&client->sealed);
+    client->sealed = more;
+    client->bytes = buffer_str(&client->sealed);
+}
+
+static void send_some(struct request_client *client, size_t piece)
+{
+    struct str bytes = piece ? str_slice(client->bytes, 0, piece) : client->bytes;
+    ssize_t sent = bytes.length ? send(client->fd, bytes.data, bytes.length, MSG_NOSIGNAL) : 0;
+
+    client->bytes = str_skip(client->bytes, sent > 0 ? (size_t)sent : 0);
+}
+
+static void receive_some(struct request_client *client)
+{
+    char got[65536];
+    ssize_t length = read(client->fd, got, sizeof(got));
+
+    client->over = length == 0 || (length < 0 && errno != EAGAIN);
+    if (length > 0 && client->tls)
+        advance_tls(client, str_of(got, (size_t)length));
+    else if (length > 0)
+        append(&server.text, str_of(got, (size_t)length));
+}
+
+/* As loopback_ask_raw, but sends in pieces and has no timeout, because callgrind is slow. */
+static void ask(const struct kind *kind, struct str bytes, size_t n)
+{
+    struct request_client client = {.fd = loopback_connect_at(&server, kind->entrance), .bytes = bytes};
 
     server.text.length = 0;
-    while (!over) {
-        struct str piece = kind->piece ? str_slice(bytes, 0, kind->piece) : bytes;
-        char got[65536];
-        ssize_t length;
-
-        if (piece.length) {
-            ssize_t sent = send(fd, piece.data, piece.length, MSG_NOSIGNAL);
-
-            bytes = str_skip(bytes, sent > 0 ? (size_t)sent : 0);
-        }
-        loopback_turn_once(&server, bytes.length ? 0 : 5);
-        length = read(fd, got, sizeof(got));
-        if (length > 0)
-            append(&server.text, str_of(got, (size_t)length));
-        over = length == 0 || (length < 0 && errno != EAGAIN);
+    if (kind->entrance == AT_TLS) {
+        client.tls = tls_client_create(kind->hello ? n : 0, kind->hello_record, bytes, kind->record);
+        client.bytes = STR("");
+        advance_tls(&client, STR(""));
     }
-    close(fd);
+    while (!client.over) {
+        send_some(&client, kind->piece);
+        loopback_turn_once(&server, client.bytes.length ? 0 : 5);
+        receive_some(&client);
+        /* A `stream` connection to an upstream ends with its client. */
+        if (kind->entrance == AT_STREAM && server.text.length == upstreams.first.length)
+            shutdown(client.fd, SHUT_WR);
+    }
+    close(client.fd);
+    tls_client_destroy(client.tls);
+    buffer_finish(&client.sealed);
     loopback_turn_once(&server, 0);
 }
 
-/* The bytes that the server asked for. */
+/* Returns the bytes of one request. */
+static struct buffer make_request(const struct kind *kind, size_t n)
+{
+    struct buffer made = {0};
+
+    if (!kind->make)
+        return grow(&kind->request, n);
+    kind->make(&made, n);
+    return made;
+}
+
+/* Returns the number of bytes that the server allocated. */
 static size_t measure(const struct kind *kind, size_t n, const char *label)
 {
     static const struct grown short_answer = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "", ""};
@@ -253,7 +308,7 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
     char name[128];
 
     measurements++;
-    request = grow(&kind->request, n);
+    request = make_request(kind, n);
     upstreams.first = grow(answer, n);
     upstreams.later = grow(kind->later.front ? &kind->later : answer, n);
     replace(&upstreams.first, '^', '\0');
@@ -264,12 +319,12 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
     CALLGRIND_ZERO_STATS;
     asked_for = 0;
     for (unsigned i = 0; i < (kind->times ? kind->times : 1); i++) {
-        ask(kind, buffer_str(&request));
+        ask(kind, buffer_str(&request), n);
         if (kind->times > 1)
-            loopback_turn(&server, 20); /* helper threads write what is stored */
+            loopback_turn(&server, 20); /* helper threads write the stored responses */
         answers += count_answers(buffer_str(&server.text), kind->status);
     }
-    /* A limit that n passes may not be passed by 1. */
+    /* With n elements the request must succeed. With one element it may be refused. */
     ck_assert_msg(n == 1 || answers >= (kind->stays ? n : 1) * (kind->times ? kind->times : 1),
                   "%s, %s: %zu answers with %d:\n" STR_FMT "\n" STR_FMT, kind->name, label, answers, kind->status,
                   (int)(server.text.length > 2000 ? 2000 : server.text.length), server.text.data,
@@ -292,7 +347,7 @@ static void open_server(void)
 {
     static const char file[4096];
 
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_write(&server, "file", str_of(file, sizeof(file)));
     loopback_write(&server, "users", STR("ada:$5$x$4.aY3qEt1fZaTBVM5rFz5nA8WLPzEPLIeeBnDvdnWY9\n"));
     loopback_mkdir(&server, "list");
@@ -302,11 +357,12 @@ static void open_server(void)
     for (size_t i = 0; i < UPSTREAMS; i++)
         upstreams.connections[i].fd = -1;
     loopback_open(&server, complexity_configuration);
+    server.worker.stream = &stream_listening;
     server.inside = inside;
     server.error_log.log.level = LOG_DEBUG;
 }
 
-/* The least of a few: a buffer of the log that is still being written has to be replaced by another one. */
+/* Returns the least of several measurements: a new log buffer is allocated if the old one is still being written. */
 static size_t measure_least(const struct kind *kind, size_t n, const char *label)
 {
     size_t least = measure(kind, n, label);
@@ -322,7 +378,7 @@ static size_t measure_least(const struct kind *kind, size_t n, const char *label
 }
 
 /*
- * Each kind once before it is measured: what is made at the first use counts for none. Under valgrind only
+ * Sends each kind once before the measurement, so that allocations at first use do not count. Under valgrind only the
  * instructions are compared, by check_complexity.py.
  */
 static void check(const struct kind *kind)

@@ -1,33 +1,50 @@
 /*
- * Kinds of input that a client or an upstream controls, each of a size n: what a request of that kind costs at n and at 2n is
- * compared. The server is the real one, in this process; client and upstreams are played by the test.
+ * Kinds of input that a client or an upstream server controls, each of a size n. The cost of a request is compared for
+ * n and 2n. The server is the real one, in this process; the test plays client and upstream servers.
  */
 #ifndef TEST_COMPLEXITY_H
 #define TEST_COMPLEXITY_H
 
-#include "base/str.h"
+#include "base/buffer.h"
 
-/* Text that grows with n: `front`, n times `unit`, `back`. In front and back "~" is a number that no other measurement has; in unit "#" is the index. */
+/*
+ * A text that grows with n: `front`, n times `unit`, `back`. In `front` and `back`, "~" stands for a number that is
+ * different in each measurement; in `unit`, "#" stands for the index.
+ */
 struct grown {
     const char *front, *unit, *back;
 };
 
+/* Endpoints of the configuration, in its order. */
+enum entrance {
+    AT_HTTP,
+    AT_TLS,
+    AT_PROXY_PROTOCOL,
+    AT_STREAM,                      /* a `stream` server that reads the ClientHello and passes on to the upstream */
+    AT_STREAM_TEXT,                 /* one that answers with variables */
+};
+
 struct kind {
     const char *name;
-    size_t n;                       /* 2n is the most that the limits allow, or what is plenty where there is none */
+    size_t n;                       /* 2n is the limit; without one, the size that callgrind counts in about 20 s: 200,000 pieces or 500,000 chunks */
+    enum entrance entrance;
     struct grown request;
-    struct grown answer;            /* of the upstream; front NULL: a short one */
-    struct grown later;             /* of the upstream, from its second request on; front NULL: as the first */
-    int status;                     /* of the answer to the client: the request came where it is meant to come */
-    size_t piece;                   /* bytes that client and upstream send at once; 0: as much as fits */
-    bool body;                      /* the request has a body, which ends with an empty line: the upstream answers behind it */
-    unsigned times;                 /* the request is sent so often; 0: once */
-    bool stays;                     /* the request's last line does not end the connection: `status` lines are counted */
+    void (*make)(struct buffer *request, size_t n); /* appends a binary request; NULL: `request` is used */
+    size_t record;                  /* AT_TLS: bytes of the request per TLS record */
+    bool hello;                     /* AT_TLS: the ClientHello has n bytes of padding */
+    size_t hello_record;            /* AT_TLS: bytes of the ClientHello per record; 0: as many as fit */
+    struct grown answer;            /* of the upstream server; front NULL: a short response */
+    struct grown later;             /* of the upstream server from its second request on; front NULL: as the first */
+    int status;                     /* of the response to the client, so that a refused request is noticed */
+    size_t piece;                   /* bytes per send of client and upstream server; 0: as many as fit */
+    bool body;                      /* the request has a body; the response follows its empty line */
+    unsigned times;                 /* how often the request is sent; 0: once */
+    bool stays;                     /* the connection stays open: all status lines with `status` count */
 };
 
 extern const struct kind kinds[];
 extern const size_t kind_count;
-/* Of the server; "@/" is a folder. */
+/* Of the server; "@/" stands for a directory. */
 extern const char complexity_configuration[];
 
 #endif

@@ -1,7 +1,7 @@
-/*
- * The table of inputs, and the configuration that sends each of them through as much of the server as looks at it.
- */
+/* The table of inputs, and a configuration that passes each of them through as many parts of the server as possible. */
 #include "complexity.h"
+
+#include "binary.h"
 
 const char complexity_configuration[] =
     "http:\n"
@@ -28,7 +28,8 @@ const char complexity_configuration[] =
     "  proxy_cache_path: {path: '@/cache', keys_zone: 'one:1m'}\n"
     "  map: {$http_x $mapped: {default: none, '~^(a+)b$': one, '~*c$': two}}\n"
     "  server:\n"
-    "    listen: 8080\n"
+    "    listen: [8080, 8443 ssl, 8081 proxy_protocol]\n"
+    "    ssl_certificate: self-signed\n"
     "    location:\n"
     "      /return: {return: 200 ok}\n"
     "      /map: {return: 200 $mapped}\n"
@@ -54,7 +55,19 @@ const char complexity_configuration[] =
     "      /ranges: {proxy_pass: 'http://unix:@/http', proxy_force_ranges: on}\n"
     "      /intercept: {proxy_pass: 'http://unix:@/http', proxy_intercept_errors: on, error_page: 404 /return}\n"
     "      /cache: {proxy_pass: 'http://unix:@/http', proxy_cache: one, proxy_cache_revalidate: on}\n"
-    "      /fastcgi: {fastcgi_pass: 'unix:@/fastcgi', fastcgi_split_path_info: '^(/fastcgi)(/.*)$'}\n";
+    "      /fastcgi: {fastcgi_pass: 'unix:@/fastcgi', fastcgi_split_path_info: '^(/fastcgi)(/.*)$'}\n"
+    "stream:\n"
+    "  ssl_preread: on\n"
+    "  preread_buffer_size: 32k\n"
+    "  preread_timeout: 1h\n"
+    "  proxy_timeout: 1h\n"
+    "  log_format: {all: '$ssl_preread_server_name $ssl_preread_alpn_protocols $ssl_preread_protocol'}\n"
+    "  access_log: @/access.log all\n"
+    "  map: {$ssl_preread_server_name $by_name: {default: none, x.example: x, '~^(a+)b$': one, '~*c$': two}, "
+    "$ssl_preread_alpn_protocols $by_alpn: {default: none, '~^(a,)+b$': one, '~h2': two}}\n"
+    "  server:\n"
+    "    - {listen: 9001, proxy_pass: 'unix:@/http'}\n"
+    "    - {listen: 9002, return: \"HTTP/1.1 200 $by_name $by_alpn $ssl_preread_server_name\\r\\n\"}\n";
 
 #define HEAD(target) "GET " target " HTTP/1.1\r\nHost: localhost\r\n"
 #define POST(target) "POST " target " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -153,7 +166,7 @@ const struct kind kinds[] = {
     {.name = "FastCGI parameters", .n = 495,
      .request = {HEAD("/fastcgi"), "X-#: 1\r\n", END}, .status = 200,
      .answer = {"\1\6^\1^\21^^Status: 200\r\n\r\nok" RECORD_END, "", ""}},
-    {.name = "a head in one-byte pieces", .n = 4000,
+    {.name = "a head in one-byte pieces", .n = 40000,
      .request = {HEAD("/return") "X: ", "a", "\r\n" END}, .status = 200, .piece = 1},
     {.name = "fields in one-byte pieces", .n = 495,
      .request = {HEAD("/return"), "X: 1\r\n", END}, .status = 200, .piece = 1},
@@ -162,15 +175,15 @@ const struct kind kinds[] = {
     {.name = "pipelined requests, forwarded", .n = 800,
      .request = {"", HEAD("/proxy") "\r\n", HEAD("/proxy") END}, .status = 200, .stays = true},
     /* Request bodies. */
-    {.name = "chunks", .n = 5000, .body = true,
+    {.name = "chunks", .n = 100000, .body = true,
      .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}, .status = 200},
-    {.name = "chunks, buffered", .n = 20000, .body = true,
+    {.name = "chunks, buffered", .n = 100000, .body = true,
      .request = {POST("/buffered") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n",
      "4\r\n\r\n\r\n\r\n0\r\n\r\n"}, .status = 200},
     {.name = "chunk extensions", .n = 2000, .body = true,
      .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1;a=b\r\na\r\n", "0\r\n\r\n"}, .status =
      200},
-    {.name = "chunks in one-byte pieces", .n = 1000, .body = true,
+    {.name = "chunks in one-byte pieces", .n = 3000, .body = true,
      .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}, .status = 200,
      .piece = 1},
     {.name = "request trailers", .n = 400, .body = true,
@@ -182,17 +195,17 @@ const struct kind kinds[] = {
     {.name = "FastCGI parameters of one name", .n = 495,
      .request = {HEAD("/fastcgi"), "X: 0123456789012345678901234567890123456789\r\n", END}, .status = 200,
      .answer = {"\1\6^\1^\21^^Status: 200\r\n\r\nok" RECORD_END, "", ""}},
-    /* Answers of upstreams. */
-    {.name = "FastCGI records", .n = 5000,
+    /* Responses of upstream servers. */
+    {.name = "FastCGI records", .n = 40000,
      .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
      .answer = {"\1\6^\1^\21^^Status: 200\r\n\r\nok", "\1\6^\1^\1^^a", RECORD_END}},
-    {.name = "FastCGI records of a head", .n = 5000,
+    {.name = "FastCGI records of a head", .n = 40000,
      .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
      .answer = {"\1\6^\1^\20^^Status: 200\r\nX: ", "\1\6^\1^\1^^a", "\1\6^\1^\4^^\r\n\r\n" RECORD_END}},
     {.name = "FastCGI fields", .n = 495,
      .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
      .answer = {"\1\6^\1^\15^^Status: 200\r\n", "\1\6^\1^\6^^X: 1\r\n", "\1\6^\1^\4^^\r\n\r\n" RECORD_END}},
-    {.name = "FastCGI log records", .n = 5000,
+    {.name = "FastCGI log records", .n = 40000,
      .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
      .answer = {"", "\1\7^\1^\1^^a", "\1\6^\1^\21^^Status: 200\r\n\r\nok" RECORD_END}},
     {.name = "answer fields", .n = 495,
@@ -254,7 +267,7 @@ const struct kind kinds[] = {
     {.name = "fields of an interim response", .n = 495,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200,
      .answer = {"HTTP/1.1 103 Early Hints\r\n", "X-#: 1\r\n", "\r\n" OK BODY}},
-    {.name = "answer chunks", .n = 20000,
+    {.name = "answer chunks", .n = 100000,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200,
      .answer = {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}},
     {.name = "answer trailers", .n = 400,
@@ -263,12 +276,60 @@ const struct kind kinds[] = {
     {.name = "answer trailers that may not be", .n = 200,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200,
      .answer = {OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", "Content-Length: 1\r\n", "\r\n"}},
-    {.name = "an answer in one-byte pieces", .n = 2000,
+    {.name = "an answer in one-byte pieces", .n = 30000,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200, .piece = 1,
      .answer = {OK "X: ", "a", "\r\n" BODY}},
-    {.name = "answer chunks in one-byte pieces", .n = 500,
+    {.name = "answer chunks in one-byte pieces", .n = 3000,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200, .piece = 1,
      .answer = {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}},
+    /* PROXY protocol headers. */
+    {.name = "TLVs of a PROXY protocol header", .n = 678,
+     .entrance = AT_PROXY_PROTOCOL, .make = make_tlvs, .status = 200},
+    {.name = "TLVs of a PROXY protocol header in one-byte pieces", .n = 678, .entrance = AT_PROXY_PROTOCOL,
+     .make = make_tlvs, .status = 200, .piece = 1},
+    {.name = "a PROXY protocol line in one-byte pieces", .n = 45, .entrance = AT_PROXY_PROTOCOL,
+     .request = {"PROXY UNKNOWN ", "a", "\r\n" HEAD("/return") END}, .status = 200, .piece = 1},
+    /* ClientHellos that `stream` reads and passes on. */
+    {.name = "extensions of a preread ClientHello", .n = 2040, .entrance = AT_STREAM, .make = make_hello_extensions,
+     .status = 200},
+    {.name = "extensions of a preread ClientHello in one-byte pieces", .n = 2040, .entrance = AT_STREAM,
+     .make = make_hello_extensions, .status = 200, .piece = 1},
+    {.name = "records of a preread ClientHello", .n = 2680, .entrance = AT_STREAM, .make = make_hello_records,
+     .status = 200},
+    {.name = "records of a preread ClientHello in one-byte pieces", .n = 2680, .entrance = AT_STREAM,
+     .make = make_hello_records, .status = 200, .piece = 1},
+    {.name = "a preread server name", .n = 127, .entrance = AT_STREAM, .make = make_hello_name, .status = 200},
+    {.name = "a preread server name in one-byte pieces", .n = 127, .entrance = AT_STREAM, .make = make_hello_name,
+     .status = 200, .piece = 1},
+    {.name = "preread server names of other types", .n = 2700, .entrance = AT_STREAM, .make = make_hello_names,
+     .status = 200},
+    {.name = "preread ALPN names", .n = 4080, .entrance = AT_STREAM, .make = make_hello_alpn, .status = 200},
+    {.name = "preread versions", .n = 63, .entrance = AT_STREAM, .make = make_hello_versions, .status = 200},
+    {.name = "preread cipher suites", .n = 4080, .entrance = AT_STREAM, .make = make_hello_ciphers, .status = 200},
+    {.name = "a preread server name for map", .n = 127, .entrance = AT_STREAM_TEXT, .make = make_hello_name,
+     .status = 200},
+    {.name = "preread ALPN names for map", .n = 63, .entrance = AT_STREAM_TEXT, .make = make_hello_alpn,
+     .status = 200},
+    {.name = "bytes proxied by stream, one by one", .n = 10000, .entrance = AT_STREAM,
+     .request = {"not TLS", "a", "\r\n\r\n"}, .status = 200, .piece = 1},
+    {.name = "answer bytes proxied by stream, one by one", .n = 10000, .entrance = AT_STREAM,
+     .request = {"not TLS\r\n\r\n", "", ""}, .status = 200, .piece = 1,
+     .answer = {OK, "a", ""}},
+    /* TLS records. */
+    {.name = "records of a ClientHello", .n = 20000, .entrance = AT_TLS, .hello = true, .hello_record = 1,
+     .request = {HEAD("/return") END, "", ""}, .status = 200, .record = 16384},
+    {.name = "a ClientHello in one-byte pieces", .n = 20000, .entrance = AT_TLS, .hello = true,
+     .request = {HEAD("/return") END, "", ""}, .status = 200, .record = 16384, .piece = 1},
+    {.name = "TLS records of one field", .n = 10000, .entrance = AT_TLS, .record = 1,
+     .request = {HEAD("/return") "X: ", "a", "\r\n" END}, .status = 200},
+    {.name = "TLS records of fields", .n = 495, .entrance = AT_TLS, .record = 1,
+     .request = {HEAD("/return"), "X: 1\r\n", END}, .status = 200},
+    {.name = "TLS records of fields, in one-byte pieces", .n = 495, .entrance = AT_TLS, .record = 6,
+     .request = {HEAD("/return"), "X: 1\r\n", END}, .status = 200, .piece = 1},
+    {.name = "TLS records of chunks", .n = 1500, .entrance = AT_TLS, .record = 1, .body = true,
+     .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}, .status = 200},
+    {.name = "pipelined requests in TLS records", .n = 200, .entrance = AT_TLS, .record = 1,
+     .request = {"", HEAD("/return") "\r\n", HEAD("/return") END}, .status = 200, .stays = true},
 };
 
 const size_t kind_count = sizeof(kinds) / sizeof(kinds[0]);

@@ -1,17 +1,17 @@
 /*
- * nginx's configurations, translated: no input may hang or break the parser or the rules; and what is printed, of a
- * text that is UTF-8, is YAML without a mistake, before and after parts of it are left out.
+ * Translation of nginx's configuration: no input hangs or crashes the parser or the rules. For UTF-8 input the output
+ * is valid YAML, also after parts of it were removed.
  */
 #include "fuzz.h"
 
-#include "conf/conf_source.h"
+#include "conf/source_text.h"
 #include "import/import.h"
 
 #include <errno.h>
 
 #define SERVERS (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER | SCOPE_UPSTREAM)
 
-/* Of the translator's interest are names, scopes and types: one of each, and what has a rule. */
+/* The translator uses names, scopes and types, so the table has one of each, and the directives with a rule. */
 static const struct directive directives[] = {
     {.name = "user", .scopes = SCOPE_MAIN, .type = DIRECTIVE_CUSTOM},
     {.name = "error_log", .scopes = SCOPE_MAIN, .type = DIRECTIVE_CUSTOM},

@@ -1,10 +1,9 @@
 /*
- * A server session under hostile bytes. The first byte of the input chooses the way, the second the fragment:
- *   'r'  the rest is what the client sends from the first byte on;
- *   'm'  a real handshake, in which the rest changes what the client sends, byte by byte (xor);
+ * A server session with hostile input. The first byte of the input selects the mode, the second the fragment size:
+ *   'r'  the rest is all that the client sends;
+ *   'm'  a real handshake; the rest is XORed with the client's output;
  *   'f'  after a real handshake, records [type, length, bytes...] sealed under the client's own key.
- * Whatever comes: the session ends or waits, it stays failed once it failed, and what it sends is sealed in
- * order.
+ * The session ends or waits, a failed session remains failed, and the server's records are sealed in order.
  */
 #include "fuzz.h"
 
@@ -93,13 +92,13 @@ static void set_up(void)
                                            .session_tickets = true,
                                            .prefer_server_ciphers = true};
     peers.context = tls_context_create(servers, 2, &log, error, sizeof(error));
-    peers.sealer = cipher_context_cache_create(2);
+    peers.sealer = cipher_context_cache_create(2, NULL);
     peers.openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_keylog_callback(peers.openssl, client_secret);
     HOLDS(peers.context && peers.sealer && peers.openssl);
 }
 
-/* Reads until there is nothing more, as the wire does. */
+/* Reads until no more bytes are available, as the wire does. */
 static int drain(struct tls_session *session, bool handshake)
 {
     static char into[LENT];
@@ -130,7 +129,7 @@ static void push(struct tls_session *session, const uint8_t *bytes, size_t size,
     (void)tls_session_got_plain_http(session);
 }
 
-/* A handshake with a real client; `change` is laid over what it sends. */
+/* A handshake with a real client; `change` is XORed with its output. */
 static void shake_hands(struct tls_session *session, const uint8_t *change, size_t size, size_t fragment)
 {
     static uint8_t bytes[LENT];

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target over files and folders of files, and over every prefix of
- * each, where there is no libFuzzer to do more. Exit 1 where nothing was found to run.
+ * Runs a fuzz target on files and on the files of directories, and on every prefix of each, for builds without
+ * libFuzzer. Exits with 1 if there was no file.
  */
 #include "fuzz.h"
 
@@ -27,7 +27,7 @@ static void replay_file(const char *path)
     length = fread(bytes, 1, sizeof(bytes), file);
     fclose(file);
     for (size_t prefix = 0; prefix <= length; prefix++) {
-        /* Its own memory, of its own size: a sanitizer sees a read past the end. */
+        /* A separate allocation of the exact size, so that a sanitizer detects a read past the end. */
         uint8_t *copy = malloc(prefix ? prefix : 1);
 
         if (!copy)
@@ -41,14 +41,14 @@ static void replay_file(const char *path)
 
 static void replay(const char *path)
 {
-    DIR *folder = opendir(path);
+    DIR *directory = opendir(path);
     struct dirent *entry;
 
-    if (!folder) {
+    if (!directory) {
         replay_file(path);
         return;
     }
-    while ((entry = readdir(folder))) {
+    while ((entry = readdir(directory))) {
         char inner[4096];
 
         if (entry->d_name[0] == '.')
@@ -57,7 +57,7 @@ static void replay(const char *path)
             exit(1);
         replay(inner);
     }
-    closedir(folder);
+    closedir(directory);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
-"""Fixtures of the end-to-end tests: one running server per backend of the loop, one transport after the other.
+"""Fixtures of the end-to-end tests: a running server for each loop backend and each transport.
 
-SLUICE_LOOPS and SLUICE_TRANSPORTS narrow the matrix ("epoll", "plain user"). The suite "vm" runs the same tests with
-"ktls" alone: there a connection gets a large body first, so that whatever the test does then goes by the kernel.
+SLUICE_LOOPS and SLUICE_TRANSPORTS select some of them ("epoll", "plain user"). The suite "vm" runs the same tests with the transport
+"ktls" only. There each connection first receives a large body, so that the kernel encrypts everything that follows.
 """
 import itertools
 import os
@@ -19,13 +19,13 @@ from kit.lifetime import BIG, wait_for  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 TRANSPORTS = os.environ.get('SLUICE_TRANSPORTS', 'plain user').split()
-LARGE = '/65536.bin'       # as large as ssl_ktls_threshold
-PROMOTING = 'promoting.test'    # over kTLS a site of each server, beside the one that is tested: it has LARGE
+LARGE = '/65536.bin'       # the size of ssl_ktls_threshold
+PROMOTING = 'promoting.test'    # with kTLS each server has an additional virtual server of this name that serves LARGE
 
 
 @pytest.fixture(scope='session')
 def base():
-    """A folder that every user may enter: workers give up root. (pytest's own folders are closed to others.)"""
+    """A directory that every user may enter: workers run without root privileges, and pytest's own directories are closed to other users."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix='sluice-test-'))
     folder.chmod(0o755)
     yield folder
@@ -36,8 +36,8 @@ def base():
 
 
 @pytest.fixture(scope='session')
-def fresh(base):
-    """fresh() -> a new folder."""
+def new_directory(base):
+    """new_directory() -> the path of a new directory."""
     numbers = itertools.count()
 
     def make():
@@ -49,13 +49,13 @@ def fresh(base):
 
 
 @pytest.fixture
-def tmp_path(fresh):
-    return fresh()
+def tmp_path(new_directory):
+    return new_directory()
 
 
 @pytest.fixture(scope='session')
 def site(base):
-    """The folder that is served."""
+    """The document root."""
     (base / 'www').mkdir()
     return site_kit.make_site(str(base / 'www'))
 
@@ -72,13 +72,13 @@ def rsa_certificate(base, certificate):
 
 
 def kernel_counter(name):
-    """The kernel's own count of TLS sockets, of this network namespace."""
+    """The kernel's counter of TLS sockets in this network namespace (/proc/net/tls_stat)."""
     with open('/proc/net/tls_stat', encoding='ascii') as stream:
         return int(dict(line.split() for line in stream)[name])
 
 
 class Served:
-    """A server with a plain and a TLS port, seen through one transport."""
+    """A server with a plain and a TLS port, accessed through one transport."""
 
     def __init__(self, server, ports, transport, root):
         self.server, self.ports, self.transport, self.root = server, ports, transport, root
@@ -86,7 +86,8 @@ class Served:
         self.scheme = 'http' if transport == 'plain' else 'https'
 
     def connect(self, timeout=20, own=False, promoted=True, **options):
-        """With `own` by the TLS client of the kit. Over kTLS the connection is promoted, where `promoted` allows it."""
+        """Connects; with `own`, through the TLS client in kit/tls13.py. With kTLS the connection is promoted first, unless `promoted` is
+        False."""
         client = http1.connect(self.port, 'own' if own else self.transport, timeout=timeout * server_kit.PATIENCE, **options)
         if promoted and self.transport == 'ktls':
             before = kernel_counter('TlsTxSw')
@@ -99,10 +100,10 @@ class Served:
 
 
 @pytest.fixture(scope='session')
-def launch(site, certificate, fresh):
+def launch(site, certificate, new_directory):
     """launch(loop, transport, server={...}, http={...}, main={...}) -> Served; equal calls share a server.
 
-    Where kTLS alone is asked for, a test of another transport is skipped.
+    If kTLS is the only selected transport, tests of other transports are skipped.
     """
     running = {}
 
@@ -120,7 +121,7 @@ def launch(site, certificate, fresh):
             if transport == 'ktls':
                 blocks.append({**{name: value for name, value in block.items() if name.startswith('ssl_') and name != 'ssl_verify_client'},
                                'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': PROMOTING, 'root': site})
-            made = server_kit.Server(fresh(), blocks, loop=loop, http=http, main=main, environment=environment)
+            made = server_kit.Server(new_directory(), blocks, loop=loop, http=http, main=main, environment=environment)
             running[key] = made.start(ports.values()), ports
         return Served(*running[key], transport, (server or {}).get('root', site))
     yield launcher
@@ -147,13 +148,13 @@ def transport(request):
 
 @pytest.fixture(scope='session')
 def tls_transport():
-    """For tests that are over TLS always."""
+    """The transport of tests that always use TLS."""
     return 'ktls' if TRANSPORTS == ['ktls'] else 'user'
 
 
 @pytest.fixture
 def served(launch, loop, transport):
-    """The usual server."""
+    """The server with the default configuration of the tests."""
     return launch(loop, transport)
 
 
@@ -171,7 +172,7 @@ def big(site):
 
 @pytest.fixture
 def start(tmp_path, site, certificate):
-    """start(**main) -> a running Server of its own with `.port` (TLS) and `.plain`."""
+    """start(**main) -> a running Server for one test, with the ports `.port` (TLS) and `.plain`."""
     running = []
 
     def starter(loop='epoll', http=None, wait=True, **main):
@@ -186,7 +187,7 @@ def start(tmp_path, site, certificate):
             made.start(ports)
             wait_for(lambda: len(made.workers()) == made.tree['worker_processes'], 'every worker')
             if 'error_log' not in main:
-                # A worker that dies before this line ends the start.
+                # A worker that dies before it writes this line ends the whole server.
                 wait_for(lambda: ' runs, ' in made.errors(), 'every worker is ready')
         return made
     yield starter
@@ -195,6 +196,6 @@ def start(tmp_path, site, certificate):
 
 
 @pytest.fixture(scope='session')
-def sluice_for_all(base):
-    """The program where every user may run it: the folder of the build may be closed to others."""
+def sluice_copy(base):
+    """A copy of the server binary that every user may execute: the build directory may be closed to other users."""
     return shutil.copy(server_kit.SLUICE, base / 'sluice')

@@ -100,7 +100,7 @@ REQUEST_LINES = [
     raw('NUL in the target', b'GET /one.txt\0 HTTP/1.1\r\nHost: localhost\r\n\r\n', BAD, ENDS),
     raw('control in the target', b'GET /one\x01.txt HTTP/1.1\r\nHost: localhost\r\n\r\n', BAD, ENDS),
     raw('DEL in the target', b'GET /one\x7f.txt HTTP/1.1\r\nHost: localhost\r\n\r\n', BAD, ENDS),
-    raw('HTTP/2 preface', b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', {400, 505}, ENDS),
+    raw('a wrong HTTP/2 preface', b'PRI * HTTP/2.0\r\nHost: localhost\r\n\r\n', {400, 505}, ENDS),
     raw('a TLS hello in the clear', bytes.fromhex('16030100a5010000a10303') + bytes(160), BAD, ENDS),
     raw('binary noise', bytes(range(128, 256)) * 4 + b'\r\n\r\n', BAD, ENDS),
     raw('target of 9000 bytes', b'GET /' + b'a' * 9000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n', {414}, ENDS),

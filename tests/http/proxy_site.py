@@ -1,4 +1,4 @@
-"""What the tests of the reverse proxy share: a scripted server behind it, and the locations that lead there."""
+"""Shared by the tests of the reverse proxy: a scripted upstream server, and the locations that pass requests to it."""
 import socket
 import time
 
@@ -15,7 +15,7 @@ BIG = bytes(range(256)) * 4096      # 1 MiB
 
 
 def says(text, keep=False):
-    """A script that reads the request and says this."""
+    """A script that reads the request and sends this text."""
     def script(talk):
         talk.read_body()
         talk.send(text)
@@ -59,7 +59,7 @@ def answers_early(talk):
 
 
 def swallows(talk):
-    """Takes all of the request, and ends without an answer."""
+    """Reads the complete request and closes the connection without a response."""
     talk.read_body()
 
 
@@ -84,12 +84,12 @@ def big_chunked(talk):
 
 
 def echo(talk):
-    """Changes the protocol, greets, and gives every byte back; `bye` ends it."""
+    """Accepts the upgrade, sends "hello" and echoes all bytes; a piece that ends with `bye` ends the connection."""
     assert talk.request.header('connection').lower() == 'upgrade'
     talk.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nhello')
     while talk.buffer or talk.fill():
         piece, talk.buffer = talk.buffer, b''
-        talk.upstream.heard += piece
+        talk.upstream.received += piece
         talk.send(piece)
         if piece.endswith(b'bye'):
             return
@@ -104,7 +104,7 @@ def events(talk):
 
 
 def heartbeats(talk):
-    """A long job that says again and again that it goes on."""
+    """Sends 102 (Processing) as often as the query says, then the final response."""
     for number in range(int(talk.request.target.split('?')[1])):
         talk.send(f'HTTP/1.1 102 Processing\r\nX-Beat: {number}\r\n\r\n')
     talk.send(OK + 'Content-Length: 4\r\n\r\ndone')
@@ -112,7 +112,7 @@ def heartbeats(talk):
 
 
 def wants_the_body(talk):
-    """Nothing of the body comes before this has said 100."""
+    """Checks that no byte of the body arrives before the 100 (Continue)."""
     assert talk.request.header('expect') == '100-continue'
     talk.stream.settimeout(0.2)
     try:
@@ -127,7 +127,7 @@ def wants_the_body(talk):
 
 
 def rejects_the_body(talk):
-    """A final status in the place of 100."""
+    """Sends a final status instead of 100 (Continue)."""
     assert talk.request.header('expect') == '100-continue'
     talk.send('HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 3\r\n\r\nno\n')
     talk.upstream.unsent = talk.at_end()
@@ -188,7 +188,7 @@ GARBAGE = {
 
 SCRIPTS.update({path: says(text) for path, text in GARBAGE.items()})
 
-# Bodies that break once the head was passed on: the client must see a cut, never a whole answer.
+# Bodies with a fault after the header section: the client must detect an incomplete response.
 BROKEN = {
     '/short': OK + 'Content-Length: 10\r\n\r\nshort',
     '/bad-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n',
@@ -222,8 +222,8 @@ def closed_port():
 
 
 @pytest.fixture(scope='module')
-def local(fresh):
-    made = Upstream(name='local', path=str(fresh() / 'upstream.sock'))
+def local(new_directory):
+    made = Upstream(name='local', path=str(new_directory() / 'upstream.sock'))
     yield made
     made.stop()
 

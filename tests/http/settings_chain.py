@@ -1,5 +1,5 @@
-"""Chains of internal redirects with other settings at each step: what test_settings_fuzz.py generates, as a configuration, a
-scripted upstream, and the statuses that a request may end with."""
+"""Chains of internal redirects with different settings at each step, for test_settings_fuzz.py: their strategies, their configuration, a
+scripted upstream server, and a model of the permitted statuses."""
 import threading
 
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ PATIENCE = 60
 
 sizes = st.sampled_from([0, 1, 100, 1023, 1024, 4096, 5000, 16384, 20000, 65536, 70000, 150000, 300000])
 
-# Every setting of a location that bears on a request's body or on how its answer leaves.
+# The location settings that affect the request body or the sending of the response.
 settings = st.fixed_dictionaries({}, optional={
     'client_body_buffer_size': st.sampled_from(['1k', '2k', '4k', '16k', '64k', '1m']),
     'client_max_body_size': st.sampled_from(['0', '1k', '16k', '64k', '1m']),
@@ -33,7 +33,7 @@ settings = st.fixed_dictionaries({}, optional={
     'server_tokens': st.booleans(),
 })
 
-# How a step is left for the next one.
+# How a step leads to the next one.
 LEAVES = ['try_files', 'return', 'dead', 'refuses late', 'refuses early', 'refuses midway', 'accel name', 'accel path', 'gate']
 ENDS = ['echo', 'gated echo', 'return', 'swallow']
 
@@ -48,7 +48,7 @@ BYTES = {'0': 0, '1k': 1024, '16k': 16384, '64k': 65536, '1m': 1 << 20}
 
 
 class Case:
-    """One request: what it sends, what the upstream has seen of it, and its gates."""
+    """One request: its body, the body sizes that the upstream server received, and its gate."""
 
     def __init__(self, body):
         self.body, self.seen, self.faults = body, [], []
@@ -57,7 +57,7 @@ class Case:
 
 
 class Actors(Upstream):
-    """Does what the header X-Act says, for the case that X-Case names."""
+    """An upstream server that acts on the request field X-Act, for the case in X-Case."""
 
     def __init__(self):
         self.cases = {}
@@ -71,12 +71,12 @@ class Actors(Upstream):
         request = talk.request
         case = self.cases.get(request.header('x-case'))
         words = (request.header('x-act') or '').split(' ')
-        if case is None:        # a step of a request that was given up long ago
+        if case is None:        # a delayed step of an earlier request that has ended
             return False
         return getattr(self, words[0])(talk, case, words[1:])
 
     def read(self, talk, case):
-        """The body, which is the client's, or is none where the redirect dropped it."""
+        """Reads the body; a fault unless it is the client's body, or empty because a redirect dropped it."""
         body = talk.read_body()
         case.seen.append(len(body))
         if body and body != case.body:
@@ -89,8 +89,8 @@ class Actors(Upstream):
         talk.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
         return True
 
-    def last_answer(self, talk, status):
-        """An answer before the request is whole: what still comes is taken, so that no reset overtakes the answer."""
+    def last_handler(self, talk, status):
+        """Sends a response before the request is complete. Reads the rest of the request, because a reset could destroy the response."""
         self.answer(talk, status, fields='Connection: close\r\n')
         while talk.fill():
             talk.buffer = b''
@@ -112,14 +112,14 @@ class Actors(Upstream):
         return self.answer(talk, 503, b'late')
 
     def early(self, talk, _case, _words):
-        return self.last_answer(talk, 503)
+        return self.last_handler(talk, 503)
 
     def midway(self, talk, case, _words):
         has_body = talk.request.header('transfer-encoding') or talk.request.header('content-length') not in (None, '0')
         wanted = len(case.body) // 2 if has_body else 0
         while len(talk.buffer) < wanted and talk.fill():
             pass
-        return self.last_answer(talk, 503)
+        return self.last_handler(talk, 503)
 
     def accel(self, talk, case, words):
         self.read(talk, case)
@@ -133,7 +133,7 @@ class Actors(Upstream):
 
 
 def leads_to(leave, place, port, closed):
-    """The directives that leave a step for the location `place`."""
+    """The directives of a step that lead to the location `place`."""
     def passed(act):
         return {'proxy_pass': f'http://127.0.0.1:{port}', 'proxy_set_header': {'X-Act': act}}
     if leave == 'try_files':
@@ -156,7 +156,7 @@ def leads_to(leave, place, port, closed):
 
 
 def place_of(number, index, chain):
-    """Where step `index` of a chain stands; a path is needed where it is entered by one."""
+    """The location key of step `index`; a step that is reached by its path has no named location."""
     if index == 0:
         return f'/chain{number}/'
     if chain[index - 1]['leave'] == 'accel path':
@@ -188,32 +188,32 @@ def locations(all_chains, port, closed):
 
 
 class Outcome:
-    """What may come of a request: statuses, and whether an echo has the body (None: with or without it)."""
+    """The permitted results of a request: the statuses, and whether a 200 from an echo has the body (None: either)."""
 
     def __init__(self):
         self.statuses, self.body = set(), True
 
 
 def expected(chain, size, coding, overlaid):
-    """The model: follows the chain as the server should."""
+    """The model: follows the chain by the documented rules."""
     outcome = Outcome()
-    limited = False             # chunks, of which some location on the way takes fewer
+    limited = False             # a chunked body above the limit of a location on the way
     spent = kept = by_error = False
     has_body = True
     for index, step in enumerate(chain):
         own = {**DEFAULTS, **step['settings'], **((step['when'] or {}) if overlaid else {})}
         leave, last = step['leave'], index + 1 == len(chain)
         limit = BYTES[own['client_max_body_size']]
-        over = has_body and limit and size > limit and not by_error     # the page of an error takes what was taken before
+        over = has_body and limit and size > limit and not by_error     # client_max_body_size does not apply to a body received before the error page
         if over and coding == 'length':
-            outcome.statuses |= {413}       # beside those of a step that had no body any more
+            outcome.statuses |= {413}       # in addition to the statuses of earlier steps
             return outcome
         limited |= bool(over and coding == 'chunked')
         passes = leave not in ('try_files', 'return', 'gate')
         if limited and passes:
             outcome.statuses |= {413}
         if has_body and size and spent and passes:
-            outcome.statuses |= {502, 503}      # of its body a part is gone
+            outcome.statuses |= {502, 503}      # part of the body was sent to an earlier upstream server and is lost
         if has_body and ((step['mirror'] and leave not in ('return', 'gate')) or (passes and own['proxy_request_buffering'])):
             kept |= not spent
         if has_body and leave.startswith('refuses') and size and not kept:

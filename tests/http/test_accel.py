@@ -1,4 +1,4 @@
-"""X-Accel-Redirect: the application decides, and this server answers with something else of its own."""
+"""X-Accel-Redirect: the upstream server selects a file or location of this server, which produces the response."""
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
@@ -16,7 +16,7 @@ def sends(place, more='', status='200 OK'):
 
 
 def says(length):
-    """Answers with the fields that stand in the query, by `&`."""
+    """Responds with the header fields in the query, separated by `&`."""
     def script(talk):
         talk.read_body()
         fields = talk.request.target.partition('?')[2].replace('%20', ' ').replace('&', '\r\n')
@@ -55,7 +55,7 @@ def upstream():
 
 
 @pytest.fixture
-def served(launch, loop, transport, upstream, site, fresh):
+def served(launch, loop, transport, upstream, site, new_directory):
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
     return launch(loop, transport, server={'location': {
         '/': to, '/protected/': {'internal': True, 'alias': f'{site}/'}, '@named': {'return': '200 named'},
@@ -63,9 +63,13 @@ def served(launch, loop, transport, upstream, site, fresh):
         '/ignored': {**to, 'proxy_ignore_headers': 'X-Accel-Redirect'},
         '/ignoring/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_ignore_headers': ['X-Accel-Charset', 'X-Accel-Limit-Rate'], 'limit_rate': '9k'},
         '/passing/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_pass_header': 'X-Accel-Charset'},
+        '/charset/': {'proxy_pass': to['proxy_pass'] + '/', 'charset': 'iso-8859-1', 'expires': '$by_type'},
+        '/charset-off/': {'proxy_pass': to['proxy_pass'] + '/', 'charset': 'off'},
+        '/charset-kept/': {'proxy_pass': to['proxy_pass'] + '/', 'charset': 'utf-8', 'proxy_cache': 'one', 'proxy_cache_valid': '60s'},
         '/limited/': {'proxy_pass': to['proxy_pass'] + '/', 'limit_rate': '9k'},
-        '/kept/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_cache': 'one', 'proxy_cache_valid': '60s'}}},
-        http={'proxy_cache_path': {'path': str(fresh()), 'keys_zone': 'one:1m'}, 'log_format': {'proof': '$request_uri $status $limit_rate'}})
+        '/kept/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_cache': 'one', 'proxy_cache_valid': '60s', 'add_header': 'X-Place kept'}}},
+        http={'proxy_cache_path': {'path': str(new_directory()), 'keys_zone': 'one:1m'}, 'map': {'$sent_http_content_type $by_type': {'text/html': '1h', 'default': 'off'}},
+              'log_format': {'proof': '$request_uri $status $limit_rate'}})
 
 
 @pytest.fixture
@@ -77,7 +81,7 @@ def client(served):
 
 def test_a_file_in_its_place(client):
     direct = client.get('/protected/one.txt')
-    assert direct.status == 404        # internal
+    assert direct.status == 404        # the location is internal
     answer = client.get('/file')
     assert answer.status == 200 and answer.body == b'one\n'
     assert 'x-accel-redirect' not in answer.headers and answer.headers['content-type'].startswith('text/plain')
@@ -96,7 +100,7 @@ def test_what_the_application_says_of_it_holds(client):
 
 
 def test_what_is_of_another_type_stays_so(client):
-    """Several ranges, nothing at all, and the page of an error."""
+    """Multiple ranges, a 304, and an error page have their own Content-Type, or none."""
     etag = client.get('/kept').headers['etag']
     parts = client.ask('GET', '/kept', [('Range', 'bytes=0-0,2-2')])
     assert parts.status == 206 and parts.headers['content-type'].startswith('multipart/byteranges; boundary=')
@@ -124,6 +128,16 @@ def test_it_is_asked_for_by_get(client, upstream):
     assert client.ask('POST', '/file', body=b'x').body == b'one\n'
 
 
+def test_a_head_that_a_get_replaces(client):
+    """proxy_cache_convert_head: the place of the file answers the HEAD, as it answers a GET."""
+    for method in ('GET', 'HEAD'):
+        answer = client.ask(method, '/kept/file')
+        assert (answer.status, answer.headers['content-length']) == (200, '4')
+        assert 'x-place' not in answer.headers
+    assert client.ask('HEAD', '/kept/named').status == client.get('/kept/named').status == 200
+    assert client.ask('HEAD', '/kept/method').headers['content-length'] == str(len('HEAD'))
+
+
 @pytest.mark.parametrize('path, type', [
     ('/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html; charset=koi8-r'),
     ('/type?Content-Type: application/json;a=b&X-Accel-Charset: utf-8', 'application/json;a=b; charset=utf-8'),
@@ -134,11 +148,28 @@ def test_it_is_asked_for_by_get(client, upstream):
     ('/ignoring/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html'),
     ('/passing/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html; charset=koi8-r'),
     ('/rated-file', 'text/x; charset=koi8-r'),
+    ('/type?Content-Type: text/html', 'text/html'),     # the default of `charset` is for responses of this server
+    ('/charset/type?Content-Type: text/html', 'text/html; charset=iso-8859-1'),
+    ('/charset/type?Content-Type: text/html; charset=utf-8', 'text/html; charset=utf-8'),
+    ('/charset/type?Content-Type: application/json', 'application/json'),
+    ('/charset/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html; charset=koi8-r'),
+    ('/charset/rated-file', 'text/x; charset=koi8-r'),
+    ('/charset-off/type?Content-Type: text/html', 'text/html'),
 ])
 def test_the_charset(client, path, type):
     answer = client.get(path.replace(' ', '%20'))
     assert answer.status == 200 and answer.headers.get('content-type') == type
     assert ('x-accel-charset' in answer.headers) == path.startswith('/passing/')
+
+
+def test_the_charset_comes_after_the_variables(client):
+    for path, age in (('/charset/type?Content-Type:%20text/html', 'max-age=3600'), ('/charset/type?Content-Type:%20text/x', None)):
+        assert client.get(path).headers.get('cache-control') == age
+
+
+def test_the_charset_of_a_stored_response(client):
+    for _ in range(2):
+        assert client.get('/charset-kept/type?Content-Type:%20text/html').headers['content-type'] == 'text/html; charset=utf-8'
 
 
 @pytest.mark.parametrize('path, rate', [

@@ -1,4 +1,4 @@
-"""Who may: allow and deny by the client's address, in http and in stream."""
+"""allow and deny by the client's address, in http and in stream."""
 import contextlib
 import socket
 import threading
@@ -19,12 +19,12 @@ LOCATIONS = {
     ('/', None, 200), ('/closed/', None, 403), ('/local/', None, 200), ('/but/', None, 403), ('/told/', None, 403),
     ('/told/', '192.0.2.7', 200), ('/told/', '198.51.100.7', 403), ('/local/', '192.0.2.7', 200),
 ])
-def test_who_may(launch, loop, transport, target, client, status):
+def test_access_by_address(launch, loop, transport, target, client, status):
     served = launch(loop, transport, server={'location': LOCATIONS})
     asking = served.connect()
     response = asking.ask('GET', target, [('X-Real-IP', client)] if client else [])
     assert response.status == status
-    assert asking.ask('GET', '/', []).status == 200         # the connection stays
+    assert asking.ask('GET', '/', []).status == 200         # the connection stays open
     asking.close()
     if status == 403:
         assert 'access forbidden by rule' in served.server.errors()
@@ -37,11 +37,11 @@ def echo(listener):
         except OSError:
             return
         with stream:
-            stream.sendall(b'behind')
+            stream.sendall(b'upstream')
 
 
 @pytest.fixture(scope='module')
-def behind():
+def upstream():
     listener = socket.create_server(('127.0.0.1', 0))
     threading.Thread(target=echo, args=(listener,), daemon=True).start()
     yield listener.getsockname()[1]
@@ -52,14 +52,14 @@ def behind():
     ({}, {}, True), ({'deny': 'all'}, {}, False), ({'allow': '127.0.0.1', 'deny': 'all'}, {}, True), ({}, {'deny': '127.0.0.0/8'}, False),
     ({'allow': 'all'}, {'deny': '127.0.0.0/8'}, True),
 ])
-def test_who_may_in_stream(loop, fresh, behind, own, outer, let_in):
+def test_access_in_stream(loop, new_directory, upstream, own, outer, let_in):
     ports = server_kit.free_port(), server_kit.free_port()
-    served = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{ports[0]}', 'return': '200 ok'}], loop=loop, main={
-        'stream': {**outer, 'server': {'listen': f'127.0.0.1:{ports[1]}', 'proxy_pass': f'127.0.0.1:{behind}', **own}}})
+    served = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}', 'return': '200 ok'}], loop=loop, main={
+        'stream': {**outer, 'server': {'listen': f'127.0.0.1:{ports[1]}', 'proxy_pass': f'127.0.0.1:{upstream}', **own}}})
     served.start(ports)
     heard = b''
     with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', ports[1]), timeout=20 * server_kit.PATIENCE) as stream:
         heard = stream.recv(100)
-    assert heard == (b'behind' if let_in else b'')
+    assert heard == (b'upstream' if let_in else b'')
     served.stop()
     assert ('refused with 403 by module access' in served.errors()) != let_in

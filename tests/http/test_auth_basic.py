@@ -1,4 +1,4 @@
-"""auth_basic with real hashes and real clients: who is let in, how often is hashed, and that nobody else waits for it."""
+"""auth_basic with real hashes and clients: credentials, the number of hash computations, and other requests during a slow hash."""
 import base64
 import concurrent.futures
 import os
@@ -9,7 +9,7 @@ import pytest
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
-# "open sesame", by bcrypt at a cost of 4 and 12, yescrypt, and by `htpasswd -nbm`.
+# Hashes of "open sesame": bcrypt with cost 4 and 12, yescrypt, and `htpasswd -nbm`.
 QUICK = 'quick:$2y$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n'
 SLOW = 'slow:$2y$12$abcdefghijklmnopqrstuuq2uHH4t8IjTa8PV9VUUF1vssBH6WaR2\n'
 YES = 'yes:$y$j7T$abcdefghijklmnop$tuhKAXxK3ivTx8JKk9zEG0FkymOYgcnmkCtX1ub3bm2\n'
@@ -48,7 +48,7 @@ def ask(served, target, fields=()):
         client.close()
 
 
-def test_who_is_let_in(served):
+def test_valid_and_invalid_credentials(served):
     refused = ask(served, '/in')
     assert refused.status == 401
     assert refused.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
@@ -62,7 +62,7 @@ def test_who_is_let_in(served):
         assert ask(served, target, credentials('quick')).status == 200
     assert 'user "quick": password mismatch' in served.server.errors()
     assert 'user "nobody" was not found in' in served.server.errors()
-    assert 'sesam' not in served.server.said()
+    assert 'sesam' not in served.server.output()
 
 
 def test_curl(served):
@@ -80,7 +80,7 @@ def own_demand(talk):
 
 
 def test_a_page_of_an_application_asks_too(launch, loop, transport, users):
-    """Who answers 401 says what would help (RFC 9110 15.5.2), whoever makes the page; and once."""
+    """A 401 has WWW-Authenticate (RFC 9110 15.5.2) exactly once, also if an upstream server produces the error page."""
     application = Upstream({'/own': own_demand})
     closed = {'auth_basic': 'Members', 'auth_basic_user_file': str(users)}
     to = {'proxy_pass': f'http://127.0.0.1:{application.port}'}
@@ -104,17 +104,17 @@ def test_a_page_with_fifty_pictures_hashes_once(served):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ask(served, '/in', credentials('slow')).status, range(50)))
     assert answers == [200] * 50
-    # Fifty connections cost something, too: but not fifty hashes of a quarter of a second each.
+    # Fifty connections also cost time, but far less than fifty hashes of a quarter of a second each.
     assert served.server.ticks() - before < max(once, 1) * 12 + 100
 
 
-def test_a_hash_stalls_nobody(served):
+def test_a_hash_delays_no_other_request(served):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         wrong = [pool.submit(ask, served, '/in', credentials('slow', f'wrong {number}')) for number in range(8)]
         quick = [ask(served, '/').status for _ in range(20)]
         waited = sum(not one.done() for one in wrong)
         assert quick == [200] * 20
-        assert waited > 0, 'the hashes were over before anybody else was answered'
+        assert waited > 0, 'the hashes were complete before any other response'
         assert [one.result().status for one in wrong] == [401] * 8
 
 
@@ -124,7 +124,7 @@ def test_a_changed_file(served, users):
     wait_for(lambda: ask(served, '/in', credentials('quick')).status == 401, 'the file is read anew')
     assert ask(served, '/in', credentials('yes')).status == 200
     users.unlink()
-    wait_for(lambda: ask(served, '/in', credentials('yes')).status == 403, 'nobody is let in without a file')
+    wait_for(lambda: ask(served, '/in', credentials('yes')).status == 403, 'access without a password file')
     users.write_text(QUICK)
     users.chmod(0o644)
     wait_for(lambda: ask(served, '/in', credentials('quick')).status == 200, 'a new file')

@@ -1,7 +1,7 @@
-"""A browser opens a site over HTTPS: images, a font, a tone and films that are sought in by ranges, a list of a folder, an error page.
+"""A browser opens a site over HTTPS: images, a font, audio and video with seeking by ranges, a directory listing, an error page.
 
-Chromium, headless; where it is not installed these tests are skipped. What the page finds it tells by asking for /done?..., which
-the access log shows.
+Uses headless Chromium; the tests are skipped if it is not installed. The page reports its results in a request for /done?..., which the
+test reads from the access log.
 """
 import glob
 import os
@@ -42,8 +42,8 @@ const event = (target, name) => new Promise(done => target.addEventListener(name
 </script>
 '''
 
-# Red, but for its last quarter, which is blue: what is shown tells where it was decoded. It comes slowly, so that its end is not there
-# before it is asked for.
+# A red film whose last quarter is blue, so that the colour shows the position of a decoded picture. The server limits its rate, so that
+# its end has not arrived when the page seeks to it.
 FILM = ('color=red:s=160x90:r=6:d=30[a];color=blue:s=160x90:r=6:d=10[b];[a][b]concat,noise=alls=60:allf=t', '-b:v', '400k', '-g', '12')
 CODECS = {'film.webm': ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
           'film.mp4': ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']}
@@ -87,7 +87,7 @@ def png(width, height):
 
 
 def first_pixel(picture):
-    """Red, green and blue in the upper left corner: there every filter of PNG leaves what it finds."""
+    """Red, green and blue of the upper left pixel, which no PNG filter changes."""
     assert picture.startswith(b'\x89PNG\r\n\x1a\n')
     at, packed = 8, b''
     while at < len(picture):
@@ -104,13 +104,13 @@ def pages(base):
     (folder / 'list/inner').mkdir(parents=True)
     fonts = glob.glob('/usr/share/fonts/**/*.ttf', recursive=True)
     if not fonts:
-        pytest.skip('there is no font')
+        pytest.skip('no font is installed')
     shutil.copy(fonts[0], folder / 'font.ttf')
     (folder / 'index.html').write_text(PAGE)
     (folder / 'picture.png').write_bytes(png(40, 30))
     for name in ('file 2.txt', 'file 10.txt', 'grüße.txt'):
         (folder / 'list' / name).write_text(name)
-    with wave.open(str(folder / 'tone.wav'), 'wb') as tone: # five minutes, 26 MB: none of it is read ahead to the end
+    with wave.open(str(folder / 'tone.wav'), 'wb') as tone: # five minutes, 26 MB: the browser does not read ahead to the end
         tone.setnchannels(1)
         tone.setsampwidth(2)
         tone.setframerate(44100)
@@ -124,13 +124,13 @@ def served(launch, loop, pages):
 
 
 def browse(served, target, tmp_path):
-    """What the page tells."""
+    """The results that the page reports."""
     with open(tmp_path / 'output', 'wb') as output:
         browser = subprocess.Popen([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile', '--remote-debugging-port=0',
                                     served.url(target)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
             said = wait_for(lambda: [row['request_uri'] for row in served.server.access() if '/done?' in row['request_uri']],
-                            'the page has told nothing', seconds=60)
+                            'the page has sent no results', seconds=60)
         finally:
             browser.terminate()
             browser.wait(20 * server_kit.PATIENCE)
@@ -159,7 +159,7 @@ def cinema(base):
 
 @pytest.mark.parametrize('name', CODECS)
 def test_a_film_is_sought_in(launch, loop, cinema, tmp_path, name):
-    """Its end is decoded before its middle has come: by ranges, which begin behind what a first request can have brought."""
+    """The browser decodes the end before the middle has arrived: it requests ranges beyond the bytes of the first response."""
     served = launch(loop, 'user', server={'root': cinema, 'location': {
         '= /done': {'return': 204}, f'= /{name}': {'limit_rate': '100k'}}})
     told = browse(served, f'/{name}.html', tmp_path)

@@ -1,4 +1,4 @@
-"""The proxy's cache: what is kept, how long, and what is said again (RFC 9111, RFC 5861), through a real server."""
+"""The proxy cache with a scripted upstream server: storing, freshness, and reuse of responses (RFC 9111, RFC 5861)."""
 import email.utils
 import os
 import subprocess
@@ -10,7 +10,7 @@ from kit import server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
-BIG = bytes(range(256)) * 1200     # more than fits one write
+BIG = bytes(range(256)) * 1200     # more than one write
 
 
 def date(offset=0):
@@ -19,10 +19,11 @@ def date(offset=0):
 
 HIT, MISS, EXPIRED, STALE, UPDATING, REVALIDATED = 'HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED'
 
-# What is asked first, what the server answers (status by `Status:`), what is asked then, and what the cache makes of the second. {+5} and {-5}
-# are dates so many seconds from now. Each answer has a body of its own: a HIT has the first one's, whatever asks the server has the second's.
+# Fields of the first request, the response (status by `Status:`), fields of the second request, and the cache status of the second
+# response. {+5} and {-5} are dates this many seconds from now. Each response has a distinct body: a HIT has the body of the first one, all
+# others that of the second.
 ROWS = [
-    # 3: what may be kept
+    # RFC 9111 3: storing
     ('', 'Cache-Control: max-age=60', '', HIT),
     ('', 'Cache-Control: s-maxage=60', '', HIT),
     ('', 'Cache-Control: max-age=0, s-maxage=60', '', HIT),
@@ -61,7 +62,7 @@ ROWS = [
     ('', 'Status: 301\nLocation: /x\nCache-Control: max-age=60', '', HIT),
     ('', 'Status: 503\nCache-Control: max-age=60', '', HIT),
     ('', 'Status: 206\nContent-Range: bytes 0-5/100\nCache-Control: max-age=60', '', MISS),
-    # 4.2.1: how long it is fresh
+    # 4.2.1: freshness lifetime
     ('', 'Expires: {+60}', '', HIT),
     ('', 'Expires: {+60}\nDate: {+0}', '', HIT),
     ('', 'Expires: sat, 01 jan 2050 00:00:00 gmt', '', HIT),
@@ -78,7 +79,7 @@ ROWS = [
     ('', 'Cache-Control: max-age=-1', '', MISS),
     ('', 'Cache-Control: max-age=60s', '', MISS),
     ('', 'Cache-Control: max-age=0x60', '', MISS),
-    # 4.2.3: how old it is
+    # 4.2.3: age
     ('', 'Cache-Control: max-age=60\nAge: 30', '', HIT),
     ('', 'Cache-Control: max-age=60\nAge: 60', '', MISS),
     ('', 'Cache-Control: max-age=60\nAge: 5, 100', '', HIT),
@@ -102,7 +103,7 @@ ROWS = [
     ('Accept: a, b', 'Cache-Control: max-age=60\nVary: Accept', 'Accept: a\nAccept: b', HIT),
     ('Accept: a\nX-Y: 1', 'Cache-Control: max-age=60\nVary: X-Y\nVary: Accept', 'X-Y: 1\nAccept: a', HIT),
     ('Accept: a\nX-Y: 1', 'Cache-Control: max-age=60\nVary: X-Y, Accept', 'X-Y: 2\nAccept: a', MISS),
-    # 5.2.1: what the request wants
+    # 5.2.1: request directives
     ('', 'Cache-Control: max-age=60', 'Cache-Control: no-cache', EXPIRED),
     ('', 'Cache-Control: max-age=60', 'Pragma: no-cache', EXPIRED),
     ('', 'Cache-Control: max-age=60', 'Pragma: no-cache\nCache-Control: max-age=100', HIT),
@@ -113,14 +114,14 @@ ROWS = [
     ('', 'Cache-Control: max-age=60\nAge: 30', 'Cache-Control: min-fresh=10', HIT),
     ('', 'Cache-Control: max-age=60', 'Cache-Control: only-if-cached', HIT),
     ('', 'Cache-Control: no-store', 'Cache-Control: only-if-cached', 504),
-    # 4.2.4 and RFC 5861: what is stale (kept, since it says when it may be said)
+    # 4.2.4 and RFC 5861: stale responses (stored because they permit stale use)
     ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', '', EXPIRED),
     ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', 'Cache-Control: max-stale', STALE),
     ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', 'Cache-Control: max-stale=30', STALE),
     ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', 'Cache-Control: max-stale=5', EXPIRED),
     ('', 'Cache-Control: max-age=60, stale-if-error=100, must-revalidate\nAge: 70', 'Cache-Control: max-stale', EXPIRED),
     ('', 'Cache-Control: max-age=60, stale-if-error=100, proxy-revalidate\nAge: 70', 'Cache-Control: max-stale', EXPIRED),
-    # X-Accel-Expires has the last word
+    # X-Accel-Expires overrides the other fields
     ('', 'X-Accel-Expires: 60', '', HIT),
     ('', 'X-Accel-Expires: 60\nCache-Control: max-age=0', '', HIT),
     ('', 'X-Accel-Expires: 0\nCache-Control: max-age=60', '', MISS),
@@ -140,7 +141,7 @@ ROWS = [
 
 
 def filled(text):
-    """{+5} becomes the date in five seconds."""
+    """Replaces {+5} by the date in five seconds."""
     while '{' in text:
         front, rest = text.split('{', 1)
         offset, rest = rest.split('}', 1)
@@ -153,7 +154,7 @@ def lines(text):
 
 
 class Scripted(Upstream):
-    """Answers by what stands in `answers` for a path: head lines, or a function of the conversation. Each body is numbered."""
+    """Responds according to `answers`, by path: header lines, or a function of the conversation. Each body has the number of the request."""
 
     def __init__(self, **options):
         self.answers = {}
@@ -172,9 +173,9 @@ class Scripted(Upstream):
         answer = self.answers.get(path, '')
         if callable(answer):
             return answer(talk)
-        return self.tell(talk, answer, f'{path} {len(self.asked(path))}'.encode())
+        return self.send_response(talk, answer, f'{path} {len(self.asked(path))}'.encode())
 
-    def tell(self, talk, answer, body):
+    def send_response(self, talk, answer, body):
         status = '200'
         if answer.startswith('Status: '):
             status, _, answer = answer[8:].partition('\n')
@@ -191,8 +192,8 @@ def upstream():
     assert not made.faults, made.faults
 
 
-def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
-    folder = fresh()
+def cached_site(launch, loop, transport, new_directory, upstream, workers=1, **extra):
+    folder = new_directory()
     os.chmod(folder, 0o755)
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'add_header': ['X-Cache $upstream_cache_status always', 'X-Asked "$upstream_addr $upstream_status" always']}
     location = {
@@ -207,7 +208,7 @@ def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
         '/ask/': {**to, 'proxy_cache_revalidate': True},
         '/lock/': {**to, 'proxy_cache_lock': True},
         '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
-        '/behind/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
+        '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
         '/updating/': {**to, 'proxy_cache_use_stale': 'updating'},
         '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri'},
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
@@ -228,15 +229,15 @@ def sites():
 
 
 @pytest.fixture
-def served(launch, loop, transport, fresh, upstream, sites):
+def served(launch, loop, transport, new_directory, upstream, sites):
     if (loop, transport) not in sites:
-        sites[loop, transport] = cached_site(launch, loop, transport, fresh, upstream)
+        sites[loop, transport] = cached_site(launch, loop, transport, new_directory, upstream)
     return sites[loop, transport][0]
 
 
 @pytest.fixture
-def is_kept(served, sites, loop, transport):
-    """is_kept(body) -> whether there is a whole file that begins with it."""
+def is_stored(served, sites, loop, transport):
+    """is_kept(body) -> whether a completely stored file begins with `body`."""
     def look(body):
         for folder, _, names in os.walk(sites[loop, transport][1]):
             for name in names:
@@ -259,7 +260,7 @@ def client(served):
 
 @pytest.fixture
 def path(request, loop, transport):
-    """A path of its own for each test and server."""
+    """path() -> a path that no other test uses."""
     numbers = iter(range(1000))
 
     def make(prefix='/'):
@@ -273,25 +274,28 @@ def ask(client, path, fields='', method='GET'):
 
 
 def settle(seconds):
-    """Until what came is stored, if it is: nothing tells."""
+    """Gives the server time to store a response: no event shows that it is not stored, or that it is stored but must be validated."""
     time.sleep(seconds * server_kit.PATIENCE)
 
 
+MAX_STALE = 'Cache-Control: max-stale'
+
+
 def stored(client, path, fields=''):
-    """Waits until it is stored, behind the answer; nobody else is asked for it meanwhile."""
+    """Waits until the response is stored, which may happen after it was sent; only-if-cached prevents requests to the upstream server."""
     wait_for(lambda: ask(client, path, fields + '\nCache-Control: only-if-cached').headers.get('x-cache') in (HIT, STALE, UPDATING),
              f'{path} is stored')
 
 
 @pytest.mark.parametrize('number', range(len(ROWS)))
-def test_what_the_rules_say(client, upstream, is_kept, loop, transport, number):
+def test_what_the_rules_say(client, upstream, is_stored, loop, transport, number):
     first, answer, second, expected = ROWS[number]
     path = f'/row-{loop}-{transport}-{number}'
     upstream.answers[path] = answer
     before = ask(client, path, first)
     assert before.headers.get('x-cache') == MISS and before.body == f'{path} 1'.encode()
     if expected in (HIT, STALE, EXPIRED) or second.startswith('Accept'):
-        wait_for(lambda: is_kept(before.body), 'it is stored')
+        wait_for(lambda: is_stored(before.body), 'it is stored')
     settle(0.02)
     after = ask(client, path, second)
     if expected == 504:
@@ -306,16 +310,16 @@ def test_what_the_rules_say(client, upstream, is_kept, loop, transport, number):
 
 
 @pytest.mark.parametrize('path, said', [
-    ('/tmp/x', 'is a map'),
-    ({'path': '/tmp/x'}, 'has a path and a keys_zone'),
-    ({'keys_zone': 'one:1m'}, 'has a path and a keys_zone'),
-    ({'path': '/tmp/x', 'keys_zone': 'one'}, 'keys_zone is NAME:SIZE'),
-    ({'path': '/tmp/x', 'keys_zone': ':1m'}, 'keys_zone is NAME:SIZE'),
+    ('/tmp/x', 'takes a mapping'),
+    ({'path': '/tmp/x'}, 'requires path and keys_zone'),
+    ({'keys_zone': 'one:1m'}, 'requires path and keys_zone'),
+    ({'path': '/tmp/x', 'keys_zone': 'one'}, 'keys_zone takes NAME:SIZE'),
+    ({'path': '/tmp/x', 'keys_zone': ':1m'}, 'keys_zone takes NAME:SIZE'),
     ({'path': '/tmp/x', 'keys_zone': 'one:1k'}, '32k to 64g'),
-    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'levels': '1:3'}, 'levels are one to three digits'),
-    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'levels': '1:1:1:1'}, 'levels are one to three digits'),
+    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'levels': '1:3'}, 'levels takes one to three digits'),
+    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'levels': '1:1:1:1'}, 'levels takes one to three digits'),
     ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'size': '1g'}, 'size'),
-    ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'another cache of that name'),
+    ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'already used by another cache'),
 ])
 def test_mistakes_in_its_path_are_told(tmp_path, path, said):
     made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1'}], http={'proxy_cache_path': path})
@@ -347,7 +351,7 @@ def test_bodies_of_every_size(client, upstream, path, size):
     target = path()
 
     def say(talk):
-        return upstream.tell(talk, 'Cache-Control: max-age=60', BIG[:size])
+        return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG[:size])
     upstream.answers[target] = say
     assert ask(client, target).body == BIG[:size]
     stored(client, target)
@@ -382,7 +386,7 @@ def test_what_breaks_off_is_not_kept(served, upstream, path):
             talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
             talk.send(BIG[:200000])
             return False
-        return upstream.tell(talk, 'Cache-Control: max-age=60', BIG)
+        return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG)
     upstream.answers[target] = say
     client = served.connect(promoted=False)
     with pytest.raises(EOFError):
@@ -407,9 +411,9 @@ def test_head_is_answered_out_of_get(client, upstream, path):
 
 
 def test_head_fetches_by_get(client, upstream, path):
-    """All of it is stored, though the client has none of it; and variables tell who was asked."""
+    """The complete body is stored although the client receives none of it; the upstream variables are set."""
     target = path()
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Said: this', BIG)
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Said: this', BIG)
     first = ask(client, target, 'Range: bytes=0-9', method='HEAD')
     assert (first.status, first.headers['x-cache'], first.headers['content-length'], first.headers['x-said']) == (200, MISS, str(len(BIG)), 'this')
     stored(client, target)
@@ -431,7 +435,7 @@ def test_head_of_what_is_not_kept(client, upstream, path):
 
 def test_head_of_what_is_stale(client, upstream, path):
     target = path('/ask/')
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=0\nETag: "v1"' if not talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=0\nETag: "v1"' if not talk.request.header('if-none-match') else
                                                           'Status: 304\nCache-Control: max-age=60', b'body')
     assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
     wait_for(lambda: ask(client, target, method='HEAD').headers['x-cache'] in ('REVALIDATED', HIT), 'it was stored')
@@ -459,7 +463,7 @@ def test_ranges_and_conditions_out_of_the_whole(client, upstream, path):
 
     def say(talk):
         assert not talk.request.all('range') and not talk.request.all('if-none-match')
-        return upstream.tell(talk, f'Cache-Control: max-age=60\nETag: "v1"\nContent-Type: text/plain\nLast-Modified: {date(-100000)}', BIG)
+        return upstream.send_response(talk, f'Cache-Control: max-age=60\nETag: "v1"\nContent-Type: text/plain\nLast-Modified: {date(-100000)}', BIG)
     upstream.answers[target] = say
     first = ask(client, target, 'Range: bytes=0-9\nIf-None-Match: "v1"')
     assert (first.status, first.body) == (206, BIG[:10])
@@ -502,8 +506,8 @@ def test_unsafe_methods_forget(client, upstream, path, method):
 
     def say(talk):
         if talk.request.method == 'GET':
-            return upstream.tell(talk, 'Cache-Control: max-age=60', b'again')
-        return upstream.tell(talk, f'Status: {"500" if talk.request.header("x-fail") else "200"}\nContent-Location: http://localhost{other}\n'
+            return upstream.send_response(talk, 'Cache-Control: max-age=60', b'again')
+        return upstream.send_response(talk, f'Status: {"500" if talk.request.header("x-fail") else "200"}\nContent-Location: http://localhost{other}\n'
                              f'Location: http://elsewhere{foreign}', b'done')
     upstream.answers[target] = say
     ask(client, target, 'X-Fail: 1', method=method)
@@ -522,7 +526,10 @@ def test_times_of_the_configuration(client, upstream, path):
         target = path(prefix)
         upstream.answers[target] = answer
         ask(client, target)
-        settle(0.05)
+        if kept:
+            stored(client, target)
+        else:
+            settle(0.05)
         assert (ask(client, target).headers['x-cache'] == HIT) == kept, (prefix, answer)
 
 
@@ -581,10 +588,10 @@ def test_stale_where_the_server_fails(client, upstream, path):
 
         def say(talk, target=target, failure=failure, kept=kept):
             if len(upstream.asked(target)) == 1:
-                return upstream.tell(talk, kept, target.encode())
+                return upstream.send_response(talk, kept, target.encode())
             if failure == 'late':
                 return talk.at_end() and False
-            return False if failure == 'close' else upstream.tell(talk, failure, b'failed')
+            return False if failure == 'close' else upstream.send_response(talk, failure, b'failed')
         upstream.answers[target] = say
         ask(client, target)
         stored(client, target, 'Cache-Control: max-stale')
@@ -599,11 +606,14 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, said, stale):
 
     def say(talk):
         if len(upstream.asked(target)) == 1:
-            return upstream.tell(talk, f'Cache-Control: {said}\nAge: 70', b'kept')
-        return upstream.tell(talk, 'Status: 503', b'failed')
+            return upstream.send_response(talk, f'Cache-Control: {said}\nAge: 70', b'kept')
+        return upstream.send_response(talk, 'Status: 503', b'failed')
     upstream.answers[target] = say
     ask(client, target)
-    settle(0.05)
+    if 'must-revalidate' in said:
+        settle(0.05)
+    else:
+        stored(client, target, MAX_STALE)
     response = ask(client, target)
     assert (response.status, response.body) == ((200, b'kept') if stale else (503, b'failed'))
 
@@ -615,8 +625,8 @@ def test_304_renews_what_is_stored(client, upstream, path):
     def say(talk):
         if talk.request.header('if-none-match'):
             asked.append((talk.request.header('if-none-match'), talk.request.header('if-modified-since')))
-            return upstream.tell(talk, 'Status: 304\nETag: "v1"\nCache-Control: max-age=60\nX-New: 2\nContent-Type: text/y\nContent-Encoding: none', b'')
-        return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n'
+            return upstream.send_response(talk, 'Status: 304\nETag: "v1"\nCache-Control: max-age=60\nX-New: 2\nContent-Type: text/y\nContent-Encoding: none', b'')
+        return upstream.send_response(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n'
                              'X-New: 1\nX-Old: 1\nContent-Type: text/x', BIG)
     upstream.answers[target] = say
     ask(client, target)
@@ -632,9 +642,107 @@ def test_304_renews_what_is_stored(client, upstream, path):
     assert ask(client, target, 'Cache-Control: no-cache\nIf-None-Match: "v1"').status == 304
 
 
+def pipelined(client, *requests):
+    """The responses to requests that are sent at once."""
+    client.send(''.join(f'{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n' for method, path in requests))
+    return [client.read(method) for method, _ in requests]
+
+
+@pytest.mark.parametrize('number', range(5))
+def test_the_request_behind_a_revalidation_is_a_hit(client, upstream, path, number):
+    """REVALIDATED is the status of the request that had the 304 alone, as in nginx: the new head is stored before it is answered."""
+    target = path('/ask/')
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60' if talk.request.header('if-none-match') else
+                                                          'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'body')
+    assert ask(client, target).headers['x-cache'] == MISS
+    told = pipelined(client, *[('GET', target)] * 3)
+    assert [(answer.headers['x-cache'], answer.body) for answer in told] == [(REVALIDATED, b'body'), (HIT, b'body'), (HIT, b'body')]
+    assert len(upstream.asked(target)) == 2
+
+
+def said_with(reason, fields='Cache-Control: max-age=60'):
+    def say(talk):
+        if talk.request.header('if-none-match'):
+            talk.send(f'HTTP/1.1 304 Unchanged\r\n{lines(fields)}\r\n')
+        else:
+            talk.send(f'HTTP/1.1 {reason}\r\n{lines(fields)}Content-Length: 4\r\n\r\nbody')
+        return True
+    return say
+
+
+@pytest.mark.parametrize('said, stored', [
+    ('200 All (really) is well', 'All (really) is well'), ('404 Not here', 'Not here'), ('200 M\xfcnchen\tok', 'M\xfcnchen\tok'),
+    ('200 ', 'OK'), ('200', 'OK'), ('299 Mostly', 'Mostly'), ('299', ''), ('200 ' + 'x' * 256, 'x' * 256), ('200 ' + 'x' * 257, 'OK')],
+    ids=['words', 'of an error', 'other bytes', 'empty', 'none', 'of an unknown status', 'none of an unknown status', 'long', 'too long'])
+def test_the_reason_phrase_is_stored(client, upstream, path, said, stored):
+    target = path('/ask/')
+    upstream.answers[target] = said_with(said)
+    assert ask(client, target).headers['x-cache'] == MISS
+    for method in ('GET', 'HEAD'):
+        answer = ask(client, target, method=method)
+        assert (answer.headers['x-cache'], answer.reason, answer.status) == (HIT, stored, int(said[:3]))
+
+
+def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
+    target = path('/ask/')
+    upstream.answers[target] = said_with('200 Mine', 'Cache-Control: max-age=60\nETag: "v1"')
+    ask(client, target)
+    for fields, line in (('Range: bytes=1-2', (206, 'Partial Content')), ('If-None-Match: "v1"', (304, 'Not Modified')),
+                         ('Range: bytes=9-', (416, 'Range Not Satisfiable')), ('Cache-Control: no-cache', (200, 'Mine')), ('', (200, 'Mine'))):
+        answer = ask(client, target, fields)
+        assert (answer.status, answer.reason) == line
+    assert len(upstream.asked(target)) == 2
+
+
+@pytest.mark.parametrize('framing, body', [('Content-Length: 4', 'body'), ('Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
+                                           ('Content-Length: 65536', 'b' * 65536), ('Content-Length: 0', '')], ids=['short', 'chunked', 'one write', 'empty'])
+def test_the_request_behind_a_head_is_a_hit(client, upstream, path, framing, body):
+    """The body that GET brings is stored before HEAD is answered."""
+    target = path()
+
+    def say(talk):
+        talk.send(f'HTTP/1.1 200 Mine\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
+        settle(0.05)
+        talk.send(body)
+        return True
+    upstream.answers[target] = say
+    told = pipelined(client, ('HEAD', target), ('GET', target))
+    assert [(answer.headers['x-cache'], answer.status, answer.reason) for answer in told] == [(MISS, 200, 'Mine'), (HIT, 200, 'Mine')]
+    assert len(upstream.asked(target)) == 1 and len(told[1].body) == (4 if framing.endswith('chunked') else len(body))
+
+
+@pytest.mark.parametrize('framing', ['Content-Length: 300000', 'Transfer-Encoding: chunked'])
+def test_a_head_does_not_wait_for_a_long_body(client, upstream, path, framing):
+    target, answered, over = path(), threading.Event(), []
+
+    def say(talk):
+        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
+        talk.send(('15f90\r\n' if 'chunked' in framing else '') + 'b' * 90000)
+        over.append(answered.wait(10 * server_kit.PATIENCE))
+        talk.send('\r\n0\r\n\r\n' if 'chunked' in framing else 'b' * 210000)
+        return True
+    upstream.answers[target] = say
+    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    answered.set()
+    stored(client, target)
+    assert over == [True] and len(ask(client, target).body) == (90000 if 'chunked' in framing else 300000)
+
+
+def test_a_head_whose_body_breaks_off_is_answered(client, upstream, path):
+    target = path()
+
+    def say(talk):
+        talk.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 40\r\n\r\nbody')
+        return False
+    upstream.answers[target] = say
+    for _ in range(2):
+        answer = ask(client, target, method='HEAD')
+        assert (answer.status, answer.headers['x-cache'], answer.headers['content-length']) == (200, MISS, '40')
+
+
 def test_what_the_server_is_told_of_the_host_is_a_part_of_the_key(served, client, upstream, path):
     target = path()
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
 
     def fetch_with_session(host):
         client.send(f'GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n')
@@ -650,10 +758,10 @@ def test_what_the_server_is_told_of_the_host_is_a_part_of_the_key(served, client
 
 @pytest.mark.parametrize('name', ['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'])
 def test_what_a_trusted_peer_says_is_a_part_of_the_key(client, upstream, path, name):
-    """Behind a balancer that ends TLS: the redirect of http is not what https gets. Others may say what they like."""
+    """The redirect for http must not be served for https: fields of a trusted load balancer are part of the key, those of others are not."""
     for prefix, wanted in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
         target = path(prefix)
-        upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', (talk.request.header(name) or '').encode())
+        upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', (talk.request.header(name) or '').encode())
         heard = []
         for value in ('a', 'b', 'b'):
             heard.append(ask(client, target, f'{name}: {value}'))
@@ -675,9 +783,9 @@ def test_what_becomes_of_the_path_is_a_part_of_the_key(client, upstream, path):
     assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
 
 
-def test_what_a_client_keeps_from_the_server_is_stored_for_nobody(client, upstream, path):
+def test_a_field_that_connection_removes_is_not_stored_for_others(client, upstream, path):
     target = path()
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nVary: Accept-Language',
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: Accept-Language',
                                                           (talk.request.header('accept-language') or 'none').encode())
     assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'none'
     settle(0.05)
@@ -702,8 +810,8 @@ def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, said
 
     def say(talk):
         if talk.request.header('if-none-match'):
-            return upstream.tell(talk, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{said}', b'')
-        return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
+            return upstream.send_response(talk, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{said}', b'')
+        return upstream.send_response(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
     upstream.answers[target] = say
     ask(client, target)
     settle(0.05)
@@ -720,8 +828,8 @@ def test_no_cache_is_kept_where_it_can_be_asked_for(client, upstream, path):
 
     def say(talk):
         if talk.request.header('if-none-match'):
-            return upstream.tell(talk, 'Status: 304\nETag: "v1"', b'')
-        return upstream.tell(talk, 'Cache-Control: no-cache\nETag: "v1"', b'one')
+            return upstream.send_response(talk, 'Status: 304\nETag: "v1"', b'')
+        return upstream.send_response(talk, 'Cache-Control: no-cache\nETag: "v1"', b'one')
     upstream.answers[target] = say
     ask(client, target)
     settle(0.05)
@@ -741,7 +849,7 @@ def test_something_else_in_the_place_of_304(client, upstream, path):
 
 
 def concurrent_requests(served, target, count=20):
-    """Many clients at once; what each was told."""
+    """Sends `count` requests at once; returns status, body and cache status of each."""
     told = []
 
     def one():
@@ -760,7 +868,7 @@ def concurrent_requests(served, target, count=20):
 def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
     def say(talk):
         time.sleep(delay)
-        return upstream.tell(talk, answer, f'{target} {len(upstream.asked(target))}'.encode())
+        return upstream.send_response(talk, answer, f'{target} {len(upstream.asked(target))}'.encode())
     return say
 
 
@@ -773,7 +881,7 @@ def test_concurrent_requests_ask_once(served, upstream, path):
     assert sorted(how for _, _, how in told) == [HIT] * 19 + [MISS]
 
 
-def test_who_waits_too_long_asks_for_himself(served, upstream, path):
+def test_a_request_that_waits_too_long_goes_to_the_server(served, upstream, path):
     target = path('/hasty/')
     upstream.answers[target] = slow(upstream, target, delay=0.8)
     told = concurrent_requests(served, target, 4)
@@ -793,7 +901,7 @@ def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, p
     target = path('/updating/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
     ask(client, target)
-    settle(0.05)
+    stored(client, target, MAX_STALE)
     upstream.answers[target] = slow(upstream, target)
     told = concurrent_requests(served, target, 10)
     assert sorted(how for _, _, how in told) == [EXPIRED] + [UPDATING] * 9
@@ -810,11 +918,11 @@ def test_answers_to_post_where_that_is_wanted(client, upstream, path):
         assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == kept
 
 
-def test_an_update_behind_the_answer(client, served, upstream, path):
-    target = path('/behind/')
+def test_a_background_update(client, served, upstream, path):
+    target = path('/background/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
     ask(client, target)
-    settle(0.05)
+    stored(client, target, MAX_STALE)
     upstream.answers[target] = slow(upstream, target)
     began = time.monotonic()
     told = concurrent_requests(served, target, 10)
@@ -825,21 +933,20 @@ def test_an_update_behind_the_answer(client, served, upstream, path):
 
 
 def test_an_update_outlives_its_client(served, upstream, path):
-    target = path('/behind/')
+    target = path('/background/')
 
     def say(talk):
         if len(upstream.asked(target)) == 1:
-            return upstream.tell(talk, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
+            return upstream.send_response(talk, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
         time.sleep(0.2)
-        return upstream.tell(talk, 'Cache-Control: max-age=60', BIG)
+        return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG)
     upstream.answers[target] = say
     client = served.connect(promoted=False)
     ask(client, target)
-    settle(0.05)
+    stored(client, target, MAX_STALE)
     assert ask(client, target).body == b'old'
     client.close()
     client = served.connect(promoted=False)
-    time.sleep(0.5)
     wait_for(lambda: ask(client, target).body == BIG, 'the update')
     assert len(upstream.asked(target)) == 2
     client.close()

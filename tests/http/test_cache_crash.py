@@ -1,4 +1,5 @@
-"""The cache where processes die, disks fill, and several workers share: nothing half-written is ever said, and one fetch serves all."""
+"""The cache with killed processes, a directory that cannot be written, and several workers: no incomplete response is served from it, and
+one request fills it for all workers."""
 import os
 import signal
 import threading
@@ -20,9 +21,9 @@ def upstream():
 
 
 @pytest.fixture
-def cache(loop, fresh, upstream, certificate, tls_transport):
-    """cache(workers=1, **path) -> a running server of its own; called again, another one over the same folder."""
-    folder = fresh()
+def cache(loop, new_directory, upstream, certificate, tls_transport):
+    """cache(workers=1, **path) -> a running server; a second call starts another server with the same cache directory."""
+    folder = new_directory()
     running = []
 
     def starter(workers=1, location=None, **path):
@@ -55,10 +56,10 @@ def temporary(server):
 
 
 def halting(upstream, path, halted):
-    """Says two thirds of it, and waits for `halted` before the rest."""
+    """Sends two thirds of the body, and the rest once `halted` is set."""
     def say(talk):
         if len(upstream.asked(path)) > 1:
-            return upstream.tell(talk, 'Cache-Control: max-age=600', WHOLE)
+            return upstream.send_response(talk, 'Cache-Control: max-age=600', WHOLE)
         talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {len(WHOLE)}\r\n\r\n')
         talk.send(WHOLE[:2000000])
         halted.wait(20)
@@ -71,7 +72,7 @@ def halting(upstream, path, halted):
 
 
 def begin(server, path):
-    """Asks, and reads on behind the test's back until that ends."""
+    """Sends a request and reads the response in a thread; returns the thread and the bytes received so far."""
     got = bytearray()
     client = server.connect()
     client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -92,11 +93,11 @@ def fetched(server, path):
     return response
 
 
-def kept(server, path):
-    wait_for(lambda: fetched_only(server, path), f'{path} is stored')
+def wait_until_stored(server, path):
+    wait_for(lambda: is_stored(server, path), f'{path} is stored')
 
 
-def fetched_only(server, path):
+def is_stored(server, path):
     client = server.connect()
     response = ask(client, path, 'Cache-Control: only-if-cached')
     client.close()
@@ -117,9 +118,9 @@ def test_a_worker_is_killed_while_it_stores(cache, upstream):
     wait_for(lambda: not alive(worker) and server.workers() and server.workers()[0] != worker, 'another worker')
     again = fetched(server, '/big')
     assert again.headers['x-cache'] == MISS and again.body == WHOLE
-    kept(server, '/big')
+    wait_until_stored(server, '/big')
     assert fetched(server, '/big').body == WHOLE
-    wait_for(lambda: not temporary(server), 'what the dead one left is gone')
+    wait_for(lambda: not temporary(server), 'the temporary file of the killed worker is deleted')
     assert len(upstream.asked('/big')) == 2
 
 
@@ -131,7 +132,7 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
     server = cache(workers=2)
     bodies = {path: fetched(server, path).body for path in ('/whole', '/cut', '/bent')}
     for path in bodies:
-        kept(server, path)
+        wait_until_stored(server, path)
     begin(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
     killed = server.processes()
@@ -151,8 +152,8 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
                     stream.seek(len(content) - 100)
                     stream.write(b'x')
     server = cache(workers=2)
-    kept(server, '/whole')
-    wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'what is half or damaged is gone')
+    wait_until_stored(server, '/whole')
+    wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'incomplete and damaged files are deleted')
     before = len(upstream.requests)
     assert fetched(server, '/whole').body == bodies['/whole'] and len(upstream.requests) == before
     for path in ('/cut', '/bent'):
@@ -162,7 +163,7 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
 
 
 def test_a_part_is_completed_after_a_kill(cache, upstream):
-    """The stored span survives; of the completion that was cut nothing is left."""
+    """The stored range survives; the interrupted completion leaves nothing behind."""
     halted = threading.Event()
     asked = []
 
@@ -192,13 +193,13 @@ def test_a_part_is_completed_after_a_kill(cache, upstream):
     wait_for(lambda: not any(alive(process) for process in killed), 'all are dead, and their locks are free')
     halted.set()
     server = cache(location={'proxy_cache_partial': True})
-    wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'what is half is gone')
+    wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'the incomplete file is deleted')
     client = server.connect()
     wait_for(lambda: ask(client, '/part', 'Range: bytes=10-999999\nCache-Control: only-if-cached').body == WHOLE[10:1000000], 'the span is known')
     again = ask(client, '/part')
     assert again.status == 200 and again.headers['x-cache'] == 'PARTIAL' and again.body == WHOLE
     client.close()
-    kept(server, '/part')
+    wait_until_stored(server, '/part')
     assert fetched(server, '/part').body == WHOLE
     assert asked == [('bytes=0-999999', None)] + [(f'bytes=1000000-{len(WHOLE) - 1}', '"v1"')] * 2
 
@@ -211,7 +212,7 @@ def test_workers_fetch_together(cache, upstream):
     assert {(status, body) for status, body, _ in told} == {(200, b'/slow 1')} and len(told) == 40
 
 
-def test_who_fetches_for_others_and_is_killed(cache, upstream):
+def test_a_worker_with_the_fill_lock_is_killed(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     server = cache(workers=1, location={'proxy_cache_lock_age': '60s', 'proxy_cache_lock_timeout': '60s'})
@@ -222,7 +223,7 @@ def test_who_fetches_for_others_and_is_killed(cache, upstream):
     wait_for(lambda: server.workers(), 'another worker')
     began = time.monotonic()
     assert fetched(server, '/big').body == WHOLE
-    assert time.monotonic() - began < 30      # not as long as the dead one's right would have lasted
+    assert time.monotonic() - began < 30      # much less than proxy_cache_lock_age
 
 
 def test_a_client_that_leaves_lets_the_next_one_fetch(cache, upstream):
@@ -231,7 +232,7 @@ def test_a_client_that_leaves_lets_the_next_one_fetch(cache, upstream):
     server = cache()
     client = server.connect()
     client.send('GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    wait_for(lambda: len(upstream.asked('/big')) == 1, 'the first asks')
+    wait_for(lambda: len(upstream.asked('/big')) == 1, 'the first request')
     thread, got = begin(server, '/big')
     client.stream.close()
     halted.set()
@@ -245,13 +246,13 @@ def test_the_folder_is_kept_small(cache, upstream):
     server = cache(max_size='1m', manager_sleep='10ms')
 
     def say(talk):
-        return upstream.tell(talk, 'Cache-Control: max-age=600', BIG)
+        return upstream.send_response(talk, 'Cache-Control: max-age=600', BIG)
     for number in range(12):
         upstream.answers[f'/{number}'] = say
         assert fetched(server, f'/{number}').body == BIG
-    kept(server, '/11')
+    wait_until_stored(server, '/11')
     wait_for(lambda: len(names(server)) <= 3, 'the oldest are gone')
-    assert fetched_only(server, '/11')
+    assert is_stored(server, '/11')
 
 
 def test_a_folder_that_cannot_be_written(cache, upstream):
@@ -262,26 +263,26 @@ def test_a_folder_that_cannot_be_written(cache, upstream):
         os.rmdir(path)
     for number in range(3):
         assert fetched(server, '/a').body == f'/a {number + 1}'.encode()
-    wait_for(lambda: server.errors().count('without being stored') == 1, 'one line says so')
+    wait_for(lambda: server.errors().count('without being stored') == 1, 'one log line')
 
 
 @pytest.mark.parametrize('secret', [False, True])
 def test_a_hit_leaves_as_a_file_does(cache, upstream, secret, tls_transport):
-    server = cache(location={'proxy_cache_key': '$request_uri'})        # of both schemes
+    server = cache(location={'proxy_cache_key': '$request_uri'})        # the same key for http and https
     (server.cache.parent / 'file.bin').write_bytes(WHOLE)
 
     def say(talk):
-        return upstream.tell(talk, 'Cache-Control: max-age=600', WHOLE)
+        return upstream.send_response(talk, 'Cache-Control: max-age=600', WHOLE)
     upstream.answers['/big'] = say
     fetched(server, '/big')
-    kept(server, '/big')
+    wait_until_stored(server, '/big')
     client = http1.connect(server.secret, 'user') if secret else server.connect()
     for path, state in (('/file.bin', None), ('/big', HIT)):
         response = ask(client, path)
         assert response.body == WHOLE and response.headers.get('x-cache') == state
     ask(client, '/after')
     client.close()
-    server.access_for('/after')         # there is one worker: what was asked before has its lines
+    server.access_for('/after')         # there is one worker, so the log lines of all earlier requests have been written
     file, hit = server.access_for('/file.bin')[-1], server.access_for('/big')[-1]
     for field in ('tls_path', 'tls_path_reason', 'bytes_zero_copy', 'body_bytes_sent'):
         assert hit[field] == file[field], field

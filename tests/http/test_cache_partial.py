@@ -1,4 +1,4 @@
-"""`proxy_cache_partial`: what is stored of an answer is completed by requests for ranges, and no byte of another version or place gets into it."""
+"""`proxy_cache_partial`: range requests complete a partially stored response; bytes of another version or position must not be mixed in."""
 import email.utils
 import os
 import random
@@ -12,11 +12,12 @@ from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask, li
 
 PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
 OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'
-SIZE = 40000        # more than an entry keeps in memory, and than one write
+SIZE = 40000        # more than an entry keeps in memory, and more than one write
 
 
 class Origin(Scripted):
-    """Has `files` by path: [bytes, head lines]; knows ranges and preconditions. `turns` has functions of the conversation by path and number of the request."""
+    """Serves `files` by path: [bytes, header lines], with ranges and preconditions. `turns` maps (path, request number) to a function of
+    the conversation that replaces the response."""
 
     def __init__(self):
         self.files, self.turns = {}, {}
@@ -39,17 +40,17 @@ class Origin(Scripted):
         data, fields = self.files[talk.request.target]
         validators = [line.split(': ', 1)[1] for line in fields.split('\n') if line.startswith(('ETag: ', 'Last-Modified: '))]
         if talk.request.header('if-none-match') in validators:
-            return self.tell(talk, f'Status: 304\n{fields}', b'')
+            return self.send_response(talk, f'Status: 304\n{fields}', b'')
         wanted = re.fullmatch(r'bytes=(\d*)-(\d*)', talk.request.header('range') or '')
         if not wanted or talk.request.header('if-range') not in [None, *validators]:
-            return self.tell(talk, fields, data)
+            return self.send_response(talk, fields, data)
         if wanted[1]:
             first, last = int(wanted[1]), min(int(wanted[2] or len(data)), len(data) - 1)
         else:
             first, last = max(0, len(data) - int(wanted[2])), len(data) - 1
         if first >= len(data):
-            return self.tell(talk, f'Status: 416\nContent-Range: bytes */{len(data)}\n{fields}', b'')
-        return self.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
+            return self.send_response(talk, f'Status: 416\nContent-Range: bytes */{len(data)}\n{fields}', b'')
+        return self.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
 
 
 @pytest.fixture(scope='module')
@@ -71,7 +72,7 @@ def configuration(upstream, folder):
         '/': to,
         '/ask/': {**to, 'proxy_cache_revalidate': True},
         '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
-        '/behind/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating', 'proxy_cache_revalidate': True},
+        '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating', 'proxy_cache_revalidate': True},
         '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
         '/far/': {**to, 'proxy_cache_max_range_offset': 10000},
@@ -86,9 +87,9 @@ def configuration(upstream, folder):
 
 
 @pytest.fixture
-def served(launch, loop, transport, fresh, upstream, sites):
+def served(launch, loop, transport, new_directory, upstream, sites):
     if (loop, transport) not in sites:
-        folder = fresh()
+        folder = new_directory()
         os.chmod(folder, 0o755)
         server, http = configuration(upstream, folder)
         sites[loop, transport] = launch(loop, transport, server=server, http=http), folder / 'cache'
@@ -129,7 +130,7 @@ def check_whole(response, data, how):
 
 
 def broken(served, target, fields=''):
-    """Asks for what breaks off: its head (None: the connection ended before it) and the bytes that came."""
+    """Requests a response that breaks off; returns its header section, None if the connection ended earlier, and the body bytes received."""
     client = served.connect(promoted=False)
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n{lines(fields)}\r\n')
     try:
@@ -146,7 +147,7 @@ def broken(served, target, fields=''):
 
 
 def breaks_after(upstream, count):
-    """A turn that gives `count` bytes of the answer to the request, and resets nothing: the connection just ends."""
+    """A turn that sends `count` bytes of the body and closes the connection without a reset."""
     def turn(talk):
         whole = []
         send = talk.send
@@ -159,12 +160,12 @@ def breaks_after(upstream, count):
     return turn
 
 
-def kept(client, target, spec):
+def wait_until_stored(client, target, spec):
     """Waits until a range is stored."""
     wait_for(lambda: part(client, target, spec, 'Cache-Control: only-if-cached').status == 206, f'{spec} of {target} is stored')
 
 
-# What is stored, and what of it is answered without the server.
+# Storing ranges, and responses from stored ranges.
 
 @pytest.mark.parametrize('size', [1, 100, 16384, 16385, SIZE, 1500000])
 def test_a_range_is_stored_and_answers_ranges_inside_it(client, upstream, path, size):
@@ -219,7 +220,7 @@ def test_preconditions_of_what_is_covered(client, upstream, path):
     check_part(part(client, target, '0-99', 'If-None-Match: "v2"'), data, 0, 99, HIT)
     check_part(part(client, target, '0-99', 'If-Range: "v1"'), data, 0, 99, HIT)
     assert len(upstream.asked(target)) == 1
-    check_whole(part(client, target, '0-99', 'If-Range: "v0"'), data, PARTIAL)      # the client has another version: it needs all
+    check_whole(part(client, target, '0-99', 'If-Range: "v0"'), data, PARTIAL)      # the client has another version and needs the whole representation
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
 
 
@@ -251,14 +252,14 @@ NOT_KEPT = {
 }
 
 
-def tells(upstream, fields, data, first, last, range='own', cut=None, chunked=False):
-    """A turn that gives a 206 with these particulars."""
+def sends_part(upstream, fields, data, first, last, range='own', cut=None, chunked=False):
+    """A turn that sends a 206 with this range, length and framing."""
     def turn(talk):
         place = f'bytes {first}-{last}/{len(data)}' if range == 'own' else range
         body = data[first:last + 1][:cut]
         text = f'Status: 206\n{fields}' + (f'\nContent-Range: {place}' if place else '')
         if not chunked:
-            return upstream.tell(talk, text, body)
+            return upstream.send_response(talk, text, body)
         talk.send(f'HTTP/1.1 206 X\r\n{lines(text[12:])}Transfer-Encoding: chunked\r\n\r\n')
         talk.send(b'%x\r\n%s\r\n0\r\n\r\n' % (len(body), body))
         return True
@@ -267,11 +268,11 @@ def tells(upstream, fields, data, first, last, range='own', cut=None, chunked=Fa
 
 @pytest.mark.parametrize('name', NOT_KEPT)
 def test_what_is_not_kept(client, upstream, path, name):
-    """It is passed on as it came, and the next request is told nothing of it."""
+    """The response is passed on unchanged and not used for the next request."""
     target = path()
     fields, particulars = NOT_KEPT[name]
     data = upstream.add(target)
-    upstream.turns[target, 1] = tells(upstream, fields, data, 100, 199, **particulars)
+    upstream.turns[target, 1] = sends_part(upstream, fields, data, 100, 199, **particulars)
     response = part(client, target, '100-199')
     assert response.status == 206 and response.body == data[100:200][:particulars.get('cut')]
     settle(0.05)
@@ -288,7 +289,7 @@ def test_a_range_that_cannot_be_satisfied(client, upstream, path):
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)
 
 
-# Completing.
+# Completing a stored range.
 
 @pytest.mark.parametrize('prefix', ['/', '/direct/'])
 @pytest.mark.parametrize('stored, wanted, asked', [
@@ -383,11 +384,11 @@ def test_a_date_as_validator(client, upstream, path):
 
 
 def test_fields_of_what_was_completed(client, upstream, path):
-    """What the newer answer says takes the place of what was stored."""
+    """Fields of the newer response replace the stored ones."""
     target = path()
     data = upstream.add(target, fields='ETag: "v1"\nCache-Control: max-age=60\nX-One: old\nX-Two: old\nContent-Type: text/x')
     part(client, target, '0-99')
-    upstream.turns[target, 2] = tells(upstream, 'ETag: "v1"\nCache-Control: max-age=30\nX-Two: new', data, 100, SIZE - 1)
+    upstream.turns[target, 2] = sends_part(upstream, 'ETag: "v1"\nCache-Control: max-age=30\nX-Two: new', data, 100, SIZE - 1)
     for how in (PARTIAL, HIT):
         response = ask(client, target)
         check_whole(response, data, how)
@@ -399,30 +400,31 @@ def test_what_may_not_be_kept_any_more(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    upstream.turns[target, 2] = tells(upstream, 'ETag: "v1"\nCache-Control: no-store', data, 100, SIZE - 1)
+    upstream.turns[target, 2] = sends_part(upstream, 'ETag: "v1"\nCache-Control: no-store', data, 100, SIZE - 1)
     check_whole(ask(client, target), data, PARTIAL)
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
-# What is stale.
+# Stale ranges.
 
 def age(upstream, target, fields='ETag: "v1"\nCache-Control: max-age=1'):
     return upstream.add(target, fields=fields)
 
 
-def until_stale():
-    time.sleep(2.1)
+def until_stale(client, target):
+    """Its time to live passes by the clock: a response that is stale when it comes is not stored without validation."""
+    wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 504, f'{target} is stale')
 
 
 def test_stale_and_validated(client, upstream, path):
     target = path('/ask/')
     data = age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    until_stale(client, target)
     check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
     assert upstream.last().header('if-none-match') == '"v1"' and upstream.last().header('range') == 'bytes=10-20'
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
-    until_stale()
+    time.sleep(2.1)     # 504 would also come before the update is stored
     check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
     wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 206, 'it is fresh again')
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)
@@ -433,7 +435,7 @@ def test_stale_and_changed(client, upstream, path):
     target = path('/ask/')
     age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    until_stale(client, target)
     data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=11)
     check_part(part(client, target, '10-20'), data, 10, 20, EXPIRED)
     check_part(part(client, target, '10-20'), data, 10, 20, HIT)
@@ -441,21 +443,21 @@ def test_stale_and_changed(client, upstream, path):
 
 
 def test_stale_and_changed_for_a_client_that_has_the_old_one(client, upstream, path):
-    """Its If-Range goes to the server: a part of the new version would be put beside its old one."""
+    """The client's If-Range goes to the upstream server: otherwise the client would combine a part of the new version with its old one."""
     target = path('/ask/')
     age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    until_stale(client, target)
     data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=11)
     check_whole(part(client, target, '10-20', 'If-Range: "v1"'), data, EXPIRED)
 
 
 def test_stale_without_validation(client, upstream, path):
-    """The range is asked for as it is; the answer says how fresh all of the part is."""
+    """The cache requests the client's range; the response renews the freshness of the whole stored part."""
     target = path()
     data = age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    until_stale(client, target)
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
     check_part(part(client, target, '10-20'), data, 10, 20, EXPIRED)
     assert upstream.last().header('if-none-match') is None and upstream.ranges(target)[1:] == [('bytes=10-20', None)]
@@ -467,7 +469,7 @@ def test_stale_and_completed(client, upstream, path):
     target = path()
     data = age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    until_stale(client, target)
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
     check_whole(ask(client, target), data, PARTIAL)
     check_whole(ask(client, target), data, HIT)
@@ -478,26 +480,26 @@ def test_stale_in_place_of_a_failure(client, upstream, path):
     target = path('/stale/')
     data = age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    until_stale(client, target)
     for number in (2, 3, 4):
-        upstream.turns[target, number] = lambda talk: upstream.tell(talk, 'Status: 500', b'no')
+        upstream.turns[target, number] = lambda talk: upstream.send_response(talk, 'Status: 500', b'no')
     check_part(part(client, target, '10-20'), data, 10, 20, STALE)
-    assert ask(client, target).status == 500        # there is no such part to give
+    assert ask(client, target).status == 500        # this part is not stored
     assert part(client, target, '90-110').status == 500
 
 
 def test_stale_while_it_is_updated(client, upstream, path):
-    target = path('/behind/')
+    target = path('/background/')
     data = age(upstream, target)
     part(client, target, '0-99')
-    until_stale()
+    time.sleep(2.1)     # a request, even with only-if-cached, would start the update
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
     check_part(part(client, target, '10-20'), data, 10, 20, STALE)
     wait_for(lambda: part(client, target, '0-99').headers['x-cache'] == HIT, 'it is fresh again')
     assert len(upstream.asked(target)) == 2 and upstream.last().header('if-none-match') == '"v1"'
 
 
-# Beside other things of the cache.
+# Together with other functions of the cache.
 
 def test_head_completes_it(client, upstream, path):
     target = path()
@@ -505,7 +507,7 @@ def test_head_completes_it(client, upstream, path):
     part(client, target, '0-99')
     response = ask(client, target, method='HEAD')
     assert (response.status, response.headers['content-length'], response.headers['x-cache']) == (200, str(SIZE), PARTIAL)
-    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'it is whole')
+    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the stored response is complete')
     check_whole(ask(client, target), data, HIT)
     assert [(request.method, request.header('range')) for request in upstream.asked(target)] == [('GET', 'bytes=0-99'), ('GET', f'bytes=100-{SIZE - 1}')]
 
@@ -595,16 +597,16 @@ def test_ranges_that_begin_near_fetch_the_whole(client, upstream, path):
 def test_a_server_without_ranges(client, upstream, path):
     target = path()
     data = upstream.add(target)
-    upstream.turns[target, 1] = lambda talk: upstream.tell(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
+    upstream.turns[target, 1] = lambda talk: upstream.send_response(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
     check_part(part(client, target, '100-199'), data, 100, 199, MISS)
     check_whole(ask(client, target), data, HIT)
 
 
 def test_a_whole_that_was_not_asked_for_part_by_part(client, upstream, path):
-    """A 206 to a request without Range is passed on, and nothing is kept of it."""
+    """A 206 to a request without Range is passed on and not stored."""
     target = path()
     data = upstream.add(target)
-    upstream.turns[target, 1] = tells(upstream, 'ETag: "v1"\nCache-Control: max-age=60', data, 0, 99)
+    upstream.turns[target, 1] = sends_part(upstream, 'ETag: "v1"\nCache-Control: max-age=60', data, 0, 99)
     response = ask(client, target)
     assert response.status == 206 and response.body == data[:100]
     settle(0.05)
@@ -651,3 +653,43 @@ def test_bodies_that_are_encoded_on_their_way(client, upstream, path):
     response = ask(client, target, 'Accept-Encoding: gzip')
     assert response.status == 200 and response.headers['content-encoding'] == 'gzip' and response.headers['x-cache'] == PARTIAL
     check_whole(ask(client, target), upstream.files[target][0], HIT)
+
+
+def stored_bytes(folder):
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(place, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def test_max_size_bounds_incomplete_responses(launch, loop, transport, new_directory, upstream):
+    """Spans grow, become whole and are removed for others, and each answer has the bytes of its range all the while."""
+    folder, most = new_directory(), 300 * 1024
+    os.chmod(folder, 0o755)
+    server, http = configuration(upstream, folder)
+    http['proxy_cache_path'].update(max_size='300k', manager_sleep='10ms')
+    client = launch(loop, transport, server=server, http=http).connect(promoted=False)
+    targets = [f'/full-{loop}-{transport}-{number}' for number in range(24)]
+    files = {target: upstream.add(target, seed=number) for number, target in enumerate(targets)}
+    dice, seen = random.Random(24), []
+    for _ in range(6):
+        for target in targets:
+            first = dice.randrange(0, SIZE - 1)
+            last = dice.choice([min(first + 15000, SIZE - 1), SIZE - 1])
+            answer = part(client, target, f'{first}-{last}')
+            assert answer.status == 206 and answer.headers['content-range'] == f'bytes {first}-{last}/{SIZE}'
+            assert answer.body == files[target][first:last + 1]
+            seen.append(answer.headers['x-cache'])
+            if answer.headers['x-cache'] in (MISS, PARTIAL):   # used again before others take its place
+                again = part(client, target, f'{first}-{last}')
+                assert again.body == answer.body
+                seen.append(again.headers['x-cache'])
+        wait_for(lambda: stored_bytes(folder / 'cache') <= most, 'the cache is within max_size')
+    assert {MISS, PARTIAL, HIT} <= set(seen)
+    assert sum(len(data) for data in files.values()) > 2 * most
+    assert len([target for target in targets if part(client, target, '0-9').headers['x-cache'] == MISS]) > 4   # some were removed
+    client.close()

@@ -1,24 +1,26 @@
-"""`proxy_cache_partial` where servers give what they were not asked for, and answers break off: no byte of another version or place gets in."""
+"""`proxy_cache_partial` with upstream servers that send another range than requested, and with responses that break off: bytes of another
+version or position must not be mixed in."""
 import threading
 
 import pytest
 from kit.lifetime import wait_for
 from test_cache import HIT, MISS, ask, settle
-from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, kept, part, path, served, sites,  # noqa: F401
-                                tells, upstream)
+from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, wait_until_stored, part, path, served, sites,  # noqa: F401
+                                sends_part, upstream)
 
 
-# A server that does not give what it was asked for. Each function makes the second answer; the client gets the bytes that the server has then.
+# An upstream server that violates the request for the missing range. Each function makes the second response; the client must receive the
+# server's current representation.
 
 def wrong(**particulars):
     def make(upstream, target, data):
-        return tells(upstream, particulars.pop('fields', 'ETag: "v1"\nCache-Control: max-age=60'), data, particulars.pop('first', 100),
+        return sends_part(upstream, particulars.pop('fields', 'ETag: "v1"\nCache-Control: max-age=60'), data, particulars.pop('first', 100),
                      particulars.pop('last', SIZE - 1), **particulars)
     return make
 
 
 def said(text, body=b''):
-    return lambda upstream, target, data: lambda talk: upstream.tell(talk, text, body)
+    return lambda upstream, target, data: lambda talk: upstream.send_response(talk, text, body)
 
 
 HOSTILE = {
@@ -55,7 +57,7 @@ HOSTILE = {
 @pytest.mark.parametrize('changed', [False, True])
 @pytest.mark.parametrize('name', HOSTILE)
 def test_what_does_not_belong_to_it(client, upstream, path, name, changed):
-    """Nothing of the stored part is given then: the server is asked again, without conditions."""
+    """No byte of the stored part is sent then: the cache requests the whole representation, without conditions."""
     target = path()
     data = upstream.add(target)
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
@@ -85,7 +87,7 @@ def test_a_whole_takes_its_place(client, upstream, path, same):
     data = upstream.add(target)
     part(client, target, '0-99')
     if same:
-        upstream.turns[target, 2] = lambda talk: upstream.tell(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
+        upstream.turns[target, 2] = lambda talk: upstream.send_response(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
     else:
         data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=9)
     check_part(part(client, target, '50-150'), data, 50, 150, MISS)
@@ -97,7 +99,7 @@ def test_a_failure_leaves_it(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    upstream.turns[target, 2] = lambda talk: upstream.tell(talk, 'Status: 503', b'busy')
+    upstream.turns[target, 2] = lambda talk: upstream.send_response(talk, 'Status: 503', b'busy')
     assert ask(client, target).status == 503
     check_whole(ask(client, target), data, PARTIAL)
 
@@ -106,12 +108,12 @@ def test_what_is_gone_takes_it_along(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    upstream.turns[target, 2] = lambda talk: upstream.tell(talk, 'Status: 404', b'none')
+    upstream.turns[target, 2] = lambda talk: upstream.send_response(talk, 'Status: 404', b'none')
     assert ask(client, target).status == 404
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
-# Answers that break off.
+# Responses that break off.
 
 @pytest.mark.parametrize('prefix', ['/', '/direct/'])
 @pytest.mark.parametrize('count', [1, 16384, 30000, SIZE - 1])
@@ -121,7 +123,7 @@ def test_what_came_of_a_whole_is_kept(served, client, upstream, path, count, pre
     upstream.turns[target, 1] = breaks_after(upstream, count)
     head, got = broken(served, target)
     assert (head is None or head.status == 200) and data[:count].startswith(got)
-    kept(client, target, f'0-{count - 1}')
+    wait_until_stored(client, target, f'0-{count - 1}')
     assert part(client, target, f'0-{count}', 'Cache-Control: only-if-cached').status == 504
     check_whole(ask(client, target), data, PARTIAL)
     check_whole(ask(client, target), data, HIT)
@@ -147,7 +149,7 @@ def test_broken_off_again_and_again(served, client, upstream, path):
         head, got = broken(served, target)
         assert head is None or (head.status == 200 and head.headers['content-length'] == str(SIZE))
         assert data[:7000 * number].startswith(got)
-        kept(client, target, f'0-{7000 * number - 1}')
+        wait_until_stored(client, target, f'0-{7000 * number - 1}')
     check_whole(ask(client, target), data, PARTIAL)
     check_whole(ask(client, target), data, HIT)
     assert [asked for asked, _ in upstream.ranges(target)] == [None] + [f'bytes={7000 * number}-{SIZE - 1}' for number in range(1, 5)]
@@ -159,7 +161,7 @@ def test_a_range_that_breaks_off(served, client, upstream, path):
     upstream.turns[target, 1] = breaks_after(upstream, 500)
     head, got = broken(served, target, 'Range: bytes=1000-1999')
     assert (head is None or head.status == 206) and data[1000:1500].startswith(got)
-    kept(client, target, '1000-1499')
+    wait_until_stored(client, target, '1000-1499')
     check_part(part(client, target, '1000-1999'), data, 1000, 1999, PARTIAL)
     assert upstream.ranges(target)[1:] == [('bytes=1500-1999', '"v1"')]
 
@@ -181,7 +183,7 @@ def test_the_version_changes_between_two_pieces(served, client, upstream, path):
     upstream.add(target)
     upstream.turns[target, 1] = breaks_after(upstream, 20000)
     broken(served, target)
-    kept(client, target, '0-19999')
+    wait_until_stored(client, target, '0-19999')
     data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=10)
     check_whole(ask(client, target), data, MISS)
     check_whole(ask(client, target), data, HIT)
@@ -202,8 +204,8 @@ def test_a_client_that_leaves_leaves_a_part(served, client, upstream, path):
     leaving = served.connect(promoted=False)
     leaving.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     leaving.head()
-    wait_for(lambda: len(leaving.buffer) >= 30000 or not leaving.fill(), 'what the server has said')
+    wait_for(lambda: len(leaving.buffer) >= 30000 or not leaving.fill(), 'the bytes of the server')
     leaving.close()
-    kept(client, target, '0-29999')
+    wait_until_stored(client, target, '0-29999')
     gone.set()
     check_whole(ask(client, target), data, PARTIAL)

@@ -1,4 +1,4 @@
-"""What the cache may store and may answer with: keys, validation, ages and field syntax (RFC 9110, RFC 9111)."""
+"""What the cache may store and reuse: keys, validation, ages and field syntax (RFC 9110, RFC 9111)."""
 import email.utils
 import os
 import subprocess
@@ -23,9 +23,9 @@ def sites():
 
 
 @pytest.fixture
-def served(launch, loop, transport, fresh, upstream, sites):
+def served(launch, loop, transport, new_directory, upstream, sites):
     if (loop, transport) not in sites:
-        folder = fresh()
+        folder = new_directory()
         os.chmod(folder, 0o755)
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one'}
         location = {
@@ -86,7 +86,7 @@ def test_post_is_stored_only_under_a_key_of_the_configuration(tmp_path, where, k
 
 def test_an_answer_to_post_is_found_by_its_own_key_alone(client, upstream, path):
     target = path('/posts/')
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.method.encode() + talk.request.body)
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode() + talk.request.body)
 
     def post(body):
         client.send(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nX-Digest: {body}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
@@ -99,7 +99,7 @@ def test_an_answer_to_post_is_found_by_its_own_key_alone(client, upstream, path)
 
 def test_the_method_that_the_server_is_asked_by_is_a_part_of_the_key(client, upstream, path):
     target = path('/method/')
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.method.encode())
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode())
     for method in ('GET', 'REPORT', 'SEARCH'):
         assert ask(client, target, f'X-Method: {method}').body == method.encode()
         stored(client, target, f'X-Method: {method}')
@@ -109,14 +109,14 @@ def test_the_method_that_the_server_is_asked_by_is_a_part_of_the_key(client, ups
 
 def test_the_body_that_the_server_is_sent_is_a_part_of_the_key(client, upstream, path):
     target = path('/body/')
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.body)
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.body)
     for body in ('one', 'two', 'one'):
         assert ask(client, target, f'X-Body: {body}').body == body.encode()
         stored(client, target, f'X-Body: {body}')
     assert ask(client, target, 'X-Body: two').body == b'two'
 
 
-# Answers that were never fresh.
+# Responses that were never fresh.
 
 NEVER_FRESH = ['Cache-Control: max-age=0\nETag: "1"', 'Expires: 0\nETag: "1"', 'Expires: {-1000}\nLast-Modified: {-100000}',
                'Cache-Control: max-age=0\nLast-Modified: {-100000}', 'Cache-Control: max-age=10\nAge: 20\nETag: "1"', 'Cache-Control: s-maxage=0\nETag: "1"',
@@ -124,7 +124,7 @@ NEVER_FRESH = ['Cache-Control: max-age=0\nETag: "1"', 'Expires: 0\nETag: "1"', '
 
 
 def is_asked_again(client, upstream, target):
-    """Whether the cache asks the server for what it has: then the entry is stored. Leaves the number of requests known to the server."""
+    """Whether the cache validates with the upstream server, which means that the entry is stored. Sends one request."""
     ask(client, target)
     return upstream.asked(target)[-1].header('if-none-match') or upstream.asked(target)[-1].header('if-modified-since')
 
@@ -132,7 +132,7 @@ def is_asked_again(client, upstream, target):
 @pytest.mark.parametrize('number', range(len(NEVER_FRESH)))
 @pytest.mark.parametrize('failure', [None, 'Status: 503', 'close'])
 def test_what_was_never_fresh_is_served_after_validation_alone(client, upstream, path, number, failure):
-    """Each answer is of one user: the next one must not have it, however the server answers."""
+    """Each response belongs to one user: the next user must not receive it, even if the upstream server fails."""
     target = path('/shipped/')
     upstream.answers[target] = NEVER_FRESH[number]
     wait_for(lambda: is_asked_again(client, upstream, target), 'it is stored and validated')
@@ -149,7 +149,7 @@ def test_what_was_never_fresh_is_served_after_validation_alone(client, upstream,
 
 def test_what_was_never_fresh_is_served_after_304(client, upstream, path):
     target = path('/shipped/')
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Status: 304\nETag: "1"' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nETag: "1"' if talk.request.header('if-none-match') else
                                                           'Cache-Control: max-age=0\nETag: "1"', b'body')
     ask(client, target)
     wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
@@ -181,7 +181,7 @@ def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(c
 @pytest.mark.parametrize('field', ['If-Match: "v2"', 'If-Match: *', 'If-Unmodified-Since: {-1000}'])
 @pytest.mark.parametrize('method', ['GET', 'HEAD'])
 def test_preconditions_of_the_origin_go_to_the_origin(client, upstream, path, field, method):
-    """RFC 9111 4.3.2: what is stored is not known to be the newest, so If-Match cannot be decided here."""
+    """RFC 9111 4.3.2: a stored response may be outdated, so the cache cannot evaluate If-Match."""
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nETag: "v1"\nLast-Modified: {-100}'
     ask(client, target)
@@ -208,16 +208,16 @@ def test_if_modified_since_without_last_modified_is_compared_with_date(client, u
 
 @pytest.mark.parametrize('said', ['ETag: "v2"', 'ETag: W/"v2"', 'ETag: "v2"\nLast-Modified: {-100000}', 'Last-Modified: {-5}'])
 def test_304_of_another_version_renews_nothing(client, upstream, path, said):
-    """RFC 9111 4.3.4: the entry is dropped, and the server is asked again without conditions."""
+    """RFC 9111 4.3.4: the entry is dropped, and the cache repeats the request without conditions."""
     target = path('/shipped/')
 
     def say(talk):
         if talk.request.header('if-none-match'):
-            return upstream.tell(talk, 'Status: 304\nCache-Control: max-age=60\n' + said, b'')
+            return upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60\n' + said, b'')
         number = len(upstream.asked(target))
         if number == 1:
-            return upstream.tell(talk, 'Cache-Control: max-age=0\nETag: "v1"\nLast-Modified: {-100000}', b'old body')
-        return upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "v2"', b'new body')
+            return upstream.send_response(talk, 'Cache-Control: max-age=0\nETag: "v1"\nLast-Modified: {-100000}', b'old body')
+        return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v2"', b'new body')
     upstream.answers[target] = say
     ask(client, target)
     wait_for(lambda: len(upstream.asked(target)) >= 2 or ask(client, target), 'it is stored')
@@ -232,7 +232,7 @@ def test_304_of_another_version_renews_nothing(client, upstream, path, said):
 @pytest.mark.parametrize('known, said', [('"v1"', ''), ('"v1"', 'ETag: "v1"'), ('"v1"', 'ETag: W/"v1"'), ('W/"v1"', 'ETag: "v1"')])
 def test_304_of_the_same_version_keeps_the_tag_of_the_body(client, upstream, path, known, said):
     target = path('/shipped/')
-    upstream.answers[target] = lambda talk: upstream.tell(talk, f'Status: 304\n{said}' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\n{said}' if talk.request.header('if-none-match') else
                                                           f'Cache-Control: max-age=0\nETag: {known}', b'body')
     ask(client, target)
     wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
@@ -271,7 +271,7 @@ def test_an_answer_without_a_date_has_the_time_at_which_it_came(client, upstream
 
 def test_a_304_renews_the_date(client, upstream, path):
     target, then = path('/shipped/'), date(-500)
-    upstream.answers[target] = lambda talk: upstream.tell(talk, f'Status: 304\nDate: {then}' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\nDate: {then}' if talk.request.header('if-none-match') else
                                                           'Cache-Control: max-age=0\nETag: "1"\nDate: {-1000}', b'body')
     ask(client, target)
     wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
@@ -288,7 +288,7 @@ def test_accept_ranges_is_said_once(client, upstream, path):
         assert names.count('accept-ranges') == 1 and len(names) == len(set(names)), fields
 
 
-# The next request finds what a client has received.
+# A response that a client has received completely is available to the next request.
 
 BODIES = {'nothing': b'', 'a byte': b'x', 'a little': b'x' * 1000, 'several reads': b'0123456789' * 20_000}
 
@@ -306,10 +306,10 @@ def test_an_answer_is_found_as_soon_as_a_client_has_had_it(client, served, upstr
         fields = f'Cache-Control: max-age=60\nETag: "1"\n{more}'
         wanted = talk.request.header('range')
         if not wanted or not body:
-            return upstream.tell(talk, fields, body)
+            return upstream.send_response(talk, fields, body)
         first, last = map(int, wanted[6:].split('-'))
         piece = body[first:last + 1]
-        return upstream.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{first + len(piece) - 1}/{len(body)}\n{fields}', piece)
+        return upstream.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{first + len(piece) - 1}/{len(body)}\n{fields}', piece)
     other = served.connect(promoted=False)
     for _ in range(10):
         target = path(prefix)
@@ -322,7 +322,7 @@ def test_an_answer_is_found_as_soon_as_a_client_has_had_it(client, served, upstr
 
 
 def test_a_client_that_leaves_before_its_answer_is_stored(served, upstream, path):
-    """The answer is held back for the disk when the connection ends: nothing is resumed after that."""
+    """The client disconnects while the response waits for the disk: the exchange must not be resumed."""
     targets = [path() for _ in range(30)]
     for target in targets:
         upstream.answers[target] = 'Cache-Control: max-age=60'
@@ -335,7 +335,7 @@ def test_a_client_that_leaves_before_its_answer_is_stored(served, upstream, path
     client.close()
 
 
-# What regular expressions captured is known to the requests that the cache makes itself.
+# Captures of regular expressions in requests that the cache makes itself.
 
 def test_captures_in_a_background_update(client, upstream, path):
     names = [path('')[1:] for _ in range(2)]
@@ -344,7 +344,7 @@ def test_captures_in_a_background_update(client, upstream, path):
         assert ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 1'.encode()
         assert ask(client, f'/captured/kind/{name}').headers['x-cache'] == STALE
         wait_for(lambda name=name: len(upstream.asked(f'/of/kind/{name}')) == 2, 'the update')
-        wait_for(lambda name=name: ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 2'.encode(), 'its answer')
+        wait_for(lambda name=name: ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 2'.encode(), 'the updated response')
     assert not upstream.asked('/of//')
 
 
@@ -361,7 +361,7 @@ def test_captures_in_slices(client, upstream, path):
         body = talk.request.target.encode() * 1000
         first, last = map(int, talk.request.header('range')[6:].split('-'))
         last = min(last, len(body) - 1)
-        return upstream.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(body)}\nCache-Control: max-age=60\nETag: "1"', body[first:last + 1])
+        return upstream.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(body)}\nCache-Control: max-age=60\nETag: "1"', body[first:last + 1])
     for name in [path('')[1:] for _ in range(2)]:
         upstream.answers[f'/of/{name}'] = say
         for _ in range(2):
@@ -377,7 +377,7 @@ def test_an_update_asks_for_the_uri_as_the_client_wrote_it(client, upstream, pat
     wait_for(lambda: len(upstream.asked(target)) == 2, 'the update')
 
 
-# Ranges of what is not stored yet.
+# Ranges of responses that are not stored yet.
 
 LONG = bytes(range(256)) * 2000
 
@@ -390,7 +390,7 @@ def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client,
 
     def say(talk):
         assert not talk.request.header('range')
-        return upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+        return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
     upstream.answers[target] = say
     first = ask(client, target, f'Range: bytes={wanted}')
     assert (first.status, first.body, first.headers['x-cache']) == (206, part, MISS)
@@ -399,7 +399,7 @@ def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client,
     assert first.headers['content-range'] == ask(client, target, f'Range: bytes={wanted}').headers['content-range']
 
 
-def test_a_range_of_what_breaks_off_behind_it_is_whole(client, upstream, path):
+def test_a_range_of_a_response_that_breaks_off_after_it_is_complete(client, upstream, path):
     target = path()
 
     def say(talk):
@@ -416,7 +416,7 @@ def test_a_range_of_what_breaks_off_behind_it_is_whole(client, upstream, path):
                                             ('Range: lines=0-1', 200)])
 def test_other_ranges_of_what_is_not_stored(client, upstream, path, fields, status):
     target = path()
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
     answer = ask(client, target, fields)
     assert answer.status == status and (status == 416 or answer.body == LONG)
 
@@ -426,7 +426,7 @@ def test_other_ranges_of_what_is_not_stored(client, upstream, path, fields, stat
                                                     ('/', 'bytes=-5', False)])
 def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, prefix, wanted, passed):
     target = path(prefix)
-    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
     ask(client, target, f'Range: {wanted}' if wanted else '')
     assert upstream.asked(target)[0].header('range') == (wanted if passed else None)
     assert ask(client, target).headers['x-cache'] == (MISS if passed else HIT)
@@ -487,18 +487,18 @@ def test_targeted_cache_control(client, upstream, path, prefix, answer, kept):
                                                                                      if line.startswith('CDN-Cache-Control')]
 
 
-# Folders.
+# Directories.
 
 def folders_site(folder, upstream, port):
-    """One worker with a cache and every folder of temporary files, beneath `folder`."""
+    """A server whose cache and temporary directories are all below `folder`."""
     location = {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_temp_path': f'{folder}/answers',
                       'client_body_temp_path': f'{folder}/requests/', 'fastcgi_temp_path': f'{folder}/fastcgi'}}
     return [{'listen': f'127.0.0.1:{port}', 'location': location}], {'proxy_cache_path': {'path': f'{folder}/cache', 'keys_zone': 'one:1m'}}
 
 
 @pytest.fixture
-def start_folders(base, upstream, sluice_for_all):
-    """start_folders(folder, user) -> a running server; `user` is nobody or root, who starts it."""
+def start_folders(base, upstream, sluice_copy):
+    """start_folders(folder, user) -> a running server; `user`, "nobody" or "root", is the user that starts it."""
     running = []
 
     def start(folder, user, wait=True):
@@ -509,7 +509,7 @@ def start_folders(base, upstream, sluice_for_all):
         os.chmod(room, 0o777)
         os.chmod(made.config_path, 0o644)
         if user == 'nobody':
-            made.under = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'exec "$0" "$2" "$3"', sluice_for_all]
+            made.command_prefix = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'exec "$0" "$2" "$3"', sluice_copy]
         running.append(made)
         if wait:
             made.start([port])
@@ -520,10 +520,10 @@ def start_folders(base, upstream, sluice_for_all):
         made.stop(check=False)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='root starts servers as somebody else')
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
 @pytest.mark.parametrize('user', ['root', 'nobody'])
-def test_folders_are_made_for_the_workers(fresh, start_folders, user):
-    folder = fresh()
+def test_folders_are_made_for_the_workers(new_directory, start_folders, user):
+    folder = new_directory()
     os.chmod(folder, 0o777)
     made = start_folders(folder, user)
     for name in ('answers', 'requests', 'fastcgi', 'cache'):
@@ -532,10 +532,10 @@ def test_folders_are_made_for_the_workers(fresh, start_folders, user):
     assert '[error]' not in made.errors() and '[crit]' not in made.errors()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='root starts servers as somebody else')
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
 @pytest.mark.parametrize('user', ['root', 'nobody'])
-def test_a_folder_that_the_workers_cannot_write_is_told_once(fresh, start_folders, user):
-    folder = fresh()
+def test_a_folder_that_the_workers_cannot_write_is_told_once(new_directory, start_folders, user):
+    folder = new_directory()
     for name in ('answers', 'requests', 'fastcgi', 'cache'):
         (folder / name).mkdir(mode=0o755)
     made = start_folders(folder, user)
@@ -544,9 +544,9 @@ def test_a_folder_that_the_workers_cannot_write_is_told_once(fresh, start_folder
         assert len(lines) == 1 and '[error]' in lines[0] and 'Permission denied' in lines[0], made.errors()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='root starts servers as somebody else')
-def test_a_folder_that_cannot_be_made_stops_the_start(fresh, start_folders):
-    folder = fresh() / 'missing'
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
+def test_a_folder_that_cannot_be_made_stops_the_start(new_directory, start_folders):
+    folder = new_directory() / 'missing'
     made = start_folders(folder, 'root', wait=False)
     answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)
     assert answer.returncode == 1 and f'"{folder}/answers" cannot be created (2: No such file or directory)' in answer.stderr + made.errors()

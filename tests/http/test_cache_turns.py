@@ -1,4 +1,4 @@
-"""The cache where things take another turn: errors with pages of their own, answers without an end, a purge while something is fetched."""
+"""The cache in unusual situations: error pages, responses of unknown length above max_size, slow clients, and purges during a fetch."""
 import os
 import threading
 
@@ -7,7 +7,7 @@ from kit import server as server_kit
 from kit.lifetime import wait_for
 from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask, stored
 
-HUGE = b'x' * 16_000_000    # more than any socket takes
+HUGE = b'x' * 16_000_000    # more than the socket buffers take
 SOON = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
 
 
@@ -20,9 +20,9 @@ def upstream():
 
 
 @pytest.fixture
-def served(launch, loop, transport, fresh, upstream, sites):
+def served(launch, loop, transport, new_directory, upstream, sites):
     if (loop, transport) not in sites:
-        folder = fresh()
+        folder = new_directory()
         os.chmod(folder, 0o755)
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_key': '$uri'}
         patient = {'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'}
@@ -71,7 +71,7 @@ def path(request, loop, transport):
 
 @pytest.mark.parametrize('said, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])
 def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, said, how):
-    """Stored by a location that passes it on, and asked for by one that has a page for it."""
+    """One location stores the error response; another location with an error_page for this status finds it."""
     name = path('')
     target, told = f'/stores/?of={name}', f'/caught/?of={name}'
     age = '70' if how == REVALIDATED else '0'
@@ -86,7 +86,8 @@ def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, said, ho
 
 
 def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
-    """It goes on to its client whole; of the cache's folder it takes no more than max_size, and whoever waited asks for himself."""
+    """The first client receives the whole response. The cache stores at most max_size of it, and waiting requests go to the upstream
+    server."""
     target = path('/small/')
     more, first, piece = threading.Event(), threading.Event(), b'x' * 65536
 
@@ -104,7 +105,7 @@ def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
     other = served.connect(promoted=False)
-    # Thirteen pieces are past max_size: the right to fetch has been given back, though the answer is not over.
+    # Thirteen pieces exceed max_size: the fill lock has been released, although the response is not complete.
     for _ in range(13):
         client.take(int(client.line(), 16) + 2)
     assert ask(other, target).body == piece * 16
@@ -115,18 +116,18 @@ def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
 
 
 @pytest.mark.parametrize('how', ['it still holds', 'it stands elsewhere'])
-def test_nobody_waits_for_a_client_that_is_slow(client, served, upstream, path, how):
-    """Once it is known what the answer is, the right to fetch is given back, however long the client takes to have it."""
+def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how):
+    """The fill lock is released once the response is determined, even if the client reads slowly."""
     target = path('/patient/')
     told, go = threading.Event(), threading.Event()
     first = how == 'it stands elsewhere'
 
     def say(talk):
         if not first and len(upstream.asked(target)) == 1:
-            return upstream.tell(talk, 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70\nETag: "a"', HUGE)
+            return upstream.send_response(talk, 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70\nETag: "a"', HUGE)
         told.set()
         assert go.wait(20 * server_kit.PATIENCE)
-        return upstream.tell(talk, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')
+        return upstream.send_response(talk, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')
     upstream.answers[target] = say
     if not first:
         assert ask(client, target).body == HUGE
@@ -136,7 +137,7 @@ def test_nobody_waits_for_a_client_that_is_slow(client, served, upstream, path, 
     other = served.connect(promoted=False)
     other.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     third = served.connect(promoted=False)
-    assert ask(third, '/page.html').body == b'page'     # so the one before it has been looked at
+    assert ask(third, '/page.html').body == b'page'     # the response proves that the worker has processed the request of `other`
     go.set()
     assert client.head().status == 200
     assert other.read().body == HUGE
@@ -150,10 +151,10 @@ def test_what_was_asked_for_before_a_purge_is_not_stored(client, served, upstrea
 
     def say(talk):
         if len(upstream.asked(target)) > 1:
-            return upstream.tell(talk, 'Cache-Control: max-age=60', b'new')
+            return upstream.send_response(talk, 'Cache-Control: max-age=60', b'new')
         told.set()
         assert go.wait(20 * server_kit.PATIENCE)
-        return upstream.tell(talk, 'Cache-Control: max-age=60', b'old')
+        return upstream.send_response(talk, 'Cache-Control: max-age=60', b'old')
     upstream.answers[target] = say
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert told.wait(20 * server_kit.PATIENCE)
@@ -162,7 +163,7 @@ def test_what_was_asked_for_before_a_purge_is_not_stored(client, served, upstrea
     go.set()
     assert client.read().body == b'old'
     answer = ask(client, target)
-    while answer.headers['x-cache'] != HIT:     # stored behind the answer
+    while answer.headers['x-cache'] != HIT:     # a response may be stored after it was sent
         assert answer.body == b'new'
         answer = ask(client, target)
     assert answer.body == b'new'
@@ -170,16 +171,16 @@ def test_what_was_asked_for_before_a_purge_is_not_stored(client, served, upstrea
 
 
 def test_an_unsafe_method_is_a_purge(client, served, upstream, path):
-    """The same with Vary, where names and answers lie apart."""
+    """As above, with Vary, where the entry of the URI and the stored response are separate."""
     target = path()
     told, go = threading.Event(), threading.Event()
 
     def say(talk):
         if talk.request.method == 'POST' or len(upstream.asked(target)) > 2:
-            return upstream.tell(talk, 'Cache-Control: max-age=60\nVary: X-V', b'new')
+            return upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: X-V', b'new')
         told.set()
         assert go.wait(20 * server_kit.PATIENCE)
-        return upstream.tell(talk, 'Cache-Control: max-age=60\nVary: X-V', b'old')
+        return upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: X-V', b'old')
     upstream.answers[target] = say
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nX-V: 1\r\n\r\n')
     assert told.wait(20 * server_kit.PATIENCE)
@@ -196,7 +197,8 @@ def test_an_unsafe_method_is_a_purge(client, served, upstream, path):
 
 
 def test_an_update_stays_where_its_parent_stood(client, served, upstream, path):
-    """In a named location, which no URI leads to; and whoever waits for the right to fetch gets it when that is over."""
+    """The background update runs in the named location of its parent, which no URI reaches; waiting requests get the fill lock when it
+    ends."""
     target = path('/away/')
     upstream.answers[target] = SOON
     assert ask(client, target).headers['x-cache'] == MISS

@@ -1,4 +1,4 @@
-"""Files of TLS that change while the server runs: new connections get what is good of them, without a reload."""
+"""Certificate files that change while the server runs: new connections use the valid new ones, without a reload."""
 import os
 import resource
 import shutil
@@ -17,7 +17,7 @@ TAKEN, REFUSED = 'have changed: new connections use them', 'have changed and are
 
 
 class Site:
-    """A folder that only its owner may enter, with a certificate that can be replaced."""
+    """A directory that only its owner may enter, with a certificate that tests replace."""
 
     def __init__(self, folder):
         os.makedirs(folder, mode=0o700)
@@ -33,7 +33,7 @@ class Site:
         return site_kit.make_certificate(folder, name='site')
 
     def put(self, certificate=None, key=None):
-        """In the place of the old ones, each at once."""
+        """Replaces the files, each atomically."""
         for path, target in ((key, self.key), (certificate, self.certificate)):
             if path:
                 shutil.copy(path, target + '.new')
@@ -68,7 +68,7 @@ def connect(server):
 
 
 def seen(server):
-    """Which certificate a new connection is shown, and by which worker."""
+    """The certificate of a new connection, and the process id of its worker."""
     client = connect(server)
     try:
         shown = ssl.DER_cert_to_PEM_cert(client.stream.getpeercert(True))
@@ -97,7 +97,7 @@ def test_new_connections_get_the_new_certificate(begin):
     server.site.put(certificate, key)
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     every_worker_shows(server, certificate)
-    assert old.get('/').status == 200, 'the old connection goes on'
+    assert old.get('/').status == 200, 'the old connection continues'
     assert set(server.workers()) == workers and 'HUP' not in server.errors()
     old.close()
 
@@ -125,7 +125,7 @@ def test_a_pair_that_does_not_fit_waits_for_the_other_half(begin):
     server.site.put(key=key)
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     every_worker_shows(server, certificate)
-    assert server.errors().count(REFUSED) == 1, 'said once'
+    assert server.errors().count(REFUSED) == 1, 'logged once'
 
 
 def test_half_a_file_is_left_out(begin):
@@ -181,14 +181,14 @@ def test_lists_of_revoked_certificates_are_renewed(begin, tmp_path):
     more = ['-cert', client[0], '-key', client[1]]
     server = begin(ssl_verify_client='on', ssl_client_certificate=authority.certificate, ssl_crl=authority.revoked())
     session = tmp_path / 'session'
-    assert '200 OK' in fetch_with_session(server.port, '-tls1_3', kept=session, name='site.test', more=more)[1]
-    assert fetch_with_session(server.port, '-tls1_3', given=session, name='site.test')[0]
+    assert '200 OK' in fetch_with_session(server.port, '-tls1_3', session_out=session, name='site.test', more=more)[1]
+    assert fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test')[0]
     authority.revoke(client)
     authority.revoked()
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     wait_for(lambda: '400 Bad Request' in fetch_with_session(server.port, '-tls1_3', name='site.test', more=more)[1], 'the refusal')
     for _ in range(8):
-        resumed, answer = fetch_with_session(server.port, '-tls1_3', given=session, name='site.test', more=more)
+        resumed, answer = fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test', more=more)
         if not resumed:
             break
     assert not resumed and '400 Bad Request' in answer, 'what was good before is no longer taken up'
@@ -199,16 +199,16 @@ def test_ticket_keys_are_renewed(begin, tmp_path):
     key.write_bytes(os.urandom(80))
     server = begin(workers=1, ssl_session_ticket_key=str(key))
     session = tmp_path / 'session'
-    fetch_with_session(server.port, '-tls1_3', kept=session, name='site.test')
-    assert fetch_with_session(server.port, '-tls1_3', given=session, name='site.test')[0]
+    fetch_with_session(server.port, '-tls1_3', session_out=session, name='site.test')
+    assert fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test')[0]
     key.write_bytes(os.urandom(48))
     wait_for(lambda: TAKEN in server.errors(), 'the change')
-    wait_for(lambda: not fetch_with_session(server.port, '-tls1_3', given=session, name='site.test')[0], 'the next key')
+    wait_for(lambda: not fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test')[0], 'the next key')
     key.write_bytes(b'short')
     wait_for(lambda: f'the ticket key "{key}" has 5 bytes, and neither 80 nor 48' in server.errors(), 'the refusal')
 
 
-WRONG = [('valid=10', '10'), ('valid=1ms', 'files are looked at every 100 ms at most'), ('often=1s', 'ssl_certificate_cache has no option "often"'),
+WRONG = [('valid=10', '10'), ('valid=1ms', 'files are checked at most every 100 ms'), ('often=1s', 'ssl_certificate_cache has no option "often"'),
          ('perhaps', 'perhaps')]
 
 

@@ -1,4 +1,4 @@
-"""Mutual TLS: who has shown what, and what becomes of those who have not."""
+"""Client certificates (mutual TLS): valid, invalid and missing ones."""
 import hashlib
 import os
 import re
@@ -20,8 +20,8 @@ BAD = 'This page requires a certificate, and the certificate that was sent is no
 
 
 @pytest.fixture(scope='module')
-def known(base):
-    """The certificates that clients show, by name, and the authorities."""
+def certificates(base):
+    """The client certificates by name, the two authorities, and a revocation list."""
     ours, theirs = Authority(str(base / 'authority')), Authority(str(base / 'other-authority'), 'other authority')
     made = {None: None, 'good': ours.client('good'), 'revoked': ours.client('revoked'), 'stranger': theirs.client('stranger'),
             'late': ours.client('late', '20200101000000Z', '20200201000000Z')}
@@ -30,9 +30,9 @@ def known(base):
 
 
 @pytest.fixture(scope='module', params=os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def asking(request, fresh, certificate, site, known):
-    """Servers by name on one port; each tells what it knows of its client."""
-    _, ours, theirs, revoked = known
+def mutual_tls_server(request, new_directory, certificate, site, certificates):
+    """Virtual servers on one port; each responds with its variables about the client certificate."""
+    _, ours, theirs, revoked = certificates
     port, plain, stream_port = (server_kit.free_port() for _ in range(3))
     listen = {'listen': [f'127.0.0.1:{port} ssl'], 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
               'root': site, 'location': {'= /who': {'return': TELLS}}}
@@ -55,7 +55,7 @@ def asking(request, fresh, certificate, site, known):
     below = {'listen': f'127.0.0.1:{stream_port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
     stream = {'server': [{**below, 'server_name': 'strict.test', 'return': '$ssl_client_verify $ssl_client_s_dn', **asks},
                          {**below, 'server_name': 'open.test', 'return': 'open'}]}
-    made = server_kit.Server(fresh(), servers, loop=request.param, main={'stream': stream})
+    made = server_kit.Server(new_directory(), servers, loop=request.param, main={'stream': stream})
     made.port, made.plain, made.stream_port = port, plain, stream_port
     yield made.start([port, plain])
     made.stop()
@@ -76,7 +76,7 @@ def ask(server, name, certificate=None, version=None, host=None, target='/who'):
 
 GOOD_NAME = 'CN=good,O=Sluice Tests'
 CASES = [
-    # server, shown, status, what the answer says
+    # server, certificate, status, part of the response
     ('open.test', 'good', 200, 'NONE||.'),
     ('strict.test', None, 400, ABSENT),
     ('strict.test', 'good', 200, f'SUCCESS|{GOOD_NAME}|.'),
@@ -100,72 +100,72 @@ CASES = [
 
 @pytest.mark.parametrize('version', TLS)
 @pytest.mark.parametrize('name, shown, status, says', CASES)
-def test_what_is_shown_decides(asking, known, name, shown, status, says, version):
-    answer = ask(asking, name, known[0][shown], version)
+def test_what_is_shown_decides(mutual_tls_server, certificates, name, shown, status, says, version):
+    answer = ask(mutual_tls_server, name, certificates[0][shown], version)
     assert answer.status == status and says in answer.body.decode()
     assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
 
 
-def test_why_is_logged(asking, known):
-    ask(asking, 'listed.test', known[0]['revoked'])
-    ask(asking, 'strict.test')
-    wait_for(lambda: 'client SSL certificate verify error: certificate revoked' in asking.errors(), 'the reason')
-    wait_for(lambda: 'client sent no required SSL certificate' in asking.errors(), 'the reason')
+def test_why_is_logged(mutual_tls_server, certificates):
+    ask(mutual_tls_server, 'listed.test', certificates[0]['revoked'])
+    ask(mutual_tls_server, 'strict.test')
+    wait_for(lambda: 'client SSL certificate verify error: certificate revoked' in mutual_tls_server.errors(), 'the reason')
+    wait_for(lambda: 'client sent no required SSL certificate' in mutual_tls_server.errors(), 'the reason')
 
 
-def test_pages_of_their_own(asking, known):
-    answer = ask(asking, 'paged.test', known[0]['stranger'], target='/anything')
+def test_pages_of_their_own(mutual_tls_server, certificates):
+    answer = ask(mutual_tls_server, 'paged.test', certificates[0]['stranger'], target='/anything')
     assert answer.status == 400 and answer.body == b'bad: FAILED:unable to get local issuer certificate'
-    answer = ask(asking, 'paged.test', target='/anything')
+    answer = ask(mutual_tls_server, 'paged.test', target='/anything')
     assert answer.status == 403 and answer.body == b'none'
 
 
-def test_a_plain_address_asks_for_nothing(asking):
-    client = http1.connect(asking.plain, 'plain')
+def test_a_plain_address_asks_for_nothing(mutual_tls_server):
+    client = http1.connect(mutual_tls_server.plain, 'plain')
     assert client.get('/who', Host='strict.test').body == b'||'
     client.close()
 
 
-def test_another_host_is_misdirected(asking, known):
-    """RFC 9110 15.5.20: what was shown to one server is nothing to another that asks."""
-    good = known[0]['good']
+def test_another_host_is_misdirected(mutual_tls_server, certificates):
+    """RFC 9110 15.5.20: a certificate verified for one server is not valid for another."""
+    good = certificates[0]['good']
     for name, host in (('open.test', 'strict.test'), ('strict.test', 'other.test'), ('strict.test', 'optional.test'),
                        ('unknown.test', 'strict.test')):
-        answer = ask(asking, name, good, host=host)
+        answer = ask(mutual_tls_server, name, good, host=host)
         assert answer.status == 421 and answer.closes, (name, host)
         assert 'made for another site' in answer.body.decode()
-    assert ask(asking, 'strict.test', good, host='open.test').status == 200
-    assert ask(asking, 'strict.test', good, host='STRICT.test.').status == 200
-    assert 'names another server than the connection was made for' in asking.errors()
+    assert ask(mutual_tls_server, 'strict.test', good, host='open.test').status == 200
+    assert ask(mutual_tls_server, 'strict.test', good, host='STRICT.test.').status == 200
+    assert 'different from the one that was negotiated' in mutual_tls_server.errors()
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_a_session_opens_no_other_server(asking, known, tmp_path, version):
-    session, good = tmp_path / 'session', ['-cert', known[0]['good'][0], '-key', known[0]['good'][1]]
-    fetch_with_session(asking.port, version, kept=session, name='open.test', target='/who')
-    assert fetch_with_session(asking.port, version, given=session, name='open.test', target='/who')[0]
-    resumed, answer = fetch_with_session(asking.port, version, given=session, name='strict.test', target='/who')
+def test_a_session_opens_no_other_server(mutual_tls_server, certificates, tmp_path, version):
+    session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
+    fetch_with_session(mutual_tls_server.port, version, session_out=session, name='open.test', target='/who')
+    assert fetch_with_session(mutual_tls_server.port, version, session_in=session, name='open.test', target='/who')[0]
+    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who')
     assert not resumed and '400 Bad Request' in answer and ABSENT in answer
-    fetch_with_session(asking.port, version, kept=session, name='strict.test', target='/who', more=good)
-    resumed, answer = fetch_with_session(asking.port, version, given=session, name='strict.test', target='/who')
+    fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/who', more=good)
+    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who')
     assert resumed and f'SUCCESS|{GOOD_NAME}|r' in answer, 'what was shown once lasts as long as the session'
     for name in ('other.test', 'listed.test'):
-        resumed, answer = fetch_with_session(asking.port, version, given=session, name=name, target='/who')
+        resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name=name, target='/who')
         assert not resumed and 'SUCCESS' not in answer and ('400 Bad Request' in answer or '403 Forbidden' in answer), name
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_who_was_refused_is_asked_again(asking, known, tmp_path, version):
-    session, good = tmp_path / 'session', ['-cert', known[0]['good'][0], '-key', known[0]['good'][1]]
-    assert '400 Bad Request' in fetch_with_session(asking.port, version, kept=session, name='strict.test', target='/who')[1]
-    resumed, answer = fetch_with_session(asking.port, version, given=session, name='strict.test', target='/who', more=good)
+def test_a_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
+    session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
+    assert '400 Bad Request' in fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/who')[1]
+    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who', more=good)
     assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
 
 
-def test_all_can_be_told(asking, known):
-    answer = ask(asking, 'told.test', known[0]['good'], target='/')
+def test_all_can_be_told(mutual_tls_server, certificates):
+    answer = ask(mutual_tls_server, 'told.test', certificates[0]['good'], target='/')
     serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
-    with open(known[0]['good'][0], encoding='ascii') as stream:
+    with open(certificates[0]['good'][0], encoding='ascii') as stream:
         pem = stream.read()
     assert re.fullmatch('[0-9A-F]+', serial) and issuer == 'CN=authority'
     assert fingerprint == hashlib.sha1(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
@@ -173,29 +173,29 @@ def test_all_can_be_told(asking, known):
     assert escaped.startswith('-----BEGIN%20CERTIFICATE-----%0AMII') and '\n' not in escaped
 
 
-def test_a_large_body_goes_its_way(asking, known, site):
-    client = connect(asking, 'strict.test', known[0]['good'])
+def test_a_large_body_goes_its_way(mutual_tls_server, certificates, site):
+    client = connect(mutual_tls_server, 'strict.test', certificates[0]['good'])
     with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
         assert client.get('/1048576.bin', Host='strict.test').body == stream.read()
     client.close()
 
 
-def test_below_http_the_connection_ends(asking, known):
+def test_below_http_the_connection_ends(mutual_tls_server, certificates):
     def heard(certificate):
-        sock = socket.create_connection(('127.0.0.1', asking.stream_port), timeout=20 * server_kit.PATIENCE)
+        sock = socket.create_connection(('127.0.0.1', mutual_tls_server.stream_port), timeout=20 * server_kit.PATIENCE)
         try:
             with context(certificate).wrap_socket(sock, server_hostname='localhost') as sealed:
                 return tls_end.receive(sealed, 1000)
         except (ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return b''
-    assert heard(known[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
-    assert heard(known[0]['stranger']) == heard(None) == b''
+    assert heard(certificates[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
+    assert heard(certificates[0]['stranger']) == heard(None) == b''
 
 
 @pytest.mark.parametrize('name', ['open.test', 'OPEN.Test', 'open.test.'])
-def test_below_http_a_name_leads_to_the_server_that_has_verified(asking, name):
-    """However it is written."""
-    done = subprocess.run(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{asking.stream_port}', '-servername', name],
+def test_below_http_a_name_leads_to_the_server_that_has_verified(mutual_tls_server, name):
+    """The comparison of names ignores case and a trailing dot."""
+    done = subprocess.run(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{mutual_tls_server.stream_port}', '-servername', name],
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)
     assert done.stdout == b'open'
 

@@ -1,4 +1,5 @@
-"""Bodies encoded while they leave: files, lists, errors, and servers behind; slow readers, clients that leave, bombs."""
+"""Compression of responses: files, listings, error pages and proxied responses; slow readers, clients that disconnect, highly compressible
+bodies."""
 import gzip
 import itertools
 import os
@@ -25,7 +26,7 @@ ENCODED = {'gzip': 'on', 'brotli': 'on', 'zstd': 'on',
 
 
 class Decoder:
-    """One coding, decoded as it comes: `feed` gives what can be read by now."""
+    """An incremental decoder of one coding: `feed` returns the bytes that can be decoded so far."""
 
     def __init__(self, coding):
         self.coding = coding
@@ -43,7 +44,7 @@ class Decoder:
 def decode(coding, body):
     decoder = Decoder(coding)
     plain = decoder.feed(body)
-    assert decoder.whole, 'it is not whole'
+    assert decoder.whole, 'the body is incomplete'
     return plain
 
 
@@ -65,7 +66,7 @@ def folder(base):
 
 
 def events(talk):
-    """Each event is sent when the one before it was seen: a server that holds one back makes no progress."""
+    """Sends each event after the client has received the previous one: a server that holds back an event makes no progress."""
     talk.send(OK + 'Content-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\n\r\n')
     for number in range(5):
         talk.send(f'data: event {number}\n\n')
@@ -88,7 +89,7 @@ def says(head, body, piece=5000):
 
 
 def bomb(talk):
-    """Much that becomes little."""
+    """A large body that compresses to very little."""
     talk.send(OK + f'Content-Type: text/plain\r\nContent-Length: {BOMB}\r\n\r\n')
     piece = bytes(1 << 20)
     for _ in range(BOMB >> 20):
@@ -168,7 +169,7 @@ def test_what_comes_is_what_was(client, target, plain, coding):
 
 
 def without_id(page):
-    """A page of errors names its request, and no two are the same."""
+    """Replaces the request id, which differs in every error page."""
     return re.sub(rb'[0-9a-f]{32}', b'ID', page)
 
 
@@ -246,7 +247,7 @@ def test_events_are_not_held_back(client, upstream, target, coding):
 
 @pytest.mark.parametrize('coding', CODINGS)
 def test_a_huge_file(client, folder, coding):
-    """Through a decoder piece by piece; beside it another client is served."""
+    """Decodes the response piece by piece."""
     decoder, got = Decoder(coding), zlib.crc32(b'')
     client.send(f'GET /huge.txt HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n')
     assert client.head().headers['content-encoding'] == coding
@@ -262,7 +263,7 @@ def test_a_huge_file(client, folder, coding):
 
 
 def test_a_slow_reader_stops_the_encoding(served, upstream):
-    """Backpressure: of an endless body only what fits into buffers is taken while the client reads nothing."""
+    """Backpressure: while the client does not read an endless body, the server reads only as much as its buffers take."""
     upstream.sent = 0
     upstream.stuck.clear()
     client = served.connect()
@@ -274,7 +275,7 @@ def test_a_slow_reader_stops_the_encoding(served, upstream):
 
 
 def test_readers_that_take_little_get_all(served):
-    """Many at once, each with a small window, each by drops: all whole."""
+    """Twelve clients at once with small receive windows: every response is complete."""
     def read(coding, out):
         client = served.connect(promoted=False)
         client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -290,13 +291,13 @@ def test_readers_that_take_little_get_all(served):
 
 
 def test_a_broken_body_is_cut(client):
-    """A part encoded is never taken for the whole."""
+    """An incomplete encoded body must not look complete."""
     with pytest.raises((EOFError, OSError)):
         fetch(client, '/up/breaks', 'gzip')
 
 
 def test_clients_that_leave_are_released(served, upstream):
-    """Clients that end at different points of a body; the server goes on, and has nothing left of them (LeakSanitizer)."""
+    """Clients disconnect at different points of a body. The server continues and frees everything (LeakSanitizer)."""
     for target, count in itertools.product(('/huge.txt', '/up/chunked', '/direct/endless', '/page.html'), (0, 1, 100, 20000)):
         client = served.connect(promoted=False)
         client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: br, gzip;q=0.5\r\n\r\n')
@@ -309,7 +310,7 @@ def test_clients_that_leave_are_released(served, upstream):
 
 
 def memory(server):
-    """Resident kilobytes of its workers."""
+    """Resident memory of all workers in KiB."""
     total = 0
     for pid in server.workers():
         with open(f'/proc/{pid}/status', encoding='ascii') as stream:
@@ -318,8 +319,9 @@ def memory(server):
 
 
 @pytest.mark.parametrize('coding', CODINGS)
-def test_a_bomb_takes_no_memory_and_stops_nobody(served, coding):
-    """What becomes next to nothing: no socket ever makes the encoder wait, so only its turns do. Others are served meanwhile."""
+def test_a_bomb_takes_no_memory_and_delays_no_other_client(served, coding):
+    """The encoder's output is so small that the socket never blocks, so only its limit per turn interrupts it. Other clients are served
+    meanwhile."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)
     before = memory(served.server)
     client.send(f'GET /direct/bomb HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n')
@@ -339,7 +341,7 @@ def test_a_bomb_takes_no_memory_and_stops_nobody(served, coding):
 
 
 def test_more_at_once_than_there_is_memory_for(launch, loop, transport, folder, upstream):
-    """Answers for which no coder may be opened leave as they are, and all are right."""
+    """Responses for which no encoder can be opened are sent without encoding."""
     to = f'http://127.0.0.1:{upstream.port}'
     served = launch(loop, transport, server={'root': folder, **ENCODED, 'location': {'/up/': {'proxy_pass': to}}})
     held = []
@@ -358,4 +360,4 @@ def test_more_at_once_than_there_is_memory_for(launch, loop, transport, folder, 
         response = fetch(client, '/page.html', 'br')
         client.close()
         return response.headers.get('content-encoding') == 'br' and decode('br', response.body) == TEXT
-    wait_for(again, 'what was taken is given back')
+    wait_for(again, 'the memory is available again')

@@ -1,8 +1,8 @@
-"""Generated configurations of nginx's, served by nginx and by what `sluice import` makes of them: both answer alike, apart from what
-kit/nginx_differences.py lists.
+"""Generated nginx configurations, served by nginx and by sluice after `sluice import`: the responses must be equal, except for the
+differences in kit/nginx_differences.py.
 
-SLUICE_DIFFERENTIAL_SEED is the first seed, SLUICE_DIFFERENTIAL_SECONDS goes on with further ones for so long. A difference is
-told as a file of nginx/, which test_import.py asks from then on.
+SLUICE_DIFFERENTIAL_SEED is the first seed; for SLUICE_DIFFERENTIAL_SECONDS further seeds follow. A difference is printed in the format
+of the files in nginx/, which test_import.py tests.
 """
 import itertools
 import os
@@ -20,14 +20,14 @@ from kit import nginx as nginx_kit, site as site_kit  # noqa: E402
 FIRST = int(os.environ.get('SLUICE_DIFFERENTIAL_SEED', '1'))
 SECONDS = float(os.environ.get('SLUICE_DIFFERENTIAL_SECONDS', '0'))
 SEEDS = 50      # about a minute
-TOLD = 5        # differences that are made small and told in full
+TOLD = 5        # number of differences that are reduced and printed
 
 
 @pytest.fixture(scope='module')
 def pairs(base):
     if nginx_kit.NGINX is None:
         pytest.skip('nginx is not installed')
-    hypothesis.configuration.set_hypothesis_home_dir(str(base / 'hypothesis'))    # nothing of it is written beside the tests
+    hypothesis.configuration.set_hypothesis_home_dir(str(base / 'hypothesis'))    # otherwise Hypothesis writes a directory beside the tests
     from kit.nginx_echo import Echo
     from kit.nginx_pair import Pairs
     folder = base / 'differential'
@@ -38,19 +38,19 @@ def pairs(base):
             os.utime(os.path.join(where, name), (1700000000, 1700000000), follow_symlinks=False)
     os.utime(www, (1700000000, 1700000000))
     upstream = nginx_kit.Upstream(Echo)
-    places = {'WWW': www, 'PACKED': nginx_kit.make_packed(folder / 'packed'), 'UPSTREAM': upstream.port}
+    places = {'WWW': www, 'PACKED': nginx_kit.make_precompressed(folder / 'packed'), 'UPSTREAM': upstream.port}
     yield Pairs(folder, places, LOOPS)
     upstream.stop()
 
 
 def batches():
-    """Sites that are served together, and what stands around them."""
-    from kit.nginx_grammar import drawn
+    """Sites that are served together, and the directives around them."""
+    from kit.nginx_grammar import generated_sites
     end = time.monotonic() + SECONDS
     for number in itertools.count(FIRST):
         if time.monotonic() >= end and (SECONDS or number >= FIRST + SEEDS):
             return
-        yield number, *drawn(number)
+        yield number, *generated_sites(number)
 
 
 def test_nginx_and_what_is_imported_answer_alike(pairs):
@@ -59,7 +59,7 @@ def test_nginx_and_what_is_imported_answer_alike(pairs):
         batch = pairs.run(made, prelude)
         sites, compared = sites + len(made), compared + batch.compared
         for difference in batch.differences:
-            found.setdefault(difference.sign(), (difference, prelude))
+            found.setdefault(difference.signature(), (difference, prelude))
     print(f'{sites} sites, {compared} requests compared, {len(found)} kinds of difference')
     told = [pairs.told(pairs.shrink(difference, prelude), prelude) for difference, prelude in list(found.values())[:TOLD]]
     assert not found, f'{len(found)} kinds of difference\n' + '\n\n'.join(told)

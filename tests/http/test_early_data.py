@@ -1,4 +1,4 @@
-"""Early data (0-RTT): requests that come with the first bytes of a resumed connection, and that somebody may repeat."""
+"""TLS early data (0-RTT): requests in the first flight of a resumed connection, which an attacker can replay."""
 import hashlib
 import os
 import re
@@ -18,25 +18,25 @@ TIMEOUT = 20 * server_kit.PATIENCE
 
 @pytest.fixture
 def begin(certificate, tmp_path, loop, site):
-    made, behind = [], []
+    made, upstreams = [], []
 
     def answer(talk):
         talk.read_body()
-        body = f'behind {talk.request.header("early-data")}'
+        body = f'upstream {talk.request.header("early-data")}'
         status = '425 Too Early' if 'refused' in talk.request.target else '200 OK'
         talk.send(f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
         return True
 
     def starter(workers=2, **block):
         port = server_kit.free_port()
-        upstream = upstream_kit.Upstream({f'/behind/{name}': answer for name in ('x', 'y', 'refused', 'once', 'last', 'guard')})
-        behind.append(upstream)
+        upstream = upstream_kit.Upstream({f'/upstream/{name}': answer for name in ('x', 'y', 'refused', 'once', 'last', 'guard')})
+        upstreams.append(upstream)
         whole = {'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0], 'root': site,
                  'ssl_certificate_key': certificate[1], 'ssl_early_data': 'on',
                  'location': {'= /tell': {'return': '200 "early=$ssl_early_data worker $pid;"'},
-                              '/behind/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'},
-                              '= /guarded': {'auth_request': '/behind/guard', 'return': '200 guarded'},
-                              '= /behind/guard': {'proxy_pass': f'http://127.0.0.1:{upstream.port}',
+                              '/upstream/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'},
+                              '= /guarded': {'auth_request': '/upstream/guard', 'return': '200 guarded'},
+                              '= /upstream/guard': {'proxy_pass': f'http://127.0.0.1:{upstream.port}',
                                                   'proxy_set_header': {'Early-Data': '$ssl_early_data'}}}, **block}
         server = server_kit.Server(tmp_path / f'server{len(made)}', [whole], loop=loop, main={'worker_processes': workers})
         server.port, server.upstream = port, upstream
@@ -46,7 +46,7 @@ def begin(certificate, tmp_path, loop, site):
     yield starter
     for server in made:
         server.stop()
-    for upstream in behind:
+    for upstream in upstreams:
         upstream.stop()
 
 
@@ -57,14 +57,14 @@ def request(target, method='GET', body='', close=True):
 
 
 def ticket(server, path, *more):
-    """A session for one connection with early data."""
-    answer = fetch_with_session(server.port, '-tls1_3', kept=path, target='/tell', more=more)[1]
+    """Saves a session that permits early data for one connection."""
+    answer = fetch_with_session(server.port, '-tls1_3', session_out=path, target='/tell', more=more)[1]
     assert 'early= worker' in answer, answer
     return path
 
 
 def speak_early(port, session, text, folder, later=''):
-    """(accepted, what came) of a connection that begins with this text; `later` is said after the handshake."""
+    """Opens a connection with `text` as early data and sends `later` after the handshake. Returns (accepted, output of s_client)."""
     path = os.path.join(folder, 'early')
     with open(path, 'w', encoding='latin-1') as stream:
         stream.write(text)
@@ -93,7 +93,7 @@ def test_files_of_all_sizes(begin, tmp_path, site):
         assert accepted and content.decode('latin-1') in said, name
 
 
-@pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/behind/x', 'PUT', 'x'),
+@pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/upstream/x', 'PUT', 'x'),
                                   request('/one.txt', 'GET', 'a body')])
 def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
     server = begin(workers=1)
@@ -103,17 +103,17 @@ def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
     assert not server.upstream.requests
 
 
-def test_servers_behind_are_told(begin, tmp_path):
+def test_upstream_servers_receive_early_data_field(begin, tmp_path):
     server = begin(workers=1)
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/behind/x'), tmp_path)
-    assert accepted and 'behind 1' in said
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/behind/refused'), tmp_path)
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/x'), tmp_path)
+    assert accepted and 'upstream 1' in said
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/refused'), tmp_path)
     assert accepted and '425 Too Early' in said, 'what they say to it is passed on'
-    fetch_with_session(server.port, '-tls1_3', target='/behind/y')
+    fetch_with_session(server.port, '-tls1_3', target='/upstream/y')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
 
 
-def test_who_is_asked_whether_they_may_is_told(begin, tmp_path):
+def test_an_auth_request_receives_early_data_field(begin, tmp_path):
     server = begin(workers=1)
     accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
     assert accepted and 'guarded' in said
@@ -129,7 +129,7 @@ def test_off_by_default(begin, tmp_path):
 
 
 class Tap:
-    """Passes one connection on, and keeps what the client has said before the server said anything."""
+    """Relays one connection and records the client's first flight, which ends with the early data."""
 
     def __init__(self, port):
         self.listener = socket.create_server(('127.0.0.1', 0))
@@ -156,7 +156,7 @@ class Tap:
         self.listener.close()
 
     def collect(self, near, far):
-        """The early data may come in a segment of their own: both are passed on together."""
+        """Collects until the early data has arrived, which may be in a segment of its own, and then sends both in one piece."""
         while b'\x17\x03\x03' not in self.flight:
             self.flight += near.recv(65536)
         far.sendall(self.flight)
@@ -165,20 +165,20 @@ class Tap:
 
 
 def replay(port, flight):
-    """Who repeats the first bytes gets the server's first, and cannot go on."""
+    """Replays a recorded first flight: the server responds with a ServerHello, and the attacker cannot complete the handshake."""
     with socket.create_connection(('127.0.0.1', port), timeout=TIMEOUT) as again:
         again.sendall(flight)
         assert again.recv(65536).startswith(b'\x16\x03\x03'), 'a ServerHello'
 
 
 def test_a_replay_is_not_obeyed(begin, tmp_path):
-    """By no worker, after a worker's death and after a reload."""
+    """Every worker must reject the replayed early data, also after a reload."""
     server = begin()
     tap = Tap(server.port)
     session = ticket(server, tmp_path / 'session')
-    accepted, said = speak_early(tap.port, session, request('/behind/once'), tmp_path)
+    accepted, said = speak_early(tap.port, session, request('/upstream/once'), tmp_path)
     tap.thread.join()
-    assert accepted and 'behind 1' in said
+    assert accepted and 'upstream 1' in said
     for _ in range(12):
         replay(server.port, tap.flight)
     before = set(server.workers())
@@ -187,9 +187,9 @@ def test_a_replay_is_not_obeyed(begin, tmp_path):
     for _ in range(12):
         replay(server.port, tap.flight)
     for _ in range(4):
-        fetch_with_session(server.port, '-tls1_3', target='/behind/last')
+        fetch_with_session(server.port, '-tls1_3', target='/upstream/last')
     targets = [seen.target for seen in server.upstream.requests]
-    assert targets.count('/behind/once') == 1 and targets.count('/behind/last') == 4
+    assert targets.count('/upstream/once') == 1 and targets.count('/upstream/last') == 4
 
 
 def test_after_early_data_the_connection_goes_on(begin, tmp_path):
@@ -220,7 +220,7 @@ def test_after_early_data_the_connection_goes_on(begin, tmp_path):
         assert hashlib.sha256(rest[-65536:]).digest() == hashlib.sha256(stream.read()).digest()
 
 
-def test_who_has_shown_a_certificate_is_known_early(begin, tmp_path):
+def test_a_client_certificate_is_known_in_early_data(begin, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     certificate, key = authority.client('client')
     server = begin(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
@@ -228,7 +228,7 @@ def test_who_has_shown_a_certificate_is_known_early(begin, tmp_path):
     shows = ('-cert', certificate, '-key', key)
     accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
     assert accepted and 'early=1 worker SUCCESS;' in said
-    fetch_with_session(server.port, '-tls1_3', kept=tmp_path / 'refused', target='/tell')
+    fetch_with_session(server.port, '-tls1_3', session_out=tmp_path / 'refused', target='/tell')
     accepted, said = speak_early(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
     assert not accepted and '400 Bad Request' in said
 

@@ -1,4 +1,7 @@
-"""How connections end: nothing is lost, nothing that was cut looks whole, and nothing is left behind (rules 13 and 15)."""
+"""Ends of connections: every response is complete, or the client can detect that it is not, and the worker frees all resources.
+
+The rules in the test names are those of kernel TLS in src/tls/README.md.
+"""
 import contextlib
 import ctypes
 import fcntl
@@ -30,17 +33,17 @@ def files(base):
 
 @pytest.fixture
 def begin(files, certificate, tmp_path, loop):
-    """begin(**http) -> a server of one's own, with `.plain` and `.secure` ports."""
+    """begin(**http) -> a running server; `.ports` has its ports by transport."""
     made = []
 
-    def starter(under=(), **http):
+    def starter(command_prefix=(), **http):
         ports = server_kit.free_port(), server_kit.free_port()
         block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': files[0], 'ssl_ktls': 'auto',
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
-        server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http, under=under)
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http, command_prefix=command_prefix)
         made.append(server)
         server.ports = dict(zip(TRANSPORTS, ports))
-        server.start(ports)             # the master listens before there is a worker
+        server.start(ports)             # the master listens before the first worker runs
         wait_for(server.workers, 'a worker')
         return server
     yield starter
@@ -50,7 +53,7 @@ def begin(files, certificate, tmp_path, loop):
 
 @pytest.fixture
 def tiny_send_buffers():
-    """A network of one's own where a socket takes 4 KiB. Who may not have one does with what there is."""
+    """A network namespace in which a send buffer has 4 KiB. Without the privilege for it, the test runs in the present namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open('/proc/thread-self/ns/net', encoding='ascii') as home:
         if libc.unshare(CLONE_NEWNET) != 0:
@@ -69,7 +72,7 @@ def tiny_send_buffers():
 
 
 def read_slowly(client, length):
-    """The hash of a body that is read with rests, so that every layer below fills up."""
+    """Reads a body with pauses, so that all buffers fill up; returns its SHA-256."""
     digest, left = hashlib.sha256(), length
     while left:
         piece = client.take(min(left, 65536))
@@ -82,7 +85,7 @@ def read_slowly(client, length):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transport):
-    """A slow reader behind a tiny send buffer gets the last byte, close_notify behind it, and the FIN behind that."""
+    """With a slow reader and a small send buffer, all bytes arrive, then close_notify, then FIN."""
     server = begin()
     client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
                            **({'receive_buffer': 4096} if transport == 'user' else {}))
@@ -90,14 +93,14 @@ def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transpo
     assert read_slowly(client, int(client.head().headers['content-length'])) == files[1]
     assert client.at_end()
     if transport == 'user':
-        assert client.stream.closed, 'close_notify came'
-        assert client.stream.sock.recv(1) == b'', 'and an end, no reset'
+        assert client.stream.closed, 'close_notify was received'
+        assert client.stream.sock.recv(1) == b'', 'then FIN, no reset'
     client.close()
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_13_a_file_cut_on_its_way(begin, files, transport):
-    """What came is short, and nobody says that it was all."""
+    """A file is truncated while it is sent: the response is short, and the client can detect that."""
     server = begin()
     mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
     mix.truncated()
@@ -109,7 +112,7 @@ def test_rule_13_a_file_cut_on_its_way(begin, files, transport):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_15_quit_sends_the_last_byte(tiny_send_buffers, begin, files, transport):
-    """QUIT in the middle of answers to slow readers: each is whole, ends in order, and then the server ends."""
+    """After QUIT the server completes the responses to slow readers, closes each connection in good order, and ends."""
     server = begin()
     clients = []
     for _ in range(3):
@@ -126,7 +129,7 @@ def test_rule_15_quit_sends_the_last_byte(tiny_send_buffers, begin, files, trans
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_15_term_cuts_at_once(begin, files, transport):
-    """TERM does not wait for readers, and what it cuts does not look whole."""
+    """TERM does not wait for slow readers; over TLS, the interrupted responses end without close_notify."""
     server = begin(send_timeout='10m')
     mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
     streams = [mix.open(receive_buffer=16384) for _ in range(20)]
@@ -144,20 +147,20 @@ def test_rule_15_term_cuts_at_once(begin, files, transport):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_15_nothing_is_left_of_ten_thousand(begin, files, transport):
-    """Ten thousand connections that end in ten ways: the worker holds no descriptor and no memory of any of them."""
+    """Ten thousand connections with ten kinds of end: the worker keeps no descriptor and no memory of them."""
     server = begin(**endings.SETTINGS)
-    endings.check_nothing_is_left(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
+    endings.check_for_leaks(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
 
 
 def forget(path):
-    """The kernel drops the file from its memory, where the file system lets go of it."""
+    """Drops the file from the page cache, if the file system permits it."""
     with open(path, 'rb') as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
-    """A hundred parts of a file that is not in memory are asked for at once: all come, and small answers between them."""
+    """A hundred concurrent requests for ranges of a file outside the page cache; small responses in between are served."""
     server = begin()
     path = os.path.join(files[0], 'two')
     with open(path, 'rb') as stream:
@@ -179,11 +182,11 @@ def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
-    """No descriptor is left while bodies leave: those are finished, to the last byte, and afterwards all is as it was."""
-    server = begin(under=['prlimit', '--nofile=40'], open_file_cache='off')
+    """The descriptors are exhausted while bodies are sent: these are completed, and the server accepts connections again afterwards."""
+    server = begin(command_prefix=['prlimit', '--nofile=40'], open_file_cache='off')
 
     def status(path):
-        """Of an answer on a new connection; None where it is closed instead."""
+        """The status of a response on a new connection; None if the server closes the connection instead."""
         with contextlib.suppress(EOFError, OSError):
             return http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE).get(path).status
         return None
@@ -212,11 +215,11 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
     while status('/small') != 200:
         assert time.monotonic() < deadline, 'it serves again'
         time.sleep(0.05)
-    assert server.workers() == worker, 'it is the same worker still'
+    assert server.workers() == worker, 'the worker has not been replaced'
 
 
 class Cut:
-    """A TLS connection whose peer ended without close_notify, as the ssl module of one Python tells it."""
+    """A TLS connection whose peer ends it without close_notify, with the exception that one Python version raises."""
     def __init__(self, kind, number, reason, ragged):
         self.error = kind(number, reason)
         self.error.reason, self.suppress_ragged_eofs = reason, ragged

@@ -1,4 +1,4 @@
-"""`sluice explain`: what it says of a URL is what a server that runs by the same file answers, and where the directives stand."""
+"""`sluice explain`: for a URL it prints the response that a server with this configuration sends, and the positions of the directives."""
 import json
 import subprocess
 import time
@@ -86,7 +86,7 @@ def told(explained):
 def test_a_file(made):
     said = ask(made, '/one.txt')
     assert said['server'] == {'name': 'one.test', 'file': str(made[0]), 'line': line_of(made, 'listen:'), 'column': 7,
-                              'why': 'its server_name fits the host'}
+                              'why': 'its server_name matches the host'}
     assert said['location']['name'] == '/' and said['location']['line'] == line_of(made, '/: {index')
     assert said['answer']['status'] == 200 and said['answer']['file'] == str(made[0].parent / 'www' / 'one.txt')
     assert said['answer']['headers']['Content-Type'].startswith('text/plain') and said['answer']['headers']['X-All'] == '1'
@@ -128,11 +128,11 @@ def test_a_condition(made):
     assert '$is_old' in [step['location'] for step in said['steps']]
 
 
-def test_who_is_not_asked(made):
+def test_servers_that_get_no_request(made):
     said = ask(made, '/app/users')
     does = dict(told(said)[-1][1])
-    assert 'taken for granted' in does['auth_request'] and 'not done here' in does['proxy']
-    assert said['answer']['by'] == 'the server behind, which was not asked' and 'status' not in said['answer']
+    assert 'success is assumed' in does['auth_request'] and 'not done here' in does['proxy']
+    assert said['answer']['by'] == 'the upstream server, which was not contacted' and 'status' not in said['answer']
     assert said['location']['name'] == '/app/'
 
 
@@ -148,11 +148,11 @@ def test_the_end_of_a_connection(made):
 def test_names(made):
     assert ask(made, '/', host='a.two.test')['server']['name'] == '*.two.test'
     said = ask(made, '/', host='unknown.test')['server']
-    assert said['name'] == '(the default one)' and 'stands first' in said['why']
+    assert said['name'] == '(the default one)' and 'is the first one' in said['why']
 
 
 @pytest.mark.parametrize('host, name, why', [
-    ('a1.test', '~^a\\d\\.test$', 'fits the host'), ('b.test', '(the default one)', 'stands first'), ('c.test.', 'c.test', 'fits the host')])
+    ('a1.test', '~^a\\d\\.test$', 'matches the host'), ('b.test', '(the default one)', 'is the first one'), ('c.test.', 'c.test', 'matches the host')])
 def test_names_that_are_patterns(tmp_path, host, name, why):
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http:\n  server:\n    - {{listen: {port}, server_name: ["~^x$", "~^a\\\\d\\\\.test$"], return: 204}}\n'
@@ -161,8 +161,8 @@ def test_names_that_are_patterns(tmp_path, host, name, why):
     assert said['name'] == name and why in said['why']
 
 
-def test_behind_a_proxy(tmp_path):
-    """The question comes without a header of the PROXY protocol, which the server would wait for."""
+def test_a_listener_with_proxy_protocol(tmp_path):
+    """explain's request has no PROXY protocol header, which a server would require."""
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http: {{server: {{listen: {port} proxy_protocol, return: 204}}}}\n')
     assert ask((path, {'port': port}), '/')['answer']['status'] == 204
@@ -239,7 +239,7 @@ def test_a_path_alone(made):
 
 
 @pytest.mark.parametrize('arguments, said', [
-    ([], 'explain requires a URL'), (['ftp://a/'], 'is no URL'), (['http://a:0/'], 'no host with its port'), (['http:///'], 'no host'),
+    ([], 'explain requires a URL'), (['ftp://a/'], 'is not a URL'), (['http://a:0/'], 'not a host with a port'), (['http:///'], 'not a host'),
     (['http://one.test/ a'], 'no blanks'), (['http://one.test:1/'], 'nothing listens on port 1'), (['a', 'b'], 'second one'),
     (['--format', 'gcc', '/'], 'text or json'), (['http://one.test/', '-x'], 'invalid option')])
 def test_wrong_words(made, arguments, said):

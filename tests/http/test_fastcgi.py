@@ -1,4 +1,4 @@
-"""Applications that speak FastCGI: one that is scripted and misbehaves, and PHP-FPM."""
+"""FastCGI applications: a scripted one with faults, and PHP-FPM."""
 import os
 import shutil
 import socket
@@ -34,7 +34,8 @@ class Asked:
 
 
 class Application:
-    """Reads requests by the book, keeps them, and says what `answers` has for the path: bytes, or a function of the stream."""
+    """A FastCGI server that checks and records the requests and sends `answers` by path: bytes, or a function of the stream and the
+    request."""
 
     def __init__(self, path):
         self.answers, self.requests, self.faults, self.connections = {}, [], [], 0
@@ -123,7 +124,7 @@ class Application:
 
 
     def answer(self, stream, asked):
-        """True where the connection may go on."""
+        """Sends the response; True if the connection stays open."""
         answer = self.answers.get(asked.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
         if callable(answer):
             return answer(stream, asked)
@@ -132,8 +133,8 @@ class Application:
 
 
 @pytest.fixture(scope='module')
-def application(fresh):
-    made = Application(str(fresh() / 'app.sock'))
+def application(new_directory):
+    made = Application(str(new_directory() / 'app.sock'))
     made.path = made.listener.getsockname()
     yield made
     made.listener.close()
@@ -180,7 +181,7 @@ def test_what_an_application_is_told(client, proxy, application):
     assert told['HTTP_X_MADE_BY'] == 'me' and told['HTTP_COOKIE'] == 'a=1; b=2' and told['HTTP_X_TWO'] == '1, 2'
     assert told['HTTP_HOST'] == 'localhost'
     assert (told['OUTER'], told['APP_ENV'], told['ADDED']) == ('one', 'inner', 'a 1%202 b')
-    assert told['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # and not what the client says
+    assert told['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # and not the value in the request
     assert not {'HTTP_PROXY', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(told)
     assert told.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
@@ -194,7 +195,7 @@ def test_many_fields_are_each_a_parameter(client, application):
 
 
 @pytest.fixture(scope='module')
-def behind_underscores(launch, application):
+def underscore_server(launch, application):
     def make(loop, transport, trusted):
         http = {'underscores_in_headers': 'on', **({'set_real_ip_from': '127.0.0.1'} if trusted else {})}
         return launch(loop, transport, http=http, server={'location': {'/': {'fastcgi_pass': f'unix:{application.path}'}}})
@@ -202,8 +203,8 @@ def behind_underscores(launch, application):
 
 
 @pytest.mark.parametrize('trusted', [False, True])
-def test_underscores_say_nothing_that_dashes_may_not(behind_underscores, loop, transport, application, trusted):
-    client = behind_underscores(loop, transport, trusted).connect()
+def test_underscores_say_nothing_that_dashes_may_not(underscore_server, loop, transport, application, trusted):
+    client = underscore_server(loop, transport, trusted).connect()
     fields = [('X_Forwarded_For', '1.2.3.4'), ('x_real_ip', '1.2.3.4'), ('Content_Length', '7'), ('X_Own', '1'), ('X-Forwarded-Host', 'told')]
     assert client.ask('GET', '/a.php', fields).status == 200
     client.close()
@@ -214,17 +215,17 @@ def test_underscores_say_nothing_that_dashes_may_not(behind_underscores, loop, t
 
 
 @pytest.mark.parametrize('trusted', [False, True])
-def test_forwarded_for_is_what_proxy_pass_sends(behind_underscores, loop, transport, application, trusted):
-    client = behind_underscores(loop, transport, trusted).connect()
+def test_forwarded_for_is_what_proxy_pass_sends(underscore_server, loop, transport, application, trusted):
+    client = underscore_server(loop, transport, trusted).connect()
     assert client.ask('GET', '/a.php', [('X-Forwarded-For', '1.2.3.4, 5.6.7.8'), ('X-Forwarded-For', '9.9.9.9')]).status == 200
     client.close()
     told = application.requests[-1].params
     assert told['HTTP_X_FORWARDED_FOR'] == ('1.2.3.4, 5.6.7.8, 9.9.9.9, 127.0.0.1' if trusted else '127.0.0.1')
 
 
-def test_a_name_with_underscores_is_no_second_value(behind_underscores, loop, transport, application):
-    """Of X-User and X_User an application sees one variable: the one with dashes counts, whichever comes first."""
-    client = behind_underscores(loop, transport, False).connect()
+def test_a_name_with_underscores_is_no_second_value(underscore_server, loop, transport, application):
+    """X-User and X_User become the same variable; the field with dashes wins in either order."""
+    client = underscore_server(loop, transport, False).connect()
     fields = [('X_User', 'evil'), ('X-User', 'good'), ('X-Role', 'good'), ('X_Role', 'evil'), ('X_Two', '1'), ('X_Two', '2')]
     assert client.ask('GET', '/a.php', fields).status == 200
     client.close()
@@ -295,24 +296,24 @@ FAULTS = {
     '/nothing': (b'', 'closed'),
     '/no-records': (b'HTTP/1.1 200 OK\r\n\r\nhello', 'no FastCGI'),
     '/another-request': (record(STDOUT, GOOD, request=2) + end(), 'another request'),
-    '/unknown-kind': (record(11, b'x') + end(), 'no known kind'),
+    '/unknown-kind': (record(11, b'x') + end(), 'a record of unknown type'),
     '/version': (record(STDOUT, GOOD, version=2), 'no FastCGI'),
-    '/no-head': (end(), 'an end without a head'),
-    '/half-head': (out(b'Content-Type: a/b\r\n') + end(), 'an end without a head'),
+    '/no-head': (end(), 'an end without a header'),
+    '/half-head': (out(b'Content-Type: a/b\r\n') + end(), 'an end without a header'),
     '/no-colon': (out(b'HTTP/1.1 200 OK\r\n\r\n') + end(), 'an invalid header field'),
     '/bad-name': (out(b'X Y: z\r\n\r\n') + end(), 'an invalid header field'),
     '/bad-value': (out(b'X: a\x00b\r\n\r\n') + end(), 'an invalid header field'),
     '/stray-cr': (out(b'X: a\rY: b\r\n\r\n') + end(), 'an invalid header field'),
     '/options': (out(b'Connection: ' + b'a,' * 33 + b'\r\n\r\n') + end(), 'too many options in Connection'),
-    '/bad-status': (out(b'Status: 099\r\n\r\n') + end(), 'no valid Status'),
-    '/interim': (out(b'Status: 101 Switching\r\n\r\n') + end(), 'no valid Status'),
+    '/bad-status': (out(b'Status: 099\r\n\r\n') + end(), 'an invalid Status'),
+    '/interim': (out(b'Status: 101 Switching\r\n\r\n') + end(), 'an invalid Status'),
     '/two-statuses': (out(b'Status: 200\r\nStatus: 404\r\n\r\n') + end(), 'more than one Status'),
-    '/bad-length': (out(b'Content-Length: +5\r\n\r\nhello') + end(), 'no valid Content-Length'),
+    '/bad-length': (out(b'Content-Length: +5\r\n\r\nhello') + end(), 'an invalid Content-Length'),
     '/two-lengths': (out(b'Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello') + end(), 'more than one Content-Length'),
-    '/huge-head': (out(b'X: ' + b'a' * 70000 + b'\r\n\r\n') + end(), 'too large a head'),
-    '/refused': (end(status=2), 'refused the request'),
-    '/short-end': (record(END, b'\0' * 4), 'an end that is none'),
-    '/cut-record': (out(GOOD)[:-3], 'an end in the middle'),
+    '/huge-head': (out(b'X: ' + b'a' * 70000 + b'\r\n\r\n') + end(), 'too big header'),
+    '/refused': (end(status=2), 'rejected the request'),
+    '/short-end': (record(END, b'\0' * 4), 'an invalid FCGI_END_REQUEST record'),
+    '/cut-record': (out(GOOD)[:-3], 'the connection was closed before the end'),
 }
 
 BROKEN = {
@@ -320,7 +321,7 @@ BROKEN = {
     '/cut-inside': out(GOOD + b'some of it')[:-3],
     '/longer': out(b'Content-Length: 3\r\n\r\nlonger') + end(),
     '/shorter': out(b'Content-Length: 30\r\n\r\nshorter') + end(),
-    '/behind-the-end': out(GOOD + b'a') + record(STDOUT) + out(b'b') + end(),
+    '/after-the-end': out(GOOD + b'a') + record(STDOUT) + out(b'b') + end(),
     '/noise': out(GOOD + b'a') + b'\xff' * 100,
 }
 
@@ -360,7 +361,7 @@ def test_a_broken_body_is_cut(proxy, path):
 
 
 def test_answers_in_pieces(client, application):
-    """However its bytes are cut: the same answer."""
+    """The response is sent in two pieces, divided at each possible position."""
     whole = record(STDERR, b'x', 3) + out(b'Status: 201 Made\r\nX: y\r\n\r\nbody', 5) + record(STDOUT) + end()
     for at in range(1, len(whole)):
         def cut(stream, asked, at=at):
@@ -411,7 +412,7 @@ def test_connections_are_kept(client, application):
 
 
 def test_a_kept_connection_that_ended_is_no_error(client, application):
-    """The application ends it when it has answered: asked anew, over a fresh one."""
+    """The application closes the connection after the response: the next request is retried on a new connection."""
     def ends(stream, asked):
         stream.sendall(out(GOOD + b'last') + end())
         return False
@@ -442,13 +443,13 @@ SCRIPTS = {
 
 
 @pytest.fixture(scope='module')
-def php(fresh):
+def php(new_directory):
     program = find_php()
     if not program and os.environ.get('SLUICE_REQUIRE_HTTP'):
         pytest.fail('php-fpm is not installed')
     if not program:
         pytest.skip('php-fpm is not installed')
-    folder = fresh()
+    folder = new_directory()
     for name, text in SCRIPTS.items():
         (folder / name).write_text(text)
     (folder / 'fpm.conf').write_text(
@@ -502,7 +503,7 @@ def test_php_many_at_once(with_php):
 
 
 def test_php_keeps_connections(launch, loop, transport, php):
-    """Not for long: each occupies one of its few processes."""
+    """Kept for 300 ms only, because each idle connection occupies one of the few PHP processes."""
     group = {'php': {'server': f'unix:{php}/php.sock', 'keepalive': 1, 'keepalive_timeout': '300ms'}}
     client = launch(loop, transport, http={'upstream': group}, server={'root': str(php), 'location': {
         '/': {'fastcgi_pass': 'php', 'fastcgi_keep_conn': 'on'}}}).connect()

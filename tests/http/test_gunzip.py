@@ -1,4 +1,4 @@
-"""What comes encoded with gzip, decoded for who does not take it: real clients before a server that always encodes."""
+"""gunzip: gzip-encoded upstream responses are decoded for clients that do not accept gzip."""
 import gzip
 import os
 import socket
@@ -38,7 +38,7 @@ def error(talk):
 
 
 def flushed(talk):
-    """Each event is sent when the one before it was seen."""
+    """Sends each event after the client has received the previous one."""
     stream = gzip.zlib.compressobj(6, gzip.zlib.DEFLATED, 31)
     talk.send(OK + 'Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\nX-Accel-Buffering: no\r\n\r\n')
     for number in range(5):
@@ -53,10 +53,10 @@ SCRIPTS = {
     '/none': says(length(b''), b''), '/kept': says('Cache-Control: no-transform\r\n' + length(PACKED), PACKED),
     '/bomb': says(length(bomb := gzip.compress(bytes(BOMB), mtime=0)), bomb),
     '/cut': says(length(PACKED[:-1]), PACKED[:-1]), '/cut-chunked': says(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:-9]),
-    '/behind': says(length(PACKED + b'more'), PACKED + b'more'), '/noise': says(length(TEXT), TEXT),
+    '/trailing': says(length(PACKED + b'more'), PACKED + b'more'), '/noise': says(length(TEXT), TEXT),
     '/sum': says(length(PACKED), PACKED[:-8] + b'wrong' + PACKED[-3:]), '/part': part, '/error': error, '/flushed': flushed,
 }
-BROKEN = ['cut', 'cut-chunked', 'behind', 'noise', 'sum', 'drops']
+BROKEN = ['cut', 'cut-chunked', 'trailing', 'noise', 'sum', 'drops']
 
 
 @pytest.fixture(scope='session')
@@ -79,9 +79,9 @@ def upstream():
 
 
 @pytest.fixture
-def served(launch, loop, transport, folder, upstream, fresh):
+def served(launch, loop, transport, folder, upstream, new_directory):
     to = f'http://127.0.0.1:{upstream.port}/'
-    return launch(loop, transport, http={'proxy_cache_path': {'path': f'{fresh()}/cache', 'keys_zone': 'one:1m'}}, server={
+    return launch(loop, transport, http={'proxy_cache_path': {'path': f'{new_directory()}/cache', 'keys_zone': 'one:1m'}}, server={
         'root': folder, 'gzip_static': 'always', 'gunzip': 'on', 'proxy_force_ranges': 'on', 'location': {
             '/up/': {'proxy_pass': to}, '/direct/': {'proxy_pass': to, 'proxy_buffering': 'off'}, '/off/': {'proxy_pass': to, 'gunzip': 'off'},
             '/cached/': {'proxy_pass': to, 'proxy_cache': 'one', 'proxy_cache_valid': '1h', 'proxy_set_header': 'Accept-Encoding gzip',
@@ -116,7 +116,7 @@ def test_curl(served, folder, target):
     out = os.path.join(folder, '..', 'gunzip-out')
     for options in ([], ['--compressed'], ['--http1.0', '--no-alpn'], ['--http2'], ['-r', '0-99']):
         if (options == ['--http2'] and served.transport == 'plain') or (options == ['--compressed'] and target == '/up/members'):
-            continue  # no HTTP/2 without TLS; and curl knows of one member
+            continue  # HTTP/2 requires TLS, and curl decodes only the first gzip member
         subprocess.run(['curl', '-sSk', *options, '-o', out, served.url(target)], check=True)
         with open(out, 'rb') as stream:
             assert stream.read() == TEXT, options
@@ -125,7 +125,7 @@ def test_curl(served, folder, target):
 @pytest.mark.parametrize('way', ['up', 'direct', 'cached'])
 @pytest.mark.parametrize('target', BROKEN)
 def test_what_is_broken_is_cut(served, way, target):
-    """A part is never taken for the whole, whatever else of it could be read."""
+    """An invalid response must not look complete, even if parts of it can be decoded."""
     client = served.connect()
     with pytest.raises((EOFError, OSError)):
         client.get(f'/{way}/{target}')
@@ -148,7 +148,7 @@ def test_head(client):
 
 @pytest.mark.parametrize('target', ['/page.html', '/cached/length'])
 def test_validators(client, target):
-    wait_for(lambda: client.get(target).headers.get('x-cache', 'HIT') == 'HIT', 'what is stored behind the answer')
+    wait_for(lambda: client.get(target).headers.get('x-cache', 'HIT') == 'HIT', 'the response is stored')
     strong, weak = client.get(target, Accept_Encoding='gzip').headers['etag'], client.get(target).headers['etag']
     assert weak == 'W/' + strong
     for etag in (strong, weak):
@@ -158,7 +158,7 @@ def test_validators(client, target):
 
 @pytest.mark.parametrize('target', ['/page.html', '/cached/length', '/up/length'])
 def test_ranges(client, target):
-    """None of what is decoded; of the encoded bytes, to who takes them."""
+    """Ranges are ignored for decoded responses; ranges of the encoded bytes are sent to clients that accept gzip."""
     for spans in ('bytes=0-99', 'bytes=0-1,5-6', 'bytes=99999999-', 'bytes=-1'):
         response = client.get(target, Range=spans)
         assert response.status == 200 and response.body == TEXT
@@ -195,11 +195,12 @@ def test_events_are_not_held_back(client, upstream, way):
     assert plain + client.chunked() == b''.join(b'data: event %d\n\n' % number for number in range(5))
 
 
-def test_a_bomb_takes_no_memory_and_stops_nobody(served):
-    """Little that becomes much: it is decoded as it is taken, and a client that takes nothing stops it; others are served meanwhile."""
+def test_a_bomb_takes_no_memory_and_delays_no_other_client(served):
+    """A small response that decodes to a very large one: it is decoded only as fast as the client reads, and other clients are served
+    meanwhile."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)
     client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-    assert other.get('/page.html').body == TEXT     # a worker runs
+    assert other.get('/page.html').body == TEXT     # the worker runs
     before, most, got = memory(served.server), 0, 0
     client.send('GET /direct/bomb HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert 'content-encoding' not in client.head().headers

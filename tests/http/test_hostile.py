@@ -1,4 +1,4 @@
-"""Every row of the table in hostile.py, over every backend and transport: the status, and whether the connection ends."""
+"""Every row of hostile.py over every loop and transport: the status, and whether the connection ends."""
 import hostile
 import pytest
 
@@ -11,7 +11,7 @@ def test_row(client, request_bytes, statuses, ends):
     try:
         client.send(request_bytes)
     except OSError:
-        pass                          # refused before all was sent: the answer is still to be read
+        pass                          # rejected before the request was sent completely; the response can still be read
     response = client.read()
     assert response.status in statuses
     assert b'root:' not in response.body and b'outside the root' not in response.body
@@ -20,13 +20,13 @@ def test_row(client, request_bytes, statuses, ends):
     if ends is False:
         assert not response.closes and client.alive()
     elif ends is True:
-        assert response.closes or response.status == 200, 'a refusal that ends the connection says so'
+        assert response.closes or response.status == 200, 'a refusal that ends the connection has Connection: close'
         assert client.at_end()
 
 
 @pytest.mark.parametrize('row', [row for row in hostile.ROWS if row[3] is True and 'without end' not in row[0]],
                          ids=lambda row: ascii(row[0][:60]))
-def test_nothing_is_smuggled_behind_a_refusal(launch, loop, row):
+def test_nothing_is_smuggled_after_a_refusal(launch, loop, row):
     served = launch(loop, 'plain')
     client = served.connect()
     try:
@@ -34,7 +34,7 @@ def test_nothing_is_smuggled_behind_a_refusal(launch, loop, row):
     except OSError:
         pass
     client.read()
-    assert client.at_end(), 'a second answer came'
+    assert client.at_end(), 'a second response arrived'
     client.close()
 
 

@@ -1,4 +1,4 @@
-"""Hostile after the handshake: the table in kit/hostile_tls.py at rest and in the middle of a body, beside a neighbour who notices nothing."""
+"""The actions of kit/hostile_tls.py on idle connections and during a body, while another connection continues undisturbed."""
 import os
 
 import pytest
@@ -8,14 +8,14 @@ BODY = 16 << 20
 
 
 @pytest.fixture
-def served(launch, loop, fresh, big_root):
+def served(launch, loop, new_directory, big_root):
     return launch(loop, os.environ.get('SLUICE_TLS_TRANSPORT', 'user'),
                   server={'root': big_root, 'keepalive_timeout': '60s', 'client_header_timeout': '2s'})
 
 
 @pytest.fixture(scope='module')
-def big_root(fresh):
-    root = str(fresh())
+def big_root(new_directory):
+    root = str(new_directory())
     for name, size in (('16m', BODY), ('1m', 1 << 20)):
         site_kit.make_file(os.path.join(root, name), size)
     return root
@@ -31,9 +31,9 @@ def connect(served):
 
 
 @pytest.mark.parametrize('middle', [False, True], ids=['at rest', 'in a body'])
-@pytest.mark.parametrize('deed', list(hostile_tls.DEEDS))
+@pytest.mark.parametrize('deed', list(hostile_tls.ACTIONS))
 def test_a_deed_ends_its_own_connection_only(served, deed, middle):
-    act, words = hostile_tls.DEEDS[deed]
+    act, words = hostile_tls.ACTIONS[deed]
     neighbour, client = connect(served), connect(served)
     assert client.get('/1m').body == content(served, '1m')
     neighbour.send('GET /16m HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -45,17 +45,17 @@ def test_a_deed_ends_its_own_connection_only(served, deed, middle):
     try:
         act(client.stream)
     except OSError:
-        pass                                          # refused before all was sent
+        pass                                          # the server closed before everything was sent
     assert hostile_tls.ends(client)
     client.close()
-    assert words in hostile_tls.one_line(served.server, before)
+    assert words in hostile_tls.only_line(served.server, before)
     assert neighbour.take(int(head.headers['content-length'])) == content(served, '16m')
     assert neighbour.get('/1m').body == content(served, '1m')
     neighbour.close()
 
 
 def test_half_a_record_and_then_silence(served):
-    """It has the time that a request's head has, and no more."""
+    """client_header_timeout ends an incomplete record."""
     neighbour, client = connect(served), connect(served)
     for each in (neighbour, client):
         assert each.get('/1m').body == content(served, '1m')
@@ -72,9 +72,9 @@ def test_alerts_tell_what_was_wrong(served):
         client = connect(served)
         client.get('/1m')
         try:
-            hostile_tls.DEEDS[deed][0](client.stream)
+            hostile_tls.ACTIONS[deed][0](client.stream)
         except OSError:
-            continue                                  # a reset has overtaken it
+            continue                                  # a reset destroyed the alert
         try:
             with pytest.raises(tls13.TlsAlert) as told:
                 client.read()

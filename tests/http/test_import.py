@@ -1,8 +1,8 @@
-"""`sluice import`: configurations served by nginx and by what was made of them here, compared answer by answer.
+"""`sluice import`: nginx and sluice serve the same configurations, and their responses are compared.
 
-Each file of nginx/ is the inside of nginx's `http`, with the requests that are compared in its head:
-"#? METHOD TARGET | Field: value | =body | ~what is not compared". "#! tls": it is asked over TLS; "#! left NAMES": what
-the importer says that it could not carry over.
+Each file of nginx/ has the content of an `http` block. Comments at its beginning list the requests, "#? METHOD TARGET | Field: value |
+=body | ~property that is not compared". "#! tls" selects TLS; "#! left NAMES" lists the directives that the importer must report as not
+carried over.
 """
 import pathlib
 import re
@@ -12,29 +12,29 @@ import subprocess
 import pytest
 
 from kit import nginx as nginx_kit, server as server_kit
-from kit.nginx import CASES as HERE, NGINX, Running, agree, facts, import_file, left_out, write_conf
+from kit.nginx import CASES as HERE, NGINX, RunningServer, without_built_in_page, comparable_properties, import_file, left_out, write_conf
 from kit.server import SLUICE
 
 CASES = sorted(path.stem for path in HERE.glob('*.conf'))
 
 
 @pytest.fixture(scope='module')
-def behind():
-    server = nginx_kit.Upstream(nginx_kit.Behind)
+def upstream():
+    server = nginx_kit.Upstream(nginx_kit.UpstreamHandler)
     yield server.port
     server.stop()
 
 
 @pytest.fixture(scope='module')
 def packed(base):
-    return nginx_kit.make_packed(base / 'packed')
+    return nginx_kit.make_precompressed(base / 'packed')
 
 
 def ask(port, request, transport='plain'):
-    """nginx_kit.ask, where only what is said to be cut may be cut."""
-    response, apart = nginx_kit.ask(port, request, transport)
-    assert response or 'cut' in apart, request
-    return response, apart
+    """nginx_kit.ask; fails if a response is cut in a case that does not permit it."""
+    response, ignored = nginx_kit.ask(port, request, transport)
+    assert response or 'cut' in ignored, request
+    return response, ignored
 
 
 class Case:
@@ -47,8 +47,8 @@ class Case:
 
 
 @pytest.fixture(params=CASES)
-def pair(request, tmp_path, site, certificate, behind, packed):
-    """The same configuration, served by nginx and by sluice."""
+def pair(request, tmp_path, site, certificate, upstream, packed):
+    """The ports of nginx and sluice with the same configuration."""
     if NGINX is None:
         pytest.skip('nginx is not installed')
     case, running, ports = Case(request.param), [], []
@@ -57,7 +57,7 @@ def pair(request, tmp_path, site, certificate, behind, packed):
     for name in ('nginx', 'sluice'):
         folder = tmp_path / name
         folder.mkdir()
-        own = {'PORT': server_kit.free_port(), 'PLAIN': server_kit.free_port(), 'UPSTREAM': behind, 'PACKED': packed,
+        own = {'PORT': server_kit.free_port(), 'PLAIN': server_kit.free_port(), 'UPSTREAM': upstream, 'PACKED': packed,
                'WWW': site, 'CERTIFICATE': certificate[0], 'KEY': certificate[1]}
         conf = write_conf(folder, case.text, own)
         command = nginx_kit.nginx_command(folder, conf)
@@ -66,7 +66,7 @@ def pair(request, tmp_path, site, certificate, behind, packed):
             assert status in (0, 2), said
             assert left_out(said) == (case.left or '').split(), said
             command = [SLUICE, '-c', str(folder / 'sluice.yaml')]
-        running.append(Running(command, [own['PORT']], folder / 'output'))
+        running.append(RunningServer(command, [own['PORT']], folder / 'output'))
         ports.append(own['PORT'])
     yield case, ports
     for server in running:
@@ -77,8 +77,8 @@ def test_answers_are_the_same(pair):
     case, ports = pair
     wrong = []
     for request in case.requests:
-        there, here = [facts(*ask(port, request, case.transport), port) for port in ports]
-        if agree(there, here) != there:
+        there, here = [comparable_properties(*ask(port, request, case.transport), port) for port in ports]
+        if without_built_in_page(there, here) != there:
             wrong.append(f'{request}\n    nginx:  {there}\n    sluice: {here}')
     assert case.requests and not wrong, '\n'.join(wrong)
 
@@ -87,16 +87,17 @@ DEBIAN = pathlib.Path('/etc/nginx')
 
 
 def names_old_protocols(conf):
-    """Debian 12's does; they are not there any more, so that the list is another one here."""
+    """Whether ssl_protocols has TLSv1, as in Debian 12; the importer drops it, so its list of omissions differs."""
     return 'ssl_protocols TLSv1 ' in conf.read_text()
 
 
 @pytest.fixture
-def packaged(tmp_path, fresh):
-    """What Debian's package brings, with ports and folders of the test's own: (both ports, what was said, nginx's file, ours, what is served)."""
+def packaged(tmp_path, new_directory):
+    """The default configuration of Debian's nginx package, with the ports and directories of this test: (both ports, output of the
+    importer, nginx's file, the imported file, the document root)."""
     if NGINX is None or not (DEBIAN / 'sites-available/default').exists():
         pytest.skip('the configuration of the package is not there')
-    www, running, ports = fresh(), [], []
+    www, running, ports = new_directory(), [], []
     for line in (DEBIAN / 'mime.types').read_text().split(';'):
         for extension in line.split('{')[-1].split()[1:]:
             (www / f'file.{extension}').write_text(extension)
@@ -117,7 +118,7 @@ def packaged(tmp_path, fresh):
             status, said = import_file(conf, folder / 'sluice.yaml', '-p', '/usr/share/nginx', '--report')
             assert status == (2 if left_out(said) or names_old_protocols(conf) else 0), said
             command = [SLUICE, '-c', str(folder / 'sluice.yaml')]
-        running.append(Running(command, [port], folder / 'output'))
+        running.append(RunningServer(command, [port], folder / 'output'))
         ports.append(port)
     yield ports, said, conf, folder / 'sluice.yaml', www
     for server in running:
@@ -134,7 +135,7 @@ def test_the_configuration_of_the_package(packaged):
     assert '# First attempt to serve request as file, then\n' in text and 'try_files: $uri $uri/ =404\n' in text
     requests = ['GET /', 'GET /none', 'HEAD /file.html'] + [f'GET /{path.name}' for path in www.iterdir()]
     wrong = [request for request in requests
-             if facts(*ask(nginx, request, 'plain'), nginx) != facts(*ask(sluice, request, 'plain'), sluice)
+             if comparable_properties(*ask(nginx, request, 'plain'), nginx) != comparable_properties(*ask(sluice, request, 'plain'), sluice)
              and request != 'GET /none']
     assert not wrong and len(requests) > 90
     assert ask(sluice, 'GET /none', 'plain')[0].status == 404
@@ -144,11 +145,11 @@ def test_the_configuration_of_the_package(packaged):
     ('http {', 1, 'nginx.conf:1: error: this block is not closed'),
     ('http { server { access_by_lua_block { a = "}', 1, 'nginx.conf:1: error: the file ends within a block of Lua'),
     ('http { server { listen 127.0.0.1:@PORT@; root /; } }', 0, ''),
-    ('http { server { listen 127.0.0.1:@PORT@; root /; tcp_nopush on; } }', 0, 'not needed here (1)'),
+    ('http { server { listen 127.0.0.1:@PORT@; root /; tcp_nopush on; } }', 0, 'because it is not needed (1)'),
     ('http { server { listen 127.0.0.1:@PORT@; root /; nonsense on; } }', 2, 'not carried over (1)'),
-    ('http { }', 1, 'there is nothing to serve'),
+    ('http { }', 1, 'so no file is written'),
     ('pid /run/a; daemon off; error_log /e; stream { server { listen 53 udp; proxy_pass 127.0.0.1:53; } }', 1, 'not carried over (3):'),
-    ('daemon off; stream { server { listen 54; proxy_pass $nowhere; } }', 1, 'there is nothing to serve'),
+    ('daemon off; stream { server { listen 54; proxy_pass $nowhere; } }', 1, 'so no file is written'),
 ])
 def test_exit_status(tmp_path, text, status, said):
     (tmp_path / 'nginx.conf').write_text(text.replace('@PORT@', '8080'))
@@ -164,7 +165,7 @@ def test_exit_status(tmp_path, text, status, said):
 def test_standard_output_and_missing_files(tmp_path):
     (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; } }')
     done = subprocess.run([SLUICE, 'import', 'nginx.conf'], cwd=tmp_path, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0 and f'# Made of {tmp_path}/nginx.conf by sluice import.\n' in done.stdout and not done.stderr
+    assert done.returncode == 0 and f'# Converted from {tmp_path}/nginx.conf by sluice import.\n' in done.stdout and not done.stderr
     for arguments, said in ((['none.conf'], 'none.conf:0: error: the file cannot be read'), ([], 'takes nginx\'s main file'),
                             (['nginx.conf', '-o', 'none/out.yaml'], 'failed (2: No such file or directory)')):
         done = subprocess.run([SLUICE, 'import', *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30)
@@ -172,7 +173,7 @@ def test_standard_output_and_missing_files(tmp_path):
 
 
 def test_a_line_as_long_as_one_likes(tmp_path):
-    """More names than a line of a log would hold: all of them arrive."""
+    """More names than a log line can hold: all of them are imported."""
     names = [f'name-{number}.example.test' for number in range(6000)]
     (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; server_name ' + ' '.join(names[:5000]) +
                                          '; server_name ' + ' '.join(names[5000:]) + '; } }')

@@ -1,5 +1,5 @@
-"""What `sluice import` cannot carry over and what answers or protects in nginx: 503 is answered there, and in `stream` the connection is
-closed, until a person deletes the mark."""
+"""nginx directives that `sluice import` cannot carry over, and that produce a response or restrict access: the imported location responds
+with 503, and `stream` closes the connection, until the administrator deletes the marker directive."""
 import json
 import re
 import socket
@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 from kit import http1, server as server_kit
-from kit.nginx import Running, import_file
+from kit.nginx import RunningServer, import_file
 
-# What stands in a server, the paths that answer 503, and those that do not.
+# content of a server, paths that respond with 503, and paths that do not
 LOST = [
     ('location / { uwsgi_pass unix:/none; location /open/ { } }', ['/app.py', '/', '/none'], ['/open/page']),
     ('location / { scgi_pass 127.0.0.1:9; }', ['/app.py'], []),
@@ -39,8 +39,8 @@ LOST = [
 
 
 @pytest.fixture
-def www(fresh):
-    folder = fresh()
+def www(new_directory):
+    folder = new_directory()
     (folder / 'open').mkdir()
     (folder / 'open/page').write_text('open')
     (folder / 'app.py').write_text('PASSWORD = "secret"')
@@ -48,12 +48,12 @@ def www(fresh):
 
 
 def served(tmp_path, text, port):
-    """The imported configuration is served: (it, the YAML's path)."""
+    """Imports the configuration and starts a server with it; returns the server and the path of the YAML file."""
     (tmp_path / 'nginx.conf').write_text(text)
     made = tmp_path / 'sluice.yaml'
     status, said = import_file(tmp_path / 'nginx.conf', made, '-p', str(tmp_path))
     assert status == 2, said
-    return Running([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output'), made
+    return RunningServer([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output'), made
 
 
 def ask(port, request):
@@ -65,7 +65,7 @@ def ask(port, request):
         client.close()
 
 
-# What protects, and stands outside of the server.
+# Access restrictions that precede the server.
 OUTSIDE = [(match[0], inside[match.end():], closed, opened) for inside, closed, opened in LOST
            if (match := re.match(r'(?:auth_jwt|access_by_lua_file|ssl_verify_client) .*?;', inside))]
 
@@ -84,7 +84,7 @@ def test_lost(tmp_path, www, before, inside, closed, opened):
 
 
 def test_marks_are_told_of(tmp_path, www):
-    """The mark's comment names directive, file and line; lint and -t warn; without the mark the location answers."""
+    """The comment at the marker has directive, file and line; lint and -t warn; without the marker the location responds."""
     port = server_kit.free_port()
     server, made = served(tmp_path, f'http {{ server {{\nlisten 127.0.0.1:{port}; root {www};\nlocation / {{\nuwsgi_pass unix:/none; }} }} }}', port)
     server.stop()
@@ -97,7 +97,7 @@ def test_marks_are_told_of(tmp_path, www):
     assert linted.returncode == 1
     assert [finding['line'] for finding in json.loads(linted.stdout) if "'uwsgi_pass'" in finding['message']] == [line]
     made.write_text(re.sub('import_lost_handler: .*', 'return: 200 replaced', text))
-    server = Running([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output')
+    server = RunningServer([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output')
     try:
         assert ask(port, '/app.py').body == b'replaced'
     finally:
@@ -105,27 +105,27 @@ def test_marks_are_told_of(tmp_path, www):
 
 
 def test_a_server_of_stream_is_closed(tmp_path):
-    """A connection that the lost directive would have judged is not passed on."""
-    behind = socket.create_server(('127.0.0.1', 0))
+    """`stream` closes the connection instead of passing it on without the lost access check."""
+    upstream = socket.create_server(('127.0.0.1', 0))
     port = server_kit.free_port()
     server, _ = served(tmp_path, f'stream {{ server {{ listen 127.0.0.1:{port}; js_access main.look; '
-                                 f'proxy_pass 127.0.0.1:{behind.getsockname()[1]}; }} }}', port)
+                                 f'proxy_pass 127.0.0.1:{upstream.getsockname()[1]}; }} }}', port)
     try:
         with socket.create_connection(('127.0.0.1', port)) as client:
             client.settimeout(20 * server_kit.PATIENCE)
             assert client.recv(1) == b''
     finally:
         server.stop()
-        behind.setblocking(False)
+        upstream.setblocking(False)
         with pytest.raises(BlockingIOError):
-            behind.accept()
-        behind.close()
+            upstream.accept()
+        upstream.close()
 
 
 def test_many_marks_hide_no_mistake(tmp_path):
-    """More warnings than the loader keeps: what it refuses is still found, and what is written loads."""
+    """More warnings than the loader collects: all rejected values are found, and the written configuration loads."""
     inside = ''.join(f'location /{number} {{ uwsgi_pass unix:/none; client_max_body_size lots; }}\n' for number in range(50))
     (tmp_path / 'nginx.conf').write_text(f'http {{ server {{ listen 8080; {inside} }} }}')
     status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml')
-    assert status == 2 and said.count("'lots' is no size") == 50
+    assert status == 2 and said.count("'lots' is not a size") == 50
     subprocess.run([server_kit.SLUICE, '-t', '-q', '-c', str(tmp_path / 'sluice.yaml')], timeout=60, check=True)

@@ -1,4 +1,4 @@
-"""limit_rate: never faster, whatever carries the bytes; and every byte arrives."""
+"""limit_rate: no response exceeds the rate, for all kinds of bodies and transports, and every byte arrives."""
 import concurrent.futures
 import hashlib
 import os
@@ -50,12 +50,12 @@ def take(served, target, fields=()):
 
 
 def least(size, rate=RATE):
-    """Seconds that so many bytes take at least: a share, a tenth of a second's, leaves at once."""
+    """The minimum duration in seconds: the bytes of a tenth of a second are sent at once."""
     return (size - rate / 10) / rate
 
 
 def test_never_faster(served, throttled):
-    """All of them at once: a rate is one answer's."""
+    """All responses at the same time: the rate applies to each of them."""
     whole = {'/throttled.bin': SIZE, '/told/throttled.bin?rate=400k': SIZE, '/after/throttled.bin': SIZE - 300 * 1024, '/chunks/throttled.bin': SIZE}
     with concurrent.futures.ThreadPoolExecutor(len(whole) + 2) as pool:
         taken = {target: pool.submit(take, served, target) for target in whole}
@@ -68,13 +68,13 @@ def test_never_faster(served, throttled):
     _, length, took = part.result()
     assert length == 409600 and took >= least(409600) - 0.02
     _, length, took = text.result()
-    assert length == 3000 and took >= least(3000, 1024) - 0.52      # a share is at least 512 bytes
+    assert length == 3000 and took >= least(3000, 1024) - 0.52      # at least 512 bytes are sent at a time
 
 
 def test_no_rate_is_none(served, throttled):
     for target in ('/told/throttled.bin', '/told/throttled.bin?rate=0', '/told/throttled.bin?rate=nonsense', '/told/throttled.bin?rate=999g'):
         assert take(served, target)[0] == throttled
-    assert '"nonsense" is no size' in served.server.errors()
+    assert '"nonsense" is not a size' in served.server.errors()
 
 
 def test_head_and_a_client_that_leaves(served, throttled):

@@ -1,4 +1,4 @@
-"""limit_req and limit_conn, counted by all workers together, over reloads and the deaths of workers."""
+"""limit_req and limit_conn: counters shared by all workers, kept over reloads and the deaths of workers."""
 import concurrent.futures
 import copy
 import os
@@ -46,11 +46,11 @@ def test_all_workers_count_together(launch, loop, transport):
     client.close()
 
 
-def test_who_waits_is_answered_in_the_end(launch, loop, transport):
+def test_delayed_requests_are_served(launch, loop, transport):
     served = launch(loop, transport, server={'location': LOCATIONS}, http=ZONES, main={'worker_processes': 2})
     began = time.monotonic()
     assert statuses(served, f'/wait?key={loop}{transport}', 8) == [200] * 8
-    assert time.monotonic() - began >= 0.69                         # seven of them a tenth of a second apart: never sooner
+    assert time.monotonic() - began >= 0.69                         # seven requests wait for a tenth of a second each
 
 
 class Limited(server_kit.Server):
@@ -67,13 +67,13 @@ class Limited(server_kit.Server):
             client.close()
 
     def hold(self, target):
-        """A request that waits for its turn: open, and not answered."""
+        """Sends a request that the limit delays; returns its connection."""
         stream = socket.create_connection(('127.0.0.1', self.port))
         stream.sendall(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n'.encode())
         return stream
 
     def hold_both(self, target='/hold?key=a'):
-        """Two requests that wait, seen to wait: who asks before that may take the place of one of them."""
+        """Sends two delayed requests and waits until the log confirms the delay: an earlier request could take the place of one of them."""
         before = self.errors().count('delaying request')
         held = [self.hold(target) for _ in range(2)]
         wait_for(lambda: self.errors().count('delaying request') == before + 2, 'both wait')
@@ -95,11 +95,11 @@ def limited(tmp_path, loop):
 
 
 def test_open_requests(limited):
-    assert limited.ask('/hold?key=a') == 200                        # those that follow wait for a minute each
+    assert limited.ask('/hold?key=a') == 200                        # the following requests wait for a minute each
     held = limited.hold_both()
     assert limited.ask('/open?key=a') == 429
     assert limited.ask('/open?key=b') == 200
-    held[0].close()                                                 # whoever leaves is open no more
+    held[0].close()                                                 # a disconnected client is not counted any more
     wait_for(lambda: limited.ask('/open?key=a') == 200, 'one of them has left')
     held[1].close()
     assert 'limiting connections by zone "open"' in limited.errors()
@@ -125,7 +125,7 @@ def test_limits_survive_a_reload(limited):
     limited.reload()
     wait_for(lambda: limited.ask('/once?key=b') in (200, 429), 'the new workers')
     assert limited.ask('/once?key=a') == 429
-    assert limited.ask('/open?key=a') == 429                        # what old workers have open counts
+    assert limited.ask('/open?key=a') == 429                        # connections of old workers are counted
     for stream in held:
         stream.close()
     wait_for(lambda: limited.ask('/open?key=a') == 200, 'they have left')
@@ -146,7 +146,7 @@ def test_explained_without_being_counted(limited):
     assert limited.ask('/once?key=x') == 200
 
 
-def test_nobody_gets_more_while_it_is_reloaded(limited):
+def test_a_reload_raises_no_limit(limited):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
         limited.reload()

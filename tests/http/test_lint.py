@@ -1,4 +1,5 @@
-"""`sluice lint`: every rule speaks of one file at the place it should, and is silent about its neighbour; and the four formats."""
+"""`sluice lint`: every rule reports a configuration with the fault at the right line, and does not report a similar one without it; and
+the four output formats."""
 import datetime
 import glob
 import json
@@ -14,13 +15,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from kit import server as server_kit
 
-# rule: (a file that it speaks of, the line of the fault, words of the message, a file that it does not speak of).
-# {server}, {tls} and {files} stand for the beginning of a server (PIECES), which the rest goes on with.
+# rule: (a configuration that it reports, line of the finding, words of the message, a configuration that it does not report). {server},
+# {tls} and {files} are replaced by the beginning of a server (PIECES).
 RULES = {
     'user-root': ('user: root\n{server}', 1, 'rights of root', 'user: nobody\n{server}'),
     'error-log': ('error_log: {{path: stderr, level: debug}}\n{server}', 1, 'level debug', 'error_log: stderr info\n{server}'),
     'no-default-server': ('http:\n  server:\n  - {{listen: 8080, server_name: a, return: 404}}\n'
-                          '  - {{listen: 8080, server_name: b, return: 404}}\n', 3, 'stands first',
+                          '  - {{listen: 8080, server_name: b, return: 404}}\n', 3, 'is the first one',
                           'http:\n  server:\n  - {{listen: 8080, server_name: a, return: 404}}\n'
                           '  - {{listen: 8080 default_server, server_name: b, return: 404}}\n'),
     'unused-upstream': ('http:\n  upstream:\n    one: {{server: 127.0.0.1:1}}\n  server: {{listen: 8080, return: 404}}\n', 3, '"one"',
@@ -31,18 +32,18 @@ RULES = {
                       '  server: {{listen: 8080, return: 404}}\n'),
     'unused-location': ('{server}      location:\n        /: {{root: www}}\n        "@app": {{return: 200 app}}\n', 6, '@app',
                         '{server}      location:\n        /: {{root: www, try_files: [$uri, "@app"]}}\n        "@app": {{return: 200 app}}\n'),
-    'long-timeout': ('{server}      send_timeout: 1h\n', 4, 'send_timeout lets a client', '{server}      send_timeout: 1m\n'),
-    'unlimited-body': ('{server}      client_max_body_size: 0\n', 4, 'as long as a client likes', '{server}      client_max_body_size: 1g\n'),
-    'weak-cipher': ('{tls}      ssl_ciphers: ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256\n', 5, 'ECDHE-RSA-AES128-SHA: it is no AEAD',
+    'long-timeout': ('{server}      send_timeout: 1h\n', 4, 'connection of a silent client open for 60 minutes', '{server}      send_timeout: 1m\n'),
+    'unlimited-body': ('{server}      client_max_body_size: 0\n', 4, 'is not limited', '{server}      client_max_body_size: 1g\n'),
+    'weak-cipher': ('{tls}      ssl_ciphers: ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256\n', 5, 'ECDHE-RSA-AES128-SHA: it is not an AEAD',
                     '{tls}      ssl_ciphers: ECDHE-RSA-AES128-GCM-SHA256\n'),
     'old-protocol': ('{tls}      ssl_protocols: TLSv1.2\n', 5, 'TLS 1.3 is off', '{tls}      ssl_protocols: [TLSv1.2, TLSv1.3]\n'),
     'expired-certificate': ('{files}      ssl_certificate: expired.crt\n      ssl_certificate_key: expired.key\n', 4, 'has expired',
                             '{files}      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n'),
     'certificate-name': ('{files}      ssl_certificate: other.crt\n      ssl_certificate_key: other.key\n', 4, '"www.example.org"',
                          '{files}      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n'),
-    'self-signed': ('{files}      ssl_certificate: self-signed\n', 4, '"www.example.org" are warned',
+    'self-signed': ('{files}      ssl_certificate: self-signed\n', 4, 'warning for "www.example.org"',
                     '{files}      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n'),
-    'readable-key': ('{files}      ssl_certificate: good.crt\n      ssl_certificate_key: open.key\n', 5, 'every user',
+    'readable-key': ('{files}      ssl_certificate: good.crt\n      ssl_certificate_key: open.key\n', 5, 'all users',
                      '{files}      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n'),
     'unreachable-location': ('{server}      location:\n        ~ ^/: {{return: 200 a}}\n        /b/: {{return: 200 b}}\n', 6,
                              '"/b/" is never reached: "~ ^/"',
@@ -52,36 +53,36 @@ RULES = {
                                 '{server}      location:\n        /: {{return: 301 /b}}\n        /b: {{root: www}}\n'),
     'nothing-answers': ('{server}      location:\n        /a: {{expires: 1h}}\n', 5, '"/a"',
                         '{server}      root: www\n      location:\n        /a: {{expires: 1h}}\n'),
-    'loose-regex': ('{server}      location:\n        ~ \\.php: {{return: 404}}\n', 5, 'fits wherever it stands',
+    'loose-regex': ('{server}      location:\n        ~ \\.php: {{return: 404}}\n', 5, 'matches at any place',
                     '{server}      location:\n        ~ \\.php$: {{return: 404}}\n'),
     'loose-name': ('{server}      server_name: ~www\\.example\\.com\n      return: 404\n', 4, 'parts of other names',
                    '{server}      server_name: ~^www\\.example\\.com$\n      return: 404\n'),
-    'redirect-loop': ('{tls}      return: 301 https://$host$request_uri\n', 5, 'leads back here',
+    'redirect-loop': ('{tls}      return: 301 https://$host$request_uri\n', 5, 'leads back to this server',
                       '{server}      return: 301 https://$host$request_uri\n'),
-    'host-of-client': ('{server}      return: 301 https://$http_host$request_uri\n', 4, 'what the client wrote',
+    'host-of-client': ('{server}      return: 301 https://$http_host$request_uri\n', 4, 'is not checked',
                        '{server}      return: 301 https://$host$request_uri\n'),
-    'alias-slash': ('{server}      location:\n        /a: {{alias: www/}}\n', 5, 'do not end alike',
+    'alias-slash': ('{server}      location:\n        /a: {{alias: www/}}\n', 5, 'do not both end with a slash',
                     '{server}      location:\n        /a/: {{alias: www/}}\n'),
-    'open-autoindex': ('{server}      root: www\n      autoindex: on\n', 5, 'everybody may list',
+    'open-autoindex': ('{server}      root: www\n      autoindex: on\n', 5, 'all clients can list',
                        '{server}      root: www\n      location:\n        /a/: {{autoindex: on, deny: all, allow: 10.0.0.0/8}}\n'),
-    'root-of-system': ('{server}      root: /etc/\n', 4, 'more than a site', '{server}      root: www\n'),
-    'secret-served': ('{server}      root: .\n', 4, 'holds the configuration',
+    'root-of-system': ('{server}      root: /etc/\n', 4, 'a directory of the system', '{server}      root: www\n'),
+    'secret-served': ('{server}      root: .\n', 4, 'contains the configuration',
                       '{files}      root: www\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n'),
-    'try-files-last': ('{server}      root: www\n      try_files: [/a, $uri]\n', 5, 'comes back to itself',
+    'try-files-last': ('{server}      root: www\n      try_files: [/a, $uri]\n', 5, 'leads back to this location',
                        '{server}      root: www\n      try_files: [$uri, =404]\n'),
     'header-dropped': ('{server}      root: www\n      add_header: X-Frame-Options DENY always\n      location:\n'
                        '        /a: {{add_header: {{x-frame-options: {{value: SAMEORIGIN, always: on}}}}}}\n', 7, 'dropped here',
                        '{server}      root: www\n      add_header: X-Frame-Options DENY always\n      location:\n'
                        '        /a: {{add_header: {{X-Other: 1}}}}\n'),
-    'header-not-always': ('{server}      root: www\n      add_header: X-Frame-Options DENY\n', 5, 'left out of errors',
+    'header-not-always': ('{server}      root: www\n      add_header: X-Frame-Options DENY\n', 5, 'not sent with error responses',
                           '{server}      root: www\n      add_header: [X-Frame-Options DENY always, X-Other 1]\n'),
     'header-twice': ('{server}      root: www\n      add_header: Cache-Control no-cache\n      location:\n        /a: {{expires: 1h}}\n', 5,
                      'is sent twice', '{server}      root: www\n      add_header: X-Cache no\n      expires: 1h\n'),
     'weak-hsts': ('{tls}      root: www\n      add_header: Strict-Transport-Security max-age=3600 always\n', 6, 'half a year',
                   '{tls}      root: www\n      add_header: Strict-Transport-Security max-age=31536000 always\n'),
-    'allow-without-deny': ('{server}      root: www\n      allow: 10.0.0.0/8\n', 5, 'restricts nothing',
+    'allow-without-deny': ('{server}      root: www\n      allow: 10.0.0.0/8\n', 5, 'has no effect',
                            '{server}      root: www\n      allow: 10.0.0.0/8\n      deny: all\n'),
-    'open-status': ('{server}      location:\n        = /status: {{status: on}}\n', 5, 'what the server has counted',
+    'open-status': ('{server}      location:\n        = /status: {{status: on}}\n', 5, 'can be read by all clients',
                     '{server}      location:\n        = /status: {{status: on, allow: 127.0.0.1, deny: all}}\n'),
     'plain-password': ('{server}      root: www\n      auth_basic: Members\n      auth_basic_user_file: users\n', 5, 'in clear text',
                        '{tls}      root: www\n      auth_basic: Members\n      auth_basic_user_file: users\n'),
@@ -90,8 +91,8 @@ RULES = {
     'proxy-to-anywhere': ('{server}      location:\n        /: {{proxy_pass: "http://$arg_to/"}}\n', 5, '"$arg_to"',
                           '{server}      location:\n        /: {{proxy_pass: "http://127.0.0.1:9/$arg_to"}}\n'),
     'proxy-unverified': ('{server}      location:\n        /: {{proxy_pass: "https://127.0.0.1:9", proxy_ssl_verify: off}}\n', 5,
-                         'not looked at', '{server}      location:\n        /: {{proxy_pass: "https://127.0.0.1:9"}}\n'),
-    'proxy-slash': ('{server}      location:\n        /api: {{proxy_pass: "http://127.0.0.1:9/"}}\n', 5, 'do not end alike',
+                         'not verified', '{server}      location:\n        /: {{proxy_pass: "https://127.0.0.1:9"}}\n'),
+    'proxy-slash': ('{server}      location:\n        /api: {{proxy_pass: "http://127.0.0.1:9/"}}\n', 5, 'do not both end with a slash',
                     '{server}      location:\n        /api/: {{proxy_pass: "http://127.0.0.1:9/"}}\n        /: {{proxy_pass: "http://127.0.0.1:9"}}\n'),
     'php-unchecked': ('{server}      root: www\n      location:\n        ~ \\.php$: {{fastcgi_pass: "unix:/run/php.sock"}}\n', 6, '/avatar.jpg',
                       '{server}      root: www\n      location:\n'
@@ -102,7 +103,7 @@ RULES = {
                          '      /a/: {{proxy_pass: "http://backend"}}\n      /: {{proxy_pass: "http://app:9000"}}\n'),
     'cached-cookie': ('http:\n  proxy_cache_path: {{path: cache, keys_zone: "c:1m"}}\n  server:\n    - listen: 8080\n      location:\n'
                       '        /:\n          proxy_pass: http://127.0.0.1:9\n          proxy_cache: c\n'
-                      '          proxy_ignore_headers: Set-Cookie\n', 9, 'meant for one visitor',
+                      '          proxy_ignore_headers: Set-Cookie\n', 9, 'the cookie of one client',
                       'http:\n  proxy_cache_path: {{path: cache, keys_zone: "c:1m"}}\n  server:\n    - listen: 8080\n      location:\n'
                       '        /:\n          proxy_pass: http://127.0.0.1:9\n          proxy_cache: c\n'
                       '          proxy_ignore_headers: Set-Cookie\n          proxy_hide_header: Set-Cookie\n'),
@@ -145,7 +146,7 @@ def folder(tmp_path_factory):
 
 
 def found(folder, text):
-    """What lint says of a text, as JSON; and its exit status."""
+    """The findings of `sluice lint` as parsed JSON, and the exit status."""
     path = folder / 'sluice.yaml'
     text = text.format(**PIECES)
     path.write_text(text.replace(' #name', '') + ('      server_name: www.example.org\n' if '#name' in text else ''))
@@ -174,7 +175,7 @@ def test_every_rule_has_its_files(folder):
     assert len(rules) >= 30
 
 
-# Habits that nothing is wrong with.
+# (rule, location): correct configurations that the rule must not report.
 SILENT = [
     ('proxy-slash', '/: {{proxy_pass: "http://unix:/run/app.sock"}}'), ('proxy-slash', '/: {{proxy_pass: "unix:/run/app.sock"}}'),
     ('proxy-slash', '/a/: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'),
@@ -189,7 +190,7 @@ SILENT = [
     ('php-unchecked', '= /index.php: {{fastcgi_pass: 127.0.0.1:9000}}'), ('php-unchecked', '/: {{fastcgi_pass: 127.0.0.1:9000}}'),
     ('unreachable-location', '~ ^/a: {{return: 200 a}}\n        ~* ^/a: {{return: 200 b}}'),
 ]
-# The same as in RULES, written otherwise.
+# (rule, location): further configurations that the rule must report.
 SPOKEN = [
     ('unknown-upstream', '/: {{proxy_pass: "http://app/x"}}'),
     ('proxy-slash', '/a: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'), ('proxy-to-anywhere', '/: {{proxy_pass: "http://${{host}}:9"}}'),
@@ -209,7 +210,7 @@ def test_habits(folder, rule, location):
 
 def test_keys_below_the_root(folder):
     said, _ = found(folder, '{files}      root: .\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n')
-    assert [(finding['line'], 'lies in what' in finding['message']) for finding in said] == [(4, False), (6, True)], said
+    assert [(finding['line'], 'in the directory that' in finding['message']) for finding in said] == [(4, False), (6, True)], said
 
 
 def test_a_condition_is_not_another_location(folder):
@@ -260,7 +261,7 @@ def test_text(folder):
     path.write_text(BAD)
     done = lint(path)
     assert done.returncode == 1
-    assert done.stdout.startswith(f'{path}:4:13: warning: "/etc" holds more than a site: all that the server may read is served '
+    assert done.stdout.startswith(f'{path}:4:13: warning: "/etc" is a directory of the system: all files that the server can read are served '
                                   '[root-of-system]\n    4 |       root: /etc # "all"\n      |             ^\n      hint: ')
 
 
@@ -273,7 +274,7 @@ def test_gcc(folder):
         assert re.fullmatch(rf'{re.escape(str(path))}:{number}:\d+: warning: .+ \[{rule}\]', line)
 
 
-SARIF = {  # what SARIF 2.1.0 requires of a log, and what code hosts want of a result
+SARIF = {  # what SARIF 2.1.0 requires of a log, and what code hosts require of a result
     'type': 'object', 'required': ['version', 'runs', '$schema'],
     'properties': {
         'version': {'const': '2.1.0'},
@@ -317,7 +318,7 @@ def test_sarif_names_files_as_uris(folder):
 
 
 def test_what_is_shipped_is_clean():
-    """The default configuration, and examples that are to be copied, say nothing that has not its reason."""
+    """lint reports nothing in the default configuration and the examples, except for known findings."""
     conf = os.path.join(os.path.dirname(__file__), '../../conf')
     meant = {'application.yaml': ['open-autoindex'], 'include.yaml': ['no-default-server']}
     for path in [os.path.join(conf, 'sluice.yaml'), *sorted(glob.glob(os.path.join(conf, 'examples', '*.yaml')))]:

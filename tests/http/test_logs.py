@@ -1,4 +1,4 @@
-"""Access and error logs: variables, JSON, injection, a reader that does not read."""
+"""Access and error logs: variables, JSON, log injection, and a log reader that does not read."""
 import json
 import os
 import re
@@ -81,8 +81,8 @@ def test_plain_sendfile_is_told(launch, loop):
     assert row['tls_path'] == 'plain-sendfile' and row['bytes_zero_copy'] == str(1 << 20)
 
 
-def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
-    """Lines are dropped, counted and told in the error log; no request waits."""
+def test_a_fifo_without_a_reader(site, tmp_path, loop):
+    """Log lines are dropped, counted and reported in the error log; no request waits."""
     port = server_kit.free_port()
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
@@ -92,7 +92,7 @@ def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
     server.start([port])
     try:
         client = http1.connect(port, timeout=20 * server_kit.PATIENCE)
-        for _ in range(1500):         # more than the pipe and the batch behind it (1 MiB) hold
+        for _ in range(1500):         # more than the capacity of the pipe and of the batch (1 MiB)
             client.send('GET /one.txt?' + 'a' * 2000 + ' HTTP/1.1\r\nHost: localhost\r\n\r\n')
             assert client.read().status == 200
         deadline = time.monotonic() + 90 * server_kit.PATIENCE
@@ -105,7 +105,7 @@ def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
 
 
 def test_a_full_disk(site, tmp_path, loop):
-    """Lines that cannot be written are counted, and the error log says why."""
+    """Lines that cannot be written are counted, and the error log has the reason."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                http={'access_log': {'path': '/dev/full', 'format': 'proof'}})

@@ -1,4 +1,4 @@
-"""Files that are encoded already, beside the files they stand for: what is chosen, and that it is what it says it is."""
+"""precompressed: the encoded file beside the requested one is selected by Accept-Encoding, and its headers and content are correct."""
 import gzip
 import itertools
 import os
@@ -87,7 +87,7 @@ def test_each_encoding_has_its_validators(client):
 
 @pytest.mark.parametrize('coding', ['br', 'zstd', 'gzip'])
 def test_ranges_are_of_the_encoded_bytes(client, coding):
-    """A download that was cut goes on where it ended, and is whole."""
+    """A client resumes an interrupted download by a range of the encoded file."""
     whole = fetch(client, '/large.css', coding)
     half = len(whole.body) // 2
     parts = [fetch(client, '/large.css', coding, Range=span, If_Range=whole.headers['etag'])
@@ -109,9 +109,9 @@ def test_head(client):
         assert {**said.headers, 'date': ''} == {**got.headers, 'date': ''}
 
 
-def test_what_changes_on_disk_is_seen(launch, loop, transport, fresh):
-    """A file that was absent and comes, one that goes: the cache knows both for no longer than it may."""
-    folder = str(fresh())
+def test_what_changes_on_disk_is_seen(launch, loop, transport, new_directory):
+    """An encoded file is created and later deleted: the file cache notices both within open_file_cache_valid."""
+    folder = str(new_directory())
     site_kit.write(folder, 'a.css', 'plain')
     site_kit.make_file(os.path.join(folder, '65536.bin'), 65536)
     served = launch(loop, transport, server={'root': folder, 'precompressed': 'gzip'}, http={'open_file_cache_valid': '100ms'})
@@ -134,7 +134,7 @@ def test_what_changes_on_disk_is_seen(launch, loop, transport, fresh):
 
 
 def test_a_file_leaves_as_any_file_does(served, client, folder):
-    """From the page cache, where the way allows it: nothing is copied because it is encoded."""
+    """An encoded file is sent by sendfile as any other file."""
     size = os.path.getsize(os.path.join(folder, 'large.css.gz'))
     assert size > 65536
     fetch(client, f'/large.css?{served.transport}', 'gzip')

@@ -35,7 +35,7 @@ def test_versions():
     built = run('-V')
     assert built.returncode == 0
     assert built.stdout.startswith(run('-v').stdout)
-    for word in ('OpenSSL', 'loop:', 'epoll', 'kernel TLS:', 'modules, in calling order'):
+    for word in ('OpenSSL', 'loop:', 'epoll', 'kernel TLS:', 'encryption in user space: AES-128-GCM by ', 'modules, in calling order'):
         assert word in built.stdout
 
 
@@ -86,7 +86,7 @@ def test_t_of_no_file(tmp_path):
 
 
 def test_t_opens_nothing(conf, tmp_path):
-    """No log is made, no port is bound, and no name needs to be known."""
+    """-t creates no log, binds no port and resolves no name."""
     port = re.search(r':(\d+)', open(conf, encoding='utf-8').read().split('listen')[1]).group(1)
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', int(port)))
@@ -96,8 +96,8 @@ def test_t_opens_nothing(conf, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
-def test_t_needs_no_rights(conf, sluice_for_all):
-    ran = subprocess.run([sluice_for_all, '-t', '-c', conf], capture_output=True, text=True, timeout=60,
+def test_t_needs_no_rights(conf, sluice_copy):
+    ran = subprocess.run([sluice_copy, '-t', '-c', conf], capture_output=True, text=True, timeout=60,
                          user='nobody', group='nogroup', extra_groups=[])
     assert ran.returncode == 0, ran.stderr
 
@@ -137,7 +137,7 @@ def test_s_without_a_server(conf, tmp_path):
         assert f'open() "{tmp_path}/pid" failed (2: No such file or directory)' in ran.stderr
     (tmp_path / 'pid').write_text('')
     assert 'invalid PID number' in run('-s', 'stop', '-c', conf).stderr
-    # Somebody's number, whom a server left in its file: he is not signalled.
+    # A stale pid file has the number of another process, which must not receive the signal.
     bystander = subprocess.Popen(['sleep', '60'])
     try:
         (tmp_path / 'pid').write_text(f'{bystander.pid}\n')
@@ -177,7 +177,7 @@ def test_help_knows(name, words):
 
 
 @pytest.mark.parametrize('name, words', [
-    ('http2', "'http2' is not supported by sluice: "), ('uwsgi_pass', 'FastCGI'), ('$hots', 'did you mean $host?'),
+    ('http3', "'http3' is not supported by sluice: "), ('uwsgi_pass', 'FastCGI'), ('$hots', 'did you mean $host?'),
     ('$nothing_like_it', "no variable is named '$nothing_like_it'"), ('proxy_pas', 'did you mean proxy_pass'),
 ])
 def test_help_names_the_way_out(name, words):
@@ -203,7 +203,8 @@ def test_doctor():
     ran = run('doctor')
     works = ran.returncode == 0
     assert ran.stderr == ''
-    for word in ('Linux ', 'TLS 1.3 AES-128-GCM', 'OpenSSL offers its write key', 'loop: ', 'open files: '):
+    for word in ('Linux ', 'TLS 1.3 AES-128-GCM', 'OpenSSL offers its write key', 'loop: ', 'open files: ', 'AES-128-GCM in user space: ',
+                 'ChaCha20-Poly1305 in user space: openssl'):
         assert word in ran.stdout
     assert ran.stdout.rstrip().endswith('kTLS: works here' if works else
                                         'kTLS: does not work here; connections are encrypted in user space')
@@ -222,7 +223,7 @@ def test_doctor():
 
 
 def in_namespace(*flags):
-    """The doctor among its own users (and networks); None where that is not allowed."""
+    """Runs the doctor in new namespaces; None if they are not permitted."""
     if subprocess.run(['unshare', *flags, 'true'], capture_output=True, timeout=60, check=False).returncode != 0:
         return None
     ran = subprocess.run(['unshare', *flags, SLUICE, 'doctor', '--json'], capture_output=True, text=True, timeout=60, check=False)
@@ -232,7 +233,7 @@ def in_namespace(*flags):
 
 
 def test_doctor_in_a_container():
-    """A namespace changes nothing of what the kernel can, but nothing is loaded for it."""
+    """In a user namespace kTLS works as outside, but the kernel loads no module for it."""
     found = in_namespace('-U', '-r')
     if not found:
         pytest.skip('no user namespaces here')
@@ -245,7 +246,7 @@ def test_doctor_in_a_container():
 
 
 def test_doctor_without_a_network():
-    """Loopback is down: nothing can be tried, and that is said rather than guessed."""
+    """The loopback interface is down: the doctor reports that it cannot test, and does not guess."""
     found = in_namespace('-U', '-r', '-n')
     if not found:
         pytest.skip('no network namespaces here')
@@ -270,8 +271,8 @@ class Serve:
             line = self.process.stdout.readline()
             assert line, f'it ended:\n{"".join(self.lines)}'
             self.lines.append(line)
-        self.said = ''.join(self.lines)
-        self.port = int(re.search(r'https://localhost:(\d+)/', self.said).group(1))
+        self.output = ''.join(self.lines)
+        self.port = int(re.search(r'https://localhost:(\d+)/', self.output).group(1))
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
@@ -305,16 +306,16 @@ def test_serve_says_where_and_how(tmp_path):
     try:
         assert 8443 <= serve.port < second.port, 'the next free port is taken'
         for url in (f'https://localhost:{serve.port}/', f'https://127.0.0.1:{serve.port}/'):
-            assert url in serve.said
+            assert url in serve.output
         assert len([line for line in serve.lines if line.startswith('kTLS: ')]) == 1
-        assert str(tmp_path) in serve.said
+        assert str(tmp_path) in serve.output
         assert server_kit.read_text('/run/sluice.pid').strip() not in (str(serve.process.pid), str(second.process.pid)), \
             'it is no service: it has no pid file'
-        if '[::1]' in serve.said:
+        if '[::1]' in serve.output:
             socket.create_connection(('::1', serve.port), timeout=5).close()
         asked = run('serve', '--port', str(serve.port), cwd=str(tmp_path))
         assert asked.returncode == 1 and f'port {serve.port} is in use' in asked.stderr
-        # Loopback alone: nobody else is let in.
+        # The server listens on loopback only.
         with open('/proc/net/tcp', encoding='ascii') as stream:
             assert f'00000000:{serve.port:04X}' not in stream.read()
     finally:
@@ -344,9 +345,9 @@ def test_serve_sends_what_the_folder_holds(tmp_path):
         assert serve.end()[0] == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='root alone serves as somebody else')
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can serve as another user')
 def test_serve_as_root_says_who_reads(tmp_path):
-    """The folder is opened before root is given up: those above it do not matter, its own rights do."""
+    """The directory is opened before the server gives up root privileges: the permissions of its parents do not matter, its own do."""
     folder = tmp_path / 'closed' / 'folder'
     folder.mkdir(parents=True)
     (folder / 'index.html').write_text('<p>here\n')

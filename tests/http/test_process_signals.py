@@ -1,4 +1,4 @@
-"""Processes: signals, orderly and hurried ends, logs that are reopened."""
+"""Processes: signals, graceful and fast shutdown, reopening of logs."""
 import hashlib
 import os
 import signal
@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kit import http1, server as server_kit
-from kit.lifetime import BIG, alive, ended, refused, wait_for
+from kit.lifetime import BIG, alive, signal_and_wait, refused, wait_for
 
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
@@ -18,7 +18,7 @@ def test_ends_orderly(start, loop, how):
     assert len(workers) == 2
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
     assert os.path.exists(os.path.join(server.folder, 'pid'))
-    assert ended(server, how) == 0
+    assert signal_and_wait(server, how) == 0
     assert refused(server.port) and refused(server.plain)
     assert not any(alive(pid) for pid in workers)
     assert not os.path.exists(os.path.join(server.folder, 'pid'))
@@ -31,7 +31,7 @@ def test_term_cuts_what_is_open(start, loop, big):
     client = http1.connect(server.port, 'user')
     client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_quit_finishes_a_slow_download(start, loop, big):
@@ -58,15 +58,15 @@ def test_quit_finishes_a_slow_download(start, loop, big):
 
 
 @pytest.mark.parametrize('kind', ['plain', 'user'])
-def test_quit_answers_who_is_queued(start, loop, kind):
-    """Clients that the kernel has connected but no worker has accepted yet are answered, and asked to go."""
+def test_quit_serves_queued_connections(start, loop, kind):
+    """Connections that the kernel has established, and that no worker has accepted before QUIT, receive a response with Connection: close."""
     server = start(loop)
     worker, = server.workers()
     port = server.plain if kind == 'plain' else server.port
     os.kill(worker, signal.SIGSTOP)
     sockets = [socket.create_connection(('127.0.0.1', port), timeout=20 * server_kit.PATIENCE) for _ in range(50)]
     server.process.send_signal(signal.SIGQUIT)
-    wait_for(lambda: 'signal QUIT' in server.errors(), 'the master has heard')
+    wait_for(lambda: 'signal QUIT' in server.errors(), 'the master has received the signal')
     os.kill(worker, signal.SIGCONT)
     for sock in sockets:
         client = http1.Client(sock if kind == 'plain' else http1.tls_context().wrap_socket(sock))
@@ -78,14 +78,14 @@ def test_quit_answers_who_is_queued(start, loop, kind):
 
 
 @pytest.mark.parametrize('below', [False, True], ids=['http', 'stream'])
-def test_term_cuts_who_is_queued(start, loop, below):
-    """A connection that is accepted in the same moment as the end is not waited for: nobody must be killed over it."""
+def test_term_closes_queued_connections(start, loop, below):
+    """A connection that is accepted during the shutdown must not delay it until the master kills the worker."""
     port = server_kit.free_port()
     server = start(loop, **({'stream': {'server': {'listen': port, 'return': 'x'}}} if below else {}))
     worker, = server.workers()
     os.kill(worker, signal.SIGSTOP)
     server.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: 'signal TERM' in server.errors(), 'the master has heard')
+    wait_for(lambda: 'signal TERM' in server.errors(), 'the master has received the signal')
     silent = socket.create_connection(('127.0.0.1', port if below else server.plain), timeout=20 * server_kit.PATIENCE)
     os.kill(worker, signal.SIGCONT)
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
@@ -93,16 +93,16 @@ def test_term_cuts_who_is_queued(start, loop, below):
     silent.close()
 
 
-def test_quit_does_not_wait_for_who_says_nothing(start, loop):
-    """A connection that somebody opened for later gets its while (lingering_timeout), not the minute of a request head."""
+def test_quit_does_not_wait_for_silent_clients(start, loop):
+    """A connection without a request delays QUIT by lingering_timeout, not by client_header_timeout."""
     server = start(loop, http={'lingering_timeout': '500ms', 'client_header_timeout': '10m'})
     silent = socket.create_connection(('127.0.0.1', server.plain), timeout=20 * server_kit.PATIENCE)
-    assert ended(server, signal.SIGQUIT) == 0
+    assert signal_and_wait(server, signal.SIGQUIT) == 0
     assert silent.recv(1) == b''
 
 
-def test_quit_takes_a_second_word(start, loop, big):
-    """TERM after QUIT does not wait for the download."""
+def test_term_after_quit(start, loop, big):
+    """TERM after QUIT ends the server without waiting for the download."""
     server = start(loop)
     client = http1.connect(server.port, 'user')
     client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -110,7 +110,7 @@ def test_quit_takes_a_second_word(start, loop, big):
     server.process.send_signal(signal.SIGQUIT)
     wait_for(lambda: refused(server.port), 'the listener is closed')
     assert server.process.poll() is None
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_quit_ends_after_worker_shutdown_timeout(start, loop, big):
@@ -118,7 +118,7 @@ def test_quit_ends_after_worker_shutdown_timeout(start, loop, big):
     client = http1.connect(server.port, 'user')
     client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
-    assert ended(server, signal.SIGQUIT) == 0
+    assert signal_and_wait(server, signal.SIGQUIT) == 0
     assert 'worker_shutdown_timeout' in server.errors()
 
 
@@ -135,11 +135,11 @@ def test_usr1_reopens_the_logs(start, loop):
              'lines in the new access log')
     assert '?before' in server_kit.read_text(server.access_path + '.1')
     assert '?before' not in server_kit.read_text(server.access_path)
-    # Both workers write to the new error log: the end of one of them is told there.
+    # All processes write to the new error log, which has the line about the killed worker.
     os.kill(server.workers()[0], signal.SIGKILL)
     wait_for(lambda: 'exited on signal 9' in server.errors(), 'the new error log')
     assert 'exited on signal 9' not in server_kit.read_text(server.error_path + '.1')
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_usr1_keeps_the_old_log_where_the_new_one_cannot_be_had(start):
@@ -147,12 +147,12 @@ def test_usr1_keeps_the_old_log_where_the_new_one_cannot_be_had(start):
     os.rename(server.access_path, server.access_path + '.1')
     os.mkdir(server.access_path)
     server.process.send_signal(signal.SIGUSR1)
-    wait_for(lambda: 'cannot be opened again' in server.errors(), 'a line that says so')
+    wait_for(lambda: 'cannot be opened again' in server.errors(), 'a log line')
     client = http1.connect(server.port, 'user')
     wait_for(lambda: client.get('/one.txt?kept').status == 200 and
              '?kept' in server_kit.read_text(server.access_path + '.1'), 'lines in the old log')
     os.rmdir(server.access_path)
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 @pytest.mark.parametrize('how', [signal.SIGUSR2, signal.SIGWINCH])
@@ -160,7 +160,7 @@ def test_other_signals_change_nothing(start, how):
     server = start()
     workers = server.workers()
     server.process.send_signal(how)
-    wait_for(lambda: 'not supported in this version' in server.errors(), 'a line that says so')
+    wait_for(lambda: 'not supported in this version' in server.errors(), 'a log line')
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
     assert server.workers() == workers
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0

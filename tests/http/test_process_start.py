@@ -1,4 +1,4 @@
-"""Processes: what a start finds, refuses and gives up; daemons, pid files, service managers, backends."""
+"""Processes: failures at startup, privileges, daemons, pid files, service managers, loop backends."""
 import os
 import pwd
 import re
@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from kit import http1, server as server_kit
-from kit.lifetime import alive, ended, refused, wait_for
+from kit.lifetime import alive, signal_and_wait, refused, wait_for
 
 SLUICE = server_kit.SLUICE
 
@@ -29,7 +29,7 @@ def test_a_taken_port_is_told(start):
     assert refused(second.plain), 'nothing is left of the other address'
     assert not os.path.exists(os.path.join(second.folder, 'pid'))
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_a_pid_file_in_use_is_told(start):
@@ -43,7 +43,7 @@ def test_a_pid_file_in_use_is_told(start):
 
 @pytest.mark.parametrize('files', [9, 10])
 def test_a_worker_that_cannot_start_is_told(start, files):
-    """Too few descriptors for a worker: the start fails, once, and says why."""
+    """Too few descriptors for a worker: the start fails with at most three lines and the reason."""
     server = start(wait=False)
     ran = subprocess.run(['prlimit', f'--nofile={files}:{files}', SLUICE, '-c', server.config_path], capture_output=True,
                          text=True, timeout=60)
@@ -56,48 +56,48 @@ def test_a_worker_that_cannot_start_is_told(start, files):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root gives up root')
 def test_rings_are_not_counted_against_the_user(start):
-    """Linux counts them, one user's all together, against the limit of locked memory; root's it does not."""
+    """Linux counts the rings of all processes of a user against RLIMIT_MEMLOCK, but not rings that root creates."""
     server = start(wait=False, loop='io_uring', user='nobody', worker_processes=4)
-    server.under = ['prlimit', '--memlock=65536:65536']
+    server.command_prefix = ['prlimit', '--memlock=65536:65536']
     server.start([server.plain])
     wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
     assert 'loop: io_uring' in server.errors()
     assert http1.connect(server.plain, 'plain').get('/one.txt').status == 200
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_too_many_connections_are_warned_of(start):
     server = start(events={'worker_connections': 1000000})
     assert '[warn]' in server.errors() and '1000000 worker_connections may need more than the' in server.errors()
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_ktls_that_is_required(start):
-    """`ssl_ktls: on` starts where the kernel can, and says why where it cannot."""
+    """`ssl_ktls: on` starts if the kernel supports it, and otherwise fails with the reason."""
     can = subprocess.run([SLUICE, 'doctor'], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
     server = start(wait=False, http={'ssl_ktls': 'on'})
     if can:
         server.start([server.port])
-        assert ended(server, signal.SIGTERM) == 0
+        assert signal_and_wait(server, signal.SIGTERM) == 0
         return
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
     assert ran.returncode == 1
     assert 'ssl_ktls' in ran.stderr and 'modprobe tls' in ran.stderr
 
 
-def test_ktls_that_nobody_wants_is_not_asked_for(start):
+def test_ktls_that_is_not_configured_is_not_requested(start):
     server = start(http={'ssl_ktls': 'off'})
     assert 'kTLS:' not in server.errors()
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
-def test_nobody_needs_no_pid_file(tmp_path, sluice_for_all):
-    """The built-in path is for root; others go on without, and are told."""
+def test_an_unprivileged_user_needs_no_pid_file(tmp_path, sluice_copy):
+    """The built-in pid path is writable for root only; for other users the server starts without a pid file and logs a warning."""
     port = server_kit.free_port()
     path = tmp_path / 'nobody.yaml'
     path.write_text(f'http: {{access_log: off, server: {{listen: "127.0.0.1:{port}", return: 200 ok}}}}\n')
-    process = subprocess.Popen([sluice_for_all, '-c', str(path)], user='nobody', group='nogroup', extra_groups=[],
+    process = subprocess.Popen([sluice_copy, '-c', str(path)], user='nobody', group='nogroup', extra_groups=[],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         wait_for(lambda: not refused(port), 'it listens')
@@ -132,13 +132,13 @@ def test_root_is_given_up(start, loop):
     assert '0' not in status['Groups'].split()
     assert all(int(status[name], 16) == 0 for name in ('CapPrm', 'CapEff', 'CapAmb'))
     assert status['NoNewPrivs'] == '1'
-    # Reopened logs work without rights of its own.
+    # After reopening, workers without root privileges write to the new log.
     os.rename(server.access_path, server.access_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
     client = http1.connect(server.port, 'user')
     wait_for(lambda: client.get('/one.txt?www').status == 200 and '?www' in server_kit.read_text(server.access_path),
              'the new log')
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='user matters for root alone')
@@ -151,19 +151,19 @@ def test_an_unknown_user_is_told(start):
 def test_daemon(start):
     server = start(wait=False, daemon=True, worker_processes=2)
     pid_path = os.path.join(server.folder, 'pid')
-    # Captured output ends only when nobody holds the pipes any more: a daemon has left its terminal.
+    # capture_output waits until no process has the pipes open: the daemon must have closed them.
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, '', '')
     pid = int(server_kit.read_text(pid_path))
     try:
-        # Zero means that it serves: no waiting here.
+        # Exit status 0 means that the server is ready, so the test does not wait.
         assert http1.connect(server.port, 'user').get('/one.txt').status == 200
         with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
             fields = stream.read().rsplit(')', 1)[1].split()
         assert int(fields[3]) == pid, 'it leads a session of its own'
         assert fields[4] == '0', 'without a terminal'
         again = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
-        assert again.returncode == 1 and 'bind()' in again.stderr, 'a start that fails is told, too'
+        assert again.returncode == 1 and 'bind()' in again.stderr, 'a failed start is reported, too'
         for name in ('reopen', 'quit'):
             sent = subprocess.run([SLUICE, '-c', server.config_path, '-s', name], capture_output=True, text=True, timeout=30)
             assert (sent.returncode, sent.stdout, sent.stderr) == (0, '', '')
@@ -200,18 +200,18 @@ def test_the_service_manager_is_told(start, tmp_path):
         assert server.process.wait(20) == 0
 
 
-def test_an_error_log_that_nobody_reads_stops_nobody(start, tmp_path):
+def test_an_error_log_without_a_reader_delays_no_request(start, tmp_path):
     path = str(tmp_path / 'fifo')
     os.mkfifo(path)
     server = start(error_log={'path': path, 'level': 'debug'})
-    # Every refused link is a line; far more than a pipe holds.
+    # Each refused link produces a log line; all of them exceed the capacity of a pipe.
     for _ in range(4):
         client = http1.connect(server.plain)
         for _ in range(400):
             assert client.get('/.hidden').status in (403, 404)
             assert client.get('/nowhere/' + 'x' * 200).status == 404
         client.close()
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_a_unix_socket(start, tmp_path, site):
@@ -231,7 +231,7 @@ def test_a_unix_socket(start, tmp_path, site):
     assert not os.path.exists(path)
 
 
-# Run as a program: forbids io_uring_setup (425 on every architecture) as container sandboxes do, and becomes what follows.
+# A program that forbids io_uring_setup (425 on every architecture), as container sandboxes do, and then executes its arguments.
 FORBID_IO_URING = """
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -245,12 +245,12 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 def test_without_io_uring_it_falls_back_and_says_why(start):
     server = start('auto', wait=False, worker_processes=2)
-    server.under = [sys.executable, '-c', FORBID_IO_URING]
+    server.command_prefix = [sys.executable, '-c', FORBID_IO_URING]
     server.start([server.port])
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
     wait_for(lambda: 'loop: epoll' in server.errors(), 'the backend is named')
     assert server.errors().count('io_uring: Operation not permitted, using epoll') == 1, 'once, not by each worker'
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_io_uring_that_is_required(start):

@@ -1,4 +1,4 @@
-"""Processes: workers that die, and who goes on for them."""
+"""Processes: workers that die, and the processes that replace them."""
 import hashlib
 import os
 import signal
@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from kit import http1, server as server_kit
-from kit.lifetime import BIG, alive, ended, peers_of, sockets_of, wait_for
+from kit.lifetime import BIG, alive, signal_and_wait, peers_of, sockets_of, wait_for
 
 
 def test_a_worker_that_dies_is_replaced(start, loop, big):
@@ -18,16 +18,16 @@ def test_a_worker_that_dies_is_replaced(start, loop, big):
     wait_for(lambda: len(set(server.workers()) - {victim}) == 2, 'a new worker')
     assert survivor in server.workers()
     assert f'worker process {victim} exited on signal 9' in server.errors()
-    # The socket of the dead one goes on: every connection of many is answered.
+    # The listening socket of the dead worker stays in use: every connection gets a response.
     for _ in range(40):
         client = http1.connect(server.plain)
         assert client.get('/one.txt').status == 200
         client.close()
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def kill_all_but(survivor, server, deaths):
-    """Kills every other worker as soon as it is there, so that each is waited for longer than the one before, until nobody is left."""
+    """Kills every worker except `survivor` whenever a new one starts. The restart delay grows each time, until only `survivor` is left."""
     def alone():
         for pid in set(server.workers()) - {survivor}:
             os.kill(pid, signal.SIGKILL)
@@ -36,9 +36,9 @@ def kill_all_but(survivor, server, deaths):
 
 
 @pytest.mark.parametrize('workers', [2, 3])
-def test_a_sibling_serves_who_is_queued_for_the_dead(start, loop, workers):
-    """While workers that die again and again are waited for, whoever the kernel sends to their sockets is answered by the one left.
-    With three, the sockets of one are lent to another that dies, too."""
+def test_a_worker_accepts_connections_queued_for_a_dead_one(start, loop, workers):
+    """During the restart delay of killed workers, the surviving worker accepts the connections that the kernel queues on their sockets.
+    With three workers, the killed ones have also held sockets of one another."""
     server = start(loop, worker_processes=workers)
     survivor = max(server.workers())
     for attempt in range(5):
@@ -49,20 +49,20 @@ def test_a_sibling_serves_who_is_queued_for_the_dead(start, loop, workers):
                 assert client.get('/one.txt').status == 200
                 client.close()
         if server.workers() == [survivor]:
-            break                          # where the machine is slow, the next ones are waited for longer
-    assert server.workers() == [survivor], 'all were answered before there was a successor'
-    # Back to its own: afterwards each holds as many, and all answer.
+            break                          # on a slow machine the restart delay grows further in the next attempt
+    assert server.workers() == [survivor], 'the restart delay ended before all responses'
+    # The sockets return to their workers: all have the same number, and every connection gets a response.
     wait_for(lambda: len(server.workers()) == workers, 'successors', 30)
     wait_for(lambda: len({len(sockets_of(pid)) for pid in server.workers()}) == 1, 'as many sockets each', 30)
     for _ in range(20):
         client = http1.connect(server.plain)
         assert client.get('/one.txt').status == 200
         client.close()
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_a_worker_that_dies_while_others_serve(start, big):
-    """A download by one worker does not notice that another one is killed again and again."""
+    """A download from one worker continues while another worker is killed repeatedly."""
     server = start(worker_processes=2)
     client = http1.connect(server.port, 'user')
     client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -80,7 +80,7 @@ def test_a_worker_that_dies_while_others_serve(start, big):
                 os.kill(pid, signal.SIGKILL)
             wait_for(lambda: set(server.workers()) - set(mine) - set(others), 'a new worker')
     assert digest.hexdigest() == big
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_workers_die_with_the_master(start, loop):
@@ -89,24 +89,25 @@ def test_workers_die_with_the_master(start, loop):
     server.process.kill()
     server.process.wait()
     wait_for(lambda: not any(alive(pid) for pid in workers), 'no worker is left')
-    # A ring's sockets go a moment after its process: the next start waits for that. And the pid file
-    # was left behind: it must not stop the next start.
+    # The kernel closes the sockets of an io_uring ring shortly after the process has ended; the next start waits for that. The stale pid
+    # file must not prevent the start.
     server.process = None
     server.start([server.port])
     wait_for(lambda: len(server.workers()) == 2, 'it runs again')
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 @pytest.mark.parametrize('how', [signal.SIGQUIT, signal.SIGTERM])
 def test_a_worker_that_reads_nothing_is_told_later(start, how):
-    """Its channel is full of logs to go on with when it is told to end: it hears that, too, once it reads again."""
+    """The stopped worker's channel is full of reopen messages when the shutdown begins: the worker gets that message too, once it
+    continues."""
     server = start(worker_processes=2)
     victim = min(server.workers())
     os.kill(victim, signal.SIGSTOP)
     for number in range(300):
         server.process.send_signal(signal.SIGUSR1)
-        wait_for(lambda: server.errors().count('reopening the logs') > number, 'the signal is heard')
+        wait_for(lambda: server.errors().count('reopening the logs') > number, 'the signal is handled')
     os.rename(server.access_path, server.access_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
     wait_for(lambda: os.path.exists(server.access_path), 'a new file')
@@ -114,16 +115,16 @@ def test_a_worker_that_reads_nothing_is_told_later(start, how):
         os.kill(victim, signal.SIGCONT)
 
         def in_the_new_file():
-            for _ in range(10):     # some of them by the one that slept
+            for _ in range(10):     # some of them reach the worker that was stopped
                 assert http1.connect(server.plain).get(f'/one.txt?{victim}').status == 200
             return server_kit.read_text(server.access_path).count(f'?{victim}') >= 10
         wait_for(in_the_new_file, 'all lines in the new file')
         os.kill(victim, signal.SIGSTOP)
         for number in range(301, 600):
             server.process.send_signal(signal.SIGUSR1)
-            wait_for(lambda: server.errors().count('reopening the logs') > number, 'the signal is heard')
+            wait_for(lambda: server.errors().count('reopening the logs') > number, 'the signal is handled')
     server.process.send_signal(how)
-    wait_for(lambda: 'signal TERM: ending' in server.errors() or 'signal QUIT: ending' in server.errors(), 'the end is heard')
+    wait_for(lambda: 'signal TERM: terminating' in server.errors() or 'signal QUIT: exiting' in server.errors(), 'the shutdown begins')
     os.kill(victim, signal.SIGCONT)
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
-    assert 'does not end' not in server.errors() and 'failed (11' not in server.errors()
+    assert 'does not exit' not in server.errors() and 'failed (11' not in server.errors()

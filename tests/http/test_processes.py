@@ -1,4 +1,4 @@
-"""Master and workers from outside: signals, pid file, a worker that dies, logs reopened, privileges, limits."""
+"""Master and workers from outside: signals, pid file, killed workers, reopened logs, privileges, limits."""
 import contextlib
 import os
 import re
@@ -23,15 +23,15 @@ def until(true, what, seconds=15):
 
 @pytest.fixture
 def launch_one(site, certificate, tmp_path, loop):
-    """A server of one's own, which may be killed."""
+    """launch_one(...) -> a server for one test, which the test may kill."""
     made = []
 
-    def launcher(main=None, http=None, under=(), **keys):
+    def launcher(main=None, http=None, command_prefix=(), **keys):
         ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
         block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'root': site,
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], **keys}
         server = server_kit.Server(tmp_path / f'run{len(made)}', [block], loop=loop, main=main, http={'lingering_timeout': '300ms', **(http or {})},
-                                   under=under)
+                                   command_prefix=command_prefix)
         made.append(server)
         server.start(ports.values())
         return server, ports['plain'], ports['tls']
@@ -62,27 +62,33 @@ def test_workers_and_pid_file(launch_one):
 
 
 def test_closed_standard_streams(launch_one):
-    """Started without 0, 1 and 2: no log and no socket may get these numbers, or what is printed would go there."""
-    server, port, _ = launch_one(under=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
+    """The server starts without descriptors 0, 1 and 2: if a log or a socket got such a number, printed messages would go there."""
+    server, port, _ = launch_one(command_prefix=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
     until(server.workers, 'a worker')
     assert http1.connect(port).get('/one.txt').status == 200
     for pid in server.processes():
         assert [os.readlink(f'/proc/{pid}/fd/{number}') for number in range(3)] == ['/dev/null'] * 3
 
 
+def opened(pid):
+    """The names behind its descriptors."""
+    with contextlib.suppress(FileNotFoundError):
+        return [os.readlink(f'/proc/{pid}/fd/{number}') for number in os.listdir(f'/proc/{pid}/fd')]
+    return []
+
+
 def test_logs_reopened_without_descriptors(launch_one):
-    """A worker at its limit of descriptors takes the reopened logs all the same."""
-    server, port, _ = launch_one(under=['prlimit', '--nofile=40'])
+    """A worker at its limit of descriptors still receives the reopened logs."""
+    server, port, _ = launch_one(command_prefix=['prlimit', '--nofile=40'])
     held = [socket.create_connection(('127.0.0.1', port)) for _ in range(80)]
     until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
     os.rename(server.access_path, server.access_path + '.1')
     os.rename(server.error_path, server.error_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
-    until(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new logs')
-    time.sleep(0.2)
+    until(lambda: all(server.access_path in opened(pid) for pid in server.workers()), 'workers with the new log')
     for one in held:
         one.close()
-    until(lambda: http1.connect(port).get('/one.txt').status == 200, 'an answer')
+    until(lambda: http1.connect(port).get('/one.txt').status == 200, 'a response')
     until(lambda: '/one.txt' in server_kit.read_text(server.access_path), 'a line in the new log')
     assert 'malformed' not in server_kit.read_text(server.error_path + '.1') + server.errors()
 
@@ -100,7 +106,7 @@ def test_signals_end_it(launch_one, how):
 
 
 def test_quit_finishes_what_was_begun(launch_one):
-    """QUIT: idle connections close, a running answer arrives whole, new connections are refused."""
+    """QUIT: idle connections close, a response in progress is completed, new connections are refused."""
     server, port, tls = launch_one()
     idle = http1.connect(port)
     idle.get('/one.txt')
@@ -126,7 +132,7 @@ def refused(port):
 
 
 def test_a_worker_that_dies_is_replaced(launch_one, monkeypatch):
-    # A sanitizer would write a report of many seconds before it lets the worker die.
+    # AddressSanitizer would write a report for several seconds before the worker dies.
     monkeypatch.setenv('ASAN_OPTIONS', f"{os.environ.get('ASAN_OPTIONS', '')}:handle_segv=0")
     server, port, _ = launch_one()
     until(lambda: server.workers(), 'a worker')
@@ -134,7 +140,7 @@ def test_a_worker_that_dies_is_replaced(launch_one, monkeypatch):
         before = server.workers()
         os.kill(before[0], how)
         until(lambda: server.workers() and server.workers() != before and gone(before[:1]), 'another worker')
-        until(lambda: answers(port), 'it answers again')
+        until(lambda: answers(port), 'it serves again')
     assert 'exited' in server.errors() or 'signal' in server.errors() or 'died' in server.errors()
 
 
@@ -152,7 +158,7 @@ def test_workers_end_with_a_master_that_is_killed(launch_one):
     server.process.kill()
     server.process.wait()
     server.process = None
-    until(lambda: gone(workers), 'no orphan goes on serving')
+    until(lambda: gone(workers), 'no orphaned worker continues')
     until(lambda: refused(port), 'the kernel lets go of the port')
 
 
@@ -171,7 +177,7 @@ def test_usr1_reopens_the_logs(launch_one):
 
 
 def test_usr1_as_another_user(launch_one):
-    """Workers that gave up root still write to the log that the master opened."""
+    """Workers without root privileges write to the log that the master opened."""
     if os.geteuid() != 0:
         pytest.skip('needs root')
     server, port, _ = launch_one(main={'user': 'nobody'})
@@ -226,11 +232,11 @@ def test_an_address_in_use_is_said(site, tmp_path):
 
 
 def test_worker_connections(launch_one):
-    """At the cap accepting pauses; nothing spins, and it goes on when there is room."""
+    """At worker_connections accepting pauses without busy waiting, and continues when connections end."""
     server, port, _ = launch_one(main={'events': {'use': os.environ.get('SLUICE_LOOPS', 'epoll').split()[0], 'worker_connections': 16}})
     until(lambda: server.workers(), 'a worker')
     held = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
-    time.sleep(0.5)
+    until(lambda: 'accepting pauses' in server.errors(), 'the cap')
     before = server.ticks()
     time.sleep(2)
     assert server.ticks() - before < 100, 'it does not spin at the cap'
@@ -240,7 +246,7 @@ def test_worker_connections(launch_one):
 
 
 def test_connections_per_address(launch_one, loop):
-    """The one too many is closed as it comes; nobody else's is, and there is room again when one has gone."""
+    """Excess connections of one address are closed at once; existing ones stay, and a closed one makes room for another."""
     server, port, tls = launch_one(main={'events': {'use': loop, 'worker_connections_per_address': 3}})
     held = []
 
@@ -263,10 +269,10 @@ def test_connections_per_address(launch_one, loop):
 
 
 def test_out_of_descriptors(site, certificate, tmp_path, loop):
-    """EMFILE: no crash, no spinning, and service again afterwards."""
+    """EMFILE: no crash, no busy waiting, and normal service afterwards."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
-                               under=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
+                               command_prefix=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
     try:
         held = []
         for _ in range(150):
@@ -274,7 +280,7 @@ def test_out_of_descriptors(site, certificate, tmp_path, loop):
                 held.append(socket.create_connection(('127.0.0.1', port), timeout=5))
             except OSError:
                 break
-        time.sleep(0.5)
+        until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
         before = server.ticks()
         time.sleep(2)
         assert server.ticks() - before < 100
@@ -286,7 +292,7 @@ def test_out_of_descriptors(site, certificate, tmp_path, loop):
 
 
 def answered(port, client):
-    """Whether a request on a new connection, which is then kept, is answered."""
+    """Whether a request on a new connection, which stays open, gets a response."""
     with contextlib.suppress(EOFError, OSError):
         client.append(http1.connect(port))
         return client[-1].get('/one.txt').status == 200
@@ -294,10 +300,10 @@ def answered(port, client):
 
 
 def test_idle_connections_give_their_descriptors_back(site, tmp_path, loop):
-    """More clients keep a connection than there are descriptors: those that came first lose theirs, and each new one is served."""
+    """More clients keep idle connections than there are descriptors: the oldest ones are closed, and each new client is served."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
-                               under=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
+                               command_prefix=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
     kept = []
     try:
         for number in range(100):
@@ -316,7 +322,7 @@ def test_503_without_descriptors_ends_the_connection(site, tmp_path, loop):
                                                                 '/list/': {'alias': site, 'autoindex': 'on'},
                                                                 '/proxy': {'proxy_pass': f'http://127.0.0.1:{port}'}}}],
                                loop=loop, http={'open_file_cache': 'off'},
-                               main={'user': 'root root'} if os.geteuid() == 0 else None).start([port])    # else its limit may not be set
+                               main={'user': 'root root'} if os.geteuid() == 0 else None).start([port])    # otherwise the test may not change the limits of the worker
     try:
         client = http1.connect(port)
         assert client.get('/one.txt').status == 200

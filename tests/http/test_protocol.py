@@ -16,12 +16,12 @@ def test_pipelined_requests_are_answered_in_order(client):
     for target in targets:
         response = client.read()
         assert response.status == (404 if target == b'/nowhere' else 200)
-        body = re.sub(b'<code>[0-9a-f]{32}</code>', b'', response.body)     # the id of a request that failed is its own
+        body = re.sub(b'<code>[0-9a-f]{32}</code>', b'', response.body)     # each error page has the id of its request
         assert bodies.setdefault(target, body) == body
     assert bodies[b'/one.txt'] == b'one\n' and bodies[b'/empty.txt'] == b''
 
 
-def test_pipelined_behind_bodies(client):
+def test_pipelined_after_bodies(client):
     body = b'POST /one.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n0123456789'
     chunked = b'GET /ten.txt HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n'
     client.send((body + chunked + GET % b'/one.txt') * 5)
@@ -77,7 +77,7 @@ def test_every_answer_has_a_date_and_a_frame(client):
 def test_options_star(client):
     response = client.ask('OPTIONS', '*')
     assert response.status in (200, 204)
-    assert 'allow' not in response.headers      # methods are those of a location
+    assert 'allow' not in response.headers      # Allow requires a location, which OPTIONS * does not have
     assert client.alive()
 
 
@@ -89,7 +89,8 @@ def test_405_names_what_is_allowed(client):
 
 
 def test_expect_continue_then_body(client):
-    """The server may answer at once (nobody reads the body) or say 100 first; either way the next request is read right."""
+    """The server may send the final status at once, because it does not read the body, or send 100 (Continue) first. In both cases the
+    next request is parsed correctly."""
     client.send(b'POST /one.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')
     response = client.head()
     if response.status == 100:
@@ -121,7 +122,7 @@ def test_connection_close_is_honoured(served):
 
 
 def test_a_half_closed_client_is_answered(served):
-    """A client that has sent all it will send (RFC 9112 9.6 lets it) still gets its answer."""
+    """A client that half-closes after its request (RFC 9112 9.6) receives the response."""
     if served.transport != 'plain':
         pytest.skip('TLS has its own close')
     client = served.connect()

@@ -1,4 +1,4 @@
-"""The reverse proxy before applications as people run them: uvicorn (ASGI), Python's websockets, Node. And killed under load."""
+"""The reverse proxy with common applications: uvicorn (ASGI), Python's websockets, Node.js; also killed and restarted under load."""
 import collections
 import contextlib
 import json
@@ -7,13 +7,13 @@ import socket
 import threading
 
 import pytest
-from kit import behind, http1, server as server_kit
+from kit import programs, http1, server as server_kit
 from kit.lifetime import wait_for
 
 
 @pytest.fixture(scope='module')
 def uvicorn():
-    made = behind.uvicorn('asgi:app')
+    made = programs.uvicorn('asgi:app')
     yield made
     made.stop()
 
@@ -22,21 +22,21 @@ def uvicorn():
 def sockets(base):
     notes = base / 'sockets-notes'
     notes.write_text('')
-    made = behind.python('sockets.py', str(notes))
+    made = programs.python('sockets.py', str(notes))
     yield made, notes
     made.stop()
 
 
 @pytest.fixture(scope='module')
 def node(base):
-    made = behind.node('server.js', str(base / 'node-notes'))
+    made = programs.node('server.js', str(base / 'node-notes'))
     yield made
     made.stop()
 
 
 def before(launch, loop, transport, program, **more):
-    # No tickets: the websockets library reads in one thread and writes in another, which Python before 3.13 does not keep apart, so that a
-    # request that is written while a ticket is being read is sometimes never sent.
+    # Without tickets: the websockets library reads and writes in two threads, which Python before 3.13 does not synchronize. A request
+    # that is written while a ticket is read is sometimes not sent.
     return launch(loop, transport, server={'ssl_session_tickets': 'off', 'location': {
         '/': {'proxy_pass': f'http://127.0.0.1:{program.port}', **more}}})
 
@@ -53,7 +53,8 @@ def test_streams_of_an_application(launch, loop, transport, uvicorn):
 
 
 def test_events_come_one_by_one(launch, loop, transport, uvicorn):
-    """The application waits with each for the client's word on the one before: what is held back stops all."""
+    """The application sends each event after the client has confirmed the previous one, so a proxy that holds back an event stops the
+    test."""
     served = before(launch, loop, transport, uvicorn)
     client, other = served.connect(), served.connect()
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n')
@@ -69,7 +70,7 @@ def test_events_come_one_by_one(launch, loop, transport, uvicorn):
 
 
 def test_both_bodies_flow_at_once(launch, loop, transport, uvicorn):
-    """The next piece is sent once the echo of the one before has come."""
+    """The client sends each piece after it has received the echo of the previous one."""
     client = before(launch, loop, transport, uvicorn).connect()
     client.send('POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')
     assert client.head().status == 200
@@ -86,14 +87,14 @@ def test_both_bodies_flow_at_once(launch, loop, transport, uvicorn):
     client.close()
 
 
-def test_the_application_hears_of_who_leaves(launch, loop, transport, uvicorn):
+def test_the_application_notices_a_disconnection(launch, loop, transport, uvicorn):
     served = before(launch, loop, transport, uvicorn)
     name = f'{loop}-{transport}'
     client, other = served.connect(), served.connect()
     client.send(f'GET /waits?{name} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200 and client.line() == '5' and client.take(7) == b'begun\r\n'
     client.close()
-    wait_for(lambda: name in json.loads(other.get('/gone').body), 'the application never hears that its client has gone')
+    wait_for(lambda: name in json.loads(other.get('/gone').body), 'the application does not notice the disconnection')
     other.close()
 
 
@@ -108,12 +109,12 @@ def test_what_an_application_is_told(launch, loop, transport, uvicorn):
 
 
 def test_connections_that_an_application_ends_by_itself(launch, loop, transport):
-    """It ends idle ones at once, as often as not while the next request is under way: nobody hears of it."""
-    made = behind.uvicorn('asgi:app', '--timeout-keep-alive', '0')
+    """The application closes idle connections at once, often while the next request is on its way: no client receives an error."""
+    made = programs.uvicorn('asgi:app', '--timeout-keep-alive', '0')
     client = before(launch, loop, transport, made).connect()
     answers = [client.get(f'/{number}') for number in range(200)]
     assert {answer.status for answer in answers} == {200}
-    assert len({json.loads(answer.body)['port'] for answer in answers}) > 2     # it did end some
+    assert len({json.loads(answer.body)['port'] for answer in answers}) > 2     # some connections did end
     client.close()
     made.stop()
 
@@ -140,7 +141,7 @@ def test_websockets_echo(launch, loop, transport, sockets):
         client.send(fragments)
         assert client.recv(timeout=20 * server_kit.PATIENCE) == ''.join(fragments)
         assert client.ping().wait(20 * server_kit.PATIENCE)
-        client.send('ping me')      # the library answers it while it waits
+        client.send('ping me')      # the library answers the ping in the meantime
         assert client.recv(timeout=20 * server_kit.PATIENCE) == 'you are'
 
 
@@ -163,7 +164,7 @@ def test_websockets_close_from_either_side(launch, loop, transport, sockets):
         client.send('hello')
         assert client.recv(timeout=20 * server_kit.PATIENCE) == 'hello'
         client.close(4001, reason)
-    wait_for(lambda: f'4001 {reason}\n' in notes.read_text(), 'the server never heard the reason')
+    wait_for(lambda: f'4001 {reason}\n' in notes.read_text(), 'the server did not receive the reason')
     with pytest.raises(ConnectionClosed) as ended, websocket(served) as client:
         client.send('close me')
         client.recv(timeout=20 * server_kit.PATIENCE)
@@ -171,7 +172,7 @@ def test_websockets_close_from_either_side(launch, loop, transport, sockets):
 
 
 def test_no_websocket_is_no_upgrade(launch, loop, transport, sockets):
-    """What the library refuses is passed on as it is, and the connection ends as the server wants."""
+    """A rejected upgrade is passed on, and the connection ends as the upstream server requests."""
     client = before(launch, loop, transport, sockets[0]).connect()
     answer = client.get('/')
     assert answer.status == 426
@@ -188,7 +189,7 @@ def test_bodies_of_node(launch, loop, transport, node):
         assert client.get('/chunked').body == whole
     assert client.ask('PUT', '/echo', body=b'x' * 5000).body == b'x' * 5000
     assert client.get('/nowhere').status == 404
-    assert int(client.get('/counted').body) == first        # all of it over one connection
+    assert int(client.get('/counted').body) == first        # all requests used one connection
     posted = os.urandom(500_000)
     assert client.ask('POST', '/echo', body=posted).body == posted
     client.close()
@@ -221,10 +222,10 @@ def test_continue_is_said_before_the_body(launch, loop, transport, node):
     assert client.head().status == 100
     client.send('body')
     assert client.read().body == b'body'
-    # The expectation is passed on: the application's runtime says 100.
+    # Expect is passed on; Node.js sends 100 (Continue).
     client.send('POST /expectation HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
     head = client.head()
-    if head.status == 100:      # none where the answer comes with it: this application does not read the body
+    if head.status == 100:      # no 100 if Node.js sends it together with the response: this application does not read the body
         client.send('body')
         head = client.head()
     assert (head.status, client.take(int(head.headers['content-length']))) == (200, b'100-continue')
@@ -241,10 +242,10 @@ def test_an_upgrade_of_node(launch, loop, transport, node):
     client.close()
 
 
-# Killed and started again under load
+# Killed and restarted under load.
 
 class Load:
-    """Clients that ask without a pause, each request with a name of its own; what became of each is kept."""
+    """Clients that send requests without a pause, each with its own id, and record the result of each."""
 
     def __init__(self, served, count):
         self.served, self.outcomes = served, {}
@@ -278,27 +279,25 @@ class Load:
         return self.outcomes
 
 
-def test_killed_and_restarted_under_load(launch, loop, transport, fresh):
-    """
-    Two servers, one of which is killed (SIGKILL) while requests are in it, and started again. What may be asked for again is never
-    lost; what may not is done once at most; and client, servers and access log agree on how often.
-    """
-    notes = [fresh() / 'notes', fresh() / 'notes']
-    servers = [behind.node('server.js', str(note)) for note in notes]
+def test_killed_and_restarted_under_load(launch, loop, transport, new_directory):
+    """Two upstream servers; one of them is killed (SIGKILL) during requests and restarted. A request that may be retried never fails. Any
+    other is processed at most once. Clients, upstream servers and access log agree on the counts."""
+    notes = [new_directory() / 'notes', new_directory() / 'notes']
+    servers = [programs.node('server.js', str(note)) for note in notes]
     group = {'group': {'server': [f'127.0.0.1:{made.port} max_fails=1 fail_timeout=50ms' for made in servers]}}
     served = launch(loop, transport, http={'upstream': group},
                     server={'location': {'/': {'proxy_pass': 'http://group', 'proxy_request_buffering': True}}})
     load = Load(served, 4)
     for number in range(6):
         before_kill = len(load.outcomes)
-        wait_for(lambda: len(load.outcomes) > before_kill + 60, 'nobody is answered')
+        wait_for(lambda: len(load.outcomes) > before_kill + 60, 'no response arrives')
         victim = servers[number % 2]
         victim.kill()
         before_start = len(load.outcomes)
-        wait_for(lambda: len(load.outcomes) > before_start + 60, 'nobody is answered while one server is away')
+        wait_for(lambda: len(load.outcomes) > before_start + 60, 'no response arrives while one server is down')
         served_before = notes[number % 2].stat().st_size
         victim.start()
-        wait_for(lambda: notes[number % 2].stat().st_size > served_before, 'the one that came back is asked again')
+        wait_for(lambda: notes[number % 2].stat().st_size > served_before, 'the restarted server gets requests again')
     outcomes = load.end()
     for made in servers:
         made.stop()

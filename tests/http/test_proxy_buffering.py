@@ -1,4 +1,4 @@
-"""Bodies that are kept while the other side cannot take them: in memory, then in a file without a name."""
+"""Request and response bodies that are buffered while the receiver is slow: in memory, then in an unlinked temporary file."""
 import os
 import socket
 import threading
@@ -12,16 +12,16 @@ from kit.upstream import Upstream
 from proxy_site import OK, says
 
 LARGE = bytes(range(256)) * 8192        # 2 MiB
-HUGE = LARGE * 4                        # more than sockets hold: the server's is no TCP, whose may hold much
+HUGE = LARGE * 4                        # more than the socket buffers; the upstream socket is UNIX, because TCP buffers can grow very large
 
 
 def swallows(talk):
-    """Takes all of the request, and ends without an answer."""
+    """Reads the complete request and closes the connection without a response."""
     talk.read_body()
 
 
 def framed(talk, body, fields=''):
-    """An answer with this body, in the framing that the path names."""
+    """Sends a response with this body, in the framing that the path selects."""
     path = talk.request.target
     if 'chunked' in path:
         talk.send(OK + fields + 'Transfer-Encoding: chunked\r\n\r\n')
@@ -36,7 +36,7 @@ def framed(talk, body, fields=''):
 
 
 class Answering:
-    """Scripts that tell when all of an answer was taken from them."""
+    """Scripts that set `sent` when the proxy has taken the whole response."""
 
     def __init__(self):
         self.sent = threading.Event()
@@ -74,9 +74,9 @@ def answering():
 
 
 @pytest.fixture(scope='module')
-def far(answering, fresh):
-    """The server whose answers are long."""
-    made = Upstream(answering.scripts(), name='far', path=str(fresh() / 'far.sock'))
+def far(answering, new_directory):
+    """An upstream server with long responses."""
+    made = Upstream(answering.scripts(), name='far', path=str(new_directory() / 'far.sock'))
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -92,7 +92,7 @@ def upstream():
 
 @pytest.fixture(scope='module')
 def failing():
-    """Reads every request whole, and then fails."""
+    """An upstream server that reads each request completely and fails."""
     made = Upstream({'/retried': swallows, '/page': swallows, '/post': swallows,
                      '/busy': says('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='failing')
     yield made
@@ -101,9 +101,9 @@ def failing():
 
 
 @pytest.fixture(scope='module')
-def folder(fresh):
-    """Where temporary files are made: the workers' own."""
-    made = fresh()
+def folder(new_directory):
+    """The directory of temporary files, writable for the workers."""
+    made = new_directory()
     made.chmod(0o777)
     return made
 
@@ -163,14 +163,14 @@ def test_a_chunked_body_gets_a_length(client, upstream, size):
     assert upstream.last().header('content-length') == str(size) and not upstream.last().header('transfer-encoding')
 
 
-def test_trailers_stand_behind_chunks(client, upstream):
+def test_trailers_follow_the_chunks(client, upstream):
     client.send('PUT /trailers HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n')
     client.send(chunked(LARGE[:50_000], trailers='X-Sum: 42\r\n'))
     assert client.read('PUT').status == 200
     assert upstream.last().body == LARGE[:50_000] and upstream.last().trailers == ['X-Sum: 42']
 
 
-def test_nobody_is_asked_before_the_body_is_there(client, upstream, folder):
+def test_no_request_is_sent_before_the_body_has_arrived(client, upstream, folder):
     before = len(upstream.requests), upstream.connections
     client.send(f'PUT /late HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LARGE)}\r\n\r\n')
     client.send(LARGE[:-1])
@@ -184,7 +184,7 @@ def test_nobody_is_asked_before_the_body_is_there(client, upstream, folder):
 def test_without_it_the_server_is_asked_at_once(client, upstream):
     before = len(upstream.requests)
     client.send('PUT /streamed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n')
-    wait_for(lambda: len(upstream.requests) > before, 'it was never asked')
+    wait_for(lambda: len(upstream.requests) > before, 'no request arrived')
     client.send('body')
     assert client.read('PUT').status == 200
 
@@ -211,7 +211,7 @@ def test_an_error_page_is_sent_the_body_too(client, upstream):
 
 
 def test_bodies_one_after_the_other(client, upstream):
-    """One connection, one worker: nothing of one request is left for the next."""
+    """Requests of different sizes on one connection do not affect each other."""
     for size in (5, 40_000, 0, 300_000, 16_384, 1):
         assert client.ask('PUT', '/row', body=LARGE[7:7 + size]).status == 200
         assert upstream.last().body == LARGE[7:7 + size]
@@ -231,7 +231,7 @@ def test_continue_is_said_before_the_server_is_asked(client, upstream):
     assert upstream.last().body == LARGE[:20_000]
 
 
-def test_too_much_is_413_and_nobody_is_asked(client, proxy, upstream):
+def test_too_much_is_413_and_no_request_is_sent(client, proxy, upstream):
     before = len(upstream.requests)
     client.send('PUT /limited HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     client.send(chunked(b'x' * 11))
@@ -253,7 +253,7 @@ def test_a_client_that_stands_still_is_told(proxy, target):
     client.close()
 
 
-def test_who_leaves_is_left(proxy, upstream):
+def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
     before = len(upstream.requests)
     for size in (0, 10, 100_000):
         client = proxy.connect()
@@ -266,8 +266,8 @@ def test_who_leaves_is_left(proxy, upstream):
 
 
 def test_without_a_folder_it_is_passed_on_as_it_comes(client, proxy, upstream):
-    """No byte is lost, and one line says why it is not kept."""
-    count = proxy.server.errors().count('making a temporary file in "/proc" failed')
+    """No byte is lost, and one log line has the reason why the body is not buffered."""
+    count = proxy.server.errors().count('creating a temporary file in "/proc" failed')
     assert client.ask('PUT', '/nowhere', body=LARGE).status == 200
     assert upstream.last().body == LARGE
     client.send('PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -275,7 +275,7 @@ def test_without_a_folder_it_is_passed_on_as_it_comes(client, proxy, upstream):
     assert client.read('PUT').status == 200
     assert upstream.last().body == LARGE and upstream.last().header('transfer-encoding') == 'chunked'
     assert client.ask('PUT', '/nowhere', body=b'short').status == 200
-    said = proxy.server.errors().count('making a temporary file in "/proc" failed')
+    said = proxy.server.errors().count('creating a temporary file in "/proc" failed')
     assert said - count == 2
 
 
@@ -296,10 +296,10 @@ def test_many_at_once(proxy, upstream):
     assert all(asked[f'/many/{number}'] == LARGE[number:number + 200_000 + number] for number in range(24))
 
 
-# Answers.
+# Responses.
 
 def asks(proxy, target):
-    """A client that asks and reads nothing yet, with little room in its socket."""
+    """Sends a request with a small receive buffer and does not read the response."""
     client = proxy.connect()
     client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -308,13 +308,13 @@ def asks(proxy, target):
 
 @pytest.mark.parametrize('framing', ['length', 'chunked', 'end'])
 def test_the_server_is_free_while_the_client_reads(proxy, answering, folder, framing):
-    """All of the answer was taken from the server, whose connection serves others, before the client has read a byte."""
+    """The proxy takes the whole response and releases the upstream connection before the client has read a byte."""
     answering.sent.clear()
     slow = asks(proxy, f'/free/huge-{framing}')
-    assert answering.sent.wait(20 * server_kit.PATIENCE), 'a slow client holds the server'
+    assert answering.sent.wait(20 * server_kit.PATIENCE), 'a slow client delays the upstream server'
     assert not os.listdir(folder), 'a temporary file has a name'
     other = proxy.connect()
-    wait_for(lambda: other.get('/free/short').status == 200, 'the one connection that there may be is not free')
+    wait_for(lambda: other.get('/free/short').status == 200, 'the only permitted connection is still in use')
     assert slow.read().body == HUGE
     assert other.get('/free/short').status == 200
     slow.close()
@@ -353,7 +353,7 @@ def test_a_fast_client_gets_the_same(client):
 
 
 def test_a_file_leaves_as_files_do(proxy, answering):
-    """What is in the temporary file goes by sendfile, where files would."""
+    """The temporary file is sent by sendfile wherever files are."""
     answering.sent.clear()
     slow = asks(proxy, f'/kept/huge-length?{proxy.transport}')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
@@ -366,10 +366,10 @@ def test_a_file_leaves_as_files_do(proxy, answering):
 
 
 def test_a_missing_folder_is_told_once(proxy, answering):
-    said = 'making a temporary file in "/proc" failed'
+    said = 'creating a temporary file in "/proc" failed'
     before = proxy.server.errors().count(said)
     slow = asks(proxy, '/no-folder/huge-length')
-    time.sleep(0.3)
+    wait_for(lambda: proxy.server.errors().count(said) > before, said)
     assert slow.read().body == HUGE
     slow.close()
     assert proxy.server.errors().count(said) == before + 1
@@ -377,7 +377,7 @@ def test_a_missing_folder_is_told_once(proxy, answering):
 
 @pytest.mark.parametrize('target', ['/kept/cut', '/kept/bad'])
 def test_a_body_that_breaks_is_cut(proxy, target):
-    """What came before the fault is passed on, and never looks whole."""
+    """Everything that precedes the fault is passed on, and the response does not look complete."""
     client = proxy.connect()
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
@@ -401,7 +401,7 @@ def test_events_come_as_they_happen(proxy, answering):
 
 
 def test_clients_that_leave(proxy, answering):
-    """At every stage of an answer; who comes next has all of theirs."""
+    """Clients disconnect at different points of a response; the next client receives a complete one."""
     for wait in (0, 0.01, 0.1, 0.5):
         client = asks(proxy, '/kept/huge-length')
         time.sleep(wait)

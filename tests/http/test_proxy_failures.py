@@ -1,4 +1,4 @@
-"""The reverse proxy before servers that fail, and clients that ask for what cannot be passed on."""
+"""The reverse proxy with failing upstream servers, and with requests that cannot be passed on."""
 import socket
 import ssl
 
@@ -9,7 +9,7 @@ from proxy_site import BROKEN, GARBAGE, client, closed_port, local, other, proxy
 
 
 def test_a_connection_that_never_comes_is_504(launch, loop, transport, upstream):
-    """A server whose queue is full lets nobody in; the next one is asked, and where there is none it is 504."""
+    """A server with a full accept queue does not accept the connection. The proxy tries the next server; without one the status is 504."""
     listener = socket.socket()
     listener.bind(('127.0.0.1', 0))
     listener.listen(0)
@@ -43,7 +43,7 @@ def test_bad_answers_are_502(client, proxy, path):
     assert response.status == 502, response
     assert client.alive()
     if path != '/closed':
-        wait_for(lambda: 'upstream sent an invalid answer' in proxy.server.errors() and f'GET {path} ' in proxy.server.errors(),
+        wait_for(lambda: 'upstream sent invalid response' in proxy.server.errors() and f'GET {path} ' in proxy.server.errors(),
                  'no line in the error log')
 
 
@@ -51,7 +51,7 @@ def test_bad_answers_are_502(client, proxy, path):
 def test_broken_bodies_are_cut(proxy, path):
     client = proxy.connect()
     client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    with pytest.raises(EOFError):       # where all came at once, not even the head may have left
+    with pytest.raises(EOFError):       # if all bytes arrived at once, the header section may not have been sent
         assert client.head().status == 200
         if path in ('/short', '/reset', '/half'):
             client.take(10 if path == '/short' else 1000)
@@ -62,16 +62,16 @@ def test_broken_bodies_are_cut(proxy, path):
 
 @pytest.mark.parametrize('path', sorted(BROKEN) + ['/reset', '/half'])
 def test_a_cut_answer_does_not_look_whole_to_an_old_client(proxy, path):
-    """To HTTP/1.0 the end of the connection is the end of a body of unknown length: so it must be no end."""
+    """In HTTP/1.0 the end of the connection ends a body of unknown length, so the proxy must end an incomplete one by an error."""
     client = proxy.connect()
     if proxy.transport != 'plain':
-        client.stream.suppress_ragged_eofs = False      # of TLS: an end without close_notify is an error
+        client.stream.suppress_ragged_eofs = False      # report an end without close_notify as an error
     client.send(f'GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n')
     answer = b''
     with pytest.raises((ConnectionResetError, ssl.SSLEOFError) if proxy.transport != 'plain' else ConnectionResetError):
         while (piece := tls_end.receive(client.stream)):
             answer += piece
-        assert not answer or b'Content-Length' in answer        # then its end says it, too
+        assert not answer or b'Content-Length' in answer        # Content-Length shows that the response is incomplete
         raise ConnectionResetError
     client.close()
 
@@ -94,7 +94,8 @@ def test_error_pages_hold(client):
 
 @pytest.mark.parametrize('coding', ['length', 'chunked'])
 def test_a_body_that_is_gone_is_not_promised_to_another(proxy, other, coding):
-    """An error page is another server's, but the body went to the first: its Content-Length would swallow the next request."""
+    """The body was sent to the first server and cannot be sent again to the server of the error page. Its Content-Length would make that
+    server take the next request as the body."""
     body = 'Content-Length: 100\r\n\r\n' + 'x' * 100 if coding == 'length' else 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'
     before = len(other.requests)
     client = proxy.connect()
@@ -107,7 +108,7 @@ def test_a_body_that_is_gone_is_not_promised_to_another(proxy, other, coding):
     client.send('GET /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
     assert client.read().status == 502
     assert len(other.requests) == before + 1
-    assert client.get('/swallows').body == b'two GET /swallows\n'       # where there is no body, the page is asked for
+    assert client.get('/swallows').body == b'two GET /swallows\n'       # without a body, the error page is requested
     client.close()
 
 
@@ -145,5 +146,5 @@ def test_nothing_ambiguous_passes(proxy, upstream, line):
     client.send(line)
     assert client.read().status == 400
     client.close()
-    # Others' requests may still be on their way: those of this test name a host of their own.
+    # Requests of other tests may still arrive; those of this test have their own Host.
     assert not [request for request in upstream.requests if request.header('x-forwarded-host') in ('a', 'b')]

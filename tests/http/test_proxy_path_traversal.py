@@ -1,4 +1,4 @@
-"""Paths that would leave, by "..", the part of a path that the configuration has written."""
+"""Paths with ".." that would leave the part of the upstream path that the configuration sets."""
 import pytest
 from kit.upstream import Upstream
 from test_fastcgi import Application, end, out, GOOD
@@ -20,8 +20,8 @@ def upstream():
 
 
 @pytest.fixture(scope='module')
-def application(fresh):
-    made = Application(str(fresh() / 'app.sock'))
+def application(new_directory):
+    made = Application(str(new_directory() / 'app.sock'))
     made.path = made.listener.getsockname()
     yield made
     made.listener.close()
@@ -76,7 +76,7 @@ def test_paths_inside_are_passed_on(client, target, asked):
 
 
 def test_the_page_of_an_error(client, upstream):
-    """The error stays, without the page."""
+    """The error status stays, without the error page."""
     before = len(upstream.requests)
     answer = client.get('/page?f=../secret')
     assert answer.status == 403 and b'Forbidden' in answer.body and len(upstream.requests) == before
@@ -84,7 +84,7 @@ def test_the_page_of_an_error(client, upstream):
 
 
 def test_a_mirror(client, upstream):
-    """No copy is sent where it would climb; the request itself is answered."""
+    """No mirrored request leaves the configured path; the request itself gets its response."""
     assert client.get('/mirrored?f=../secret').body == b'x'
     assert client.get('/raw/after').status == 200
     assert not [request for request in upstream.requests if 'secret' in request.target]
@@ -94,7 +94,7 @@ def test_a_mirror(client, upstream):
     ('/inside/x', 200, b'one GET /inside/x\n'), ('/inside/../elsewhere/x', 500, None), ('/inside/%2e%2e/elsewhere/x', 500, None),
     ('/inside/..%2felsewhere/x', 500, None), ('/inside/..x', 200, b'one GET /inside/..x\n')])
 def test_what_an_application_redirects_to(client, place, status, body):
-    """A name in X-Accel-Redirect that a user has chosen stays in its folder."""
+    """A path in X-Accel-Redirect that comes from a client cannot leave its directory."""
     answer = client.get('/redirects?' + place)
     assert answer.status == status and (body is None or answer.body == body)
 

@@ -1,4 +1,4 @@
-"""Who the client is, said to servers behind by a header of the PROXY protocol, before all else (`proxy_protocol`)."""
+"""`proxy_protocol` towards upstream servers: a PROXY protocol header with the client's address precedes all other bytes."""
 import socket
 import ssl
 import struct
@@ -23,7 +23,8 @@ def take(stream, count):
 
 
 def read_proxy_header(stream):
-    """(version, source, destination), each an address and a port; byte by byte, so that nothing of what follows is lost."""
+    """Reads a header; returns (version, source, destination), each an address and a port. Reads byte by byte, so that no following byte is
+    lost."""
     got = take(stream, 6)
     if got == b'PROXY ':
         while not got.endswith(b'\r\n'):
@@ -39,7 +40,7 @@ def read_proxy_header(stream):
 
 
 class ProxyProtocolServer(Upstream):
-    """An upstream whose connections begin with a PROXY protocol header, then perhaps TLS. With `echo` it gives back what comes."""
+    """An upstream server that expects a PROXY protocol header, then TLS if `sealed`. With `echo` it sends all bytes back."""
 
     def __init__(self, sealed=None, echo=False):
         self.headers, self.sealed, self.echo = [], sealed, echo
@@ -168,8 +169,8 @@ def test_below_http(tmp_path, loop, echoing, word, version):
     assert sorted(results) == [(b'hello %d' % number, True) for number in range(4)]
 
 
-class Checked(ProxyProtocolServer):
-    """Waits for a header that names nobody; whoever does without is sent away."""
+class HeaderRequired(ProxyProtocolServer):
+    """An upstream server that expects a header without addresses and closes connections without one."""
     WORDS = {'on': b'PROXY UNKNOWN\r\n', 'v2': SIGNATURE + b'\x20\x00\x00\x00'}
 
     def __init__(self, version):
@@ -190,11 +191,11 @@ class Checked(ProxyProtocolServer):
 
 @pytest.mark.parametrize('version', ['on', 'v2'])
 def test_a_health_check_begins_with_a_proxy_header(launch, loop, version):
-    made = Checked(version)
+    made = HeaderRequired(version)
     group = {'server': f'127.0.0.1:{made.port} max_fails=0',
              'health_check': {'uri': '/well', 'interval': '50ms', 'proxy_protocol': version}}
     served = launch(loop, 'plain', http={'upstream': {'checked': group}}, server={'location': {'/': {'proxy_pass': 'http://checked'}}})
     wait_for(lambda: len(made.requests) >= 2, 'no check has come through')
-    assert set(made.headers) == {Checked.WORDS[version]}
+    assert set(made.headers) == {HeaderRequired.WORDS[version]}
     assert 'is unhealthy' not in served.server.errors()
     made.stop()

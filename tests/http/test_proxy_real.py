@@ -1,18 +1,18 @@
-"""The reverse proxy before real servers: nginx, and Python's http.server. And servers that are killed and come back."""
+"""The reverse proxy with real upstream servers (nginx, Python's http.server), and with servers that are killed and restarted."""
 import hashlib
 import os
 import sys
 import threading
-import time
 
 import pytest
-from kit import behind, server as server_kit
+from kit import programs, server as server_kit
+from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
 
 @pytest.fixture(scope='module')
 def files(base):
-    folder = base / 'behind'
+    folder = base / 'upstream-files'
     folder.mkdir()
     big = os.urandom(3_000_000)
     (folder / 'big.bin').write_bytes(big)
@@ -33,14 +33,14 @@ def nginx(base, files):
         f'  server {{ listen 127.0.0.1:{port}; root {files[0]};\n'
         '    location = /said { return 200 "$request_uri|$http_x_forwarded_for|$http_via|$host|$http_connection"; }\n'
         '    location = /gone { return 410 gone; } } }\n')
-    made = behind.Program([behind.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
+    made = programs.Program([programs.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
     yield port
     made.stop()
 
 
 @pytest.fixture(scope='module')
 def python(files):
-    made = behind.Program([sys.executable, '-m', 'http.server', '{port}', '--bind', '127.0.0.1'], cwd=files[0])
+    made = programs.Program([sys.executable, '-m', 'http.server', '{port}', '--bind', '127.0.0.1'], cwd=files[0])
     yield made.port
     made.stop()
 
@@ -67,14 +67,14 @@ def test_before_nginx(launch, loop, transport, nginx, files):
     assert packed.headers['content-encoding'] == 'gzip' and packed.headers['transfer-encoding'] == 'chunked'
     said = client.get('/said?a=b').body.decode().split('|')
     assert said == ['/said?a=b', '127.0.0.1', '1.1 sluice', '127.0.0.1', '']
-    assert client.ask('POST', '/small.txt', body=b'x' * 300000).status == 405     # early: the connection may end
+    assert client.ask('POST', '/small.txt', body=b'x' * 300000).status == 405     # an early response: the connection may end
     client.close()
 
 
 def test_before_python(launch, loop, transport, python, files):
     client = served_before(launch, loop, transport, python).connect()
     for _ in range(3):
-        assert client.get('/big.bin').body == files[1]      # HTTP/1.0: each answer ends its connection
+        assert client.get('/big.bin').body == files[1]      # HTTP/1.0: each response ends its connection
     assert client.get('/nowhere').status == 404
     assert client.ask('HEAD', '/small.txt').headers['content-length'] == '6'
     assert client.ask('POST', '/small.txt', body=b'x').status == 501
@@ -83,7 +83,7 @@ def test_before_python(launch, loop, transport, python, files):
 
 
 def test_servers_are_killed_and_come_back(launch, loop, transport):
-    """One of two servers always lives; whoever asks with GET never hears of the other's end."""
+    """One of two servers always runs: every GET succeeds."""
     servers = [Upstream(name='a'), Upstream(name='b')]
     group = {'group': {'server': [f'127.0.0.1:{made.port} max_fails=1 fail_timeout=100ms' for made in servers]}}
     served = launch(loop, transport, http={'upstream': group}, server={'location': {'/': {'proxy_pass': 'http://group'}}})
@@ -98,19 +98,26 @@ def test_servers_are_killed_and_come_back(launch, loop, transport):
             except (EOFError, OSError) as error:
                 statuses.append(repr(error))
             client.close()
+
+    def more_answers():
+        before = len(statuses)
+        wait_for(lambda: len(statuses) > before + 100, 'more answers')
     askers = [threading.Thread(target=ask) for _ in range(3)]
     for owner in askers:
         owner.start()
-    for number in range(6):
-        victim = servers[number % 2]
-        time.sleep(0.2)
-        victim.stop()
-        time.sleep(0.2)
-        victim.start()
-        time.sleep(0.2)
-    stop.set()
-    for owner in askers:
-        owner.join(30)
+    try:
+        for number in range(6):
+            victim = servers[number % 2]
+            more_answers()
+            victim.stop()
+            more_answers()
+            victim.start()
+            before = len(victim.requests)
+            wait_for(lambda: len(victim.requests) > before, 'it is asked again')
+    finally:
+        stop.set()
+        for owner in askers:
+            owner.join(30)
     for made in servers:
         made.stop()
     assert len(statuses) > 100 and set(statuses) == {200}, {status: statuses.count(status) for status in set(statuses)}

@@ -1,4 +1,4 @@
-"""What the reverse proxy changes in an answer: places, cookies, errors; and the method of a request."""
+"""What the reverse proxy rewrites: Location, cookies, errors, and the method of a request."""
 import os
 import subprocess
 
@@ -114,7 +114,7 @@ def test_errors_are_caught_where_a_page_is_named(client, upstream):
 
 @pytest.mark.parametrize('status, kept', [(401, ['www-authenticate', 'retry-after']), (405, ['allow', 'retry-after']), (503, ['retry-after']),
                                           (429, ['retry-after']), (404, ['retry-after'])])
-def test_what_a_client_needs_stays_beside_the_page(client, status, kept):
+def test_fields_that_a_client_needs_stay_with_the_page(client, status, kept):
     response = client.get(f'/caught/advises?{status}')
     wanted = {'www-authenticate': 'Basic realm="x", Bearer', 'retry-after': '7', 'allow': 'PUT'}
     assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
@@ -138,9 +138,9 @@ def test_methods(client, upstream):
 @pytest.mark.parametrize('line, said', [
     ('proxy_redirect: a', 'takes off, default'),
     ('proxy_redirect: ~^http /', 'regular expression'),
-    ('proxy_cookie_path: /a', 'what is replaced'),
+    ('proxy_cookie_path: /a', 'a text and its replacement'),
     ('proxy_cookie_flags: a', 'the name of a cookie'),
-    ('proxy_cookie_flags: a secret', 'no flag of a cookie'),
+    ('proxy_cookie_flags: a secret', 'not a cookie flag'),
 ])
 def test_mistakes_are_told(tmp_path, line, said):
     (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')

@@ -1,4 +1,4 @@
-"""The reverse proxy by RFC 9110 and nginx's documentation: fields of one hop, Max-Forwards, what variables and logs say, Refresh."""
+"""The reverse proxy by RFC 9110 and nginx's documentation: hop-by-hop fields, Max-Forwards, variables and logs, Refresh."""
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
@@ -27,10 +27,10 @@ CLOSING = {
 
 
 def closing(talk):
-    """Says that it closes, and waits for the other side to do it first."""
+    """Sends Connection: close and waits for the proxy to close first."""
     talk.read_body()
     talk.send(OK + 'Connection: close\r\n' + CLOSING[talk.request.target])
-    talk.upstream.heard += b'.' if talk.at_end() else b'?'
+    talk.upstream.received += b'.' if talk.at_end() else b'?'
 
 
 @pytest.fixture(scope='module')
@@ -68,7 +68,7 @@ def logged(served, line):
     wait_for(lambda: line + '\n' in server_kit.read_text(served.server.access_path), f'no line {line}')
 
 
-def test_no_server_could_be_asked(served, client):
+def test_no_server_is_available(served, client):
     assert client.get('/down').status == 502
     logged(served, 'down|502|/down|-')
     assert 'no live upstreams while connecting to upstream, ' in served.server.errors()
@@ -93,13 +93,13 @@ def test_fields_of_one_name_are_joined(served, client, upstream):
     ('/below/r?0;%20url=/abc', '0; url=/abc'), ('/below/r?5', '5'), ('/below/r?SELF/x', 'SELF/x'), ('/below/r?5;%20url="SELF/x"', '5; url="SELF/x"'),
     ('/rewritten/r?5;%20url=SELF/go/x', '5; url=/went/x'), ('/off/r?5;%20url=SELF/x', '5; url=SELF/x'), ('/below/r?5;%20url=', '5; url=')])
 def test_refresh(client, upstream, path, said):
-    """As nginx answers, asked for the same."""
+    """nginx sends the same values."""
     assert client.get(path).headers['refresh'] == said.replace('SELF', f'http://127.0.0.1:{upstream.port}')
 
 
 @pytest.mark.parametrize('method', ['OPTIONS', 'TRACE'])
 def test_max_forwards(client, upstream, method):
-    """RFC 9110 7.6.2: 0 is answered here; another number goes on as one less."""
+    """RFC 9110 7.6.2: the proxy responds to 0, and passes other numbers on decremented."""
     before = len(upstream.requests)
     assert client.ask(method, '/m', [('Max-Forwards', '0')]).status == (204 if method == 'OPTIONS' else 405)
     assert len(upstream.requests) == before
@@ -117,7 +117,7 @@ def test_options_of_the_server_names_no_methods(client):
 
 @pytest.mark.parametrize('path', ['/m', '/kept/m'])
 def test_trailers_are_asked_for(client, upstream, path):
-    """RFC 9110 10.1.4: TE goes on for trailers alone, which go on, too; Connection names it."""
+    """RFC 9110 10.1.4: TE is passed on with `trailers` only, and Connection lists it; trailers are passed on."""
     client.ask('GET', path, [('TE', 'gzip;q=0.5, trailers'), ('Connection', 'TE')])
     assert upstream.last().all('te') == ['trailers']
     assert 'te' in [option.strip().lower() for option in upstream.last().header('connection').split(',')]
@@ -127,9 +127,9 @@ def test_trailers_are_asked_for(client, upstream, path):
 
 @pytest.mark.parametrize('path', CLOSING)
 def test_a_server_that_closes_is_not_asked_again(client, upstream, path):
-    heard = upstream.heard
+    received = upstream.received
     assert client.ask('HEAD' if path == '/head' else 'GET', '/kept' + path).status == 200
-    wait_for(lambda: upstream.heard == heard + b'.', 'the connection stays open')
+    wait_for(lambda: upstream.received == received + b'.', 'the connection stays open')
     before = upstream.connections
     assert client.get('/kept/m').status == 200
     assert upstream.connections == before + 1

@@ -1,4 +1,4 @@
-"""What flows through the reverse proxy for long: connections that are kept, backpressure, other protocols, events."""
+"""Long-lived proxied connections: keep-alive, backpressure, upgraded protocols, events."""
 import contextlib
 import socket
 import threading
@@ -21,7 +21,7 @@ def test_connections_are_kept(client, upstream):
 
 
 def test_a_stale_connection_is_no_error(client, upstream, proxy):
-    """The server ends a kept connection just as it is used again: asked anew, and nobody notices."""
+    """The upstream server closes a kept connection while the next request uses it: the proxy retries, and the client receives no error."""
     def stale(talk):
         talk.send(OK + 'Content-Length: 2\r\n\r\nok')
         talk.read_head()
@@ -38,7 +38,7 @@ def test_groups_go_on_to_the_next(client, other, upstream):
     assert [client.get('/busy').status for _ in range(4)] == [200] * 4
 
 
-def test_who_leaves_is_left(proxy, upstream):
+def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
     gone = threading.Event()
 
     def waits(talk):
@@ -48,14 +48,14 @@ def test_who_leaves_is_left(proxy, upstream):
     before = len(upstream.requests)
     client = proxy.connect()
     client.send('GET /left HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    wait_for(lambda: len(upstream.requests) > before, 'it was never asked')
+    wait_for(lambda: len(upstream.requests) > before, 'no request arrived')
     client.close()
     assert gone.wait(10 * server_kit.PATIENCE)
     assert proxy.server.access_for('/left')[0]['status'] == '499'
 
 
 def test_a_slow_client_stops_the_server(proxy, upstream):
-    """Backpressure: of an endless answer only what fits into buffers is taken while the client reads nothing."""
+    """Backpressure: while the client does not read an endless response, the proxy reads only as much as its buffers take."""
     sent = [0]
 
     def endless(talk):
@@ -66,15 +66,13 @@ def test_a_slow_client_stops_the_server(proxy, upstream):
             while sent[0] < 200_000_000:
                 sent[0] += talk.stream.send(b'x' * 65536)
         except TimeoutError:
-            pass
+            stalled.set()
+    stalled = threading.Event()
     upstream.scripts['/endless'] = endless
     client = proxy.connect()
     client.send('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
-    last = -1
-    while sent[0] != last:
-        last = sent[0]
-        time.sleep(0.5)
+    assert stalled.wait(20 * server_kit.PATIENCE)
     assert sent[0] < 50_000_000
     client.close()
 
@@ -103,7 +101,7 @@ def test_a_slow_server_stops_the_client(proxy, upstream):
 
 
 def test_upgrade(proxy, upstream):
-    """A WebSocket needs no words in the configuration, may be quiet longer than any timeout, and holds in both directions."""
+    """A WebSocket requires no configuration, may be idle longer than the timeouts, and works in both directions."""
     client = proxy.connect()
     client.send(UPGRADE.format('/socket') + 'early')
     head = client.head()
@@ -127,8 +125,8 @@ def test_upgrade(proxy, upstream):
 
 
 def test_the_end_of_an_upgraded_client(proxy, upstream):
-    """What the client said last arrives, and then its end."""
-    upstream.heard = b''
+    """The last bytes of the client arrive, followed by the end of the connection."""
+    upstream.received = b''
     client = proxy.connect()
     client.send(UPGRADE.format('/socket'))
     assert client.head().status == 101 and client.take(5) == b'hello'
@@ -140,12 +138,12 @@ def test_the_end_of_an_upgraded_client(proxy, upstream):
         reader.start()
         reader.join(20 * server_kit.PATIENCE)
         client.close()
-    wait_for(lambda: upstream.heard.endswith(b'last') and len(upstream.heard) == 300004, 'not all arrived')
+    wait_for(lambda: upstream.received.endswith(b'last') and len(upstream.received) == 300004, 'not all arrived')
     client.close()
 
 
 def switched(server):
-    """A connection that was switched, and that begins with a PROXY protocol header."""
+    """Opens an upgraded connection."""
     client = server.connect()
     client.send(UPGRADE.format('/socket'))
     assert client.head().status == 101 and client.take(5) == b'hello'
@@ -153,9 +151,10 @@ def switched(server):
 
 
 def test_silent_websockets_hold_little(proxy, upstream):
-    """Two connections, their state, and what the access log will say: no exchange with its heads, and no buffer."""
+    """An upgraded connection holds its two sockets, their state and the fields for the access log, but no buffers and no exchange with its
+    header sections."""
     (pid,) = proxy.server.workers()
-    if proxy.transport != 'plain' or memory_kib(pid) is None:      # what OpenSSL holds differs from library to library
+    if proxy.transport != 'plain' or memory_kib(pid) is None:      # the memory of a TLS connection depends on the OpenSSL version
         pytest.skip('counted without TLS, and without a sanitizer')
     with contextlib.ExitStack() as silent:
         for _ in range(50):
@@ -173,7 +172,7 @@ END_FIELDS = ('request_uri', 'status', 'http_x', 'bytes_sent', 'body_bytes_sent'
 
 
 def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
-    """What is known when the protocol changes, and what only the end tells."""
+    """Variables that are known when the protocol changes, and those that are known only at the end."""
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}},
                     http={'log_format': {'proof': '|'.join(f'${name}' for name in END_FIELDS)}})
     client = served.connect()
@@ -185,7 +184,7 @@ def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
     client.send('z' * 100000 + 'bye')
     assert len(client.take(100008)) == 100008 and client.at_end()
     client.close()
-    wait_for(lambda: server_kit.read_text(served.server.access_path).count('\n') == 1, 'there is no line')
+    wait_for(lambda: server_kit.read_text(served.server.access_path).count('\n') == 1, 'no log line')
     line = dict(zip(END_FIELDS, server_kit.read_text(served.server.access_path).rstrip('\n').split('|')))
     assert line['request_uri'] == '/socket' and line['status'] == line['upstream_status'] == '101' and line['http_x'] == 'a\\x22b'
     assert line['body_bytes_sent'] == '100008' and int(line['bytes_sent']) > 100100
@@ -195,7 +194,7 @@ def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
 
 
 def test_a_websocket_counts_as_long_as_it_lasts(launch, loop, transport, upstream):
-    """limit_conn: its place is free again at its end, not when the protocol changes."""
+    """limit_conn counts an upgraded connection until its end."""
     served = launch(loop, transport, http={'limit_conn_zone': '$server_name zone=open:1m'}, server={'location': {
         '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'limit_conn': 'open 1'}}})
     first, second = switched(served), served.connect()

@@ -1,4 +1,4 @@
-"""https:// servers behind the proxy: trusted, named, or not spoken to."""
+"""https:// upstream servers: verification, server names, and failed handshakes."""
 import os
 import socket
 import ssl
@@ -28,7 +28,7 @@ over = threading.Event()
 
 
 def broken_record(talk):
-    """A beginning and a record that is none, in one packet; then it just stays."""
+    """Sends the beginning of a response and an invalid TLS record in one segment, and keeps the connection open."""
     raw = socket.socket(fileno=os.dup(talk.stream.fileno()))
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
     talk.send('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome')
@@ -48,7 +48,7 @@ def server_side(certificate, version=None):
 
 @pytest.fixture(scope='module')
 def inner(base):
-    """A certificate for the server behind: OpenSSL takes no wildcard right below the top."""
+    """A certificate for the upstream server with explicit names: OpenSSL accepts no wildcard directly below a top-level domain."""
     (base / 'inner').mkdir()
     names = ('localhost', 'inner.localhost', 'a.localhost', 'b.localhost')
     return site_kit.make_certificate(str(base / 'inner'), name='inner', names=names)
@@ -70,7 +70,7 @@ def plain():
 
 @pytest.fixture
 def proxy(launch, loop, transport, upstream, plain, inner):
-    to = 'https://localhost' # a group of that name: some tests break what they ask, and no server is to rest for that
+    to = 'https://localhost' # an upstream group of this name with max_fails=0, because some tests cause failures
     trusted = {'proxy_ssl_trusted_certificate': inner[0]}
     group = {'upstream': {'localhost': {'server': f'127.0.0.1:{upstream.port} max_fails=0'}}}
     return launch(loop, transport, http=group, server={'location': {
@@ -113,15 +113,15 @@ def test_addresses_and_other_names(client, upstream):
     assert client.get('/name/').status == 200
     assert 'inner.localhost' in upstream.server_names
     assert client.get('/name-and-port/a').status == 200
-    assert 'inner.localhost:443' not in upstream.server_names   # a port is no part of a name; the connection may be a kept one
+    assert 'inner.localhost:443' not in upstream.server_names   # SNI has no port; an earlier test may already have sent it on a kept connection
     assert client.get('/unverified/').status == 200
 
 
-def test_an_end_that_nobody_vouches_for_is_a_cut(client, proxy):
-    """Where the end of the connection is the end of the answer, close_notify tells it from a connection that somebody cut."""
+def test_an_end_without_close_notify_is_a_cut(client, proxy):
+    """If the end of the connection ends the response, close_notify distinguishes it from an interrupted connection."""
     assert client.get('/end/said').body == b'until the end'
     client.send('GET /end/cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    with pytest.raises(EOFError):       # where all came at once, not even the head may have left
+    with pytest.raises(EOFError):       # if all bytes arrived at once, the header section may not have been sent
         assert client.head().status == 200
         client.chunked()
     assert 'close_notify' in proxy.server.errors()
@@ -146,7 +146,7 @@ def test_nothing_is_said_to_strangers(client, proxy, upstream, plain, path, why)
 
 
 def test_plain_and_sealed_connections_are_not_mixed(launch, loop, transport, upstream, inner):
-    """One server, asked under two names and settings: a connection that was made for one is not taken for the other."""
+    """One server with two sets of TLS settings: a kept connection is reused only with the settings that it was opened with."""
     group = {'group': {'server': f'127.0.0.1:{upstream.port}'}}
     trusted = {'proxy_ssl_trusted_certificate': inner[0]}
     client = launch(loop, transport, http={'upstream': group}, server={'location': {
@@ -164,7 +164,7 @@ def test_plain_and_sealed_connections_are_not_mixed(launch, loop, transport, ups
 
 
 def whoami(talk):
-    """What the server knows of the connection: protocol, cipher, whether it was resumed, who the client is."""
+    """Responds with TLS version, cipher, whether the session was resumed, and the client's name."""
     stream = talk.stream
     subject = dict(pair[0] for pair in (stream.getpeercert() or {}).get('subject', ())).get('commonName', 'nobody')
     body = f'{stream.version()} {stream.cipher()[0]} {"resumed" if stream.session_reused else "full"} {subject}'
@@ -173,14 +173,14 @@ def whoami(talk):
 
 @pytest.fixture(scope='module')
 def own(base):
-    """The proxy's certificate for servers that ask who it is."""
+    """The proxy's client certificate."""
     (base / 'own').mkdir()
     return site_kit.make_certificate(str(base / 'own'), name='own', names=('proxy.example',))
 
 
 @pytest.fixture
-def asking(inner, own):
-    """A server that takes only clients whom it knows."""
+def verifying_upstream(inner, own):
+    """An upstream server that requires a client certificate."""
     context = server_side(inner)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(own[0])
@@ -209,16 +209,16 @@ def ask(launch, loop, location, **more):
     return answer, again
 
 
-def test_a_certificate_of_our_own(launch, loop, asking, inner, own, tmp_path):
+def test_a_certificate_of_our_own(launch, loop, verifying_upstream, inner, own, tmp_path):
     shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': own[1]}
-    answer, _ = ask(launch, loop, to(asking, inner, **shown))
+    answer, _ = ask(launch, loop, to(verifying_upstream, inner, **shown))
     assert answer.status == 200 and answer.body.split()[3] == b'own'
     both = tmp_path / 'both.pem'
     both.write_text(open(own[0], encoding='ascii').read() + open(own[1], encoding='ascii').read(), encoding='ascii')
-    assert ask(launch, loop, to(asking, inner, proxy_ssl_certificate=str(both)))[0].status == 200
-    before = len(asking.requests)
-    assert ask(launch, loop, to(asking, inner))[0].status == 502
-    assert len(asking.requests) == before
+    assert ask(launch, loop, to(verifying_upstream, inner, proxy_ssl_certificate=str(both)))[0].status == 200
+    before = len(verifying_upstream.requests)
+    assert ask(launch, loop, to(verifying_upstream, inner))[0].status == 502
+    assert len(verifying_upstream.requests) == before
 
 
 @pytest.mark.parametrize('settings, protocol, cipher', [
@@ -260,12 +260,12 @@ def test_a_revoked_certificate_is_not_trusted(launch, loop, authority, inner):
         asked.stop()
 
 
-def test_an_encrypted_key_of_our_own(launch, loop, asking, inner, own, tmp_path):
+def test_an_encrypted_key_of_our_own(launch, loop, verifying_upstream, inner, own, tmp_path):
     sealed, passwords = tmp_path / 'sealed.key', tmp_path / 'passwords'
     subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:right one', '-out', sealed], check=True)
     passwords.write_text('wrong\nright one\n', encoding='ascii')
     shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': str(sealed), 'proxy_ssl_password_file': str(passwords)}
-    assert ask(launch, loop, to(asking, inner, **shown))[0].status == 200
+    assert ask(launch, loop, to(verifying_upstream, inner, **shown))[0].status == 200
 
 
 @pytest.mark.parametrize('words, protocol', [('MaxProtocol TLSv1.2', b'TLSv1.2'), ('MinProtocol TLSv1.3', b'TLSv1.3')])

@@ -1,4 +1,4 @@
-"""Directives of the proxy that change what a server is sent, and what a client is given of its answer."""
+"""Directives that change the request to the upstream server, or the response to the client."""
 import time
 
 import pytest
@@ -10,7 +10,7 @@ HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n'
 
 
 def told(talk):
-    """What came of the request, fields and body."""
+    """Responds with the received header section and body."""
     body = talk.read_body()
     text = '\n'.join(talk.request.head).encode('latin-1') + b'\n\n' + body
     talk.send((HEAD + f'Content-Length: {len(text)}\r\n\r\n').encode() + text)
@@ -18,7 +18,7 @@ def told(talk):
 
 
 def whole(talk):
-    """It knows no ranges."""
+    """Sends the whole representation: this server does not support ranges."""
     talk.read_body()
     talk.send(HEAD + f'ETag: "e"\r\nContent-Length: {len(BODY)}\r\nCache-Control: max-age=60\r\n\r\n')
     if talk.request.method != 'HEAD':
@@ -27,7 +27,7 @@ def whole(talk):
 
 
 def ranged(talk):
-    """It knows one range, and says what it was asked for."""
+    """Supports a single range."""
     talk.read_body()
     asked = talk.request.header('range')
     first, last = (int(part) for part in asked.split('=')[1].split('-')) if asked else (0, len(BODY) - 1)
@@ -157,7 +157,7 @@ def test_what_is_far_in_is_not_fetched_whole(client, upstream):
         answer = client.ask('GET', '/far', [('Range', 'bytes=200000-200009')])
         assert answer.status == 206 and answer.body == BODY[200000:200010]
         return answer.headers['x-cache'] == 'HIT'
-    wait_for(stored, 'the whole is stored')
+    wait_for(stored, 'the complete response is stored')
 
 
 @pytest.mark.parametrize('path', ['/paced?rate=512k', '/paced-kept'])
@@ -166,13 +166,13 @@ def test_never_faster(client, path):
     answer = client.get(path)
     took = time.monotonic() - began
     assert answer.body == BODY
-    assert took >= (len(BODY) - 262144) / 524288      # what the first reads bring is there at once: never sooner than the rest
+    assert took >= (len(BODY) - 262144) / 524288      # the first 256 KiB may arrive at once, the rest follows at the rate
 
 
 def test_no_rate_is_none(client):
     for rate in ('', '0', 'nonsense', '999g'):
         assert client.get(f'/paced?rate={rate}').body == BODY
-    assert '"nonsense" is no size' in client.server.errors()
+    assert '"nonsense" is not a size' in client.server.errors()
 
 
 def test_a_client_that_leaves_a_throttled_body(client, upstream):
@@ -188,7 +188,7 @@ IMITATIONS = ['X_Forwarded_For', 'x_forwarded-proto', 'X-Forwarded_Host', 'X_Rea
 
 @pytest.mark.parametrize('trusted', [False, True])
 def test_underscores_imitate_no_field_of_the_server(launch, loop, transport, upstream, trusted):
-    """Applications behind a CGI interface see one variable for "-" and "_"."""
+    """Applications with a CGI interface see one variable for "-" and "_"."""
     served = launch(loop, transport, http={'underscores_in_headers': 'on', **({'set_real_ip_from': '127.0.0.1'} if trusted else {})}, server={
         'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': ['X-User bob', 'X_Role guest', 'X-None ""'],
                            'add_header': 'X-Seen "<$http_x_forwarded_for>" always'}}})

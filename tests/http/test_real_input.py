@@ -1,4 +1,4 @@
-"""Real input: all of /usr/share/doc and a file of 1 GiB (or SLUICE_REAL_MIB) over HTTPS, by curl, every hash compared."""
+"""Real input over HTTPS: all of /usr/share/doc and a file of 1 GiB (or SLUICE_REAL_MIB), fetched by curl, all hashes compared."""
 import hashlib
 import os
 import subprocess
@@ -20,7 +20,8 @@ def sha256_of(path):
 
 
 def walk(root):
-    """(files to be had, links to be refused): relative paths; what leads outside the root, or is absolute, is refused."""
+    """Returns (files that must be served, links that must be refused) as relative paths. Links to absolute paths or outside the root must
+    be refused."""
     good, refused = [], []
     real_root = os.path.realpath(root)
     for folder, names, files in os.walk(root):
@@ -40,7 +41,7 @@ def walk(root):
 
 
 def link_verdict(root, path):
-    """Follows a link by hand, as RESOLVE_BENEATH does: one absolute step or one step above the root refuses it."""
+    """Resolves a link step by step in the same way as RESOLVE_BENEATH: an absolute link or a step above the root is refused."""
     parts, done, steps = os.path.relpath(path, root).split('/'), [], 0
     while parts:
         part = parts.pop(0)
@@ -73,7 +74,7 @@ def tree():
 
 
 def fetch_all(served, names, out, parallel):
-    """Fetches every name by one curl over keep-alive connections; returns {name: status}."""
+    """Fetches every name by one curl over keep-alive connections; returns {name: status} and the number of connections."""
     config = os.path.join(out, 'curl.conf')
     with open(config, 'w', encoding='utf-8') as stream:
         for number, name in enumerate(names):
@@ -103,7 +104,7 @@ def test_all_of_usr_share_doc(launch, loop, tree, tmp_path, parallel):
             path = tmp_path / str(number)
             got = sha256_of(path) if path.exists() else hashlib.sha256(b'').hexdigest()
             assert got == sha256_of(os.path.join(DOC, name)), name
-    # One after the other they need one connection; which ones curl takes in parallel is its own choice, newer versions open more.
+    # Sequential transfers need one connection; the number for parallel transfers depends on the version of curl.
     assert connections <= (1 if parallel == 1 else max(parallel * 4, len(names) // 10)), f'keep-alive: {connections} connections for {len(names)} files'
     print(f'{len(names)} files, {connections} connections')
 
@@ -113,16 +114,16 @@ def test_links_that_leave_are_refused_and_only_those(launch, loop, tree, tmp_pat
     if not refused:
         pytest.skip('no link leaves it')
     served = launch(loop, 'user', server={'root': os.path.realpath(DOC), 'keepalive_requests': '100000'})
-    # A link to a folder is asked for as it stands: the link itself is what is refused.
+    # The URI of a link to a directory has no trailing slash, so the link itself is refused.
     statuses, _ = fetch_all(served, refused, str(tmp_path), 1)
     assert set(statuses.values()) == {403}, {name: status for name, status in statuses.items() if status != 403}
     print(f'{len(refused)} links refused')
 
 
 @pytest.fixture(scope='session')
-def big(fresh):
-    """1 GiB, of which every 16th MiB is noise and the rest holes: as long to hash, quick to make."""
-    folder = fresh()
+def big(new_directory):
+    """1 GiB in which one MiB of every sixteen is random and the rest is sparse: quick to create, and the complete file is hashed."""
+    folder = new_directory()
     path = folder / 'big.bin'
     with open(path, 'wb') as stream:
         stream.truncate(BIG)

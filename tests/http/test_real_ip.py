@@ -1,4 +1,4 @@
-"""Whom a request comes from, where a proxy stands before this server: set_real_ip_from, the PROXY protocol, what is told to servers behind."""
+"""The client's address behind another proxy: set_real_ip_from, the PROXY protocol, and the fields for upstream servers."""
 import socket
 import ssl
 import struct
@@ -26,7 +26,7 @@ def dead():
 
 
 @pytest.fixture
-def who(launch, loop, transport, dead):
+def real_ip_server(launch, loop, transport, dead):
     locations = {
         '/': {'return': '200 ' + WHO},
         '/real/': header('X-Real-IP'),
@@ -62,8 +62,8 @@ def who(launch, loop, transport, dead):
     ('/forwarded/', [('Forwarded', 'for=198.51.100.9, for=unknown')], '127.0.0.1'),
     ('/forwarded/', [('Forwarded', 'by=198.51.100.9')], '127.0.0.1'),
 ])
-def test_who_it_is(who, target, fields, address):
-    client = who.connect()
+def test_the_client_address(real_ip_server, target, fields, address):
+    client = real_ip_server.connect()
     response = client.ask('GET', target, fields)
     if address is None:
         assert response.status == 400
@@ -74,11 +74,11 @@ def test_who_it_is(who, target, fields, address):
     client.close()
 
 
-def test_the_log_knows_the_client(who):
-    client = who.connect()
+def test_the_log_knows_the_client(real_ip_server):
+    client = real_ip_server.connect()
     assert client.ask('GET', '/dead/', [('X-Real-IP', '192.0.2.77')]).status == 502
     client.close()
-    assert 'client: 192.0.2.77' in who.server.errors()
+    assert 'client: 192.0.2.77' in real_ip_server.server.errors()
 
 
 @pytest.fixture(scope='module')
@@ -93,7 +93,7 @@ TOLD = [('X-Forwarded-For', '192.0.2.7'), ('X-Forwarded-Proto', 'gopher'), ('X-F
 
 
 @pytest.mark.parametrize('trusted', [True, False])
-def test_what_a_server_behind_is_told(launch, loop, transport, upstream, trusted):
+def test_the_fields_for_an_upstream_server(launch, loop, transport, upstream, trusted):
     served = launch(loop, transport, server={'set_real_ip_from': '127.0.0.0/8' if trusted else '10.0.0.0/8', 'real_ip_header': 'X-Forwarded-For',
                                              'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
     client = served.connect()
@@ -107,7 +107,7 @@ def test_what_a_server_behind_is_told(launch, loop, transport, upstream, trusted
 
 
 class ProxyProtocolServer:
-    """A server whose connections begin with a header of the PROXY protocol."""
+    """A server whose connections begin with a PROXY protocol header."""
 
     def __init__(self, folder, loop, transport, certificate, upstream):
         self.transport = transport
@@ -140,9 +140,9 @@ def proxy_protocol_servers():
 
 
 @pytest.fixture
-def proxy_protocol_server(proxy_protocol_servers, fresh, loop, transport, certificate, upstream):
+def proxy_protocol_server(proxy_protocol_servers, new_directory, loop, transport, certificate, upstream):
     if (loop, transport) not in proxy_protocol_servers:
-        proxy_protocol_servers[loop, transport] = ProxyProtocolServer(fresh(), loop, transport, certificate, upstream)
+        proxy_protocol_servers[loop, transport] = ProxyProtocolServer(new_directory(), loop, transport, certificate, upstream)
     return proxy_protocol_servers[loop, transport]
 
 
@@ -175,7 +175,7 @@ def test_it_vouches_for_the_connection_alone(proxy_protocol_server, upstream):
 @pytest.mark.parametrize('header', [b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b'PROXY TCP4 1.1.1.1 1.1.1.1 1\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n', b'\x16\x03\x01\x02',
                                       SIGNATURE + b'\x21\x11\x00\x0e' + IP4 + b'\x04\x00', SIGNATURE + b'\x21\x11\xff\xff' + IP4, b'PROXY TCP4 1.1.1.1 ', b''])
 def test_no_header_no_word(proxy_protocol_server, header):
-    """Without a whole and good header the connection ends, and nothing is said on it."""
+    """Without a complete and valid header the connection is closed without a response."""
     stream = socket.create_connection(('127.0.0.1', proxy_protocol_server.port), timeout=20)
     stream.sendall(header)
     try:
@@ -185,13 +185,13 @@ def test_no_header_no_word(proxy_protocol_server, header):
     stream.close()
 
 
-def test_only_where_it_is_asked_for(who):
-    """Elsewhere the header is a bad request."""
-    stream = socket.create_connection(('127.0.0.1', who.ports['plain']), timeout=20)
+def test_only_where_it_is_asked_for(real_ip_server):
+    """On a listener without proxy_protocol, the header is a bad request."""
+    stream = socket.create_connection(('127.0.0.1', real_ip_server.ports['plain']), timeout=20)
     stream.sendall(V1 + b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert stream.recv(100).startswith(b'HTTP/1.1 400 ')
     stream.close()
     with pytest.raises((ssl.SSLError, OSError)):
-        stream = socket.create_connection(('127.0.0.1', who.ports['tls']), timeout=20)
+        stream = socket.create_connection(('127.0.0.1', real_ip_server.ports['tls']), timeout=20)
         stream.sendall(V1)
         http1.tls_context().wrap_socket(stream)

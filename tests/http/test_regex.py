@@ -1,4 +1,4 @@
-"""Regular expressions in locations and server names: order, captures, and what a bad one costs."""
+"""Regular expressions in locations and server names: order, captures, and the cost of a slow pattern."""
 import hashlib
 import socket
 
@@ -56,15 +56,15 @@ def test_names(named, host, body):
     client.close()
 
 
-def test_sni_knows_them(base, fresh, loop):
-    """Each server shows a certificate of its own, whichever kind of name it has."""
+def test_sni_knows_them(base, new_directory, loop):
+    """Each server sends its own certificate, for all kinds of server names."""
     import ssl
     from kit import server as server_kit
     port = server_kit.free_port()
     names = [['plain.test'], [r'~^(?<who>\w+)\.re\.test$', 're-shown.test'], [r'~\.TEST$', 'last-shown.test']]
     blocks = [{'listen': f'127.0.0.1:{port} ssl', 'server_name': own, 'ssl_certificate': 'self-signed', 'return': f'200 "{number}"'}
               for number, own in enumerate(names)]
-    server = server_kit.Server(fresh(), blocks, loop=loop)
+    server = server_kit.Server(new_directory(), blocks, loop=loop)
     server.start([port])
     try:
         seen = {}

@@ -1,4 +1,4 @@
-"""HUP: a new configuration takes over, a bad one changes nothing, and nobody who is served notices."""
+"""HUP: a new configuration takes effect, an invalid one changes nothing, and no client is disturbed."""
 import os
 import signal
 import socket
@@ -8,13 +8,13 @@ import threading
 import pytest
 
 from kit import http1, server as server_kit, upstream as upstream_kit
-from kit.lifetime import alive, ended, refused, wait_for
+from kit.lifetime import alive, signal_and_wait, refused, wait_for
 
 TAKEN = 'Address already in use'
 
 
 class Reloading(server_kit.Server):
-    """A server whose answer says which configuration it has."""
+    """A server whose response identifies its configuration."""
 
     def __init__(self, folder, certificate, loop, main=None):
         self.plain, self.secure = server_kit.free_port(), server_kit.free_port()
@@ -33,7 +33,7 @@ class Reloading(server_kit.Server):
             stream.write(server_kit.yaml(self.tree) + '\n')
 
     def reload(self, wanted='sluice/0.1.0 runs', how=None):
-        """Waits for the line of the error log that tells how it ended."""
+        """Reloads and waits for a line in the error log; returns the new lines."""
         before = len(self.errors())
         if how:
             how()
@@ -46,7 +46,8 @@ class Reloading(server_kit.Server):
         return self.errors()[before:]
 
     def answers(self, wanted, transport='plain'):
-        """Old workers still accept who was queued on their sockets; from then on everybody gets the new answer."""
+        """Waits until ten consecutive responses come from the new configuration: at first, old workers still accept the connections queued
+        on their sockets."""
         wait_for(lambda: all(self.ask(transport) == wanted for _ in range(10)), wanted)
         return True
 
@@ -84,13 +85,13 @@ def test_a_new_configuration_takes_over(begin):
     wait_for(lambda: len(server.workers()) == 2, 'two workers, and nothing else of the master')
     client = http1.connect(other, 'plain')
     assert client.get('/').body == b'second'
-    # And back: the address that was added is gone, nobody is queued there.
+    # The next reload removes the added address again: its socket is closed.
     server.write(server.block('third'))
     server.reload()
     wait_for(lambda: refused(other), 'the port is closed')
     assert server.answers('third')
     assert 'alert' not in server.errors() and 'emerg' not in server.errors()
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_s_reload(begin):
@@ -103,7 +104,7 @@ def test_s_reload(begin):
         stream.write('nonsense: 1\n')
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20 * server_kit.PATIENCE)
     assert ran.returncode == 1 and "unknown directive 'nonsense'" in ran.stderr
-    assert 'reload failed' not in server.errors(), 'nobody was bothered'
+    assert 'reload failed' not in server.errors(), 'the running configuration stays'
 
 
 @pytest.mark.parametrize('fault', ['syntax', 'directive', 'port', 'log', 'certificate', 'user'])
@@ -128,7 +129,7 @@ def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
     assert said in text, text
     assert sorted(server.workers()) == workers
     assert server.ask() == server.ask('user') == 'first'
-    # The next one is as good as if nothing had been.
+    # A failed reload does not affect the next one.
     server.tree.pop('user', None)
     server.write(server.block('third'))
     server.reload()
@@ -136,7 +137,7 @@ def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
 
 
 def test_workers_that_cannot_start(begin, tmp_path):
-    """Some of the new workers never come to be: the old ones have not stopped meanwhile, and those that did start go."""
+    """Some of the new workers cannot start: the old workers continue, and the new ones that started end."""
     server = begin()
     workers = sorted(server.workers())
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
@@ -157,14 +158,14 @@ def test_more_workers_and_fewer(begin):
         server.write(server.block(f'by-{count}'), worker_processes=count)
         server.reload()
         wait_for(lambda: len(server.workers()) == count, f'{count} workers')         # pylint: disable=cell-var-from-loop
-        # Every socket of the address is accepted from: the kernel spreads connections over all of them.
+        # Several connections: the kernel distributes them among all sockets of the address, and each socket must be served.
         for _ in range(5):
             assert server.answers(f'by-{count}')
 
 
 @pytest.mark.parametrize('transport', ['plain', 'user'])
 def test_a_kept_connection_is_told(begin, transport):
-    """Who has a connection may ask once more of the old configuration, and hears that it was the last time."""
+    """On a kept connection, one more request gets a response of the old configuration, with Connection: close."""
     server = begin()
     client = http1.connect(server.secure if transport == 'user' else server.plain, transport)
     assert client.get('/').body == b'first'
@@ -177,7 +178,7 @@ def test_a_kept_connection_is_told(begin, transport):
 
 
 def test_open_answers_and_their_deadline(begin, tmp_path):
-    """A download goes on in the old worker; one that never ends is cut by worker_shutdown_timeout."""
+    """A download continues in the old worker; worker_shutdown_timeout ends one that takes too long."""
     server = begin(worker_shutdown_timeout='2s')
     big = tmp_path / 'big'
     with open(big, 'wb') as stream:
@@ -199,7 +200,7 @@ def test_open_answers_and_their_deadline(begin, tmp_path):
 
 
 def test_under_load_nothing_is_lost(begin):
-    """Clients that keep connections, and clients that do not, over many reloads: every request has its answer."""
+    """Clients with and without keep-alive during many reloads: every request gets its response."""
     server = begin(worker_processes=2)
     over, faults, counts = threading.Event(), [], [0] * 6
 
@@ -239,18 +240,18 @@ def test_under_load_nothing_is_lost(begin):
 
 
 def test_a_burst_of_signals(begin):
-    """HUP while one starts is not lost, and not done more often than it must."""
+    """A HUP during a reload is not lost, and several of them cause only one more reload."""
     server = begin()
     for number in range(10):
         server.write(server.block(f'number-{number}'))
         server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: server.ask() == 'number-9', 'the last one')
     wait_for(lambda: len(server.workers()) == 2, 'two workers')
-    assert ended(server, signal.SIGQUIT) == 0
+    assert signal_and_wait(server, signal.SIGQUIT) == 0
 
 
 def test_counters_and_logs_go_on(begin, tmp_path):
-    """Numbers are kept over a reload; the new configuration writes to its own logs, the master too."""
+    """Counters survive a reload; master and workers write to the logs of the new configuration."""
     server = begin()
     status = {'location': {'/': {'return': '200 x'}, '= /status': {'status': True}}}
     server.write({**server.block('x'), **status})
@@ -268,7 +269,7 @@ def test_counters_and_logs_go_on(begin, tmp_path):
     assert after['sluice_requests_total'] > before['sluice_requests_total']
     server.process.send_signal(signal.SIGUSR1)
     wait_for(lambda: 'signal USR1' in server_kit.read_text(log), 'a line of USR1')
-    assert ended(server, signal.SIGTERM) == 0
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def numbers(server):
@@ -279,7 +280,7 @@ def numbers(server):
 
 
 def test_a_websocket_goes_on(begin):
-    """What was upgraded stays where it is: nobody asks it to end, until the deadline."""
+    """An upgraded connection stays in the old worker until worker_shutdown_timeout."""
     def echo(talk):
         talk.send(b'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
         for _ in range(2):
@@ -305,7 +306,7 @@ def test_a_websocket_goes_on(begin):
 
 
 def test_a_second_reload_while_the_first_fails(begin, tmp_path):
-    """HUP that comes while workers start that cannot: it is not forgotten over the failure."""
+    """A HUP that arrives while new workers fail to start is not lost."""
     server = begin()
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
     subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
@@ -318,13 +319,13 @@ def test_a_second_reload_while_the_first_fails(begin, tmp_path):
 
 
 def test_logs_reopened_while_a_reload_starts(begin, tmp_path):
-    """USR1 in the midst: the new configuration goes on with its own error log, the old one with its own."""
+    """USR1 during a reload: the new and the old configuration each reopen their own error log."""
     server = begin()
     first, log = server.errors(), tmp_path / 'other.log'
     server.write(server.block('second'), error_log={'path': str(log), 'level': 'info'})
     server.process.send_signal(signal.SIGSTOP)
     wait_for(lambda: state(server.process.pid) == 'T', 'it stands still')
-    for number in (signal.SIGHUP, signal.SIGUSR1):      # read in this order: the kernel gives the lower number first
+    for number in (signal.SIGHUP, signal.SIGUSR1):      # handled in this order: the kernel delivers the lower signal number first
         server.process.send_signal(number)
     server.process.send_signal(signal.SIGCONT)
     assert server.answers('second')

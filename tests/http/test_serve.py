@@ -1,4 +1,4 @@
-"""`sluice serve DIR` and `sluice doctor`: the first five minutes of a newcomer."""
+"""`sluice serve DIR` and `sluice doctor`: first use without a configuration."""
 import os
 import pathlib
 import re
@@ -17,7 +17,7 @@ SLUICE = server_kit.SLUICE
 
 @pytest.fixture
 def serve():
-    """serve(DIR, OPTION...) -> (process, what it printed, {scheme: port})."""
+    """serve(DIR, OPTION...) -> (process, its output, {scheme: port})."""
     running = []
 
     def starter(*words):
@@ -42,7 +42,7 @@ def serve():
 
 @pytest.fixture
 def serving(serve, site):
-    """`sluice serve` on the site."""
+    """`sluice serve` with the document root of the tests."""
     return serve(site)
 
 
@@ -63,7 +63,7 @@ def test_serve(serving):
 
 
 def listening(port):
-    """Addresses on which somebody listens on the port, as the kernel writes them."""
+    """Local addresses of the sockets that listen on the port, in the kernel's notation."""
     found = set()
     for name in ('tcp', 'tcp6'):
         with open(f'/proc/net/{name}', encoding='ascii') as stream:
@@ -126,7 +126,7 @@ def test_serve_lists_folders_when_asked(serve, tmp_path):
 
 
 def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
-    """Whatever signs the names of its files have."""
+    """The names of certificate and key may contain special characters."""
     folder = tmp_path / 'odd "name" ${HOME} $x #1 \\n'
     folder.mkdir()
     both = folder / 'both.pem'
@@ -142,7 +142,7 @@ def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
 
 
 def test_serve_follows_a_link_to_the_renewed_certificate(serve, site, certificate, rsa_certificate, tmp_path):
-    """As certbot keeps them: links that lead somewhere else after each renewal."""
+    """Certificate and key are symbolic links that a renewal redirects, as with certbot."""
     links = tmp_path / 'site.pem', tmp_path / 'site.key'
 
     def lead_to(files):
@@ -177,7 +177,7 @@ def test_serve_says_what_is_wrong(site, options, words):
 
 
 def test_the_page_names_commands_that_work(serve):
-    """What conf/www/index.html advises is for a server that `serve` has started; what needs a configuration stands apart."""
+    """The commands in conf/www/index.html apply to a server started by `serve`; those that require a configuration are listed separately."""
     _, said, ports = serve(str(pathlib.Path(__file__).parents[2] / 'conf/www'))
     page = http1.connect(ports['https'], 'user').get('/').body.decode()
     steps, configured = page.split('<dl id="configured">')
@@ -202,7 +202,7 @@ def test_serve_a_folder_that_is_not_there():
 
 
 def test_doctor_tells_the_truth():
-    """Exit 0 only where the kernel has TLS; every reason is named."""
+    """The exit status is 0 only if the kernel supports TLS; every reason is printed."""
     done = subprocess.run([SLUICE, 'doctor'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * server_kit.PATIENCE,
                           check=False)
     said = done.stdout + done.stderr
@@ -217,11 +217,11 @@ def test_doctor_tells_the_truth():
 
 def test_start_logs_one_line_on_ktls(launch, loop):
     served = launch(loop, 'user', server={'ssl_ktls': 'auto'})
-    lines = [line for line in served.server.said().splitlines() if re.search(r'(?i)ktls|kernel tls', line)]
+    lines = [line for line in served.server.output().splitlines() if re.search(r'(?i)ktls|kernel tls', line)]
     assert len(lines) == 1, lines
 
 
 def test_the_loop_is_named(launch, loop):
-    """With `use: auto` a refusal of io_uring is told in one line; with a name, that backend it is."""
+    """With `use: auto` and without io_uring one log line has the reason; with a backend's name that backend is used."""
     served = launch(loop, 'plain', main={'events': {'use': 'auto'}})
     assert served.connect().get('/one.txt').status == 200

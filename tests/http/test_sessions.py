@@ -1,4 +1,4 @@
-"""Sessions that the server keeps: for clients without tickets, in memory that all workers see."""
+"""The TLS session cache in shared memory, for clients without tickets."""
 import os
 import re
 import signal
@@ -11,9 +11,9 @@ import pytest
 from kit import http1, server as server_kit, site as site_kit
 from kit.authority import Authority
 from kit.lifetime import wait_for
-from kit.resumption import beginner, fetch_with_session
+from kit.resumption import server_starter, fetch_with_session
 
-# What the server has beside its cache, and what clients say: all of them have an id, and nothing else to come back with.
+# Server settings and client options with which a client can resume only by session id.
 WAYS = {'no ticket known': ({}, '-tls1_2', ['-no_ticket']), 'tickets off, 1.2': ({'ssl_session_tickets': 'off'}, '-tls1_2', []),
         'tickets off, 1.3': ({'ssl_session_tickets': 'off'}, '-tls1_3', [])}
 SHARED = {'ssl_session_cache': 'shared:SSL:1m'}
@@ -26,22 +26,23 @@ def way(request):
 
 @pytest.fixture
 def begin(certificate, tmp_path, loop):
-    with beginner(certificate, tmp_path, loop, 'worker $pid; $ssl_session_reused') as start:
+    with server_starter(certificate, tmp_path, loop, 'worker $pid; $ssl_session_reused') as start:
         yield start
 
 
-def comer(server, way):
-    """A client that comes with a session (`given`), or takes the new one away (`kept`): whether it was resumed."""
-    def come(**words):
+def session_client(server, way):
+    """Returns a function that connects with the session in `given`, saves the new one in `kept`, and returns whether the session was
+    resumed."""
+    def connect(**words):
         more = [*way[2], *words.pop('more', [])]
         return fetch_with_session(words.pop('port', server.port), way[1], more=more, **words)[0]
-    return come
+    return connect
 
 
 def resumes_everywhere(server, way, session):
     seen = set()
     for _ in range(60):
-        resumed, answer = fetch_with_session(server.port, way[1], given=session, more=way[2])
+        resumed, answer = fetch_with_session(server.port, way[1], session_in=session, more=way[2])
         assert resumed and '; r' in answer, answer
         seen.add(int(re.search(r'worker (\d+);', answer)[1]))
         if seen >= set(server.workers()):
@@ -53,22 +54,22 @@ def resumes_everywhere(server, way, session):
 def test_a_session_resumes_at_every_worker(begin, tmp_path, way, cache):
     server = begin({'ssl_session_cache': cache, **way[0]})
     session = tmp_path / 'session'
-    assert not comer(server, way)(kept=session)
+    assert not session_client(server, way)(session_out=session)
     resumes_everywhere(server, way, session)
 
 
 @pytest.mark.parametrize('cache', [None, 'off', 'none'])
 def test_nothing_is_kept_unless_it_is_asked_for(begin, tmp_path, way, cache):
     server = begin({**({'ssl_session_cache': cache} if cache else {}), **way[0]})
-    come, session = comer(server, way), tmp_path / 'session'
-    come(kept=session)
-    assert not session.exists() or not come(given=session)
+    connect, session = session_client(server, way), tmp_path / 'session'
+    connect(session_out=session)
+    assert not session.exists() or not connect(session_in=session)
 
 
 def test_after_deaths_and_reloads(begin, tmp_path, way):
     server = begin({**SHARED, **way[0]})
     session = tmp_path / 'session'
-    comer(server, way)(kept=session)
+    session_client(server, way)(session_out=session)
     gone = server.workers()[0]
     os.kill(gone, signal.SIGKILL)
     wait_for(lambda: gone not in server.workers() and len(server.workers()) == 2, 'a new worker')
@@ -80,24 +81,24 @@ def test_after_deaths_and_reloads(begin, tmp_path, way):
 
 
 def test_its_time_is_over(begin, tmp_path, way):
-    life = round(2 * max(1, server_kit.PATIENCE / 3))   # seconds; handshakes of an emulated machine take some
+    life = round(2 * max(1, server_kit.PATIENCE / 3))   # seconds; handshakes in an emulated machine are slow
     server = begin({**SHARED, **way[0], 'ssl_session_timeout': f'{life}s'})
-    come, session = comer(server, way), tmp_path / 'session'
-    for _ in range(5):          # on a slow machine its time may be over before it is used
-        come(kept=session)
-        if come(given=session):
+    connect, session = session_client(server, way), tmp_path / 'session'
+    for _ in range(5):          # on a slow machine the session may expire before it is used
+        connect(session_out=session)
+        if connect(session_in=session):
             break
     else:
-        raise AssertionError('it is never taken up')
+        raise AssertionError('it is never resumed')
     time.sleep(life + 1.5)
-    assert not come(given=session)
+    assert not connect(session_in=session)
 
 
 def test_the_oldest_makes_room(begin, tmp_path, way):
     server = begin({'ssl_session_cache': 'shared:SSL:32k', **way[0]}, workers=1)
-    come, first, last = comer(server, way), tmp_path / 'first', tmp_path / 'last'
-    come(kept=first)
-    assert come(given=first)
+    connect, first, last = session_client(server, way), tmp_path / 'first', tmp_path / 'last'
+    connect(session_out=first)
+    assert connect(session_in=first)
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2 if way[1] == '-tls1_2' else ssl.TLSVersion.TLSv1_3)
     context.options |= ssl.OP_NO_TICKET if way[2] else 0
     for _ in range(300):
@@ -105,38 +106,38 @@ def test_the_oldest_makes_room(begin, tmp_path, way):
             stream.sendall(b'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
             while stream.recv(4096):
                 pass
-    come(kept=last)
-    assert come(given=last) and not come(given=first)
+    connect(session_out=last)
+    assert connect(session_in=last) and not connect(session_in=first)
 
 
 def test_another_server_has_other_sessions(begin, tmp_path, way):
-    """With the same cache: a session is of the server that it was agreed on with, by its certificate."""
+    """Servers with the same cache: a session is valid only for the server, and its certificate, with which it was established."""
     (tmp_path / 'other').mkdir()
     other = site_kit.make_certificate(str(tmp_path / 'other'))
     server = begin({**SHARED, **way[0]}, {**SHARED, **way[0], 'server_name': 'other.test', 'ssl_certificate': other[0],
                                           'ssl_certificate_key': other[1]},
                    {**way[0], 'server_name': 'none.test'})
-    come, session = comer(server, way), tmp_path / 'session'
+    connect, session = session_client(server, way), tmp_path / 'session'
     for name, strangers in (('localhost', ['other.test', 'none.test']), ('other.test', ['localhost', 'none.test'])):
-        come(kept=session, name=name)
-        assert come(given=session, name=name)
+        connect(session_out=session, name=name)
+        assert connect(session_in=session, name=name)
         for stranger in strangers:
-            assert not come(given=session, name=stranger)
-        assert come(given=session, name=name), 'who was not let in has taken nothing away'
+            assert not connect(session_in=session, name=stranger)
+        assert connect(session_in=session, name=name), 'a rejected client does not invalidate the session'
 
 
 def test_a_cache_of_a_later_server(begin, tmp_path, way):
-    """Connections begin at the first server, which keeps nothing itself."""
+    """The handshake begins in the default server, which has no session cache."""
     server = begin({**way[0]}, {**SHARED, **way[0], 'server_name': 'second.test'})
-    come, session = comer(server, way), tmp_path / 'session'
-    come(kept=session, name='second.test')
-    assert come(given=session, name='second.test')
-    come(kept=session)
-    assert not session.exists() or not come(given=session)
+    connect, session = session_client(server, way), tmp_path / 'session'
+    connect(session_out=session, name='second.test')
+    assert connect(session_in=session, name='second.test')
+    connect(session_out=session)
+    assert not session.exists() or not connect(session_in=session)
 
 
-def test_who_leaves_without_a_word_may_come_back(begin, way):
-    """No close_notify, or no more than a reset: that breaks no session (RFC 5246 7.2.1)."""
+def test_an_end_without_close_notify_keeps_the_session(begin, way):
+    """An end without close_notify, or by a reset, does not invalidate the session (RFC 5246 7.2.1)."""
     server = begin({**SHARED, **way[0]}, workers=1)
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2 if way[1] == '-tls1_2' else ssl.TLSVersion.TLSv1_3)
     context.options |= ssl.OP_NO_TICKET if way[2] else 0
@@ -155,23 +156,23 @@ def test_who_leaves_without_a_word_may_come_back(begin, way):
 
 
 def test_certificates_of_clients(begin, tmp_path, way):
-    """A session is taken up where its client has shown what is asked for; who has not, is asked again."""
+    """A session with a verified client certificate is resumed where a certificate is required; one without is not."""
     authority = Authority(tmp_path / 'authority')
     good = authority.client('good')
     server = begin({**SHARED, **way[0], 'ssl_verify_client': 'optional', 'ssl_client_certificate': str(authority.certificate)},
                    {**SHARED, **way[0], 'server_name': 'strict.test', 'ssl_verify_client': 'on', 'ssl_client_certificate': str(authority.certificate)})
-    come, session = comer(server, way), tmp_path / 'session'
+    connect, session = session_client(server, way), tmp_path / 'session'
     shows = ['-cert', good[0], '-key', good[1]]
     for name in ('localhost', 'strict.test'):
-        come(kept=session, name=name, more=shows)
-        assert come(given=session, name=name)
+        connect(session_out=session, name=name, more=shows)
+        assert connect(session_in=session, name=name)
     session.unlink()
-    come(kept=session, name='strict.test')
-    assert not session.exists() or not come(given=session, name='strict.test', more=shows)
+    connect(session_out=session, name='strict.test')
+    assert not session.exists() or not connect(session_in=session, name='strict.test', more=shows)
     session.unlink(missing_ok=True)
-    come(kept=session)
-    assert come(given=session), 'none is asked for'
-    assert not come(given=session, name='strict.test', more=shows), 'of another server'
+    connect(session_out=session)
+    assert connect(session_in=session), 'the certificate is optional'
+    assert not connect(session_in=session, name='strict.test', more=shows), 'of another server'
 
 
 def test_in_stream(begin, tmp_path, certificate, way):
@@ -179,7 +180,7 @@ def test_in_stream(begin, tmp_path, certificate, way):
     server = begin({}, main={'stream': {'server': {
         'listen': f'127.0.0.1:{port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'return': 'hello',
         **SHARED, **way[0]}}})
-    come, session = comer(server, way), tmp_path / 'session'
-    assert not come(port=port, kept=session)
+    connect, session = session_client(server, way), tmp_path / 'session'
+    assert not connect(port=port, session_out=session)
     for _ in range(8):
-        assert come(port=port, given=session)
+        assert connect(port=port, session_in=session)

@@ -1,7 +1,7 @@
-"""Settings that change in the middle of an exchange: an internal redirect leads to a location with other ones.
+"""Settings that change within an exchange: an internal redirect leads to a location with other values.
 
-The table has each setting of a location that bears on a request's body or on how its answer leaves, in both directions; each row is
-tried with the redirect when the head has come, while the body arrives, and once it is whole, with a length and in chunks.
+The table has each location setting that affects the request body or the sending of the response, in both directions. Each row is tested
+with a redirect after the header section, during the body, and after the body, with Content-Length and with chunks.
 """
 import contextlib
 import gzip
@@ -18,7 +18,7 @@ PIECES = 12
 BODY = PIECE * PIECES
 MOMENTS = {'head': 0, 'arriving': PIECES // 2, 'whole': PIECES}
 
-# The setting, its value where the request begins, and where the redirect leads to.
+# setting, value in the first location, value in the location after the redirect
 CHANGES = [
     ('client_body_buffer_size', '64k', '1k'), ('client_body_buffer_size', '1k', '64k'), ('client_body_buffer_size', '16m', '4k'),
     ('client_max_body_size', '1m', '1k'), ('client_max_body_size', '0', '1k'), ('client_max_body_size', '1m', '0'),
@@ -34,18 +34,18 @@ CHANGES = [
     ('keepalive_timeout', '75s', '0'), ('keepalive_timeout', '0', '75s'), ('keepalive_requests', 1000, 1), ('keepalive_requests', 1, 1000),
     ('lingering_close', 'always', 'off'), ('reset_timedout_connection', False, True), ('server_tokens', True, False),
 ]
-ENDS = [('keepalive_timeout', '0'), ('keepalive_requests', 1)]     # a connection ends with an answer of such a location
+ENDS = [('keepalive_timeout', '0'), ('keepalive_requests', 1)]     # a response of such a location ends the connection
 
 
 def echo(talk):
-    """Answers with the body of the request."""
+    """Responds with the body of the request."""
     body = talk.read_body()
     talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
     return True
 
 
 class Gates(Upstream):
-    """Answers auth_request: /gate/403 and so on, once the gate of the request's X-Case is open."""
+    """Responds to auth_request: a request for /gate/403 gets status 403 once the test opens this gate for the case in X-Case."""
 
     def __init__(self):
         self.cases = {}
@@ -65,7 +65,7 @@ class Gates(Upstream):
 
 
 class Case:
-    """One request: the gates that it has come to, and those that are open."""
+    """One request: the gates that it has reached, and those that the test has opened."""
 
     def __init__(self):
         self.asked, self.opened = [], {'403': threading.Event(), '200': threading.Event()}
@@ -80,7 +80,7 @@ def gates():
 
 
 def block_of(changes, to):
-    """Locations for each change: the first one refuses by a gate, and the page of that refusal waits for another gate."""
+    """Two locations for each change: the first one denies the request after gate 403, and its error page waits for gate 200."""
     made = {'= /one.txt': {}, '/gate/': {'internal': True, 'proxy_pass': to, 'keepalive_timeout': 0, 'client_body_buffer_size': '2k'}}
     for number, (name, before, after) in enumerate(changes):
         made[f'/change{number}/'] = {name: before, 'auth_request': '/gate/403', 'error_page': f'403 = @change{number}'}
@@ -94,7 +94,7 @@ def served(launch, loop, transport, gates):
 
 
 class Request:
-    """A POST whose body goes in pieces: each is with the server before the next step."""
+    """A POST request whose body is sent in steps: the server has received each step before the next one."""
 
     def __init__(self, served, gates, path, coding, fields=''):
         self.served, self.coding, self.sent = served, coding, 0
@@ -146,7 +146,8 @@ def test_a_setting_changes(served, gates, number):
 
 
 def test_a_child_changes_nothing(launch, loop, transport, gates):
-    """The location of auth_request has settings of its own: those of the connection and the body are its parent's."""
+    """The location of the auth_request subrequest has its own settings, but the settings of the connection and the body come from the
+    parent request."""
     to = f'http://127.0.0.1:{gates.port}'
     served = launch(loop, transport, server={'location': {
         **block_of([], to), '/child/': {'client_body_buffer_size': '64k', 'auth_request': '/gate/200', 'proxy_pass': to}}})
@@ -161,7 +162,7 @@ def test_a_child_changes_nothing(launch, loop, transport, gates):
         request.close()
 
 
-# How a request comes to the second location, and what its body is there.
+# ways to the second location: (directives of the first location, the body that arrives there)
 WAYS = {
     'try_files': ({'try_files': '/no-such-file @second'}, BODY),
     'error_page': ({'return': 503, 'error_page': '503 = @second'}, BODY),
@@ -203,17 +204,17 @@ def test_each_way(launch, loop, transport, gates, sends_elsewhere, way):
         '= /one.txt': {}, '/first/': way_block(directives, to), '@second': small, '/second/': small}})
     for coding in ('length', 'chunked'):
         request = Request(served, gates, '/first/', coding)
-        with contextlib.suppress(OSError):      # it may have been answered, and closed, before all was sent
+        with contextlib.suppress(OSError):      # the server may have responded and closed before the whole body was sent
             request.send_up_to(PIECES)
         answer = request.client.read()
         assert answer.status == 200 and answer.body == body, (coding, answer)
-        # The rest of a body that nothing reads may be too long to be dropped: then the connection ends.
+        # The connection ends if the unread rest of the body is too long to be discarded.
         assert way == 'error_page by path' or request.client.get('/one.txt').body == b'one\n'
         request.close()
 
 
 def test_a_reload_while_the_body_comes(tmp_path, site, loop, gates):
-    """A request ends with the settings that it began with, and the next connection has the new ones."""
+    """A request keeps the settings with which it began; the next connection has the new ones."""
     to = f'http://127.0.0.1:{gates.port}'
     port = server_kit.free_port()
 
@@ -237,14 +238,14 @@ def test_a_reload_while_the_body_comes(tmp_path, site, loop, gates):
         assert answer.status == 200 and answer.body == BODY
         request.close()
         client = Plain(port).connect()
-        assert client.ask('POST', '/upload', body=BODY).status in (200, 413)    # 200: of an old worker
+        assert client.ask('POST', '/upload', body=BODY).status in (200, 413)    # 200 comes from an old worker
         client.close()
     finally:
         server.stop()
 
 
 class Plain:
-    """The server at a port, without TLS."""
+    """The connect() of Served for a port without TLS."""
 
     def __init__(self, port):
         self.port = port
@@ -262,7 +263,7 @@ class Plain:
             client.close()
 
 
-# A body that is refused, or breaks off, is not passed on by the page of that error.
+# A body that is rejected or incomplete is not passed on by the location of the error page.
 @pytest.mark.parametrize('coding, size, buffering, status', [
     ('length', 5000, False, 413), ('length', 5000, True, 413), ('chunked', 5000, True, 413), ('bad chunk', 0, True, 400)])
 def test_a_refused_body_is_not_passed_on(launch, loop, transport, gates, coding, size, buffering, status):
@@ -300,14 +301,14 @@ def test_when_says_how_long_a_body_may_be(launch, loop, transport, gates, outer,
 
 
 def refusing(talk):
-    """Reads all, and refuses; or answers, where another has refused before."""
+    """Reads the complete request and responds with 503."""
     talk.read_body()
     talk.send('HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy')
     return True
 
 
 def test_a_page_of_a_page_of_an_error(launch, loop, transport):
-    """recursive_error_pages holds for answers of a server behind, too (proxy_intercept_errors)."""
+    """recursive_error_pages also applies to upstream responses (proxy_intercept_errors)."""
     upstream = Upstream({'/': refusing})
     to = f'http://127.0.0.1:{upstream.port}'
     pages = {'/': {'return': 502, 'error_page': '502 = @busy'}, '@last': {'return': '200 last'},
@@ -321,23 +322,24 @@ def test_a_page_of_a_page_of_an_error(launch, loop, transport):
 
 
 def test_a_mirror_has_all_of_a_body_or_none(launch, loop, transport, gates):
-    """Where a server that was asked before has had a part of the body, what is left of it is no copy."""
+    """The first upstream server has received part of the body, so the rest must not be mirrored."""
     upstream = Upstream({'/mirrored': refusing, '/copy': echo})
     to = f'http://127.0.0.1:{upstream.port}'
     served = launch(loop, transport, server={'location': {
         '= /one.txt': {}, '/mirrored': {'proxy_pass': to, 'proxy_intercept_errors': True, 'error_page': '503 @again'},
         '@again': {'mirror': '/copy', 'proxy_pass': to}, '/copy': {'internal': True, 'proxy_pass': to}}})
     client = served.connect()
-    assert client.ask('POST', '/mirrored', body=BODY).status == 502 # that of the failed error page
+    assert client.ask('POST', '/mirrored', body=BODY).status == 502 # the status of the failed error page
     assert client.get('/one.txt').status == 200
     assert [request.target for request in upstream.requests] == ['/mirrored']
-    assert 'mirror: cannot ask again: a part of the body is gone' in served.server.errors()
+    assert 'mirror: no copies were sent: a part of the body was not buffered' in served.server.errors()
     client.close()
     upstream.stop()
 
 
 def test_a_body_that_is_answered_early(launch, loop, transport, tmp_path):
-    """A body that cannot be kept is passed on as it comes; after an early answer its rest is dropped, and the connection goes on."""
+    """A body that cannot be buffered is passed on as it arrives. After an early response the rest is discarded, and the connection
+    continues."""
     def early(talk):
         talk.take(len(PIECE) * 6)
         talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly')

@@ -1,10 +1,10 @@
-"""Request bodies through generated chains of internal redirects, at each step of which the settings are others.
+"""Request bodies through generated chains of internal redirects with different settings at each step.
 
-Each example is a configuration that a reload brings in, and requests to it: with a length or in chunks, in pieces of any size, with
-Expect, given up in the middle, with a reload in between. What a scripted server behind echoes must be what was sent, or the status
-must be one that the model in settings_chain.py allows; no worker dies, and no sanitizer reports.
-SLUICE_FUZZ_SECONDS: how long for each loop (30); SLUICE_FUZZ_SEED: the first seed (1); SLUICE_FUZZ_SHRINK=0: what fails is shown as
-it is, and not made smaller, which takes minutes.
+Each example is a configuration, which a reload activates, and requests to it: with Content-Length or chunks, in pieces of any size,
+with Expect, aborted in the middle, with a reload in between. Either the scripted upstream server echoes exactly the sent body, or the
+status is one that the model in settings_chain.py permits. No worker dies, and no sanitizer reports an error. SLUICE_FUZZ_SECONDS is the
+duration for each loop (30), SLUICE_FUZZ_SEED the first seed (1). SLUICE_FUZZ_SHRINK=0 reports a failure without reducing it, which
+takes minutes.
 """
 import itertools
 import os
@@ -25,7 +25,7 @@ from settings_chain import PATIENCE, Actors, Case, chains, expected, locations, 
 SECONDS = float(os.environ.get('SLUICE_FUZZ_SECONDS', '30'))
 FIRST_SEED = int(os.environ.get('SLUICE_FUZZ_SEED', '1'))
 PHASES = [Phase.generate, Phase.shrink] if os.environ.get('SLUICE_FUZZ_SHRINK', '1') == '1' else [Phase.generate]
-EXAMPLES = 5        # of each seed: a seed is not cut short
+EXAMPLES = 5        # for each seed, even if the time is over
 MARKS = ('ERROR: AddressSanitizer', 'runtime error:', 'exited on signal', 'exited with code 1')
 
 moments = st.sampled_from(['settle', 'settle', 'settle', 'gate', 'reload'])
@@ -38,7 +38,7 @@ plans = st.fixed_dictionaries({
 
 
 class Sender:
-    """Sends what it is given from a thread of its own, as the server may take nothing for a while."""
+    """Sends data in a thread of its own, because the server may stop reading for a while."""
 
     def __init__(self, stream):
         self.stream, self.pieces = stream, queue.Queue()
@@ -62,7 +62,7 @@ class Fuzzed(server_kit.Server):
 
     def __init__(self, folder, root, loop):
         self.port, self.root = server_kit.free_port(), root
-        self.refusing = socket.socket()     # bound, and not listening
+        self.refusing = socket.socket()     # bound but not listening, so that connections are refused
         self.refusing.bind(('127.0.0.1', 0))
         self.closed = self.refusing.getsockname()[1]
         self.actors, self.number, self.generation = Actors(), itertools.count(1), 0
@@ -84,16 +84,16 @@ class Fuzzed(server_kit.Server):
             client.close()
 
     def configure(self, all_chains):
-        """Reloads, and returns when new connections reach the new configuration."""
+        """Reloads and returns when a new connection reaches the new configuration."""
         self.generation = next(self.number)
         self.tree['http']['server'] = [self.block(all_chains, self.generation)]
         with open(self.config_path, 'w', encoding='utf-8') as stream:
             stream.write(server_kit.yaml(self.tree) + '\n')
         self.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: self.ask('/generation') == str(self.generation), self.said)
+        wait_for(lambda: self.ask('/generation') == str(self.generation), self.output)
 
     def connect(self):
-        """A connection to a worker of the newest configuration: old ones still accept what was queued on their sockets."""
+        """Connects to a worker of the newest configuration: old workers may still accept connections that are queued on their sockets."""
         while True:
             client = http1.connect(self.port, timeout=PATIENCE)
             try:
@@ -104,14 +104,14 @@ class Fuzzed(server_kit.Server):
             client.close()
 
     def check(self):
-        """No worker has died, and no sanitizer has said anything, since the last look."""
-        said = self.said()
+        """Checks that no worker has died, and that neither a sanitizer nor the upstream server has reported a fault."""
+        said = self.output()
         assert not [mark for mark in MARKS if mark in said], said[-20000:]
         assert not self.actors.faults, self.actors.faults
 
 
 def encoded(plan, body):
-    """The body as it goes over the wire."""
+    """The body in the framing of the plan."""
     if plan['coding'] == 'length':
         return body
     step = max(plan['chunk'], len(body) // 2000)
@@ -127,10 +127,10 @@ def head(plan, name):
 
 
 def send_all(server, case, plan, sender, wire, all_chains):
-    """Pieces, with a moment between two of them. Returns whether there was a reload."""
+    """Sends the request in pieces, with an event of the plan after each of them; returns whether it reloaded the server."""
     at, reloaded = wire.index(b'\r\n\r\n') + 4, False
     sender.stream.sendall(wire[:at])
-    assert server.ask('/one.txt') in ('one\n', None)        # the head has come: a reload does not take the connection for idle
+    assert server.ask('/one.txt') in ('one\n', None)        # the server has received the header section, so a reload does not treat the connection as idle
     for share, moment in sorted(plan['cuts']):
         sender.pieces.put(wire[at:len(wire) * share // 1000])
         at = max(at, len(wire) * share // 1000)
@@ -184,7 +184,7 @@ def run_plan(server, plan, all_chains):
             return
         answer = client.read('POST')
         check_answer(answer, case, expected(chain, plan['size'], plan['coding'], plan['overlaid']), chain[-1]['leave'])
-        # Chunks that nothing reads are dropped up to a limit: then the connection ends.
+        # The connection ends if the unread chunks are too long to be discarded.
         drained = plan['coding'] == 'length' or plan['size'] in case.seen or plan['size'] < 8000
         if drained and not answer.closes and not reloaded:
             sender.finish()
@@ -219,13 +219,13 @@ def test_bodies_through_chains(tmp_path, site, loop):
             if time.monotonic() > end:
                 break
     except BaseException:
-        print('seed', number, server.said()[-5000:])        # with SLUICE_FUZZ_SEED it is tried again
+        print('seed', number, server.output()[-5000:])        # SLUICE_FUZZ_SEED repeats it
         raise
     finally:
         server.stop(check=False)
         server.actors.stop()
         server.refusing.close()
-    said = server.said()
+    said = server.output()
     assert not [mark for mark in server_kit.SANITIZER_MARKS if mark in said], said[-20000:]
 
 

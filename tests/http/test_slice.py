@@ -1,4 +1,4 @@
-"""`slice`: what is large is fetched and stored in pieces, and every answer put together of them is the same as of the whole."""
+"""`slice`: a large response is fetched and stored in slices, and each response assembled from them equals the whole."""
 import hashlib
 import os
 import random
@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from kit import behind, server as server_kit
+from kit import programs, server as server_kit
 from kit.lifetime import wait_for
 from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask
 
@@ -15,7 +15,7 @@ OLD = 'Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT\n'
 
 
 class Ranged(Scripted):
-    """Has `files` by path: [bytes, version, more head lines]; answers ranges of them."""
+    """Serves `files` by path, also ranges of them: [bytes, ETag, further header lines]."""
 
     def __init__(self):
         self.files = {}
@@ -36,11 +36,11 @@ class Ranged(Scripted):
             return turn(talk)
         wanted = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
         if not wanted:
-            return self.tell(talk, fields, data)
+            return self.send_response(talk, fields, data)
         first, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
         if first >= len(data):
-            return self.tell(talk, f'Status: 416\nContent-Range: bytes */{len(data)}', b'')
-        return self.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
+            return self.send_response(talk, f'Status: 416\nContent-Range: bytes */{len(data)}', b'')
+        return self.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
 
 
 @pytest.fixture(scope='module')
@@ -63,7 +63,7 @@ def nginx(base):
         f'daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log; events {{}}\n'
         f'http {{ access_log {folder}/access.log; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n'
         f'  uwsgi_temp_path {folder}; scgi_temp_path {folder}; server {{ listen 127.0.0.1:{port}; root {folder}; expires 1h; }} }}\n')
-    made = behind.Program([behind.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
+    made = programs.Program([programs.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
     yield port, big
     made.stop()
 
@@ -74,9 +74,9 @@ def sites():
 
 
 @pytest.fixture
-def served(launch, loop, transport, fresh, upstream, nginx, sites):
+def served(launch, loop, transport, new_directory, upstream, nginx, sites):
     if (loop, transport) not in sites:
-        folder = fresh()
+        folder = new_directory()
         os.chmod(folder, 0o755)
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'slice': SIZE}
         location = {
@@ -119,7 +119,7 @@ def part(client, target, spec, **fields):
 
 
 def until_it_breaks(served, target, spec, whole=1 << 30):
-    """What comes of a range whose answer breaks off, or has `whole` bytes."""
+    """The received part of a range request whose response breaks off or reaches `whole` bytes."""
     client = served.connect(promoted=False)
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes={spec}\r\n\r\n')
     assert client.head().status == 206
@@ -130,7 +130,7 @@ def until_it_breaks(served, target, spec, whole=1 << 30):
 
 
 def all_stored(client, upstream, target, fields=''):
-    """Pieces are stored behind the answer: waits until a request for all asks nobody."""
+    """Waits until a request for the whole needs no upstream request; slices may be stored after the response was sent."""
     def look():
         before = len(upstream.ranges(target))
         answer = ask(client, target, fields)
@@ -153,7 +153,7 @@ def test_the_whole_in_pieces(client, upstream, path, length):
 
 
 def test_nothing_in_pieces(client, upstream, path):
-    """Of nothing there is no first piece, and a server may say so: the whole is asked for."""
+    """An empty file has no first slice, and the upstream server may respond with 416: the cache then requests the whole."""
     target = path()
     file_of(upstream, target, 0)
     answer = ask(client, target)
@@ -187,7 +187,7 @@ def test_a_piece_of_which_little_was_wanted_is_stored_whole(client, upstream, pa
     target = path()
     data = file_of(upstream, target, 3 * SIZE)
     assert part(client, target, '10-11').body == data[10:12]
-    wait_for(lambda: part(client, target, f'0-{SIZE - 1}', Cache_Control='only-if-cached').status == 206, 'the facts are stored')
+    wait_for(lambda: part(client, target, f'0-{SIZE - 1}', Cache_Control='only-if-cached').status == 206, 'length and validator are stored')
 
     def all_stored():
         before = len(upstream.ranges(target))
@@ -225,11 +225,11 @@ def test_beyond_the_end_before_anything_is_known(client, upstream, path):
     data = file_of(upstream, target, 2 * SIZE)
     beyond = part(client, target, f'{50 * SIZE}-')
     assert beyond.status == 416 and beyond.headers['content-range'] == f'bytes */{len(data)}'
-    assert ask(client, target).body == data     # 416 was not kept as the answer
+    assert ask(client, target).body == data     # 416 was not stored
 
 
-def test_who_has_an_older_and_longer_version_gets_the_new_one(client, upstream, path):
-    """If-Range does not hold, so the range counts for nothing, though the server has no piece there."""
+def test_a_client_with_an_older_and_longer_version_gets_the_new_one(client, upstream, path):
+    """If-Range is false, so Range is ignored, although the upstream server has no slice at this position."""
     target = path()
     data = file_of(upstream, target, 2 * SIZE)
     answer = part(client, target, f'{50 * SIZE}-', If_Range='"v0"')
@@ -237,16 +237,16 @@ def test_who_has_an_older_and_longer_version_gets_the_new_one(client, upstream, 
 
 
 def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
-    """Of what the application sends to another URI nothing stands between the pieces of this one."""
+    """An upstream response that redirects a slice to another URI must not be mixed into this one."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
     file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
-    upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda talk: upstream.tell(talk, f'X-Accel-Redirect: /plain{target}', b'')
+    upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda talk: upstream.send_response(talk, f'X-Accel-Redirect: /plain{target}', b'')
     assert until_it_breaks(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
 
 
 def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
-    """What is too much of it does not stand where the next piece belongs."""
+    """Excess bytes of a slice must not take the position of the next one."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
 
@@ -256,18 +256,19 @@ def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
         talk.send(data[SIZE:2 * SIZE] + b'x' * SIZE + b'\r\n0\r\n\r\n')
         return True
     upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = longer
-    # It is seen where it comes with the last of the piece, and then nothing more is sent; else it is left, and the next piece follows.
+    # If the excess arrives together with the end of the slice, the response breaks off there; otherwise it is discarded, and the next
+    # slice follows.
     got = until_it_breaks(served, target, f'0-{3 * SIZE - 1}', 3 * SIZE)
     assert len(got) >= SIZE and data[:3 * SIZE].startswith(got)
 
 
 def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
-    """Never the beginning of one and the end of another; and whoever asks next has the new one."""
+    """No response combines two versions; the next request receives the new one."""
     target = path()
     old, new = file_of(upstream, target, 4 * SIZE), random.Random(8).randbytes(5 * SIZE)
     client = served.connect(promoted=False)
     assert part(client, target, f'0-{2 * SIZE - 1}').body == old[:2 * SIZE]
-    wait_for(lambda: part(client, target, '0-9', Cache_Control='only-if-cached').status == 206, 'the facts are stored')
+    wait_for(lambda: part(client, target, '0-9', Cache_Control='only-if-cached').status == 206, 'length and validator are stored')
     upstream.files[target] = [new, '"v2"', '']
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     got = b''
@@ -282,7 +283,7 @@ def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
     for _ in range(3):
         answer = ask(client, target)
         assert answer.status == 200 and answer.body == new and answer.headers['etag'] == '"v2"'
-    assert 'has another version now' in served.server.errors()
+    assert 'slice response differs' in served.server.errors()
     client.close()
 
 
@@ -310,25 +311,25 @@ def test_a_server_that_knows_no_ranges(client, upstream, path):
     body = b'x' * (3 * SIZE)
 
     def say(talk):
-        return upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "a"', body)
+        return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "a"', body)
     upstream.answers[target] = say
     answer = ask(client, target)
     assert answer.status == 200 and answer.body == body
-    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the whole is stored')
+    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the complete response is stored')
     assert part(client, target, '10-19').body == body[10:20]
     assert len(upstream.asked(target)) == 1
 
 
 @pytest.mark.parametrize('failure, status', [('close', 502), ('Status: 500', 500), ('Status: 503', 503)])
 def test_stale_facts_where_the_server_fails(client, upstream, path, failure, status):
-    """They hold with proxy_cache_use_stale, and for what it names: the pieces do not age."""
+    """Stale slices are used as proxy_cache_use_stale permits."""
     for prefix in ('/stale/', '/'):
         target = path(prefix)
         data = file_of(upstream, target, 2 * SIZE + 9, more='Cache-Control: stale-if-error=1\nAge: 70\n' + OLD)
         assert ask(client, target).body == data
         all_stored(client, upstream, target, 'Cache-Control: max-stale')
         for first in (0, SIZE, 2 * SIZE):
-            upstream.turns[target, f'bytes={first}-{first + SIZE - 1}'] = lambda talk: False if failure == 'close' else upstream.tell(talk, failure, b'failed')
+            upstream.turns[target, f'bytes={first}-{first + SIZE - 1}'] = lambda talk: False if failure == 'close' else upstream.send_response(talk, failure, b'failed')
         answer = ask(client, target)
         if prefix == '/stale/' and failure != 'Status: 503':
             assert answer.headers['x-cache'] == STALE and answer.body == data
@@ -343,9 +344,9 @@ def test_a_piece_that_was_not_asked_for_is_not_stored(client, upstream, path, an
     target = path()
 
     def say(talk):
-        return upstream.tell(talk, f'{answer}\nCache-Control: max-age=60\nETag: "a"', b'y' * SIZE)
+        return upstream.send_response(talk, f'{answer}\nCache-Control: max-age=60\nETag: "a"', b'y' * SIZE)
     upstream.answers[target] = say
-    assert ask(client, target).status == 206        # as the server says it, to who asked for the whole: it is asked without slices
+    assert ask(client, target).status == 206        # the upstream server sends 206 to a request without Range, which is passed on
     assert upstream.ranges(target)[-1] is None
 
 
@@ -357,7 +358,7 @@ def test_errors_are_passed_on(client, upstream, path):
 
 
 def test_stale_facts_are_asked_for_again(client, upstream, path):
-    """The same version: its pieces stay. Another: they are forgotten."""
+    """If the version is the same, its slices stay; otherwise they are dropped."""
     target = path()
     data = file_of(upstream, target, 3 * SIZE)
     assert ask(client, target).body == data
@@ -369,7 +370,7 @@ def test_stale_facts_are_asked_for_again(client, upstream, path):
     new = file_of(upstream, target, 2 * SIZE + 5, version='"v2"', seed=9)
     again = ask(client, target, 'Cache-Control: no-cache')
     assert again.body == new and again.headers['x-cache'] == EXPIRED
-    wait_for(lambda: ask(client, target).body == new, 'the new facts are stored, behind the answer')
+    wait_for(lambda: ask(client, target).body == new, 'the new version is stored')
 
 
 def test_a_purge_forgets_all_pieces(client, upstream, path):
@@ -402,7 +403,7 @@ def test_concurrent_requests_fetch_each_piece_once(served, upstream, path):
     assert len(asked) == len(set(asked)) == 4, asked
 
 
-def test_who_leaves_midway_costs_nothing(served, upstream, path):
+def test_a_disconnection_frees_everything(served, upstream, path):
     target = path()
     data = file_of(upstream, target, 40 * SIZE)
     for taken in (1, SIZE, 3 * SIZE + 5):

@@ -1,4 +1,4 @@
-"""Large answers of a server behind: past the process by splice to a plain client, copied where that cannot be; whole or visibly cut."""
+"""Large upstream responses: by splice to plain clients, copied elsewhere; complete, or detectably incomplete."""
 import contextlib
 import hashlib
 import os
@@ -11,8 +11,8 @@ from kit import http1, server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
-LARGE = bytes(range(251)) * 16384       # 4 MiB, odd to any page
-HUGE = LARGE * 3                        # more than the buffers between server and client grow to
+LARGE = bytes(range(251)) * 16384       # 4 MiB, with a period that no page size divides
+HUGE = LARGE * 3                        # more than all socket buffers between server and client
 HEAD = 'HTTP/1.1 200 OK\r\n'
 
 
@@ -43,7 +43,7 @@ def chunked(talk):
 
 
 def trickles(talk):
-    """Small pieces with rests between them: the pipe is empty, then again not."""
+    """Sends small pieces with pauses, so that the pipe becomes empty repeatedly."""
     talk.send(HEAD + 'Content-Length: 200000\r\n\r\n')
     for at in range(0, 200000, 8000):
         talk.send(LARGE[at:at + 8000])
@@ -128,7 +128,7 @@ def logged(proxy, uri):
 
 
 def descriptors(proxy):
-    """What the worker has open: (sockets, pipes)."""
+    """The numbers of open sockets and pipes of the worker."""
     found = []
     pid = proxy.server.workers()[0]
     for name in os.listdir(f'/proc/{pid}/fd'):
@@ -148,7 +148,7 @@ def test_large_bodies_are_not_copied(proxy, client, loop, transport, target, siz
         assert size - 32768 <= zero_copy <= size, 'what came with the head is copied'
     else:
         assert (path, zero_copy) == ('user', 0)
-    assert client.get('/again').body == LARGE, 'the connection goes on'
+    assert client.get('/again').body == LARGE, 'the connection continues'
 
 
 @pytest.mark.parametrize('target, size', [('/small', 65535), ('/copied/large', len(LARGE)), ('/chunked', len(LARGE))])
@@ -159,7 +159,7 @@ def test_others_are_copied(proxy, client, loop, transport, target, size):
 
 
 def test_what_ends_with_its_connection(proxy, client, loop, transport):
-    """No length: chunks are put around what is in the pipe."""
+    """Without Content-Length the bytes in the pipe are sent as chunks."""
     uri = f'/to-the-end?{loop}-{transport}'
     answer = client.get(uri)
     assert answer.headers['transfer-encoding'] == 'chunked' and sha256(answer.body) == sha256(LARGE)
@@ -184,7 +184,7 @@ def test_connections_to_the_server_are_kept(proxy, client, upstream):
     assert upstream.connections == before
 
 
-def test_more_than_was_promised_is_nobodys_answer(proxy, client, upstream):
+def test_excess_bytes_belong_to_no_response(proxy, client, upstream):
     before = upstream.connections
     for _ in range(3):
         assert client.get('/kept/surplus').body == LARGE[:300000]
@@ -207,7 +207,7 @@ def test_slow_clients(proxy, transport):
     client.close()
 
 
-@pytest.mark.parametrize('target, said', [('/short', 'before its body was whole'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
+@pytest.mark.parametrize('target, said', [('/short', 'before the end of the body'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
 def test_broken_bodies_are_cut(proxy, client, target, said):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
@@ -215,7 +215,7 @@ def test_broken_bodies_are_cut(proxy, client, target, said):
     wait_for(lambda: said in proxy.server.errors(), said)
 
 
-def test_clients_who_take_nothing(proxy, upstream):
+def test_clients_that_read_nothing(proxy, upstream):
     client = proxy.connect()
     client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.send('GET /impatient/huge?nobody HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -233,7 +233,8 @@ def leave(proxy, target, seconds):
 
 
 def test_nothing_is_left_behind(proxy, client, transport):
-    """Clients who leave, servers that reset, cut and stall: afterwards there are the descriptors of before, and at most the pipes that are kept."""
+    """Clients that disconnect, and upstream servers that reset, truncate and stall: afterwards the worker has the same sockets as before,
+    and no more pipes than the pool keeps."""
     assert client.get('/once/large').body == LARGE
     sockets, _ = descriptors(proxy)
     for _ in range(2):
@@ -248,14 +249,14 @@ def test_nothing_is_left_behind(proxy, client, transport):
 
 
 def test_more_clients_than_pipes(proxy, transport):
-    """All of them at a standstill hold a pipe each, as far as there are pipes; the others are copied to. Nobody waits for a pipe."""
+    """Each stopped response holds a pipe until there are no more; further responses are copied. No response waits for a pipe."""
     if transport != 'plain':
         pytest.skip('by user-space TLS everything is copied')
     standing = [http1.connect(proxy.port) for _ in range(150)]
     for number, one in enumerate(standing):
         one.send(f'GET /huge?standing-{number} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     for one in standing:
-        one.fill()                      # each answer has begun: who leaves before has taken no way at all
+        one.fill()                      # each response has begun, so each has an entry for its path in the log
     wait_for(lambda: descriptors(proxy)[1] == 2 * 128, 'pipes are taken')
     for one in (standing[0], standing[-1]):
         assert sha256(one.read().body) == sha256(HUGE)

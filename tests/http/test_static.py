@@ -1,4 +1,4 @@
-"""Static files: types, validators, preconditions, ranges, folders, names, links, odd files (RFC 9110)."""
+"""Static files: types, validators, preconditions, ranges, directories, names, links, special files (RFC 9110)."""
 import email.utils
 import os
 import re
@@ -65,7 +65,7 @@ PAST, FUTURE = http_date(0), http_date(4102444800)
 
 
 @pytest.mark.parametrize('headers, status', [
-    # {e} the ETag, {m} Last-Modified; RFC 9110 13.2.2 order
+    # {e} is the ETag, {m} Last-Modified; order of RFC 9110 13.2.2
     ({'If-None-Match': '{e}'}, 304), ({'If-None-Match': 'W/{e}'}, 304), ({'If-None-Match': '*'}, 304),
     ({'If-None-Match': '"x", {e}'}, 304), ({'If-None-Match': '"x",W/{e},"y"'}, 304), ({'If-None-Match': '"x"'}, 200),
     ({'If-None-Match': ''}, 200), ({'If-None-Match': '"x,{e}'}, 200),
@@ -155,7 +155,7 @@ def test_multiple_ranges_some_outside(client):
 
 
 def test_many_ranges_cost_no_more_than_the_file(client):
-    """The Apache killer: overlapping ranges must not multiply the body."""
+    """The "Apache killer": overlapping ranges must not multiply the body."""
     response = client.get('/65536.bin', Range='bytes=' + ','.join(f'{n}-' for n in range(50)))
     assert len(response.body) <= 65536 + 50 * 300
     response = client.get('/65536.bin', Range='bytes=' + ','.join(f'{n}-{n}' for n in range(0, 2000, 2))[:6000])
@@ -182,7 +182,7 @@ def test_max_ranges(launch, loop):
 @pytest.mark.parametrize('condition, status', [('{e}', 206), ('W/{e}', 200), ('"x"', 200), ('{m}', 206), (PAST, 200), (FUTURE, 200),
                                                ('nonsense', 200), ('*', 200)])
 def test_if_range(client, condition, status):
-    # Last-Modified is a strong validator only when it is old enough (RFC 9110 8.8.2.2): the site was made just now.
+    # Last-Modified is a strong validator only if it is old enough (RFC 9110 8.8.2.2), and the file may be new.
     first = client.get('/ten.txt')
     value = condition.format(e=first.headers['etag'], m=first.headers['last-modified'])
     response = client.ask('GET', '/ten.txt', [('Range', 'bytes=0-1'), ('If-Range', value)])
@@ -193,7 +193,7 @@ def test_empty_file(client):
     response = client.get('/empty.txt')
     assert response.status == 200 and response.headers['content-length'] == '0' and response.body == b''
     assert client.get('/empty.txt', Range='bytes=0-').status == 416
-    response = client.get('/empty.txt', Range='bytes=-1')       # satisfiable, but no Content-Range can say it (RFC 9110 14.1.2)
+    response = client.get('/empty.txt', Range='bytes=-1')       # satisfiable, but Content-Range cannot express it (RFC 9110 14.1.2)
     assert response.status == 200 and response.body == b'' and 'content-range' not in response.headers
     assert client.alive()
 
@@ -206,7 +206,7 @@ def test_sizes_around_buffers_and_the_threshold(client, served):
 
 def test_unreadable_file(client, served):
     if os.geteuid() == 0 and not os.environ.get('SLUICE_WORKER_USER'):
-        # As root the workers give up root; if they kept it (user: root), the file would be readable.
+        # Workers that run as root (user: root) can read the file.
         assert client.get('/closed.txt').status in (200, 403)
     else:
         assert client.get('/closed.txt').status == 403
@@ -218,7 +218,7 @@ def test_refused_links_are_logged_with_the_key(client, served):
     while 'disable_symlinks' not in served.server.errors() and time.monotonic() < deadline:
         time.sleep(0.05)
     line = [line for line in served.server.errors().splitlines() if 'disable_symlinks' in line][-1]
-    assert 'link-out' in line and '"disable_symlinks: off" follows it' in line
+    assert 'link-out' in line and '"disable_symlinks: off"' in line
 
 
 @pytest.mark.parametrize('mode, inside, outside', [('beneath', 200, 403), ('off', 200, 200), ('on', 403, 403)])
@@ -240,7 +240,7 @@ def test_disable_symlinks(launch, loop, mode, inside, outside):
 @pytest.mark.parametrize('start, status', [(None, 403), ('$document_root', 200), ('{base}', 403), ('{base}/way-{mode}', 200),
                                            ('{base}/way-{mode}/', 200), ('{base}/way', 403), ('/elsewhere', 403)])
 def test_disable_symlinks_on_the_way_to_the_root(launch, loop, base, mode, start, status):
-    """The whole path counts, as in nginx, or what is behind from= where that is its beginning."""
+    """Every directory of the path is checked, as in nginx, or only those after from= if the path begins with it."""
     if mode == 'if_not_owner' and os.geteuid() != 0:
         pytest.skip('only root gives files away')
     away = base / f'way-{mode}'
@@ -259,9 +259,9 @@ def test_disable_symlinks_on_the_way_to_the_root(launch, loop, base, mode, start
     assert client.get('/link').status == 403
 
 
-def test_disable_symlinks_from_below_an_alias(launch, loop, fresh):
-    """As nginx does: from= may lie below the folder, however that is written, and ends no check where it ends inside a name."""
-    top = fresh()
+def test_disable_symlinks_from_below_an_alias(launch, loop, new_directory):
+    """As in nginx: from= may be below the root, in any spelling, and it has no effect if it ends within a name."""
+    top = new_directory()
     (top / 'real' / 'sub').mkdir(parents=True)
     for folder in (top, top / 'real', top / 'real' / 'sub'):
         folder.chmod(0o755)
@@ -309,11 +309,11 @@ def test_a_changed_file_is_seen(launch, loop, transport, base):
 
 
 def test_a_file_that_shrinks_while_sent_ends_the_connection(launch, loop, transport, base):
-    """The promised length cannot be kept: the connection breaks off, and over TLS without a close_notify."""
+    """A file shrinks, so the server cannot send Content-Length bytes: it breaks off the connection, over TLS without close_notify."""
     folder = base / f'shrinking-{loop}-{transport}'
     folder.mkdir()
     folder.chmod(0o755)
-    size = (32 << 20) // (1 if server_kit.PATIENCE == 1 else 2)    # more than the buffers hold
+    size = (32 << 20) // (1 if server_kit.PATIENCE == 1 else 2)    # more than the buffers
     (folder / 'file.bin').write_bytes(os.urandom(size))
     served = launch(loop, transport, server={'root': str(folder)})
     client = served.connect()
@@ -324,7 +324,7 @@ def test_a_file_that_shrinks_while_sent_ends_the_connection(launch, loop, transp
     with pytest.raises(EOFError):
         client.skip(size)
     deadline = time.monotonic() + 15 * server_kit.PATIENCE
-    while True:                       # the old length may be believed for open_file_cache_valid
+    while True:                       # the old length is valid for open_file_cache_valid
         try:
             assert len(served.connect().get('/file.bin').body) == 1 << 20
             break
@@ -370,7 +370,7 @@ def test_files_larger_than_4_gib(launch, loop, transport, base):
 
 
 def test_slow_readers_and_fast_ones_together(launch, loop, transport, served):
-    """Eight readers that stop in the middle hold nobody up."""
+    """Eight clients stop reading in the middle of responses; other clients are served."""
     stopped = []
     for _ in range(8):
         slow = served.connect()
@@ -424,6 +424,10 @@ def test_error_page_and_locations(launch, loop, transport, site):
     assert client.get('/moved').headers['location'].endswith('/one.txt')
     assert client.get('/gone').status == 410
     assert client.get('/host?x=y').body == b'localhost/host?x=y'
+    # The text of a return has the type of its extension, text/plain without one.
+    for path, type in (('/host', 'text/plain; charset=utf-8'), ('/host.html', 'text/html; charset=utf-8'),
+                       ('/host.bin', 'application/octet-stream'), ('/host.unknown', 'text/plain; charset=utf-8')):
+        assert client.get(path).headers['content-type'] == type
     response = client.get('/nowhere')
     assert response.status == 404 and response.body == b'<p>our own 404\n'
     assert client.get('/missing.html').status == 404

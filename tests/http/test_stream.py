@@ -1,4 +1,4 @@
-"""Connections below HTTP: bytes both ways, each direction with an end of its own, and everything that goes wrong on the way."""
+"""stream: TCP connections in both directions, independent half-close, and failures."""
 import contextlib
 import hashlib
 import os
@@ -13,7 +13,7 @@ import time
 import pytest
 from kit import server as server_kit, tls_end
 from kit.http1 import tls_context
-from kit.lifetime import wait_for
+from kit.lifetime import refused, wait_for
 
 LARGE = bytes(range(251)) * 16384       # 4 MiB
 LINGER = struct.pack('ii', 1, 0)
@@ -24,7 +24,7 @@ def sha256(body):
 
 
 def read_all(stream):
-    """Bytes until the other side has said all."""
+    """Reads until the peer ends its direction."""
     pieces = []
     with contextlib.suppress(ssl.SSLEOFError):
         while piece := tls_end.receive(stream):
@@ -39,15 +39,15 @@ def echo(stream):
 
 
 def counts(stream):
-    """Reads all, then answers with its hash: the end of one direction is the beginning of the other."""
+    """Reads to the end and responds with the hash: one direction has ended, the other continues."""
     stream.sendall(sha256(read_all(stream)).encode())
 
 
 def says_and_listens(stream):
-    """Ends its own direction first, and keeps what comes afterwards."""
+    """Sends, ends its direction first, and records what arrives afterwards."""
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
-    Behind.heard.append(read_all(stream))
+    UpstreamServer.received.append(read_all(stream))
 
 
 def slow(stream):
@@ -63,18 +63,18 @@ def resets(stream):
 
 
 def silent(stream):
-    Behind.heard.append(read_all(stream))
+    UpstreamServer.received.append(read_all(stream))
 
 
 def holds(stream):
-    """Answers, and never ends its side."""
+    """Responds and never closes its side."""
     stream.recv(1)
     stream.sendall(b'held')
     threading.Event().wait(60)
 
 
 def tls_server(certificate, name):
-    """TLS ends there: it says its name, then gives every byte back."""
+    """A function that performs a TLS handshake, sends `name` and echoes all bytes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
 
@@ -86,9 +86,9 @@ def tls_server(certificate, name):
     return serve
 
 
-class Behind:
-    """A server that does one thing with each connection."""
-    heard = []
+class UpstreamServer:
+    """An upstream server that calls one function for each connection."""
+    received = []
 
     def __init__(self, what, path=None):
         self.what, self.connections = what, 0
@@ -137,56 +137,56 @@ class Streams:
 
 
 @pytest.fixture(scope='module')
-def behind(base, certificate):
-    made = {what.__name__: Behind(what) for what in (echo, counts, says_and_listens, slow, resets, silent, holds)}
+def upstreams(base, certificate):
+    made = {what.__name__: UpstreamServer(what) for what in (echo, counts, says_and_listens, slow, resets, silent, holds)}
     for name in ('tls_one', 'tls_two'):
-        made[name] = Behind(tls_server(certificate, name))
-    made['local'] = Behind(echo, str(base / 'stream.sock'))
+        made[name] = UpstreamServer(tls_server(certificate, name))
+    made['local'] = UpstreamServer(echo, str(base / 'stream.sock'))
     yield made
     for one in made.values():
         one.listener.close()
 
 
-def launch_streams(loop, fresh, certificate, behind):
-    folder = fresh()
-    ports = {name: server_kit.free_port() for name in (*behind, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'told', 'held', 'http')}
+def launch_streams(loop, new_directory, certificate, upstreams):
+    folder = new_directory()
+    ports = {name: server_kit.free_port() for name in (*upstreams, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'told', 'held', 'http')}
     paths = {'to-unix': str(folder / 'listen.sock')}
     closed = f'127.0.0.1:{server_kit.free_port()}'
-    servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in behind.items()]
+    servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in upstreams.items()]
     servers += [
-        {'listen': f'unix:{paths["to-unix"]}', 'proxy_pass': behind['local'].address},
+        {'listen': f'unix:{paths["to-unix"]}', 'proxy_pass': upstreams['local'].address},
         {'listen': f'127.0.0.1:{ports["group"]}', 'proxy_pass': 'group'},
         {'listen': f'127.0.0.1:{ports["dead"]}', 'proxy_pass': closed},
-        {'listen': f'127.0.0.1:{ports["quiet"]}', 'proxy_pass': behind['silent'].address, 'proxy_timeout': '400ms',
+        {'listen': f'127.0.0.1:{ports["quiet"]}', 'proxy_pass': upstreams['silent'].address, 'proxy_timeout': '400ms',
          'preread_timeout': '1h'},
-        {'listen': f'127.0.0.1:{ports["whole"]}', 'proxy_pass': behind['says_and_listens'].address, 'proxy_half_close': 'off'},
-        {'listen': f'127.0.0.1:{ports["paced"]}', 'proxy_pass': behind['echo'].address, 'proxy_upload_rate': '400k', 'proxy_download_rate': '1m'},
-        {'listen': f'127.0.0.1:{ports["paced_tls"]} ssl', 'server_name': 'localhost', 'proxy_pass': behind['says_and_listens'].address,
+        {'listen': f'127.0.0.1:{ports["whole"]}', 'proxy_pass': upstreams['says_and_listens'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["paced"]}', 'proxy_pass': upstreams['echo'].address, 'proxy_upload_rate': '400k', 'proxy_download_rate': '1m'},
+        {'listen': f'127.0.0.1:{ports["paced_tls"]} ssl', 'server_name': 'localhost', 'proxy_pass': upstreams['says_and_listens'].address,
          'proxy_download_rate': '2m', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
-        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'echo.test', 'proxy_pass': behind['echo'].address,
+        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'echo.test', 'proxy_pass': upstreams['echo'].address,
          'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
-        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'counts.test', 'proxy_pass': behind['counts'].address,
+        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'counts.test', 'proxy_pass': upstreams['counts'].address,
          'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
     ]
     servers += [
-        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'proxy_pass': behind['echo'].address},
-        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': 'one.test', 'proxy_pass': behind['tls_one'].address},
-        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': '*.two.test', 'proxy_pass': behind['tls_two'].address},
+        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'proxy_pass': upstreams['echo'].address},
+        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': 'one.test', 'proxy_pass': upstreams['tls_one'].address},
+        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': '*.two.test', 'proxy_pass': upstreams['tls_two'].address},
         {'listen': f'127.0.0.1:{ports["hurried"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
-         'proxy_pass': behind['echo'].address},
+         'proxy_pass': upstreams['echo'].address},
         {'listen': f'127.0.0.1:{ports["told"]}', 'ssl_preread': 'on', 'return': f'{"x" * 30000} $ssl_preread_server_name\n'},
-        {'listen': f'127.0.0.1:{ports["held"]}', 'proxy_pass': behind['holds'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["held"]}', 'proxy_pass': upstreams['holds'].address, 'proxy_half_close': 'off'},
     ]
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=loop, main={'stream': {
-        'upstream': {'group': {'server': [f'{closed} max_fails=0', behind['echo'].address]}},
+        'upstream': {'group': {'server': [f'{closed} max_fails=0', upstreams['echo'].address]}},
         'server': servers,
     }})
     return Streams(loop, made.start([ports['http'], ports['echo']]), ports, paths)
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def streams(request, fresh, certificate, behind):
-    made = launch_streams(request.param, fresh, certificate, behind)
+def streams(request, new_directory, certificate, upstreams):
+    made = launch_streams(request.param, new_directory, certificate, upstreams)
     yield made
     made.server.stop()
 
@@ -202,7 +202,7 @@ def send_in_background(stream, body):
 
 
 def echoed(stream, body):
-    """What comes back of it over TLS: both ways in one thread, since an SSL object may not be used by two."""
+    """Sends `body` over TLS and returns the echo. One thread does both, because two threads must not share an SSL object."""
     stream.setblocking(False)
     sent, got = 0, b''
     while len(got) < len(body):
@@ -243,27 +243,27 @@ def test_the_client_ends_first(streams):
 
 
 def test_the_server_ends_first(streams):
-    Behind.heard.clear()
+    UpstreamServer.received.clear()
     stream = streams.connect('says_and_listens')
     assert sha256(read_all(stream)) == sha256(LARGE)
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
-    wait_for(lambda: Behind.heard, 'the server behind hears the end')
-    assert sha256(Behind.heard[0]) == sha256(LARGE)
+    wait_for(lambda: UpstreamServer.received, 'the upstream server receives the end')
+    assert sha256(UpstreamServer.received[0]) == sha256(LARGE)
     stream.close()
 
 
 def test_one_end_is_both_where_it_is_told_so(streams):
-    Behind.heard.clear()
+    UpstreamServer.received.clear()
     stream = streams.connect('whole')
     assert sha256(read_all(stream)) == sha256(LARGE)
-    wait_for(lambda: Behind.heard, 'the server behind hears an end that the client has not said')
+    wait_for(lambda: UpstreamServer.received, 'the upstream server receives the end, although the client has not sent one')
     stream.close()
 
 
-def test_a_server_that_stays_open_does_not_delay_quit(streams, fresh, certificate, behind):
-    """QUIT waits until what was given to the server has left, not until the server ends its side."""
-    made = launch_streams(streams.loop, fresh, certificate, behind)
+def test_a_server_that_stays_open_does_not_delay_quit(streams, new_directory, certificate, upstreams):
+    """QUIT waits until everything sent to the upstream server has left, but not until that server closes."""
+    made = launch_streams(streams.loop, new_directory, certificate, upstreams)
     wait_for(made.server.workers, 'a worker serves')
     for _ in range(4):
         stream = made.connect('held')
@@ -276,7 +276,7 @@ def test_a_server_that_stays_open_does_not_delay_quit(streams, fresh, certificat
 
 @pytest.mark.parametrize('ends', [False, True])
 def test_return_after_preread(streams, ends):
-    """The text of `return` may name what was read before, and arrives whole, whether or not the client has ended its side."""
+    """`return` may use variables from the preread bytes, and its text arrives completely, whether the client has half-closed or not."""
     far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
     hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
     with pytest.raises(ssl.SSLWantReadError):
@@ -291,7 +291,7 @@ def test_return_after_preread(streams, ends):
 
 
 def test_tls_ends_here(streams):
-    """The name that the client asks for chooses the server, and with it the one behind."""
+    """SNI selects the virtual server and thereby the upstream server."""
     for name, answer in (('echo.test', b'hello'), ('counts.test', sha256(b'hello').encode())):
         stream = tls_context().wrap_socket(streams.connect('tls'), server_hostname=name, suppress_ragged_eofs=False)
         stream.sendall(b'hello')
@@ -303,7 +303,7 @@ def test_tls_ends_here(streams):
 
 @pytest.mark.parametrize('asked, found', [('one.test', 'tls_one'), ('ONE.test', 'tls_one'), ('www.two.test', 'tls_two')])
 def test_the_name_chooses_before_tls(streams, asked, found):
-    """Passed on as it came: the certificate, and the end of TLS, are those of the server behind."""
+    """The connection is passed on unchanged: certificate and close_notify come from the upstream server."""
     stream = tls_context().wrap_socket(streams.connect('preread'), server_hostname=asked)
     assert stream.recv(7).decode() == found
     assert sha256(echoed(stream, LARGE)) == sha256(LARGE)
@@ -311,7 +311,7 @@ def test_the_name_chooses_before_tls(streams, asked, found):
 
 
 def test_a_name_in_pieces(streams):
-    """A ClientHello byte by byte, as far as the network may go."""
+    """A ClientHello that arrives byte by byte, as far as the network permits."""
     far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
     hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
     with pytest.raises(ssl.SSLWantReadError):
@@ -332,7 +332,7 @@ def test_what_is_no_tls_goes_to_the_default(streams):
 
 
 @pytest.mark.parametrize('said', [b'', b'\x16\x03\x01'])
-def test_clients_who_are_slow_to_say_their_name(streams, said):
+def test_clients_that_send_their_name_slowly(streams, said):
     stream = streams.connect('hurried')
     stream.sendall(said)
     with pytest.raises(ConnectionResetError):
@@ -340,16 +340,16 @@ def test_clients_who_are_slow_to_say_their_name(streams, said):
     stream.close()
 
 
-def test_clients_who_say_too_much_before_their_name(streams):
-    """Refused, which is an orderly end, whatever of theirs was not read."""
+def test_clients_that_send_too_much_before_their_name(streams):
+    """The connection is refused and ends in good order, although not all received bytes were read."""
     stream = streams.connect('hurried')
     stream.sendall(b'\x16\x03\x01\x10\x00\x01\x00\x0f\xfc\x03\x03' + b'x' * 32 + b'\x00\x0f\x00' + b'x' * 1000)
     assert stream.recv(1) == b''
     stream.close()
 
 
-def test_who_says_a_byte_now_and_then_is_not_waited_for(streams):
-    """The time is for all of it: else who sends one byte each time before it is over is waited for for ever."""
+def test_single_bytes_do_not_extend_the_preread(streams):
+    """preread_timeout applies to all of the preread phase: otherwise a client that sends single bytes could prolong it forever."""
     stream, said = streams.connect('hurried'), b'\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03' + b'x' * 240
     with pytest.raises((ConnectionResetError, BrokenPipeError)):
         for byte in said:
@@ -369,13 +369,13 @@ def test_slow_sides(streams):
 
 
 def test_a_rate_is_not_exceeded(streams):
-    """Not by what is copied, nor by what is spliced; and all of it arrives."""
+    """Neither copied nor spliced bytes exceed the rate, and all of them arrive."""
     body = LARGE[:600_000]
     began = time.monotonic()
     stream = streams.connect('paced')
     thread = send_in_background(stream, body)
     assert read_all(stream) == body
-    assert time.monotonic() - began > (600_000 - 60_000) / 409_600      # but for what is read at once
+    assert time.monotonic() - began > (600_000 - 60_000) / 409_600      # the first read may exceed it
     thread.join()
     stream.close()
     began = time.monotonic()
@@ -385,8 +385,8 @@ def test_a_rate_is_not_exceeded(streams):
     stream.close()
 
 
-def test_who_leaves_in_a_pause(streams):
-    """Nothing is left of a connection that ends while it waits for its rate."""
+def test_a_disconnection_during_a_pause(streams):
+    """A connection that ends while the rate limit delays it frees everything."""
     for _ in range(20):
         stream = streams.connect('paced')
         stream.sendall(LARGE[:200_000])
@@ -401,12 +401,12 @@ def test_a_reset_is_passed_on(streams):
     stream.close()
 
 
-def test_nobody_there(streams):
+def test_no_upstream_server_listens(streams):
     stream = streams.connect('dead')
     stream.sendall(b'x' * 1000)
     assert stream.recv(1) == b''
     stream.close()
-    wait_for(lambda: 'connect() failed' in streams.server.errors(), 'it is said')
+    wait_for(lambda: 'connect() failed' in streams.server.errors(), 'a log line')
 
 
 def test_quiet_connections_end(streams):
@@ -444,13 +444,13 @@ def test_nothing_is_left_behind(streams):
 
 
 @pytest.mark.parametrize('loop', ['epoll', 'io_uring'])
-def test_quit_waits_for_the_end(loop, fresh, certificate, behind):
-    made = launch_streams(loop, fresh, certificate, behind)
+def test_quit_waits_for_the_end(loop, new_directory, certificate, upstreams):
+    made = launch_streams(loop, new_directory, certificate, upstreams)
     stream = made.connect('echo')
     stream.sendall(b'before')
     assert stream.recv(6) == b'before'
     made.server.process.send_signal(signal.SIGQUIT)
-    time.sleep(0.3)
+    wait_for(lambda: refused(made.ports['echo']), 'it accepts no longer')
     thread = send_in_background(stream, LARGE)
     assert sha256(read_all(stream)) == sha256(LARGE)
     thread.join()
@@ -459,15 +459,15 @@ def test_quit_waits_for_the_end(loop, fresh, certificate, behind):
 
 
 @pytest.mark.parametrize('stream, said', [
-    ({'server': {'listen': 4000}}, 'no proxy_pass'),
+    ({'server': {'listen': 4000}}, 'neither proxy_pass nor return'),
     ({'server': {'proxy_pass': '127.0.0.1:1'}}, 'no listen'),
-    ({'server': {'listen': 4000, 'proxy_pass': 'no address'}}, 'no address to pass connections to'),
+    ({'server': {'listen': 4000, 'proxy_pass': 'no address'}}, 'not an address of a server'),
     ({'server': {'listen': 4000, 'proxy_pass': '127.0.0.1:1', 'root': 'www'}}, 'root'),
     ({'server': {'listen': '4000 ssl', 'proxy_pass': '127.0.0.1:1'}}, 'no certificate'),
     ({'server': {'listen': '127.0.0.1:4001', 'proxy_pass': '127.0.0.1:1'}}, 'http and of stream'),
     ({}, 'stream has no server'),
 ])
-def test_mistakes_are_told(fresh, stream, said):
-    made = server_kit.Server(fresh(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
+def test_mistakes_are_told(new_directory, stream, said):
+    made = server_kit.Server(new_directory(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
     with pytest.raises(RuntimeError, match=said):
         made.start([1])

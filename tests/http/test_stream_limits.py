@@ -1,4 +1,4 @@
-"""limit_conn of connections below HTTP: counted by all workers, and given back whatever way they end."""
+"""limit_conn in stream: counted by all workers together, and released by every kind of end."""
 import contextlib
 import os
 import signal
@@ -8,17 +8,17 @@ import struct
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_stream import Behind, echo
+from test_stream import UpstreamServer, echo
 
 LINGER = struct.pack('ii', 1, 0)
 
 
 class Limited:
-    def __init__(self, loop, folder, behind):
+    def __init__(self, loop, folder, upstreams):
         self.ports = {name: server_kit.free_port() for name in ('two', 'own', 'dry', 'free', 'text', 'http')}
 
         def on(name, **rest):
-            return {'listen': f'127.0.0.1:{self.ports[name]}', 'proxy_pass': behind.address, **rest}
+            return {'listen': f'127.0.0.1:{self.ports[name]}', 'proxy_pass': upstreams.address, **rest}
         text = on('text', **{'return': 'hello', 'limit_conn': 'keyed 1'})
         del text['proxy_pass']
         self.server = server_kit.Server(folder, [{'listen': f'127.0.0.1:{self.ports["http"]}', 'location': {
@@ -37,7 +37,7 @@ class Limited:
         return stream
 
     def serves(self, stream):
-        """What is said comes back; else the connection has ended."""
+        """True if the echo of a byte arrives; False if the connection has ended."""
         with contextlib.suppress(OSError):
             stream.sendall(b'x')
             return stream.recv(1) == b'x'
@@ -49,12 +49,12 @@ class Limited:
 
 
 @pytest.fixture(params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def limited(request, fresh):
-    behind = Behind(echo)
-    made = Limited(request.param, fresh(), behind)
+def limited(request, new_directory):
+    upstreams = UpstreamServer(echo)
+    made = Limited(request.param, new_directory(), upstreams)
     yield made
     made.server.stop()
-    behind.listener.close()
+    upstreams.listener.close()
 
 
 def hold(limited, name, count):
@@ -68,9 +68,9 @@ def test_more_are_refused_until_one_has_left(limited):
     assert not limited.asks('two')
     assert 'limiting connections by zone "addr"' in limited.server.errors()
     assert 'refused with 503 by module limit_conn' in limited.server.errors()
-    assert limited.asks('free')                     # its own word takes the place of the outer one
+    assert limited.asks('free')                     # the directive of the server replaces the outer one
     first.close()
-    wait_for(lambda: limited.asks('two'), 'the place of who has left')
+    wait_for(lambda: limited.asks('two'), 'the place of the closed connection')
     second.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
     second.close()
     assert len(wait_for(lambda: hold_or_none(limited), 'both places')) == 2
@@ -110,10 +110,10 @@ def test_a_killed_worker_holds_nothing(limited):
 
 
 @pytest.mark.parametrize('stream, said', [
-    ({'limit_conn': 'addr 1'}, 'there is no limit_conn_zone "addr"'),       # that of http is no zone here
+    ({'limit_conn': 'addr 1'}, 'there is no limit_conn_zone "addr"'),       # zones of http are not visible in stream
     ({'limit_conn': 'addr'}, 'a zone and a number'),
     ({'limit_conn_zone': '$arg_key zone=other:1m'}, 'arg_key'),
-    ({'limit_conn_zone': ['$remote_addr zone=a:1m', '$remote_addr zone=a:1m']}, 'another zone of that name')])
+    ({'limit_conn_zone': ['$remote_addr zone=a:1m', '$remote_addr zone=a:1m']}, 'already used by another zone')])
 def test_what_is_refused(tmp_path, stream, said):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}'}], http={'limit_conn_zone': '$arg_key zone=addr:1m'},

@@ -1,4 +1,4 @@
-"""What is known of a connection below HTTP: its access log, and variables in proxy_pass, return and the keys of balancing."""
+"""Variables in stream: in its access log, proxy_pass, return, and hash keys."""
 import contextlib
 import socket
 import ssl
@@ -7,7 +7,7 @@ import pytest
 from kit import server as server_kit
 from kit.http1 import tls_context
 from kit.lifetime import wait_for
-from test_stream import Behind, read_all
+from test_stream import UpstreamServer, read_all
 
 FIELDS = ('server_port', 'protocol', 'status', 'bytes_sent', 'bytes_received', 'upstream_addr', 'upstream_bytes_sent', 'upstream_bytes_received',
           'remote_addr', 'ssl_protocol', 'ssl_server_name', 'ssl_preread_server_name', 'ssl_preread_protocol', 'ssl_preread_alpn_protocols', 'tls_path',
@@ -31,12 +31,12 @@ def takes_tls(stream):
 
 class Logged:
     def __init__(self, loop, folder, certificate):
-        self.behind = {'a': Behind(answers('a')), 'b': Behind(answers('b')), 'hello': Behind(takes_tls), 'client': Behind(names_its_client)}
+        self.upstreams = {'a': UpstreamServer(answers('a')), 'b': UpstreamServer(answers('b')), 'hello': UpstreamServer(takes_tls), 'client': UpstreamServer(names_its_client)}
         names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
         self.own = folder / 'own.log'
-        a, b = self.behind['a'].address, self.behind['b'].address
+        a, b = self.upstreams['a'].address, self.upstreams['b'].address
         dead = f'127.0.0.1:{server_kit.free_port()}'
         tls = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'}
 
@@ -50,15 +50,15 @@ class Logged:
                 on('plain', proxy_pass=a),
                 on('text', **{'return': 'you are $remote_addr, on $server_port by $protocol'}),
                 on('long', **{'return': '${server_port}' + 'x' * 70000}),
-                on('variable', proxy_pass='127.0.0.1:$server_port'.replace('$server_port', self.behind['b'].address.split(':')[1] + '$ssl_protocol')),
+                on('variable', proxy_pass='127.0.0.1:$server_port'.replace('$server_port', self.upstreams['b'].address.split(':')[1] + '$ssl_protocol')),
                 on('keyed', proxy_pass='keyed'), on('other', proxy_pass='keyed'),
                 on('dead', proxy_pass=dead), on('second', proxy_pass='second'), on('closed', proxy_pass=a, deny='all'),
                 on('tls', ' ssl', server_name='named.test', proxy_pass=a, **tls),
                 on('sealed', ' ssl', server_name='named.test', proxy_pass=a, deny='all', **tls),
-                on('preread', ssl_preread=True, proxy_pass=self.behind['hello'].address),
+                on('preread', ssl_preread=True, proxy_pass=self.upstreams['hello'].address),
                 on('small', ssl_preread=True, preread_buffer_size='512', proxy_pass=a),
-                on('bound', proxy_pass=self.behind['client'].address, proxy_bind='127.0.0.7'),
-                on('misbound', proxy_pass=self.behind['client'].address, proxy_bind='::1'),
+                on('bound', proxy_pass=self.upstreams['client'].address, proxy_bind='127.0.0.7'),
+                on('misbound', proxy_pass=self.upstreams['client'].address, proxy_bind='::1'),
                 on('own', proxy_pass=a, access_log=f'{self.own} short'), on('off', proxy_pass=a, access_log='off'),
             ]}})
         self.server.start([self.ports['http']])
@@ -69,7 +69,7 @@ class Logged:
         return stream
 
     def ask(self, name, said=b''):
-        """What is heard of `said`, up to the end."""
+        """Sends `said` and returns everything that is received."""
         with self.connect(name) as stream:
             stream.sendall(said)
             stream.shutdown(socket.SHUT_WR)
@@ -85,11 +85,11 @@ class Logged:
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def logged(request, fresh, certificate):
-    made = Logged(request.param, fresh(), certificate)
+def logged(request, new_directory, certificate):
+    made = Logged(request.param, new_directory(), certificate)
     yield made
     made.server.stop()
-    for one in made.behind.values():
+    for one in made.upstreams.values():
         one.listener.close()
 
 
@@ -99,7 +99,7 @@ def test_a_line_for_each_connection(logged):
     assert (row['protocol'], row['status'], row['remote_addr']) == ('TCP', '200', '127.0.0.1')
     assert row['bytes_sent'] == row['upstream_bytes_received'] == '100002'
     assert row['bytes_received'] == row['upstream_bytes_sent'] == '100000'
-    assert row['upstream_addr'] == logged.behind['a'].address
+    assert row['upstream_addr'] == logged.upstreams['a'].address
     assert row['ssl_protocol'] == row['ssl_preread_server_name'] == '-'
     assert all(float(row[name]) >= 0 for name in ('session_time', 'upstream_connect_time', 'upstream_first_byte_time', 'upstream_session_time'))
     assert len(logged.rows('plain')) == 1
@@ -119,7 +119,7 @@ def test_a_long_text_is_said_whole(logged):
 
 def test_an_address_made_of_variables(logged):
     assert logged.ask('variable', b'x') == b'b x'
-    assert logged.row('variable')['upstream_addr'] == logged.behind['b'].address
+    assert logged.row('variable')['upstream_addr'] == logged.upstreams['b'].address
 
 
 def test_a_key_made_of_variables(logged):
@@ -128,14 +128,14 @@ def test_a_key_made_of_variables(logged):
 
 
 @pytest.mark.parametrize('name, status', [('dead', '502'), ('closed', '403')])
-def test_who_cannot_be_served(logged, name, status):
+def test_requests_that_cannot_be_served(logged, name, status):
     assert logged.ask(name) == b''
     row = logged.row(name)
     assert (row['status'], row['bytes_sent'], row['upstream_bytes_received']) == (status, '0', '0' if name == 'dead' else '-')
     assert row['upstream_connect_time'] == '-'
 
 
-def test_who_is_refused_hears_an_end_of_tls(logged):
+def test_a_denied_client_receives_close_notify(logged):
     stream = tls_context().wrap_socket(logged.connect('sealed'), server_hostname='named.test', suppress_ragged_eofs=False)
     stream.sendall(b'x' * 1000)
     assert stream.recv(1) == b''
@@ -152,14 +152,14 @@ def test_two_servers_stand_in_a_row(logged):
     assert logged.ask('second', b'x') == b'a x'
     row = logged.row('second')
     first, second = row['upstream_addr'].split(', ')
-    assert second == logged.behind['a'].address and first != second
+    assert second == logged.upstreams['a'].address and first != second
     assert (row['status'], row['upstream_bytes_sent'], row['upstream_bytes_received']) == ('200', '0, 1', '0, 3')
 
 
 def test_tls_that_ends_here(logged):
     with tls_context().wrap_socket(logged.connect('tls'), server_hostname='named.test') as stream:
         stream.sendall(b'x')
-        with contextlib.suppress(ssl.SSLError):     # the answer comes behind our end
+        with contextlib.suppress(ssl.SSLError):     # the peer's close_notify follows ours
             stream.unwrap()
     row = logged.row('tls')
     assert (row['ssl_protocol'], row['ssl_server_name'], row['status']) == ('TLSv1.3', 'named.test', '200')
@@ -181,22 +181,22 @@ def test_tls_that_is_read_only(logged):
     context.set_alpn_protocols(['x' * 200, 'y' * 200, 'z' * 200])
     with contextlib.suppress(OSError, ssl.SSLError):
         context.wrap_socket(logged.connect('small'), server_hostname='asked.test')
-    assert logged.row('small')['status'] == '400'        # longer than preread_buffer_size
+    assert logged.row('small')['status'] == '400'        # more than preread_buffer_size
 
 
 def test_other_logs(logged):
     assert logged.ask('own', b'x') == b'a x' and logged.ask('off', b'x') == b'a x'
-    assert wait_for(lambda: server_kit.read_text(str(logged.own)), 'no line') == f'200 {logged.behind["a"].address}\n'
+    assert wait_for(lambda: server_kit.read_text(str(logged.own)), 'no line') == f'200 {logged.upstreams["a"].address}\n'
     assert not logged.rows('own') and not logged.rows('off')
 
 
 @pytest.mark.parametrize('block, said', [
     ({'proxy_pass': '127.0.0.1:$arg_port'}, 'arg_port'), ({'proxy_pass': '127.0.0.1:1', 'return': 'x'}, 'both proxy_pass and return'),
-    ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'no address to come from'),
-    ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'nothing to do'),
+    ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'not a local address'),
+    ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'neither proxy_pass nor return'),
 ])
-def test_what_is_refused(fresh, block, said):
+def test_what_is_refused(new_directory, block, said):
     ports = server_kit.free_port(), server_kit.free_port()
-    made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
+    made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
     with pytest.raises(RuntimeError, match=said):
         made.start([ports[0]])

@@ -1,17 +1,17 @@
-"""map and geo below HTTP: names that TLS clients ask for become servers, addresses become words, TLS passing through untouched."""
+"""map and geo in stream: SNI selects upstream servers while TLS passes through unchanged, and addresses select texts."""
 import socket
 import ssl
 
 import pytest
 from kit import server as server_kit, site as site_kit
 from kit.lifetime import wait_for
-from test_stream import Behind, read_all
+from test_stream import UpstreamServer, read_all
 
 NAMES = ('a', 'b', 'wild')
 
 
-class Speaking:
-    """A server that speaks TLS with a certificate of its own, and says its name."""
+class TlsUpstream:
+    """A TLS server with its own certificate that sends its name."""
 
     def __init__(self, folder, name):
         folder.mkdir()
@@ -20,7 +20,7 @@ class Speaking:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(*certificate)
         self.name = name
-        self.behind = Behind(self.serve)
+        self.upstreams = UpstreamServer(self.serve)
 
     def serve(self, stream):
         with self.context.wrap_socket(stream, server_side=True) as sealed:
@@ -29,17 +29,17 @@ class Speaking:
 
 class Mapped:
     def __init__(self, loop, folder):
-        self.servers = {name: Speaking(folder / f'inner-{name}', name) for name in NAMES}
+        self.servers = {name: TlsUpstream(folder / f'inner-{name}', name) for name in NAMES}
         self.ports = {name: server_kit.free_port() for name in ('http', 'names', 'plain', 'text')}
         self.log = folder / 'stream.log'
-        plain = Behind(lambda stream: stream.sendall(b'plain'))
+        plain = UpstreamServer(lambda stream: stream.sendall(b'plain'))
 
         def on(name, **rest):
             return {'listen': f'127.0.0.1:{self.ports[name]}', **rest}
         self.server = server_kit.Server(
             folder, [on('http', **{'return': '200 "$kind of $remote_addr"'})], loop=loop, http={'map': {'$remote_addr $kind': {'default': 'http'}}},
             main={'stream': {
-                'map': {'$ssl_preread_server_name $backend': {'hostnames': True, 'a.test': 'first', 'b.test': 'second', '*.wild.test': self.servers['wild'].behind.address,
+                'map': {'$ssl_preread_server_name $backend': {'hostnames': True, 'a.test': 'first', 'b.test': 'second', '*.wild.test': self.servers['wild'].upstreams.address,
                                                               'nowhere.test': 'no address', 'default': plain.address},
                         '$ssl_preread_server_name $part': {r'~^(?<label>[a-z]+)\.(.+)$': '$label/$1/$2', 'default': 'none'},
                         '$status $quality': {'200': 'good', 'default': 'bad'},
@@ -47,7 +47,7 @@ class Mapped:
                 'geo': {'$near': {'default': 'far', '127.0.0.0/8': 'near', '127.0.0.9': 'nearest'}, '$server_addr $there': {'127.0.0.1': 'here'}},
                 'log_format': {'proof': '$server_port|$backend|$part|$quality|$near|$upstream_addr'},
                 'access_log': {'path': str(self.log), 'format': 'proof'},
-                'upstream': {'first': {'server': self.servers['a'].behind.address}, 'second': {'server': self.servers['b'].behind.address}},
+                'upstream': {'first': {'server': self.servers['a'].upstreams.address}, 'second': {'server': self.servers['b'].upstreams.address}},
                 'server': [on('names', ssl_preread=True, proxy_pass='$backend'), on('plain', proxy_pass='$backend'),
                            on('text', **{'return': '$near $there $kind $part'})]}})
         self.server.start([self.ports['http']])
@@ -58,7 +58,7 @@ class Mapped:
         return stream
 
     def line(self, name):
-        """The newest line of the log that is of this server."""
+        """The last row of the log for this server."""
         def find():
             rows = [line.split('|') for line in server_kit.read_text(str(self.log)).splitlines()]
             return [row[1:] for row in rows if row[0] == str(self.ports[name])]
@@ -66,26 +66,26 @@ class Mapped:
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def mapped(request, fresh):
-    made = Mapped(request.param, fresh())
+def mapped(request, new_directory):
+    made = Mapped(request.param, new_directory())
     yield made
     made.server.stop()
 
 
 @pytest.mark.parametrize('asked, server', [('a.test', 'a'), ('b.test', 'b'), ('A.TEST', 'a'), ('deep.wild.test', 'wild')])
 def test_a_name_chooses_its_server(mapped, asked, server):
-    """Trusted by that server's own certificate: nobody between has ended TLS."""
+    """The client verifies that server's certificate: no proxy in between has ended TLS."""
     one = mapped.servers[server]
     context = ssl.create_default_context(cafile=one.authority)
     with context.wrap_socket(mapped.connect('names'), server_hostname=asked) as sealed:
         sealed.sendall(asked.encode())
         assert read_all(sealed).decode() == f'{server} heard {asked}'
     first, rest = asked.lower().split('.', 1)
-    expected = {'a': 'first', 'b': 'second'}.get(server, one.behind.address)
+    expected = {'a': 'first', 'b': 'second'}.get(server, one.upstreams.address)
 
     def told():
         return [row for row in mapped.line('names') if row[0] == expected and row[1].lower() == f'{first}/{first}/{rest}'
-                and row[2:] == ['good', 'near', one.behind.address]]
+                and row[2:] == ['good', 'near', one.upstreams.address]]
     wait_for(told, 'no such line')
 
 
@@ -104,7 +104,7 @@ def test_without_a_name_the_default_is_asked(mapped):
 
 @pytest.mark.parametrize('source, near', [('127.0.0.1', 'near'), ('127.0.0.9', 'nearest')])
 def test_addresses_become_words(mapped, source, near):
-    """Variables of the same name are others in http."""
+    """Variables of the same name are independent in http and stream."""
     with mapped.connect('text', source) as stream:
         assert read_all(stream).decode() == f'{near} here stream none'
     with mapped.connect('http') as stream:

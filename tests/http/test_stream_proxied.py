@@ -1,4 +1,4 @@
-"""Connections below HTTP that a proxy has brought: the PROXY protocol in front of them, believed of whom it may be believed."""
+"""set_real_ip_from in stream: the PROXY protocol header is used only from trusted addresses."""
 import contextlib
 import socket
 import struct
@@ -18,8 +18,8 @@ WHO = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def proxy_protocol_server(request, fresh, certificate):
-    folder = fresh()
+def proxy_protocol_server(request, new_directory, certificate):
+    folder = new_directory()
     ports = {name: server_kit.free_port() for name in ('http', 'trusted', 'stranger', 'denied', 'tls')}
     tls = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'}
 
@@ -47,26 +47,26 @@ def hear(proxy_protocol_server, name, said, tls=False):
     (V1, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'), (V2, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'),
     (V1_IP6, '2001:db8::1|56324|127.0.0.1|2001:db8::1|56324|2001:db8::2|443'),
 ])
-def test_who_it_is(proxy_protocol_server, header, told):
+def test_the_client_address(proxy_protocol_server, header, told):
     assert hear(proxy_protocol_server, 'trusted', header) == told
     assert hear(proxy_protocol_server, 'tls', header, tls=True) == told
     heard = hear(proxy_protocol_server, 'stranger', header).split('|')
     assert heard[0] == '127.0.0.1' and heard[3:] == told.split('|')[3:]
 
 
-def test_who_speaks_for_itself(proxy_protocol_server):
+def test_forwarded_fields_of_clients(proxy_protocol_server):
     heard = hear(proxy_protocol_server, 'trusted', LOCAL).split('|')
     assert heard[0] == heard[2] == '127.0.0.1' and heard[3:] == ['', '', '', '']
 
 
-def test_rules_are_of_whom_it_is(proxy_protocol_server):
+def test_rules_apply_to_the_address_from_the_header(proxy_protocol_server):
     assert hear(proxy_protocol_server, 'denied', V1).startswith('192.0.2.1|')
     assert hear(proxy_protocol_server, 'denied', V1_IP6) == ''
     assert hear(proxy_protocol_server, 'denied', LOCAL) == ''
 
 
 @pytest.mark.parametrize('said', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
-def test_without_a_header_nobody_is_served(proxy_protocol_server, said):
+def test_a_connection_without_a_header_is_closed(proxy_protocol_server, said):
     def lines():
         return [line for line in server_kit.read_text(proxy_protocol_server.log).splitlines() if line.startswith(f'{proxy_protocol_server.ports["trusted"]} ')]
     before = len(lines())

@@ -1,4 +1,4 @@
-"""TLS that begins here: servers below HTTP that are spoken to by TLS, trusted and named, or not spoken to."""
+"""proxy_ssl in stream: TLS to upstream servers, verification and server names."""
 import contextlib
 import hashlib
 import socket
@@ -8,7 +8,7 @@ import threading
 import pytest
 from kit import server as server_kit, site as site_kit
 from kit.lifetime import wait_for
-from test_stream import LARGE, Behind, read_all
+from test_stream import LARGE, UpstreamServer, read_all
 
 
 @pytest.fixture(scope='module')
@@ -17,8 +17,8 @@ def inner(base):
     return site_kit.make_certificate(str(base / 'stream-inner'), name='inner', names=('localhost', 'inner.localhost'))
 
 
-class Sealed:
-    """A server that speaks TLS alone: it says what it was told of its client, then the hash of all that it hears."""
+class TlsUpstream:
+    """A TLS server that sends what it knows of its client, and the hash of all bytes that it receives."""
 
     def __init__(self, certificate, asks=False):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -28,8 +28,8 @@ class Sealed:
         if asks:
             self.context.verify_mode = ssl.CERT_REQUIRED
             self.context.load_verify_locations(certificate[0])
-        self.behind = Behind(self.serve)
-        self.address = self.behind.address
+        self.upstreams = UpstreamServer(self.serve)
+        self.address = self.upstreams.address
 
     def serve(self, stream):
         with self.context.wrap_socket(stream, server_side=True) as sealed:
@@ -39,9 +39,9 @@ class Sealed:
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def sealing(request, fresh, inner):
-    folder = fresh()
-    plain, asking = Sealed(inner), Sealed(inner, asks=True)
+def sealing(request, new_directory, inner):
+    folder = new_directory()
+    plain, asking = TlsUpstream(inner), TlsUpstream(inner, asks=True)
     trusting = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
     shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
     port = plain.address.split(':')[1]
@@ -65,12 +65,12 @@ def sealing(request, fresh, inner):
     made.ports, made.log = ports, f'{folder}/stream.log'
     yield made.start([ports['http']])
     made.stop()
-    plain.behind.listener.close()
-    asking.behind.listener.close()
+    plain.upstreams.listener.close()
+    asking.upstreams.listener.close()
 
 
 def ask(sealing, name, body=b'hello'):
-    """(the words of the first line, the hash); None where the connection was not served."""
+    """(words of the first line, the hash); None if the connection was closed without a response."""
     with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', sealing.ports[name]), timeout=30 * server_kit.PATIENCE) as stream:
         def work():
             with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def test_it_is_trusted_and_named(sealing):
     assert ask(sealing, 'variable')[1] == 'inner.localhost'
     assert ask(sealing, 'host')[1] == 'localhost'
     assert ask(sealing, 'trusting')[1] == 'who.ever'
-    assert ask(sealing, 'good')[4] == 'None'         # nobody knows what is spoken
+    assert ask(sealing, 'good')[4] == 'None'         # no ALPN: the protocol in the connection is unknown
 
 
 def test_a_session_is_taken_up(sealing):
@@ -108,19 +108,19 @@ def test_other_words(sealing):
 
 
 @pytest.mark.parametrize('name', ['misnamed', 'untrusted'])
-def test_who_is_not_trusted_hears_nothing(sealing, name):
+def test_an_untrusted_server_gets_no_bytes(sealing, name):
     assert ask(sealing, name) is None
     wait_for(lambda: f'{sealing.ports[name]} 502\n' in server_kit.read_text(sealing.log), 'no line')
     assert 'TLS to upstream' in sealing.errors()
 
 
-def test_who_shows_nothing_is_not_served(sealing):
+def test_a_connection_without_a_certificate_is_closed(sealing):
     assert ask(sealing, 'hidden') is None
 
 
-def test_what_cannot_be_read_is_told(fresh):
+def test_what_cannot_be_read_is_told(new_directory):
     port = server_kit.free_port()
-    made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{port}'}], main={'stream': {'server': {
+    made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{port}'}], main={'stream': {'server': {
         'listen': f'127.0.0.1:{server_kit.free_port()}', 'proxy_pass': '127.0.0.1:1', 'proxy_ssl': True, 'proxy_ssl_trusted_certificate': '/absent.pem'}}})
     with pytest.raises(RuntimeError, match='TLS to the server cannot be set up'):
         made.start([port])

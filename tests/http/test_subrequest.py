@@ -1,4 +1,4 @@
-"""auth_request and mirror: another server is asked who may, or is told the same; and neither of them in the client's way."""
+"""auth_request and mirror: subrequests decide on access or copy the request, and do not delay the client."""
 import contextlib
 import socket
 import threading
@@ -10,7 +10,7 @@ from kit.upstream import Upstream
 
 
 class Gate:
-    """What a test lets go when it likes."""
+    """An event for which scripts wait."""
     event = threading.Event()
 
 
@@ -23,7 +23,7 @@ def says(status, fields='', body=''):
 
 
 def by_query(talk):
-    """/auth/said?200: the status that the client asked for."""
+    """For /auth/said?200, responds with the status in the query, which the client chose."""
     talk.read_body()
     talk.send(f'HTTP/1.1 {talk.request.target.split("?")[1]} Said\r\nWWW-Authenticate: Basic realm="one"\r\n'
               'WWW-Authenticate: Bearer\r\nX-User: ann\r\nContent-Length: 4\r\n\r\nbody')
@@ -38,7 +38,7 @@ def waits(talk):
 
 
 def drip(talk):
-    """The answer's head at once, its body when the gate opens."""
+    """Sends the header section at once, and the body when the gate opens."""
     talk.read_body()
     talk.send('HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\n')
     Gate.event.wait(30)
@@ -47,7 +47,7 @@ def drip(talk):
 
 
 @pytest.fixture(scope='module')
-def asked():
+def auth_server():
     made = Upstream({'/auth/said': by_query, '/auth/waits': waits, '/auth/drip': drip, '/mirror/waits': waits, '/auth/resets': lambda talk: talk.reset()},
                     name='asked')
     yield made
@@ -56,20 +56,20 @@ def asked():
 
 
 @pytest.fixture(scope='module')
-def behind():
-    made = Upstream(name='behind')
+def upstream():
+    made = Upstream(name='upstream')
     yield made
     made.stop()
 
 
 @pytest.fixture
-def served(launch, loop, transport, asked, behind):
+def served(launch, loop, transport, auth_server, upstream):
     Gate.event.clear()
-    asked.requests.clear()
-    behind.requests.clear()
-    to_asked = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{asked.port}',
+    auth_server.requests.clear()
+    upstream.requests.clear()
+    to_asked = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{auth_server.port}',
                 'proxy_set_header': {'X-Original-URI': '$request_uri', 'X-Original-Method': '$request_method', 'X-Id': '$request_id'}}
-    passed = {'proxy_pass': f'http://127.0.0.1:{behind.port}', 'proxy_set_header': {'X-Id': '$request_id'}}
+    passed = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': {'X-Id': '$request_id'}}
     return launch(loop, transport, server={'client_max_body_size': '4m', 'location': {
         '/auth/': to_asked,
         '/mirror/': to_asked,
@@ -105,24 +105,24 @@ def client(served):
 
 
 @pytest.mark.parametrize('say, status', [('200', 200), ('204', 200), ('299', 200), ('401', 401), ('403', 403), ('302', 500), ('404', 500), ('500', 500)])
-def test_who_may_is_asked(client, served, asked, behind, say, status):
+def test_auth_request_decides_on_access(client, served, auth_server, upstream, say, status):
     response = client.get(f'/guarded/x?say={say}')
     assert response.status == status
-    assert [request.target for request in behind.requests] == ([f'/guarded/x?say={say}'] if status == 200 else [])
-    assert [request.target for request in asked.requests] == [f'/auth/said?{say}']
+    assert [request.target for request in upstream.requests] == ([f'/guarded/x?say={say}'] if status == 200 else [])
+    assert [request.target for request in auth_server.requests] == [f'/auth/said?{say}']
     assert response.headers.get('www-authenticate') == ('Basic realm="one", Bearer' if status == 401 else
                                                         'Basic realm="one", Bearer' if status == 403 else None)
-    assert client.get('/guarded/open/').status == 200           # the connection goes on
-    assert len(asked.requests) == 1
+    assert client.get('/guarded/open/').status == 200           # the connection stays open
+    assert len(auth_server.requests) == 1
     if status == 500:
         assert f'auth_request: unexpected status {say}' in served.server.errors()
 
 
-def test_what_it_is_asked(client, asked, behind):
+def test_what_it_is_asked(client, auth_server, upstream):
     fields = [('Cookie', 'a=b'), ('If-None-Match', '"x"'), ('Range', 'bytes=0-1'), ('Expect', '100-continue')]
     response = client.ask('POST', '/guarded/form?say=200', fields, b'hello')
     assert response.status == 200
-    seen, passed = asked.last(), behind.last()
+    seen, passed = auth_server.last(), upstream.last()
     assert (seen.method, seen.target, seen.body) == ('GET', '/auth/said?200', b'')
     names = [name.lower() for name, _ in seen.lines]
     assert not {'content-length', 'transfer-encoding', 'expect', 'if-none-match', 'range'} & set(names)
@@ -132,48 +132,48 @@ def test_what_it_is_asked(client, asked, behind):
     assert seen.header('x-id') == passed.header('x-id') and len(seen.header('x-id')) == 32
 
 
-def test_what_it_said_has_a_name(client, behind):
+def test_what_it_said_has_a_name(client, upstream):
     assert client.get('/named/x?say=200').status == 200
-    assert [behind.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/said']
+    assert [upstream.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/said']
     assert client.get('/named/x?say=403').body == b'not ann: 403'
     assert client.get('/denied').body == b'not : '
 
 
-def test_a_change_of_protocol_is_not_asked_for(client, asked):
+def test_a_change_of_protocol_is_not_asked_for(client, auth_server):
     response = client.ask('GET', '/guarded/x?say=403', [('Connection', 'upgrade'), ('Upgrade', 'websocket')])
     assert response.status == 403
-    assert asked.last().header('upgrade') is None
+    assert auth_server.last().header('upgrade') is None
 
 
-def test_its_connection_is_kept(client, asked):
-    before = asked.connections
+def test_its_connection_is_kept(client, auth_server):
+    before = auth_server.connections
     for _ in range(5):
         assert client.get('/guarded/x?say=200').status == 200
-    assert asked.connections <= before + 1
+    assert auth_server.connections <= before + 1
 
 
 def test_the_location_is_only_for_us(client):
     assert client.get('/auth/said?200').status == 404
 
 
-def test_who_is_gone_is_not_asked_on(client, served, asked, behind):
+def test_a_disconnected_client_causes_no_further_request(client, served, auth_server, upstream):
     client.send('GET /waiting/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    wait_for(lambda: asked.requests, 'nobody is asked')
+    wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     client.close()
-    assert served.server.access_for('/waiting/x')[0]['status'] == '499'     # it is seen before the gate opens
+    assert served.server.access_for('/waiting/x')[0]['status'] == '499'     # the server notices the disconnection while the gate is closed
     Gate.event.set()
     assert served.connect().get('/guarded/y?say=200').status == 200
-    assert [request.target for request in behind.requests] == ['/guarded/y?say=200']
+    assert [request.target for request in upstream.requests] == ['/guarded/y?say=200']
 
 
-def test_a_slow_body_is_not_waited_for(client, asked):
+def test_a_slow_body_is_not_waited_for(client, auth_server):
     assert client.get('/dripping/x').status == 200      # the gate is closed
     Gate.event.set()
 
 
-def test_who_asks_nobody_gets_nothing(client, asked, behind):
+def test_a_failed_subrequest_sends_no_request(client, auth_server, upstream):
     assert client.get('/broken/x').status == 500
-    assert not behind.requests
+    assert not upstream.requests
 
 
 @pytest.mark.parametrize('target, status', [
@@ -187,13 +187,13 @@ def test_with_other_words(client, target, status):
         assert response.body == b'log in'
 
 
-def test_a_copy(client, asked, behind):
+def test_a_copy(client, auth_server, upstream):
     response = client.ask('PUT', '/copied/x?y=z', [('X-Said', 'this')], b'hello')
-    assert response.status == 200 and response.body == b'behind PUT /copied/x?y=z\n'
-    wait_for(lambda: len(asked.requests) == 2, 'too few are asked')
-    assert sorted(request.line for request in asked.requests) == ['PUT /mirror/one?y=z HTTP/1.1', 'PUT /mirror/two?own=1 HTTP/1.1']
-    assert all(request.header('x-said') == 'this' and request.header('x-original-uri') == '/copied/x?y=z' for request in asked.requests)
-    assert behind.last().body == b'hello'
+    assert response.status == 200 and response.body == b'upstream PUT /copied/x?y=z\n'
+    wait_for(lambda: len(auth_server.requests) == 2, 'too few mirrored requests')
+    assert sorted(request.line for request in auth_server.requests) == ['PUT /mirror/one?y=z HTTP/1.1', 'PUT /mirror/two?own=1 HTTP/1.1']
+    assert all(request.header('x-said') == 'this' and request.header('x-original-uri') == '/copied/x?y=z' for request in auth_server.requests)
+    assert upstream.last().body == b'hello'
 
 
 def big(length):
@@ -210,35 +210,35 @@ def post(client, target, body, chunked):
 @pytest.mark.parametrize('where', ['/copied/x', '/streamed/x'])
 @pytest.mark.parametrize('length', [256, 16 << 10, 64 << 10, 3 << 20])
 @pytest.mark.parametrize('chunked', [False, True])
-def test_the_body_goes_along(client, asked, behind, where, length, chunked):
-    """In memory, and past client_body_buffer_size out of a file: to the server and to all copies."""
+def test_the_body_goes_along(client, auth_server, upstream, where, length, chunked):
+    """A body in memory, and one in a file (more than client_body_buffer_size), is sent to the upstream server and to all mirrors."""
     body = big(length)
     response = post(client, where, body, chunked)
-    assert response.status == 200 and behind.last().body == body
-    wait_for(lambda: len(asked.requests) == 2 and all(request.body == body for request in asked.requests), 'the body of a copy')
-    assert {request.header('content-length') for request in asked.requests} == {str(length)}
+    assert response.status == 200 and upstream.last().body == body
+    wait_for(lambda: len(auth_server.requests) == 2 and all(request.body == body for request in auth_server.requests), 'the body of a copy')
+    assert {request.header('content-length') for request in auth_server.requests} == {str(length)}
     assert client.get('/copied/again').status == 200
-    wait_for(lambda: len(asked.requests) == 4, 'its copies, too')       # or they come while the next test counts
+    wait_for(lambda: len(auth_server.requests) == 4, 'its copies, too')       # otherwise they could arrive during the next test
 
 
-def test_a_copy_without_the_body(client, asked, behind):
+def test_a_copy_without_the_body(client, auth_server, upstream):
     assert client.ask('POST', '/bodiless-copy/x', [], b'hello').status == 200
-    wait_for(lambda: asked.requests, 'nobody is asked')
-    assert asked.last().body == b'' and asked.last().header('content-length') in (None, '0')
-    assert behind.last().body == b'hello'
+    wait_for(lambda: auth_server.requests, 'no subrequest arrives')
+    assert auth_server.last().body == b'' and auth_server.last().header('content-length') in (None, '0')
+    assert upstream.last().body == b'hello'
 
 
-def test_a_body_that_cannot_be_kept_is_not_copied(client, served, asked, behind):
-    """It goes to the server all the same, as it comes."""
+def test_a_body_that_cannot_be_kept_is_not_copied(client, served, auth_server, upstream):
+    """The request itself is passed on unbuffered."""
     assert client.ask('POST', '/lost/x', [], big(3 << 20)).status == 200
-    assert behind.last().body == big(3 << 20)
+    assert upstream.last().body == big(3 << 20)
     assert client.ask('POST', '/lost/x', [], b'hello').status == 200
-    wait_for(lambda: asked.requests, 'nobody is asked')
-    assert [request.body for request in asked.requests] == [b'hello']
-    assert 'mirror: cannot ask again: the body cannot be kept' in served.server.errors()
+    wait_for(lambda: auth_server.requests, 'no subrequest arrives')
+    assert [request.body for request in auth_server.requests] == [b'hello']
+    assert 'mirror: no copies were sent: the body could not be buffered' in served.server.errors()
 
 
-def test_a_body_that_is_too_long_or_breaks_off_is_asked_nowhere(client, served, asked):
+def test_a_body_that_is_too_long_or_breaks_off_is_asked_nowhere(client, served, auth_server):
     assert client.ask('POST', '/short/x', [], b'x' * 2000).status == 413
     chunked = served.connect()
     assert post(chunked, '/short/x', b'x' * 2048, True).status == 413
@@ -247,41 +247,42 @@ def test_a_body_that_is_too_long_or_breaks_off_is_asked_nowhere(client, served, 
     left.send(b'POST /copied/left HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nsome')
     left.close()
     row = served.server.access_for('/copied/left', 1)[0]
-    assert int(row['status']) in (400, 499) and not asked.requests
+    assert int(row['status']) in (400, 499) and not auth_server.requests
 
 
-def test_a_copy_of_a_head_and_of_what_is_no_proxy(client, asked):
+def test_a_copy_of_a_head_and_of_what_is_no_proxy(client, auth_server):
     assert client.ask('HEAD', '/one.txt', []).status == 200
-    wait_for(lambda: asked.requests, 'nobody is asked')
-    assert asked.last().line == 'HEAD /mirror/one HTTP/1.1'
+    wait_for(lambda: auth_server.requests, 'no subrequest arrives')
+    assert auth_server.last().line == 'HEAD /mirror/one HTTP/1.1'
 
 
-def test_a_slow_copy_is_in_nobodys_way(client, served, asked):
+def test_a_slow_copy_delays_no_request(client, served, auth_server):
     for _ in range(3):                                   # on one connection, while the gate is closed
         assert client.get('/slow-copy/x').status == 200
-    wait_for(lambda: len(asked.requests) == 3, 'too few are asked')
+    wait_for(lambda: len(auth_server.requests) == 3, 'too few mirrored requests')
     client.close()
     assert not Gate.event.is_set()
     again = served.connect()
     assert again.get('/slow-copy/x').status == 200
-    wait_for(lambda: len(asked.requests) == 4, 'too few are asked')
+    wait_for(lambda: len(auth_server.requests) == 4, 'too few mirrored requests')
     Gate.event.set()
     again.close()
     assert len(served.server.access_for('/slow-copy/x', 4)) == 4
     assert not [row for row in served.server.access() if row['request_uri'].startswith('/mirror')]
 
 
-@pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'no path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
-                                        ('auth_request_set: $host x', 'is built in and cannot be set'), ('auth_request_set: host x', 'no name of a variable'), ('mirror: http://127.0.0.1/', 'no path of this server')])
-def test_a_bad_word(fresh, line, said):
+@pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'not a path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
+                                        ('auth_request_set: $host x', 'is built in and cannot be set'), ('auth_request_set: host x', 'not a variable name'), ('mirror: http://127.0.0.1/', 'not a path of this server')])
+def test_a_bad_word(new_directory, line, said):
     key, value = line.split(': ')
-    made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
+    made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
     with pytest.raises(RuntimeError, match=said):
         made.start([1])
 
 
 def test_copies_that_are_never_answered(launch, loop):
-    """A server that answers no copy holds so many of them and no more; no client is held up, and what it lets go of is free again."""
+    """A mirror that does not respond: the number of pending copies is limited, the client is not delayed, and the end of a copy makes room
+    for another."""
     with socket.socket() as holder:
         holder.bind(('127.0.0.1', server_kit.free_port()))
         holder.listen(4096)
@@ -294,7 +295,7 @@ def test_copies_that_are_never_answered(launch, loop):
             assert client.get('/one.txt').body == b'one\n'
         held = accepted(holder)
         assert len(held) == 512
-        assert 'mirror: cannot ask again' in served.server.errors()
+        assert 'mirror: the subrequest failed' in served.server.errors()
         for copy in held:
             copy.close()
         wait_for(lambda: client.get('/one.txt').body == b'one\n' and accepted(holder), 'another copy')

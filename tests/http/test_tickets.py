@@ -1,4 +1,4 @@
-"""Session tickets: one key for all workers, which changes; and key files for several machines."""
+"""Session tickets: a key that all workers share and rotate, and key files for several machines."""
 import os
 import re
 import signal
@@ -8,12 +8,12 @@ import pytest
 
 from kit import server as server_kit, site as site_kit
 from kit.lifetime import wait_for
-from kit.resumption import VERSIONS, beginner, fetch_with_session
+from kit.resumption import VERSIONS, server_starter, fetch_with_session
 
 
 @pytest.fixture
 def begin(certificate, tmp_path, loop):
-    with beginner(certificate, tmp_path, loop, 'worker $pid;') as start:
+    with server_starter(certificate, tmp_path, loop, 'worker $pid;') as start:
         yield lambda workers=2, **block: start(block, workers=workers)
 
 
@@ -22,10 +22,10 @@ def worker_of(answer):
 
 
 def resumes_everywhere(server, version, session):
-    """At each of its workers."""
+    """The session is resumed by each worker."""
     seen = set()
     for _ in range(60):
-        resumed, answer = fetch_with_session(server.port, version, given=session)
+        resumed, answer = fetch_with_session(server.port, version, session_in=session)
         assert resumed, answer
         seen.add(worker_of(answer))
         if seen >= set(server.workers()):
@@ -37,7 +37,7 @@ def resumes_everywhere(server, version, session):
 def test_a_ticket_resumes_at_every_worker(begin, tmp_path, version):
     server = begin()
     session = tmp_path / 'session'
-    assert not fetch_with_session(server.port, version, kept=session)[0]
+    assert not fetch_with_session(server.port, version, session_out=session)[0]
     resumes_everywhere(server, version, session)
 
 
@@ -45,7 +45,7 @@ def test_a_ticket_resumes_at_every_worker(begin, tmp_path, version):
 def test_a_ticket_resumes_after_deaths_and_reloads(begin, tmp_path, version):
     server = begin()
     session = tmp_path / 'session'
-    giver = worker_of(fetch_with_session(server.port, version, kept=session)[1])
+    giver = worker_of(fetch_with_session(server.port, version, session_out=session)[1])
     os.kill(giver, signal.SIGKILL)
     wait_for(lambda: giver not in server.workers() and len(server.workers()) == 2, 'a new worker')
     resumes_everywhere(server, version, session)
@@ -56,18 +56,18 @@ def test_a_ticket_resumes_after_deaths_and_reloads(begin, tmp_path, version):
 
 
 def test_the_key_changes_and_the_last_one_still_opens(begin, tmp_path):
-    life = max(6, round(4 * server_kit.PATIENCE) - 6)  # seconds: so long each key seals; handshakes of an emulated machine take some
+    life = max(6, round(4 * server_kit.PATIENCE) - 6)  # the life of a key in seconds; handshakes in an emulated machine are slow
     server = begin(ssl_session_timeout=f'{life}s')
 
     def rotations():
-        return server.errors().count('session tickets are sealed with a new key')
+        return server.errors().count('session tickets are encrypted with a new key')
 
     def resumed():
-        return [fetch_with_session(server.port, version, given=tmp_path / version)[0] for version in VERSIONS]
+        return [fetch_with_session(server.port, version, session_in=tmp_path / version)[0] for version in VERSIONS]
     for _ in range(5):
-        time.sleep(life / 2)                # a ticket that was given in the moment of a change has died before the next one
+        time.sleep(life / 2)                # a ticket issued during a rotation expires before the next rotation
         for version in VERSIONS:
-            fetch_with_session(server.port, version, kept=tmp_path / version)
+            fetch_with_session(server.port, version, session_out=tmp_path / version)
         number = rotations()
         wait_for(lambda: rotations() > number, 'the next key')
         if all(opened := resumed()):
@@ -84,18 +84,18 @@ def test_key_files_join_machines(begin, tmp_path, version):
     old.write_bytes(os.urandom(48))
     new.write_bytes(os.urandom(80))
     machines = [begin(workers=1, ssl_session_ticket_key=[str(key) for key in keys]) for keys in ([old], [new, old], [new])]
-    fetch_with_session(machines[0].port, version, kept=session)
-    assert not fetch_with_session(machines[2].port, version, given=session)[0]
-    assert fetch_with_session(machines[1].port, version, given=session)[0]
-    fetch_with_session(machines[1].port, version, kept=session)
-    assert fetch_with_session(machines[2].port, version, given=session)[0]
-    assert not fetch_with_session(machines[0].port, version, given=session)[0]
+    fetch_with_session(machines[0].port, version, session_out=session)
+    assert not fetch_with_session(machines[2].port, version, session_in=session)[0]
+    assert fetch_with_session(machines[1].port, version, session_in=session)[0]
+    fetch_with_session(machines[1].port, version, session_out=session)
+    assert fetch_with_session(machines[2].port, version, session_in=session)[0]
+    assert not fetch_with_session(machines[0].port, version, session_in=session)[0]
 
 
 def test_without_files_machines_are_strangers(begin, tmp_path):
     machines = begin(workers=1), begin(workers=1)
-    fetch_with_session(machines[0].port, '-tls1_3', kept=tmp_path / 'session')
-    assert not fetch_with_session(machines[1].port, '-tls1_3', given=tmp_path / 'session')[0]
+    fetch_with_session(machines[0].port, '-tls1_3', session_out=tmp_path / 'session')
+    assert not fetch_with_session(machines[1].port, '-tls1_3', session_in=tmp_path / 'session')[0]
 
 
 def test_another_certificate_is_another_server(begin, tmp_path):
@@ -106,17 +106,17 @@ def test_another_certificate_is_another_server(begin, tmp_path):
     machines = (begin(workers=1, ssl_session_ticket_key=str(key)),
                 begin(workers=1, ssl_session_ticket_key=str(key), ssl_certificate=other[0],
                       ssl_certificate_key=other[1]))
-    fetch_with_session(machines[0].port, '-tls1_3', kept=tmp_path / 'session')
-    assert fetch_with_session(machines[0].port, '-tls1_3', given=tmp_path / 'session')[0]
-    assert not fetch_with_session(machines[1].port, '-tls1_3', given=tmp_path / 'session')[0]
+    fetch_with_session(machines[0].port, '-tls1_3', session_out=tmp_path / 'session')
+    assert fetch_with_session(machines[0].port, '-tls1_3', session_in=tmp_path / 'session')[0]
+    assert not fetch_with_session(machines[1].port, '-tls1_3', session_in=tmp_path / 'session')[0]
 
 
 @pytest.mark.parametrize('version', VERSIONS)
 def test_off_gives_none(begin, tmp_path, version):
     server = begin(ssl_session_tickets='off')
-    fetch_with_session(server.port, version, kept=tmp_path / 'session')
+    fetch_with_session(server.port, version, session_out=tmp_path / 'session')
     if (tmp_path / 'session').exists():
-        assert not fetch_with_session(server.port, version, given=tmp_path / 'session')[0]
+        assert not fetch_with_session(server.port, version, session_in=tmp_path / 'session')[0]
 
 
 def test_a_bad_key_file_is_told_where_it_stands(begin, tmp_path):

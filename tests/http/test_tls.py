@@ -42,7 +42,7 @@ def test_our_own_client_opens_every_record(served, suite):
 
 
 def test_records_are_full(launch, loop):
-    """A large body is cut into records of 16384 bytes, not of whatever a read returned."""
+    """A large body is sent in records of 16384 bytes, independent of the sizes of reads."""
     client = own(launch(loop, 'user', server={'ssl_dyn_rec_enable': 'off'}))
     client.get('/one.txt')
     client.stream.records.clear()
@@ -53,7 +53,7 @@ def test_records_are_full(launch, loop):
 
 
 def test_a_connection_begins_with_small_records(launch, loop):
-    """Each of the first 64 KiB's records fits one TCP segment; then they are full."""
+    """Each record of the first 64 KiB fits one TCP segment; later records are full."""
     served = launch(loop, 'user')
     client = own(served)
     assert client.get('/1048576.bin').body == file_bytes(served, '1048576.bin')
@@ -117,7 +117,7 @@ def test_tls12(served):
 @pytest.mark.parametrize('cipher', ['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384',
                                     'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-ECDSA-AES128-SHA256'])
 def test_tls12_suites(launch, loop, tls_transport, cipher):
-    """CBC too, where it is asked for: OpenSSL offers no key for it, and the bytes go through SSL_write."""
+    """Also CBC, if configured: OpenSSL offers no key for it, so bodies are sent by SSL_write."""
     served = launch(loop, tls_transport, server={'ssl_ciphers': 'ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE-ECDSA-AES128-SHA256'})
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
     context.set_ciphers(cipher)
@@ -136,7 +136,7 @@ def test_tls12_suites(launch, loop, tls_transport, cipher):
 
 
 def test_rule_07_no_explicit_nonce_is_used_twice(served):
-    """TLS 1.2 AES-GCM sends its nonce in the clear: all of one connection's must differ."""
+    """TLS 1.2 AES-GCM sends the nonces in clear text: those of one connection must all differ."""
     tap = tls12.Tap(served.port, timeout=20 * server_kit.PATIENCE)
     client = http1.Client(tap)
     for name in ('one.txt', '1048576.bin', 'one.txt', '65536.bin'):
@@ -181,7 +181,7 @@ def test_curves(launch, loop, tls_transport):
 
 
 def presented(port, name, *options):
-    """The subject of the certificate that is shown for a name."""
+    """The subject of the certificate that the server sends for a name."""
     words = ['openssl', 's_client', '-connect', f'127.0.0.1:{port}', *options]
     done = subprocess.run([*words, '-servername', name] if name else [*words, '-noservername'], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=60 * server_kit.PATIENCE, check=False)
@@ -225,7 +225,7 @@ def test_self_signed(loop, site, tmp_path):
         pem = ssl.get_server_certificate(('127.0.0.1', port))
         text = subprocess.run(['openssl', 'x509', '-noout', '-text'], input=pem, capture_output=True, text=True, check=True).stdout
         assert 'DNS:localhost' in text and 'DNS:sluice.test' in text
-        assert 'self-signed' in server.said()
+        assert 'self-signed' in server.output()
     finally:
         server.stop()
 
@@ -260,7 +260,7 @@ def test_alpn(served):
 
 
 def read_until(stream, text):
-    """What a program says until it has said the text, in whatever case, or has ended."""
+    """Reads the output of a program until it has the text, ignoring case, or ends."""
     said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
     while text not in said.lower():
         assert select.select([stream], [], [], max(0, deadline - time.monotonic()))[0], said
@@ -274,7 +274,7 @@ def read_until(stream, text):
 def test_renegotiation_is_refused(served):
     owner = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = read_until(owner.stdout, 'verify return code')        # the last line of what it says of the handshake
+    said = read_until(owner.stdout, 'verify return code')        # the last line about the handshake
     owner.stdin.write(b'R\n')
     owner.stdin.flush()
     said += read_until(owner.stdout, 'no renegotiation')
@@ -284,13 +284,13 @@ def test_renegotiation_is_refused(served):
 
 
 def ends_at_new_keys(served):
-    """A kernel that takes no second key: what was begun is answered, then comes an orderly end."""
-    return served.transport == 'ktls' and 'rekeying' not in served.server.said()
+    """Whether the kernel cannot change keys. Then the server completes the response in progress and ends the connection in good order."""
+    return served.transport == 'ktls' and 'rekeying' not in served.server.output()
 
 
 @pytest.mark.parametrize('ask', [False, True])
 def test_key_updates(served, ask):
-    """The client changes its key, with and without asking for the server's: every answer stays readable."""
+    """The client updates its key, with and without update_requested: every response can be decrypted."""
     client = own(served)
     for _ in range(3):
         client.stream.key_update(ask)
@@ -317,9 +317,10 @@ def test_a_key_update_in_the_middle_of_an_answer(served):
         assert client.at_end() and client.stream.closed
 
 
-def test_rule_09_s_client_changes_keys_in_the_middle(launch, loop, fresh):
-    """In user space new keys simply come: the answer arrives whole, and the connection answers on. (../vm/test_keys.py: by the kernel.)"""
-    root = str(fresh())
+def test_rule_09_s_client_changes_keys_in_the_middle(launch, loop, new_directory):
+    """With TLS in user space, key updates in the middle of a response do not disturb it, and the connection continues. (../vm/test_keys.py
+    tests kTLS.)"""
+    root = str(new_directory())
     site_kit.make_file(os.path.join(root, '16m'), 16 << 20)
     served = launch(loop, 'user', server={'root': root})
     client = s_client.SClient(served.port)
@@ -329,10 +330,10 @@ def test_rule_09_s_client_changes_keys_in_the_middle(launch, loop, fresh):
 
 
 def test_rule_09_a_storm_of_key_updates(served):
-    """It ends with an alert and one line in the log, and nobody else notices."""
+    """The connection ends with an alert and one log line; other connections are not affected."""
     if ends_at_new_keys(served):
         pytest.skip('this kernel takes one key only: the first update ends the connection')
-    before = served.server.errors().count('asks for too much')
+    before = served.server.errors().count('too many KeyUpdate or renegotiation requests')
     other = own(served)
     client = own(served)
     try:
@@ -344,10 +345,10 @@ def test_rule_09_a_storm_of_key_updates(served):
             client.read()
         assert ended.value.description == 10              # unexpected_message
     except (EOFError, OSError):
-        pass                                              # a reset may overtake the alert
+        pass                                              # a reset may destroy the alert
     client.close()
     assert other.get('/1048576.bin').body == file_bytes(served, '1048576.bin')
-    assert served.server.errors().count('asks for too much') == before + 1
+    assert served.server.errors().count('too many KeyUpdate or renegotiation requests') == before + 1
 
 
 def test_close_notify_from_the_client(served):
@@ -388,7 +389,7 @@ def test_many_requests_in_one_record(served):
 
 
 def test_records_byte_by_byte(served):
-    """The ciphertext dribbles in: handshake and request."""
+    """Handshake and request arrive byte by byte."""
     class Dribble:
         def __init__(self, sock):
             self.sock = sock
@@ -420,7 +421,8 @@ def test_noise_instead_of_a_handshake(served, noise):
 
 
 def test_plain_http_on_the_tls_port_is_told_so(served):
-    """nginx answers 400 in the clear ("plain HTTP request was sent to HTTPS port"); a silent or TLS-alert close is right too."""
+    """nginx responds with 400 in clear text ("plain HTTP request was sent to HTTPS port"); closing with or without an alert is also
+    permitted."""
     sock = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)
     sock.sendall(b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     first = sock.recv(65536)
@@ -428,7 +430,7 @@ def test_plain_http_on_the_tls_port_is_told_so(served):
 
 
 def test_handshake_timeout(launch, loop, tls_transport):
-    """Closed when the time is over and not before, however long the client stays; others are served meanwhile."""
+    """The server closes at client_header_timeout and not earlier, and serves other clients meanwhile."""
     served = launch(loop, tls_transport, server={'client_header_timeout': '1s'})
     began = time.monotonic()
     with socket.create_connection(('127.0.0.1', served.port), timeout=0.7) as sock:
@@ -440,12 +442,12 @@ def test_handshake_timeout(launch, loop, tls_transport):
         try:
             assert sock.recv(4096) in (b'', b'\x15\x03\x01\x00\x02\x02\x5a')
         except ConnectionResetError:
-            pass    # what was received of the ClientHello had not been read
+            pass    # unread bytes of the ClientHello cause a reset
         assert time.monotonic() - began >= 0.9
 
 
 def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
-    """More than 20 KiB of chain: the handshake spans several records and sends."""
+    """A chain of more than 20 KiB: the handshake takes several records and sends."""
     chain = str(tmp_path / 'chain.pem')
     names = [f'name-{number}.test' for number in range(120)]
     with open(chain, 'w', encoding='ascii') as stream:
@@ -465,7 +467,7 @@ def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
 
 
 def test_small_fragments_are_respected(served):
-    """max_fragment_length (RFC 6066): the client gets records of at most 512 bytes, sealed by OpenSSL."""
+    """max_fragment_length (RFC 6066): OpenSSL encrypts the records, which have at most 512 bytes."""
     client = own(served, promoted=False, extensions=struct.pack('!HHB', 1, 1, 1))
     assert client.get('/65536.bin?fragment').body == file_bytes(served, '65536.bin')
     assert max(client.stream.data_records) == 512
@@ -474,6 +476,6 @@ def test_small_fragments_are_respected(served):
 
 
 def test_wrong_host_for_the_connection(served):
-    """A request for a name other than the handshake's is a matter of routing, not a fault."""
+    """A Host that differs from SNI selects another virtual server; it is not an error."""
     client = own(served)
     assert client.ask('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)

@@ -1,4 +1,5 @@
-"""What few servers say of TLS: keys with a pass phrase, refused handshakes, DHE, OpenSSL's own commands, ALPN in stream; by `openssl s_client`."""
+"""Rarely used TLS directives: keys with a pass phrase, rejected handshakes, DHE, OpenSSL's commands, ALPN in stream; with `openssl
+s_client`."""
 import os
 import re
 import shutil
@@ -25,9 +26,9 @@ def write(path, text):
 
 
 @pytest.fixture(scope='module', params=LOOPS)
-def asked(request, fresh, certificate, rsa_certificate, site):
-    """One port with names, one for DHE, one of stream; the default server of the first rejects."""
-    folder = str(fresh())
+def asked(request, new_directory, certificate, rsa_certificate, site):
+    """A server with several listeners: named servers with a rejecting default server, DHE, and stream."""
+    folder = str(new_directory())
     key, phrases, parameters = (os.path.join(folder, name) for name in ('locked.key', 'phrases', 'dh.pem'))
     lock(certificate[1], key, 'open sesame')
     write(phrases, 'wrong\nopen sesame\n')
@@ -55,7 +56,7 @@ def asked(request, fresh, certificate, rsa_certificate, site):
 
 
 def s_client(asked, name, *options, server=None, request='GET /one.txt HTTP/1.1\r\nHost: locked.test\r\nConnection: close\r\n\r\n'):
-    """What it prints, and the answer."""
+    """The output of s_client, with the response."""
     words = ['openssl', 's_client', '-ign_eof', '-connect', f'127.0.0.1:{asked.ports[name]}', *options,
              *(['-servername', server] if server else ['-noservername'])]
     made = subprocess.run(words, input=request.encode(), capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)
@@ -64,7 +65,7 @@ def s_client(asked, name, *options, server=None, request='GET /one.txt HTTP/1.1\
 
 @pytest.mark.parametrize('version', ['-tls1_2', '-tls1_3'])
 @pytest.mark.parametrize('name', [None, 'none.test', 'reject.test'])
-def test_who_asks_for_nobody_is_rejected(asked, version, name):
+def test_a_handshake_for_an_unknown_name_is_rejected(asked, version, name):
     said = s_client(asked, 'names', version, server=name)
     assert 'SSL alert number 112' in said and 'BEGIN CERTIFICATE' not in said   # unrecognized_name
 
@@ -108,7 +109,7 @@ def test_protocols_of_stream(asked, name, offered, agreed):
 
 
 def test_a_renewed_key_has_a_phrase_of_its_own(tmp_path, loop):
-    """Certificate, key and phrase are replaced one after the other; what does not fit meanwhile is not taken."""
+    """Certificate, key and pass phrase are replaced one after the other; a combination that does not match is not used."""
     folder = tmp_path / 'keys'
     folder.mkdir()
     pairs = []

@@ -1,13 +1,13 @@
-"""Paths that lead where nobody may look: out of the root, into files whose names begin with a dot, to what is no file. All are refused."""
+"""Paths to forbidden files: outside the root, with a leading dot, or not regular files. All of them are refused."""
 import os
 
 import pytest
 from kit import site as site_kit
 
-SECRET = b'nobody outside this machine may read this\n'
+SECRET = b'this content must not be served\n'
 REFUSED = {400, 403, 404}
 
-# "../" as it has been written to get past somebody.
+# Spellings of "../" from known attacks.
 CLIMBS = [
     '../', '..%2f', '..%2F', '%2e%2e/', '%2E%2E/', '.%2e/', '%2e./', '.%2E/', '%2e%2e%2f', '%2E%2E%2F', '..\\', '..%5c', '..%5C',
     '%2e%2e\\', '%2e%2e%5c', '.%2e%5c', '%252e%252e/', '%252e%252e%252f', '..%252f', '..%255c', '%25252e%25252e%25252f',
@@ -18,7 +18,7 @@ CLIMBS = [
 ]
 PREFIXES = ['/', '/folder/', '/alias/', '/captured/', '/bare', '/tried/']
 
-# Names that begin with a dot, by ways that lead there.
+# Paths to names with a leading dot.
 HIDDEN = [
     '/.hidden', '/%2ehidden', '/%2Ehidden', '/.%68idden', '//.hidden', '/./.hidden', '/folder/../.hidden', '/folder/.hidden',
     '/folder/./.hidden', '/.hidden/', '/.hidden?', '/.hidden?a=b', '/.hidden%00', '/.hidden%00.html', '/.hidden%20', '/.hidden;a=b',
@@ -29,7 +29,7 @@ HIDDEN = [
     '/.DS_Store', '/.svn/entries', '/.hidden.gz', '/.hidden.br', '/...', '/.../secret.txt',
 ]
 
-# What is no file, or not here.
+# Paths to other places, and to special files.
 ELSEWHERE = [
     '/secret.txt', '/www/secret.txt', '/etc/passwd', '//etc/passwd', '///etc/passwd', '/%2fetc/passwd', '/%2f%2fetc%2fpasswd',
     '/proc/self/environ', '/proc/self/cmdline', '/proc/self/fd/0', '/dev/null', '/dev/random', '/file:///etc/passwd', '/C:/secret.txt',
@@ -43,8 +43,8 @@ ELSEWHERE = [
 ]
 
 
-def climbing():
-    """Each way up, from each place, as far as each secret: one step, several, and to the top of the machine."""
+def traversal_paths():
+    """Every spelling, in every location, one and several steps up to each secret, and up to the root of the file system."""
     for prefix in PREFIXES:
         for climb in CLIMBS:
             yield f'{prefix}{climb}secret.txt'
@@ -55,18 +55,18 @@ def climbing():
         yield f'http://localhost/{climb}secret.txt'
 
 
-PATHS = {'up': list(climbing()), 'hidden': HIDDEN, 'elsewhere': ELSEWHERE}
+PATHS = {'up': list(traversal_paths()), 'hidden': HIDDEN, 'elsewhere': ELSEWHERE}
 assert sum(len(paths) for paths in PATHS.values()) >= 200
 
 
 @pytest.fixture(scope='session')
 def guarded(base):
-    """A root with secrets around it and in it; every secret has the same words."""
+    """A document root with secrets in it and around it; all secrets have the same content."""
     top = base / 'guarded'
     root = top / 'www'
     for name in ('one.txt', 'folder/index.html', 'folder/inner.txt', 'bare/file.txt', '.well-known/security.txt', 'link-precompressed.css',
                  'alias/inner.txt'):
-        site_kit.write(str(root), name, 'anybody may read this\n')
+        site_kit.write(str(root), name, 'this content may be served\n')
     for name in ('.hidden', '.hidden.gz', '.git/config', '.git/HEAD', 'folder/.hidden', 'bare/.hidden', '.env', '.htaccess', '.htpasswd',
                  '.ssh/id_rsa', '.DS_Store', '.svn/entries', '.well-known/.hidden', '.../secret.txt'):
         site_kit.write(str(root), name, SECRET)
@@ -89,8 +89,8 @@ def served(launch, loop, transport, guarded):
             '~ ^/captured/(.*)$': {'alias': guarded + '/folder/$1'}, '/tried/': {'try_files': ['$arg_file', '=404']}}})
 
 
-class Asker:
-    """Asks on one connection for as long as it lasts."""
+class ReconnectingClient:
+    """A client that reconnects when its connection has ended."""
 
     def __init__(self, served):
         self.served, self.client = served, served.connect(promoted=False)
@@ -108,23 +108,23 @@ class Asker:
 @pytest.mark.parametrize('kind', PATHS)
 @pytest.mark.parametrize('takes', ['identity', 'gzip, br'])
 def test_every_path_is_refused(served, kind, takes):
-    owner, wrong = Asker(served), []
+    owner, wrong = ReconnectingClient(served), []
     for target in PATHS[kind]:
         response = owner.ask(target, [('Accept-Encoding', takes)])
         if response.status not in REFUSED or SECRET in response.body or b'root:' in response.body:
             wrong.append((target, response.status, response.body[:80]))
     assert not wrong, f'{len(wrong)} of {len(PATHS[kind])}: {wrong[:20]}'
-    assert owner.ask('/one.txt').body == b'anybody may read this\n'
+    assert owner.ask('/one.txt').body == b'this content may be served\n'
     owner.client.close()
 
 
 def test_what_may_be_read_is_read(served):
-    """The guard is no wall: the same places, by decent paths."""
-    owner = Asker(served)
+    """Permitted files remain reachable by the same locations."""
+    owner = ReconnectingClient(served)
     for target in ('/one.txt', '/folder/inner.txt', '/alias/inner.txt', '/captured/inner.txt', '/bare/file.txt', '/tried/?file=/one.txt',
                    '/folder/../one.txt', '/./one.txt', '//one.txt', '/%6fne.txt', '/.well-known/security.txt', '/link-precompressed.css'):
         response = owner.ask(target, [('Accept-Encoding', 'br')])
-        assert response.status == 200 and response.body == b'anybody may read this\n', target
+        assert response.status == 200 and response.body == b'this content may be served\n', target
     listed = owner.ask('/')
     assert listed.status == 200 and b'one.txt' in listed.body
     for name in (b'.hidden', b'.git', b'.env', b'secret'):

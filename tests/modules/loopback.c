@@ -23,7 +23,7 @@ static void log_line(void *owner, enum log_level level, struct str line)
 {
     struct loopback *loopback = owner;
 
-    /* Where memory is out the line is lost, as a sink may. */
+    /* Loses the line if memory runs out, as a sink may do. */
     if (buffer_append(&loopback->logged, line) < 0)
         return;
 }
@@ -33,11 +33,11 @@ bool loopback_logged(const struct loopback *loopback, const char *text)
     return str_search(buffer_str(&loopback->logged), str_from(text)) >= 0;
 }
 
-void loopback_make_folder(struct loopback *loopback)
+void loopback_make_directory(struct loopback *loopback)
 {
     *loopback = (struct loopback){0};
-    snprintf(loopback->folder, sizeof(loopback->folder), "/tmp/sluice-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(loopback->folder));
+    snprintf(loopback->directory, sizeof(loopback->directory), "/tmp/sluice-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(loopback->directory));
 }
 
 const char *loopback_path(struct loopback *loopback, const char *path)
@@ -46,7 +46,7 @@ const char *loopback_path(struct loopback *loopback, const char *path)
     static unsigned next;
 
     next = (next + 1) % 4;
-    snprintf(paths[next], sizeof(paths[next]), "%s/%s", loopback->folder, path);
+    snprintf(paths[next], sizeof(paths[next]), "%s/%s", loopback->directory, path);
     return paths[next];
 }
 
@@ -69,15 +69,15 @@ void loopback_link(struct loopback *loopback, const char *target, const char *pa
     ck_assert_int_eq(symlink(target, loopback_path(loopback, path)), 0);
 }
 
-/* "@/" is the folder. */
-static struct str with_folder(struct loopback *loopback, struct arena *arena, struct str text)
+/* Replaces "@/" by the directory. */
+static struct str with_directory(struct loopback *loopback, struct arena *arena, struct str text)
 {
     struct str made = STR("");
     ssize_t at;
 
     while ((at = str_search(text, STR("@/"))) >= 0) {
         made =
-            arena_printf(arena, STR_FMT STR_FMT "%s/", STR_ARG(made), (int)at, text.data, loopback->folder);
+            arena_printf(arena, STR_FMT STR_FMT "%s/", STR_ARG(made), (int)at, text.data, loopback->directory);
         text = str_skip(text, (size_t)at + 2);
     }
     return arena_printf(arena, STR_FMT STR_FMT, STR_ARG(made), STR_ARG(text));
@@ -85,12 +85,12 @@ static struct str with_folder(struct loopback *loopback, struct arena *arena, st
 
 static void load(struct loopback *loopback, const char *configuration)
 {
-    struct configuration_source source = {.prefix = str_from(loopback->folder)};
+    struct configuration_source source = {.prefix = str_from(loopback->directory)};
     struct buffer diagnostics = {0};
     struct arena arena;
 
     arena_init(&arena, NULL, 0);
-    source.text = with_folder(loopback, &arena, str_from(configuration));
+    source.text = with_directory(loopback, &arena, str_from(configuration));
     loopback->configuration = configuration_load(&source, loopback->worker.log, &diagnostics);
     ck_assert_msg(loopback->configuration != NULL, "refused:\n" STR_FMT, STR_ARG(buffer_str(&diagnostics)));
     buffer_finish(&diagnostics);
@@ -164,8 +164,8 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     const char *backend = getenv("LOOPBACK_BACKEND");
 
     signal(SIGPIPE, SIG_IGN); /* as in the master */
-    if (!loopback->folder[0])
-        loopback_make_folder(loopback);
+    if (!loopback->directory[0])
+        loopback_make_directory(loopback);
     loopback->worker = (struct worker){0};
     loopback->error_log.log = (struct log){.level = LOG_INFO, .sink = log_line, .owner = loopback};
     worker->log = &loopback->error_log.log;
@@ -181,6 +181,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->counters = &loopback->shared->workers[0].counters;
     worker->channel_fd = worker->signal_fd = -1;
     list_init(&worker->connection_list);
+    list_init(&worker->streams);
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->orphaned_subrequests);
@@ -207,9 +208,10 @@ void loopback_open(struct loopback *loopback, const char *configuration)
                                            (unsigned)worker->configuration->access_log_count);
     ck_assert_ptr_nonnull(worker->access_log);
     start_modules(worker);
-    worker->listeners = calloc(1, sizeof(*worker->listeners));
+    worker->listeners = calloc(loopback->configuration->endpoint_count, sizeof(*worker->listeners));
     ck_assert_ptr_nonnull(worker->listeners);
-    worker->listeners[0].endpoint = &loopback->configuration->endpoints[0];
+    for (size_t i = 0; i < loopback->configuration->endpoint_count; i++)
+        worker->listeners[i].endpoint = &loopback->configuration->endpoints[i];
 }
 
 static int turn(struct loopback *loopback, uint64_t until_ms)
@@ -241,7 +243,18 @@ void loopback_turn(struct loopback *loopback, unsigned milliseconds)
     while (clock->monotonic_ms < end);
 }
 
-int loopback_connect(struct loopback *loopback)
+/* A listener of `stream` has other events: server/worker_listen.c. */
+static void accept_at(struct worker *worker, struct worker_listener *place, int fd, const struct sockaddr_storage *peer)
+{
+    if (!place->endpoint->servers[0]->stream) {
+        connection_accept(worker, &place->listener, fd, peer);
+        return;
+    }
+    ck_assert_ptr_nonnull(worker->stream);
+    worker->stream->accept(worker, &place->listener, fd, peer);
+}
+
+int loopback_connect_at(struct loopback *loopback, size_t endpoint)
 {
     struct sockaddr_storage peer = {0};
     struct sockaddr_in *address = (struct sockaddr_in *)(void *)&peer;
@@ -251,8 +264,13 @@ int loopback_connect(struct loopback *loopback)
     address->sin_port = htons(4711);
     address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    connection_accept(&loopback->worker, &loopback->worker.listeners[0].listener, pair[1], &peer);
+    accept_at(&loopback->worker, &loopback->worker.listeners[endpoint], pair[1], &peer);
     return pair[0];
+}
+
+int loopback_connect(struct loopback *loopback)
+{
+    return loopback_connect_at(loopback, 0);
 }
 
 static bool read_more(struct loopback *loopback, int fd)
@@ -369,6 +387,8 @@ void loopback_close(struct loopback *loopback)
     struct worker *worker = &loopback->worker;
 
     connection_abort_all(worker);
+    if (worker->stream)
+        worker->stream->abort_all(worker);
     for (int i = 0; i < 1000 && worker->connections; i++)
         ck_assert_int_ge(turn(loopback, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->connections, 0);
@@ -399,8 +419,8 @@ void loopback_close(struct loopback *loopback)
     shared_destroy(loopback->shared);
     buffer_finish(&loopback->logged);
     buffer_finish(&loopback->text);
-    nftw(loopback->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    loopback->folder[0] = '\0';
+    nftw(loopback->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    loopback->directory[0] = '\0';
 }
 
 int loopback_run(const char *name, const TTest *const *tests)

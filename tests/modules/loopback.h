@@ -1,6 +1,6 @@
 /*
- * A worker inside the test: a configuration from text, real modules, real HTTP/1, and a socket pair in the place of
- * a network. A question is the bytes of a request; the answer is all that comes until the connection ends.
+ * A worker inside the test: a configuration from text, real modules, real HTTP/1, and a socket pair instead of a
+ * network. A request is given as text; the response is all bytes until the end of the connection.
  */
 #ifndef TEST_MODULES_LOOPBACK_H
 #define TEST_MODULES_LOOPBACK_H
@@ -16,41 +16,46 @@ struct loopback {
     struct buffer logged;           /* lines of the error log */
     struct shared *shared;
     struct configuration *configuration;
-    struct buffer text;             /* the last answer, whole */
-    int status;                     /* of the last answer; 0: none came */
-    struct str head;                /* its status line and fields */
+    struct buffer text;             /* the last response, complete */
+    int status;                     /* of the last response; 0: there was none */
+    struct str head;                /* its status line and header fields */
     struct str body;
-    void (*inside)(bool yes);       /* told when the server's code begins and ends to run; NULL: nobody asks */
-    char folder[64];                /* a temporary folder; "@/" in the configuration means it */
+    void (*inside)(bool yes);       /* called when the server's code begins and ends to run, or NULL */
+    char directory[64];                /* a temporary directory; "@/" in the configuration stands for it */
 };
 
-/* Fails the test where the configuration is refused, showing why. */
+/* Fails the test if the configuration is invalid, and prints the errors. */
 void loopback_open(struct loopback *loopback, const char *configuration);
-/* A server with this line in it is refused, and what is said names the line's place and has `said` in it. */
+/* A server with this line is refused; the error has the line's position and contains `said`. */
 void loopback_configuration_rejected(const char *line, const char *said);
 void loopback_close(struct loopback *loopback);
 
-/* A connection; the client's end, non-blocking. */
+/* Opens a connection. Returns the client's end, which is non-blocking. */
 int loopback_connect(struct loopback *loopback);
-/* Asks, and waits for the end of the connection. "\n" becomes CRLF; the head is ended, with "Connection: close" added. */
+/* The same at another endpoint, by index. One of `stream` requires worker.stream, set after loopback_open. */
+int loopback_connect_at(struct loopback *loopback, size_t endpoint);
+/*
+ * Sends a request and waits for the end of the connection. Replaces "\n" by CRLF, adds "Connection: close" and ends the
+ * head.
+ */
 void loopback_ask(struct loopback *loopback, const char *head);
-/* The same, byte for byte. */
+/* The same, with exactly these bytes. */
 void loopback_ask_raw(struct loopback *loopback, struct str bytes);
-/* Asks, and leaves without waiting for an answer, after `turns` turns of the loop. */
+/* Sends a request and closes the connection after `turns` iterations of the loop, without reading a response. */
 void loopback_leave(struct loopback *loopback, const char *head, unsigned turns);
-/* One turn of the loop, which waits at most so long for an event. */
+/* One iteration of the loop, which waits at most so many milliseconds for an event. */
 void loopback_turn_once(struct loopback *loopback, unsigned milliseconds);
-/* Turns the loop for some milliseconds. */
+/* Runs the loop for some milliseconds. */
 void loopback_turn(struct loopback *loopback, unsigned milliseconds);
 
-/* The value of a field of the last answer; empty where there is none. */
+/* Returns the value of a header field of the last response; empty if it is absent. */
 struct str loopback_field(const struct loopback *loopback, const char *name);
-/* Files below the folder: made before loopback_open, or while it runs. */
-void loopback_make_folder(struct loopback *loopback);
+/* These create files in the directory, before loopback_open or later. */
+void loopback_make_directory(struct loopback *loopback);
 void loopback_write(struct loopback *loopback, const char *path, struct str content);
 void loopback_mkdir(struct loopback *loopback, const char *path);
 void loopback_link(struct loopback *loopback, const char *target, const char *path);
-/* "folder/path", in one of a few static buffers. */
+/* Returns "directory/path" in one of a few static buffers. */
 const char *loopback_path(struct loopback *loopback, const char *path);
 bool loopback_logged(const struct loopback *loopback, const char *text);
 

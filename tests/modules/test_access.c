@@ -1,4 +1,4 @@
-/* `allow` and `deny`: the most exact range decides, whatever the order; and what cannot be told is refused. */
+/* `allow` and `deny`: the most specific range decides, whatever the order; and invalid values. */
 #include "loopback.h"
 
 #include "server/connection.h"
@@ -60,7 +60,7 @@ static const struct {
     {"/page/", "192.0.2.1", 403},
 };
 
-/* One answer to a client of that address ("unix" for none). */
+/* Sends a request from a client with that address; "unix": without an address. */
 static int ask_from(const char *address, const char *path)
 {
     struct sockaddr_storage peer = {.ss_family = AF_UNIX};
@@ -88,7 +88,7 @@ static int ask_from(const char *address, const char *path)
     return atoi(text + 9);
 }
 
-START_TEST(the_most_exact_range_decides)
+START_TEST(most_specific_range_decides)
 {
     loopback_open(&server, SERVER);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -101,13 +101,13 @@ START_TEST(the_most_exact_range_decides)
 }
 END_TEST
 
-START_TEST(what_cannot_be_told_is_refused)
+START_TEST(invalid_values_are_refused)
 {
-    loopback_configuration_rejected("allow: everybody", "\"everybody\" is no address");
-    loopback_configuration_rejected("deny: 10.0.0.1/8", "\"10.0.0.1/8\" is no address");
-    loopback_configuration_rejected("allow: 10.0.0.0/33", "is no address");
-    loopback_configuration_rejected("allow: '2001:db8::/129'", "is no address");
-    loopback_configuration_rejected("deny: ''", "is no address");
+    loopback_configuration_rejected("allow: everybody", "\"everybody\" is not an address");
+    loopback_configuration_rejected("deny: 10.0.0.1/8", "\"10.0.0.1/8\" is not an address");
+    loopback_configuration_rejected("allow: 10.0.0.0/33", "is not an address");
+    loopback_configuration_rejected("allow: '2001:db8::/129'", "is not an address");
+    loopback_configuration_rejected("deny: ''", "is not an address");
     loopback_configuration_rejected("deny: 10.0.0.0/8\n    allow: [127.0.0.1, 10.0.0.0/8]",
                                     "denied here, and allowed in line 5");
     loopback_configuration_rejected("satisfy: some", "some");
@@ -116,7 +116,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {the_most_exact_range_decides, what_cannot_be_told_is_refused, NULL};
+    const TTest *const tests[] = {most_specific_range_decides, invalid_values_are_refused, NULL};
 
     return loopback_run("access", tests);
 }

@@ -23,7 +23,7 @@ static struct str file_text(const char *name)
     return str_of(seen, length > 0 ? (size_t)length : 0);
 }
 
-/* Turns until the file has something in it, and what is asked for has ended. */
+/* Runs the loop until the file has content. */
 static struct str awaited(const char *name)
 {
     for (int i = 0; i < 500 && file_text(name).length == 0; i++)
@@ -31,7 +31,7 @@ static struct str awaited(const char *name)
     return file_text(name);
 }
 
-START_TEST(lines_come_after_a_while)
+START_TEST(lines_are_buffered)
 {
     struct str text;
 
@@ -74,12 +74,12 @@ START_TEST(lines_come_after_a_while)
 }
 END_TEST
 
-/* As they left: the session's own fields, too, and no more than went out. */
-START_TEST(sent_fields_are_those_of_the_head)
+/* The logged header fields are those that were sent, including those of the session. */
+START_TEST(sent_fields_are_logged_as_sent)
 {
     static const struct {
         const char *request;
-        const char *line; /* behind the length that the client saw */
+        const char *line; /* after the length that the client received */
     } rows[] = {
         {"GET /ok HTTP/1.1", "|-|text/plain; charset=utf-8|close|-|sluice\n"},
         {"HEAD /ok HTTP/1.1", "|-|text/plain; charset=utf-8|close|-|sluice\n"},
@@ -113,8 +113,8 @@ START_TEST(sent_fields_are_those_of_the_head)
 }
 END_TEST
 
-/* Where two lines of one file are to wait differently, the shorter holds for both. */
-START_TEST(lines_wait_as_long_as_they_are_told)
+/* If two directives give one file different flush times, the shorter one applies. */
+START_TEST(shortest_flush_time_applies)
 {
     struct str text;
 
@@ -136,7 +136,7 @@ START_TEST(lines_wait_as_long_as_they_are_told)
 }
 END_TEST
 
-START_TEST(the_end_writes_the_rest)
+START_TEST(buffer_is_written_at_exit)
 {
     int fd;
     char path[128];
@@ -152,12 +152,12 @@ START_TEST(the_end_writes_the_rest)
 }
 END_TEST
 
-START_TEST(a_reopened_log_gets_what_follows)
+START_TEST(later_lines_go_to_the_reopened_log)
 {
     int fd;
 
     loopback_open(&server, "http: {server: {listen: 8080, return: 200 ok, access_log: '@/a.log'}}");
-    loopback_ask(&server, "GET /one HTTP/1.1"); /* its line still waits for others */
+    loopback_ask(&server, "GET /one HTTP/1.1"); /* this line is still in the buffer */
     ck_assert_int_eq(rename(loopback_path(&server, "a.log"), loopback_path(&server, "a.old")), 0);
     fd = log_file_open(str_from(loopback_path(&server, "a.log")));
     ck_assert_int_ge(fd, 0);
@@ -170,8 +170,8 @@ START_TEST(a_reopened_log_gets_what_follows)
 }
 END_TEST
 
-/* The client leaves in the middle of a file: what it was not sent is not said to be sent. */
-START_TEST(a_cut_answer_tells_what_was_sent)
+/* The client closes in the middle of a file: the log has the bytes that were sent. */
+START_TEST(aborted_response_logs_sent_bytes)
 {
     static const char request[] = "GET /file HTTP/1.1\r\nHost: a\r\n\r\n";
     struct str text;
@@ -206,9 +206,11 @@ static uint64_t count_lines(struct str text)
     return lines;
 }
 
-/* Nobody reads the FIFO: what it and the batch hold is kept, the rest is dropped in whole lines, counted and
- * said. */
-START_TEST(a_full_pipe_drops_whole_lines)
+/*
+ * The FIFO has no reader. The log keeps the lines that fit the FIFO and the batch, drops the rest as whole lines,
+ * counts them and reports the number.
+ */
+START_TEST(full_pipe_drops_whole_lines)
 {
     const unsigned asked = 700;
     static char request[2048];
@@ -219,7 +221,7 @@ START_TEST(a_full_pipe_drops_whole_lines)
     memset(request, 'a', sizeof(request) - 1);
     memcpy(request, "GET /", 5);
     memcpy(request + sizeof(request) - 10, " HTTP/1.1", 10);
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     ck_assert_int_eq(mkfifo(loopback_path(&server, "fifo"), 0600), 0);
     loopback_open(
         &server,
@@ -246,7 +248,7 @@ START_TEST(a_full_pipe_drops_whole_lines)
 }
 END_TEST
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     loopback_configuration_rejected("access_log: {format: main}", "needs a path");
     loopback_configuration_rejected("access_log: a.log nothing", "no log format \"nothing\"");
@@ -260,15 +262,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {lines_come_after_a_while,
-                                  sent_fields_are_those_of_the_head,
-                                  lines_wait_as_long_as_they_are_told,
-                                  the_end_writes_the_rest,
-                                  a_reopened_log_gets_what_follows,
-                                  a_cut_answer_tells_what_was_sent,
-                                  a_full_pipe_drops_whole_lines,
-                                  mistakes_are_told,
-                                  NULL};
+    const TTest *const tests[] = {
+        lines_are_buffered, sent_fields_are_logged_as_sent, shortest_flush_time_applies, buffer_is_written_at_exit,
+        later_lines_go_to_the_reopened_log, aborted_response_logs_sent_bytes, full_pipe_drops_whole_lines,
+        invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("access_log", tests);
 }

@@ -50,7 +50,7 @@ START_TEST(scopes_merge)
 }
 END_TEST
 
-START_TEST(values_are_templates_and_empty_ones_are_not_sent)
+START_TEST(empty_values_are_not_sent)
 {
     loopback_open(
         &server,
@@ -74,14 +74,14 @@ static const struct {
 } mistakes[] = {
     {"add_header: X-Only", "takes a name, a value"},
     {"add_header: X-A b sometimes", "takes a name, a value"},
-    {"add_header: 'X@A b'", "no name of a header"},
+    {"add_header: 'X@A b'", "not a header field name"},
     {"add_header: Content-Length 7", "cannot set Content-Length"},
     {"add_header: {Connection: close}", "cannot set Connection"},
-    {"add_header: {X-A: {values: b}}", "a header has a value"},
+    {"add_header: {X-A: {values: b}}", "a header takes a value"},
     {"add_header: {Cache-Control: no-cache, max-age=0}", "max-age"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
@@ -90,8 +90,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {scopes_merge, values_are_templates_and_empty_ones_are_not_sent,
-                                  mistakes_are_told, NULL};
+    const TTest *const tests[] = {scopes_merge, empty_values_are_not_sent, invalid_configurations_are_refused, NULL};
 
     return loopback_run("add_header", tests);
 }

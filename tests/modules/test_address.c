@@ -1,4 +1,4 @@
-/* worker_connections_per_address: who is let in, who is not, and that each is counted until it has gone. */
+/* worker_connections_per_address: which connections are accepted, and that each is counted until it has closed. */
 #include "loopback.h"
 
 #include "server/connection.h"
@@ -10,7 +10,7 @@
 
 static struct loopback server;
 
-/* A connection from that address ("unix" for none); returns the client's end. */
+/* Opens a connection from that address; "unix": without an address. Returns the client's end. */
 static int connect_from(const char *address)
 {
     struct sockaddr_storage peer = {.ss_family = AF_UNIX};
@@ -60,7 +60,7 @@ static void expect(const char *address, bool let_in)
         close(fd);
 }
 
-START_TEST(as_many_as_it_may)
+START_TEST(connections_per_address_are_limited)
 {
     int first, second;
 
@@ -73,7 +73,7 @@ START_TEST(as_many_as_it_may)
     ck_assert(loopback_logged(&server, "192.0.2.1 has 2 connections already"));
     server.logged.length = 0;
     expect("192.0.2.1", false);
-    ck_assert(!loopback_logged(&server, "192.0.2.1")); /* said once */
+    ck_assert(!loopback_logged(&server, "192.0.2.1")); /* logged only once */
     expect("192.0.2.2", true);
     leave(first);
     expect("192.0.2.1", true);
@@ -84,7 +84,7 @@ START_TEST(as_many_as_it_may)
 }
 END_TEST
 
-START_TEST(a_network_of_ip6_is_one_address)
+START_TEST(ipv6_addresses_count_by_network)
 {
     int fds[2];
 
@@ -94,7 +94,7 @@ START_TEST(a_network_of_ip6_is_one_address)
     expect("2001:db8:0:1::3", false);
     ck_assert(loopback_logged(&server, "2001:db8:0:1::3 has 2 connections already"));
     expect("2001:db8:0:2::1", true);
-    expect("32.1.13.184", true); /* the same first four bytes */
+    expect("32.1.13.184", true); /* an IPv4 address with the same first four bytes */
     leave(fds[0]);
     expect("2001:db8:0:1::3", true);
     leave(fds[1]);
@@ -102,7 +102,7 @@ START_TEST(a_network_of_ip6_is_one_address)
 }
 END_TEST
 
-START_TEST(who_has_no_address_is_not_counted)
+START_TEST(clients_without_address_are_not_counted)
 {
     int fds[5];
 
@@ -118,7 +118,7 @@ START_TEST(who_has_no_address_is_not_counted)
 }
 END_TEST
 
-START_TEST(no_bound_where_none_is_asked_for)
+START_TEST(unlimited_by_default)
 {
     int fds[20];
 
@@ -136,8 +136,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {as_many_as_it_may, a_network_of_ip6_is_one_address,
-                                  who_has_no_address_is_not_counted, no_bound_where_none_is_asked_for, NULL};
+    const TTest *const tests[] = {
+        connections_per_address_are_limited, ipv6_addresses_count_by_network, clients_without_address_are_not_counted,
+        unlimited_by_default, NULL,
+    };
 
     return loopback_run("address", tests);
 }

@@ -1,4 +1,4 @@
-/* `auth_basic`: who is let in, what is told to the others, and that waiting logins hold nothing when they are left. */
+/* `auth_basic`: which users are accepted, the responses to others, and that a cancelled check leaves nothing behind. */
 #include "loopback.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static struct loopback server;
 
 static void set_up(void)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_write(&server, "users", STR(USERS));
     loopback_open(&server, SERVER);
 }
@@ -68,7 +68,7 @@ static const struct {
 } cases[] = {
     {"/in", NULL, 401},
     {"/in", ADA, 200},
-    {"/in", ADA, 200}, /* remembered */
+    {"/in", ADA, 200}, /* from the cache of checked passwords */
     {"/in", COLON, 200},
     {"/in", BAD, 401},
     {"/in", NOBODY, 401},
@@ -94,7 +94,7 @@ static const struct {
     {"/page", NULL, 401},
 };
 
-START_TEST(who_may)
+START_TEST(passwords_are_checked)
 {
     set_up();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -105,7 +105,7 @@ START_TEST(who_may)
                    "Basic realm=\"Members \\\"only\\\" \\\\ here\", charset=\"UTF-8\"");
     ck_assert(loopback_logged(&server, "user \"ada\": password mismatch, client: 127.0.0.1"));
     ck_assert(loopback_logged(&server, "user \"bob\" was not found in \""));
-    ck_assert(loopback_logged(&server, "users:3: user \"old\" cannot log in: the password is kept as $1$"));
+    ck_assert(loopback_logged(&server, "users:3: user \"old\" cannot log in: the password is stored as $1$"));
     ck_assert(loopback_logged(&server, "absent\" cannot be read (2: No such file or directory)"));
     ask("/quoted", NULL);
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"Members only\", charset=\"UTF-8\"");
@@ -125,8 +125,8 @@ static unsigned count(const char *text)
     return found;
 }
 
-/* A wrong password is hashed and told of once, also where its page is for those alone who have a good one. */
-START_TEST(once)
+/* A wrong password is hashed and logged once, even if the error page requires a password, too. */
+START_TEST(password_is_checked_once)
 {
     set_up();
     ck_assert_int_eq(ask("/twice", BAD), 401);
@@ -140,13 +140,13 @@ START_TEST(once)
     ck_assert_text(server.body, "open");
     ck_assert(str_starts(loopback_field(&server, "WWW-Authenticate"), STR("Basic realm=")));
     ck_assert_uint_eq(count("password mismatch"), 2);
-    ck_assert_int_eq(ask("/twice-other", BAD), 403); /* of another file: asked, and that page is refused */
+    ck_assert_int_eq(ask("/twice-other", BAD), 403); /* checked again for another password file */
     ck_assert(loopback_logged(&server, "absent\" cannot be read"));
     loopback_close(&server);
 }
 END_TEST
 
-START_TEST(a_changed_file)
+START_TEST(changed_file_is_read_again)
 {
     set_up();
     ck_assert_int_eq(ask("/in", ADA), 200);
@@ -156,13 +156,13 @@ START_TEST(a_changed_file)
     ck_assert_int_eq(ask("/in", ADA), 401);
     loopback_write(&server, "users", STR(USERS));
     ck_assert_int_eq(ask("/in", ADA), 200);
-    loopback_turn(&server, 1100); /* looked at again, and hashed for no more */
+    loopback_turn(&server, 1100); /* the file is checked again, and no password is hashed */
     ck_assert_int_eq(ask("/in", ADA), 200);
     loopback_close(&server);
 }
 END_TEST
 
-START_TEST(who_leaves)
+START_TEST(clients_may_disconnect)
 {
     set_up();
     for (unsigned turns = 0; turns < 6; turns++) {
@@ -174,8 +174,8 @@ START_TEST(who_leaves)
 }
 END_TEST
 
-/* More than may wait: the rest is told to come again. */
-START_TEST(a_flood)
+/* More checks than the queue can hold: the others get a 503. */
+START_TEST(full_queue_responds_503)
 {
     const char *head = "GET /in HTTP/1.1\r\nHost: a\r\nAuthorization: " BAD "\r\nConnection: close\r\n\r\n";
     int clients[300];
@@ -204,12 +204,12 @@ START_TEST(a_flood)
     }
     ck_assert_uint_ge(refused, 256);
     ck_assert_uint_ge(busy, 1);
-    ck_assert(loopback_logged(&server, "too many logins wait"));
+    ck_assert(loopback_logged(&server, "too many password checks"));
     loopback_close(&server);
 }
 END_TEST
 
-START_TEST(mistakes)
+START_TEST(invalid_configurations_are_refused)
 {
     struct configuration_source source = {0};
     struct buffer said = {0};
@@ -231,7 +231,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {who_may, once, a_changed_file, who_leaves, a_flood, mistakes, NULL};
+    const TTest *const tests[] = {
+        passwords_are_checked, password_is_checked_once, changed_file_is_read_again, clients_may_disconnect,
+        full_queue_responds_503, invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("auth_basic", tests);
 }

@@ -24,7 +24,7 @@ static const char configuration[] =
 
 static void make_files(void)
 {
-    static const char *const folders[] = {"www",       "www/off",        "www/empty", "www/sub 10",
+    static const char *const directories[] = {"www",       "www/off",        "www/empty", "www/sub 10",
                                           "www/sub 9", "www/sub 9/deep", "www/.git",  "www/links",
                                           "www/odd",   "www/index"};
     static const char *const files[] = {"www/a10.txt",
@@ -43,9 +43,9 @@ static void make_files(void)
                                         "www/index/index.html"};
     static char big[123456];
 
-    loopback_make_folder(&server);
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-        loopback_mkdir(&server, folders[i]);
+    loopback_make_directory(&server);
+    for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+        loopback_mkdir(&server, directories[i]);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         loopback_write(&server, files[i], STR("x"));
     loopback_write(&server, "www/big.bin", str_of(big, sizeof(big)));
@@ -62,7 +62,7 @@ static bool has(const char *text)
     return str_search(server.body, str_from(text)) >= 0;
 }
 
-/* Each stands behind the one before. */
+/* The texts occur in the body in this order. */
 static void check_order(const char *const *texts)
 {
     struct str rest = server.body;
@@ -76,7 +76,7 @@ static void check_order(const char *const *texts)
     }
 }
 
-START_TEST(a_page)
+START_TEST(html_listing)
 {
     make_files();
     loopback_ask(&server, "GET / HTTP/1.1");
@@ -84,7 +84,7 @@ START_TEST(a_page)
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/html; charset=utf-8");
     ck_assert_text(loopback_field(&server, "Vary"), "Accept");
     check_order((const char *const[]){"<!doctype html>", "sub 9", "sub 10", "A2.txt", "a10.txt",
-                                      "b&amp;&lt;i&gt;.txt", "big.bin", "\303\244.txt", "7 folders, 5 files",
+                                      "b&amp;&lt;i&gt;.txt", "big.bin", "\303\244.txt", "7 directories, 5 files",
                                       NULL});
     ck_assert(has("<a href=\"./sub%209/\"><bdi>sub 9/</bdi></a>"));
     ck_assert(has("123 kB") && has("<td>1 B<td>"));
@@ -94,7 +94,7 @@ START_TEST(a_page)
     ck_assert(has(
         "<h1><a href=\"./../../\">/</a> <a href=\"./../\"><bdi>sub 9</bdi></a> / <a href=\"./\"><bdi>deep"));
     loopback_ask(&server, "GET /empty/ HTTP/1.1");
-    ck_assert(has("0 folders, 0 files"));
+    ck_assert(has("0 directories, 0 files"));
     loopback_ask(&server, "HEAD / HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_uint_eq(server.body.length, 0);
@@ -102,7 +102,7 @@ START_TEST(a_page)
 }
 END_TEST
 
-START_TEST(orders)
+START_TEST(sort_orders)
 {
     make_files();
     loopback_ask(&server, "GET /?sort=size&order=desc HTTP/1.1");
@@ -134,7 +134,7 @@ START_TEST(odd_names_are_escaped)
 }
 END_TEST
 
-START_TEST(forms)
+START_TEST(listing_formats)
 {
     make_files();
     loopback_ask(&server, "GET / HTTP/1.1\nAccept: application/json");
@@ -151,7 +151,7 @@ START_TEST(forms)
 }
 END_TEST
 
-START_TEST(links_as_files_are_opened)
+START_TEST(links_follow_disable_symlinks)
 {
     make_files();
     loopback_ask(&server, "GET /links/ HTTP/1.1");
@@ -168,7 +168,7 @@ START_TEST(links_as_files_are_opened)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(refused_requests)
 {
     make_files();
     loopback_ask(&server, "GET /off/ HTTP/1.1");
@@ -181,7 +181,7 @@ START_TEST(refusals)
     loopback_ask(&server, "GET /index/ HTTP/1.1");
     ck_assert_text(server.body, "x");
     loopback_ask(&server, "POST / HTTP/1.1\nContent-Length: 0");
-    ck_assert_int_eq(server.status, 403); /* as nginx: a folder without an index file */
+    ck_assert_int_eq(server.status, 403); /* 403 as in nginx: a directory without an index file */
     loopback_ask(&server, "GET /any/out/ HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     for (unsigned turns = 0; turns < 6; turns++)
@@ -204,7 +204,7 @@ static const struct {
     {"", "a"},       {"img 2.png", "img 10.png"},
 };
 
-START_TEST(people_count_like_this)
+START_TEST(numbers_in_names_sort_by_value)
 {
     for (size_t i = 0; i < sizeof(naturals) / sizeof(naturals[0]); i++) {
         struct str before = str_from(naturals[i].before), after = str_from(naturals[i].after);
@@ -218,14 +218,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_page,
-                                  orders,
-                                  odd_names_are_escaped,
-                                  forms,
-                                  links_as_files_are_opened,
-                                  refusals,
-                                  people_count_like_this,
-                                  NULL};
+    const TTest *const tests[] = {
+        html_listing, sort_orders, odd_names_are_escaped, listing_formats, links_follow_disable_symlinks,
+        refused_requests, numbers_in_names_sort_by_value, NULL,
+    };
 
     return loopback_run("autoindex", tests);
 }

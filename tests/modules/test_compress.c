@@ -23,13 +23,13 @@
 
 static struct loopback server;
 static char page[200000];
-static size_t encoded_length; /* of the last body that was decoded */
+static size_t encoded_length; /* of the last decoded body */
 
 static void set_up(const char *configuration)
 {
     for (size_t i = 0; i < sizeof(page); i += 20)
         snprintf(page + i, sizeof(page) - i, "<p>line %09zu</p>\n", i);
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/folder");
     loopback_write(&server, "www/page.html", str_of(page, sizeof(page) - 1));
@@ -39,7 +39,7 @@ static void set_up(const char *configuration)
     loopback_open(&server, configuration);
 }
 
-/* The body of the last answer by gzip; its pieces of chunked coding are joined first. */
+/* Decodes the gzip body of the last response, after joining its chunks. */
 static struct str decoded(void)
 {
     static char joined[sizeof(page) * 2], plain[sizeof(page) * 2];
@@ -95,11 +95,11 @@ static const struct {
     {"GET /small.css HTTP/1.1", GZIP, 200, true, true},
     {"GET /tiny.css HTTP/1.1", GZIP, 200, false, false},
     {"GET /picture.png HTTP/1.1", GZIP, 200, false, false},
-    {"GET /folder/ HTTP/1.1", GZIP, 200, true, true}, /* a list */
-    {"GET /nowhere HTTP/1.1", GZIP, 404, true, true}, /* the page of an error */
+    {"GET /folder/ HTTP/1.1", GZIP, 200, true, true}, /* a directory listing */
+    {"GET /nowhere HTTP/1.1", GZIP, 404, true, true}, /* an error page */
     {"GET /folder HTTP/1.1", GZIP, 301, true, true},
-    {"GET /text HTTP/1.1", GZIP, 200, false, false}, /* text/plain is not named */
-    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, true}, /* as the whole does */
+    {"GET /text HTTP/1.1", GZIP, 200, false, false}, /* text/plain is not in gzip_types */
+    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, true}, /* the same Vary as for the file */
     {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1,5-6", 206, false, true},
     {"GET /page.html HTTP/1.1", "Range: bytes=0-1", 206, false, true},
     {"GET /picture.png HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, false},
@@ -120,7 +120,7 @@ static const struct {
     {"GET /auth/page.html HTTP/1.1", VIA "\nAuthorization: Basic eDp5", 200, true, true},
 };
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     set_up(SITE);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -134,7 +134,7 @@ START_TEST(answers_each_case)
         length = loopback_field(&server, "Content-Length");
         ck_assert_msg(str_equal(coding, cases[i].encoded ? STR("gzip") : STR("")), "%s %s: " STR_FMT,
                       cases[i].line, cases[i].fields, STR_ARG(coding));
-        if (str_equal(vary, STR("Accept"))) /* of the built-in page: of codings more is said */
+        if (str_equal(vary, STR("Accept"))) /* the built-in page has its own Vary: Accept, and another for codings */
             vary = str_search(server.head, STR("Vary: Accept-Encoding")) < 0 ? STR("") : vary;
         ck_assert_msg(str_empty(vary) != cases[i].varies, "%s %s: " STR_FMT, cases[i].line, cases[i].fields,
                       STR_ARG(vary));
@@ -150,7 +150,7 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
-START_TEST(comes_back)
+START_TEST(decodes_to_the_original)
 {
     set_up(SITE);
     ask("GET /page.html HTTP/1.1", GZIP);
@@ -169,8 +169,10 @@ START_TEST(comes_back)
 }
 END_TEST
 
-/* A HEAD says what a GET does, without a body; a 304 confirms the weak ETag to who has that, else the strong one. */
-START_TEST(validators)
+/*
+ * HEAD has the same fields as GET, without a body. A 304 has the weak ETag if the client sent it, else the strong one.
+ */
+START_TEST(etags_and_304)
 {
     char strong[100], weak[100], request[300];
 
@@ -201,8 +203,8 @@ START_TEST(validators)
 }
 END_TEST
 
-/* An empty body stays empty, whatever the least length is, for all who have one. */
-START_TEST(nothing_at_all)
+/* An empty body is never encoded, whatever the least length is. */
+START_TEST(empty_bodies)
 {
     set_up("http: {gzip: on, gzip_types: '*', gzip_min_length: 0, server: {listen: 8080, root: @/www, location: {"
            "/none: {return: '200 \"\"'}}}}");
@@ -217,8 +219,10 @@ START_TEST(nothing_at_all)
 }
 END_TEST
 
-/* Several at once: the server's order where the request has none, each with types and a length of its own. */
-START_TEST(several)
+/*
+ * Several codings: the server's order decides if the request has none. Each coding has its own types and least length.
+ */
+START_TEST(several_codings)
 {
     static const struct {
         const char *path, *takes, *coding;
@@ -244,8 +248,8 @@ START_TEST(several)
 }
 END_TEST
 
-/* What is encoded beside the file is not encoded again. */
-START_TEST(precompressed_first)
+/* A precompressed file is not encoded again. */
+START_TEST(precompressed_file_takes_precedence)
 {
     set_up("http: {gzip: on, brotli: on, server: {listen: 8080, root: @/www, precompressed: gzip}}");
     loopback_write(&server, "www/page.html.gz", STR("<gzip>"));
@@ -259,8 +263,8 @@ START_TEST(precompressed_first)
 }
 END_TEST
 
-/* What stands behind the body is made when all that was encoded has left; and a short body stays as it is. */
-START_TEST(trailers)
+/* Trailers are evaluated after the last encoded byte was sent; a body that is too short is not encoded. */
+START_TEST(trailers_after_encoding)
 {
     char told[64];
 
@@ -277,8 +281,8 @@ START_TEST(trailers)
 }
 END_TEST
 
-/* Clients that leave at any moment leave nothing behind. */
-START_TEST(who_leaves)
+/* Clients may disconnect at any moment: nothing leaks. */
+START_TEST(clients_may_disconnect)
 {
     set_up(SITE);
     for (unsigned turns = 0; turns < 12; turns++)
@@ -289,9 +293,9 @@ START_TEST(who_leaves)
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(invalid_configurations_are_refused)
 {
-    loopback_configuration_rejected("gzip_types: [css]", "\"css\" is no media type");
+    loopback_configuration_rejected("gzip_types: [css]", "\"css\" is not a media type");
     loopback_configuration_rejected("gzip_comp_level: 10", "gzip_comp_level");
     loopback_configuration_rejected("brotli_comp_level: 11", "brotli_comp_level");
     loopback_configuration_rejected("zstd_comp_level: 0", "zstd_comp_level");
@@ -302,8 +306,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case,   comes_back, validators, nothing_at_all, several,
-                                  precompressed_first, trailers,   who_leaves, refuses,        NULL};
+    const TTest *const tests[] = {
+        responds_to_each_case, decodes_to_the_original, etags_and_304, empty_bodies, several_codings,
+        precompressed_file_takes_precedence, trailers_after_encoding, clients_may_disconnect,
+        invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("compress", tests);
 }

@@ -1,7 +1,6 @@
 /*
- * The story as a whole: one connection after the other through accept, route, serve, shape, pump, finish and
- * rest, with modules made for the purpose, and every way in which a connection may be ended by the clock, the
- * client or the worker.
+ * The whole path of a request, as in server/connection.c, with modules of the test's own; and every way in which the
+ * timeouts, the client or the worker end a connection.
  */
 #include "loopback.h"
 
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What an idle HTTPS connection takes beyond OpenSSL's SSL object. */
+/* The memory of an idle HTTPS connection except OpenSSL's SSL object. */
 #define ON_THE_HEAP(type) ((sizeof(type) + 8 + 15) / 16 * 16)
 _Static_assert(ON_THE_HEAP(struct connection) + ON_THE_HEAP(struct tls_session) +
                        ON_THE_HEAP(struct h1_session) + LIMIT_EPOLL_SLOT <=
@@ -25,7 +24,7 @@ _Static_assert(ON_THE_HEAP(struct connection) + ON_THE_HEAP(struct tls_session) 
 static struct loopback server;
 
 static struct {
-    struct exchange *kept; /* PENDING */
+    struct exchange *kept; /* the exchange whose module returned PENDING */
     unsigned asked, cancelled, finished, shaped;
 } seen;
 
@@ -39,10 +38,10 @@ static enum outcome answer_text(struct exchange *x, size_t length)
     memset(text, 'n', length);
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, str_of(text, length));
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
-static enum outcome maker_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome maker_handler(struct exchange *x, const void *conf, void *state)
 {
     struct str path = x->request.path;
 
@@ -61,7 +60,7 @@ static enum outcome maker_answer(struct exchange *x, const void *conf, void *sta
         seen.kept = x;
         return OUTCOME_PENDING;
     }
-    return str_equal(path, STR("/allowed")) ? OUTCOME_ALLOWED : OUTCOME_PASS;
+    return str_equal(path, STR("/allowed")) ? OUTCOME_ALLOWED : OUTCOME_DECLINED;
 }
 
 static int maker_shape(struct exchange *x, const void *conf)
@@ -82,21 +81,21 @@ static void maker_cancel(struct exchange *x, void *state)
     seen.kept = NULL;
 }
 
-/* Asked after the first: what it says shows that the order was kept. */
-static enum outcome last_answer(struct exchange *x, const void *conf, void *state)
+/* Runs after the first module; its response shows that the modules ran in this order. */
+static enum outcome last_handler(struct exchange *x, const void *conf, void *state)
 {
     if (!str_equal(x->request.path, STR("/allowed")))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     x->response.status = 204;
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static const struct module maker = {.name = "maker",
-                                    .answer = maker_answer,
+                                    .handler = maker_handler,
                                     .filter = maker_shape,
                                     .finish = maker_finish,
                                     .cancel = maker_cancel};
-static const struct module last = {.name = "last", .answer = last_answer};
+static const struct module last = {.name = "last", .handler = last_handler};
 const struct module *const module_table[] = {&maker, &last, NULL};
 
 #define TIMEOUTS                                                                                             \
@@ -108,11 +107,11 @@ const struct module *const module_table[] = {&maker, &last, NULL};
 static void set_up(const char *configuration)
 {
     memset(&seen, 0, sizeof seen);
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_open(&server, configuration);
 }
 
-/* All gauges are back, and each exchange that began has been finished. */
+/* Checks that all gauges are zero and that each exchange that began has finished. */
 static void tear_down(void)
 {
     const struct counters *counters = &server.shared->workers[0].counters;
@@ -134,7 +133,7 @@ static void tear_down(void)
     loopback_close(&server);
 }
 
-static void say(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
@@ -146,8 +145,8 @@ static void wait_until_kept(void)
     ck_assert_ptr_nonnull(seen.kept);
 }
 
-/* What has come by now: bytes, 0 at the end of the stream, -EAGAIN. */
-static ssize_t hear(int fd, char *into, size_t size)
+/* Returns the number of bytes received so far, 0 at the end of the stream, or -EAGAIN. */
+static ssize_t receive_text(int fd, char *into, size_t size)
 {
     ssize_t count = recv(fd, into, size - 1, MSG_DONTWAIT);
 
@@ -161,7 +160,7 @@ static ssize_t wait_and_hear(int fd, char *into, size_t size)
 
     for (int i = 0; i < 1000 && count == -EAGAIN; i++) {
         loopback_turn(&server, 5);
-        count = hear(fd, into, size);
+        count = receive_text(fd, into, size);
     }
     return count;
 }
@@ -174,7 +173,7 @@ static const struct {
     {"/allowed", 204}, {"/badly-shaped", 500}, {"/cut", 0},
 };
 
-START_TEST(each_outcome_has_its_answer)
+START_TEST(each_outcome_has_its_response)
 {
     char head[64];
 
@@ -188,7 +187,7 @@ START_TEST(each_outcome_has_its_answer)
 }
 END_TEST
 
-START_TEST(bad_head_is_refused)
+START_TEST(invalid_head_is_refused)
 {
     set_up(PATIENT);
     loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
@@ -201,7 +200,7 @@ END_TEST
 static const struct {
     enum outcome outcome;
     int status;
-} resumed[] = {{OUTCOME_ANSWERED, 201}, {OUTCOME_PASS, 404}, {OUTCOME_ALLOWED, 404}};
+} resumed[] = {{OUTCOME_RESPONDED, 201}, {OUTCOME_DECLINED, 404}, {OUTCOME_ALLOWED, 404}};
 
 START_TEST(pending_is_resumed)
 {
@@ -210,11 +209,11 @@ START_TEST(pending_is_resumed)
 
     set_up(TIMEOUTS);
     fd = loopback_connect(&server);
-    say(fd, "GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    loopback_turn(&server, 300); /* no timeout holds while a module works */
+    send_text(fd, "GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    loopback_turn(&server, 300); /* no timeout applies while a module works */
     ck_assert_ptr_nonnull(seen.kept);
-    ck_assert_int_eq(hear(fd, text, sizeof text), -EAGAIN);
-    if (resumed[_i].outcome == OUTCOME_ANSWERED)
+    ck_assert_int_eq(receive_text(fd, text, sizeof text), -EAGAIN);
+    if (resumed[_i].outcome == OUTCOME_RESPONDED)
         seen.kept->response.status = resumed[_i].status;
     exchange_resume(seen.kept, resumed[_i].outcome);
     ck_assert_int_gt(wait_and_hear(fd, text, sizeof text), 12);
@@ -225,7 +224,9 @@ START_TEST(pending_is_resumed)
 }
 END_TEST
 
-/* The client is gone while a module works: cancelled once, whether it had said more or not, resumed or not.
+/*
+ * The client closes while a module works: the exchange is cancelled once, whether the client sent more or not, and
+ * whether the module resumes it or not.
  */
 START_TEST(pending_is_cancelled)
 {
@@ -234,14 +235,14 @@ START_TEST(pending_is_cancelled)
 
     set_up(PATIENT);
     fd = loopback_connect(&server);
-    say(fd, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    send_text(fd, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
     if (_i & 1)
-        say(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+        send_text(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     wait_until_kept();
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     close(fd);
     if (_i & 2) {
-        exchange_resume(seen.kept, OUTCOME_PASS);
+        exchange_resume(seen.kept, OUTCOME_DECLINED);
         seen.kept = NULL;
         tear_down();
         ck_assert_uint_eq(seen.cancelled, 0);
@@ -274,10 +275,10 @@ START_TEST(pipelined_requests_are_answered_in_order)
 }
 END_TEST
 
-/* Silence, in every phase in which the client owes us something. */
+/* The client is silent, in each phase in which the server waits for it. */
 static const struct {
     const char *said;
-    const char *heard; /* how the last answer begins; empty: nothing comes but the end */
+    const char *heard; /* beginning of the last response; empty: the connection ends without one */
 } silences[] = {
     {"", ""},
     {"GET /now HT", "HTTP/1.1 408"},
@@ -285,7 +286,7 @@ static const struct {
     {"POST /now HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "HTTP/1.1 "},
 };
 
-START_TEST(silence_ends_the_connection)
+START_TEST(idle_clients_time_out)
 {
     char text[4096];
     ssize_t count;
@@ -294,7 +295,7 @@ START_TEST(silence_ends_the_connection)
     set_up(TIMEOUTS);
     fd = loopback_connect(&server);
     if (silences[_i].said[0])
-        say(fd, silences[_i].said);
+        send_text(fd, silences[_i].said);
     count = wait_and_hear(fd, text, sizeof text);
     if (silences[_i].heard[0]) {
         ck_assert_int_gt(count, 0);
@@ -302,14 +303,14 @@ START_TEST(silence_ends_the_connection)
         count = wait_and_hear(fd, text, sizeof text);
     }
     ck_assert_int_eq(count, 0);
-    /* The client does not end its side: the lingering is bounded, too. */
+    /* The client does not close its side; lingering_timeout ends the connection. */
     tear_down();
     close(fd);
 }
 END_TEST
 
-/* The clock of the next head runs although the answer before it was still leaving when it began. */
-START_TEST(silence_behind_an_answer)
+/* The timeout of the next head applies even if the head began while the response before it was still being sent. */
+START_TEST(header_timeout_runs_during_a_response)
 {
     char text[4096];
     ssize_t count;
@@ -317,7 +318,7 @@ START_TEST(silence_behind_an_answer)
 
     set_up("http: {client_header_timeout: 100ms, lingering_timeout: 60ms, server: {listen: 8080}}");
     fd = loopback_connect(&server);
-    say(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\nGET /no");
+    send_text(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\nGET /no");
     do
         count = wait_and_hear(fd, text, sizeof text);
     while (count > 0 && !strstr(text, "HTTP/1.1 408"));
@@ -327,8 +328,8 @@ START_TEST(silence_behind_an_answer)
 }
 END_TEST
 
-/* A client that does not read, and one that reads slowly enough to be slow but not to stand still. */
-START_TEST(standing_still_ends_the_connection)
+/* A client that does not read is disconnected. A client that reads slowly is not. */
+START_TEST(send_timeout_ends_stalled_responses)
 {
     static char text[65536];
     size_t got = 0;
@@ -337,12 +338,12 @@ START_TEST(standing_still_ends_the_connection)
     set_up("http: {send_timeout: 600ms, server: {listen: 8080}}");
     fd = loopback_connect(&server);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-    say(fd, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    for (int i = 0; i < 25; i++) { /* longer than send_timeout in all */
+    send_text(fd, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    for (int i = 0; i < 25; i++) { /* in total longer than send_timeout */
         ssize_t count;
 
         loopback_turn(&server, 30);
-        count = hear(fd, text, sizeof text);
+        count = receive_text(fd, text, sizeof text);
         ck_assert_int_gt(count, 0);
         got += (size_t)count;
     }
@@ -355,7 +356,7 @@ START_TEST(standing_still_ends_the_connection)
 }
 END_TEST
 
-START_TEST(draining_lets_answers_finish)
+START_TEST(draining_completes_responses)
 {
     char text[4096];
     int idle, busy;
@@ -363,8 +364,8 @@ START_TEST(draining_lets_answers_finish)
     set_up(PATIENT);
     idle = loopback_connect(&server);
     busy = loopback_connect(&server);
-    say(idle, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
-    say(busy, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    send_text(idle, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    send_text(busy, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
     ck_assert_int_gt(wait_and_hear(idle, text, sizeof text), 0);
     wait_until_kept();
     server.worker.draining = true;
@@ -373,7 +374,7 @@ START_TEST(draining_lets_answers_finish)
     close(idle);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 1);
-    exchange_resume(seen.kept, OUTCOME_PASS);
+    exchange_resume(seen.kept, OUTCOME_DECLINED);
     ck_assert_int_gt(wait_and_hear(busy, text, sizeof text), 0);
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 404"));
     ck_assert_ptr_nonnull(strstr(text, "close"));
@@ -391,17 +392,17 @@ START_TEST(aborting_ends_everything)
     set_up(PATIENT);
     for (int i = 0; i < 4; i++)
         fds[i] = loopback_connect(&server);
-    say(fds[1], "GET /la");
-    say(fds[2], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
-    say(fds[3], "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    send_text(fds[1], "GET /la");
+    send_text(fds[2], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    send_text(fds[3], "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
     wait_until_kept();
     connection_abort_all(&server.worker);
-    ck_assert_uint_eq(server.worker.connections, 4); /* never inside the call */
+    ck_assert_uint_eq(server.worker.connections, 4); /* connections end later, never inside this call */
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
     ck_assert_uint_eq(seen.cancelled, 1);
     for (int i = 0; i < 4; i++) {
-        while (hear(fds[i], text, sizeof text) > 0)
+        while (receive_text(fds[i], text, sizeof text) > 0)
             ;
         close(fds[i]);
     }
@@ -413,8 +414,8 @@ static void stopped(void *owner, struct listener *listener)
 {
 }
 
-/* At worker_connections, accepting pauses; it goes on when one has gone. */
-START_TEST(accepting_pauses_at_the_cap)
+/* At worker_connections accepting pauses; it resumes when a connection has closed. */
+START_TEST(accepting_pauses_at_worker_connections)
 {
     struct listener *listener;
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -477,17 +478,17 @@ int main(void)
     int failed;
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, each_outcome_has_its_answer, 0, sizeof answers / sizeof answers[0]);
-    tcase_add_test(all, bad_head_is_refused);
+    tcase_add_loop_test(all, each_outcome_has_its_response, 0, sizeof answers / sizeof answers[0]);
+    tcase_add_test(all, invalid_head_is_refused);
     tcase_add_loop_test(all, pending_is_resumed, 0, sizeof resumed / sizeof resumed[0]);
     tcase_add_loop_test(all, pending_is_cancelled, 0, 4);
     tcase_add_test(all, pipelined_requests_are_answered_in_order);
-    tcase_add_loop_test(all, silence_ends_the_connection, 0, sizeof silences / sizeof silences[0]);
-    tcase_add_test(all, silence_behind_an_answer);
-    tcase_add_test(all, standing_still_ends_the_connection);
-    tcase_add_test(all, draining_lets_answers_finish);
+    tcase_add_loop_test(all, idle_clients_time_out, 0, sizeof silences / sizeof silences[0]);
+    tcase_add_test(all, header_timeout_runs_during_a_response);
+    tcase_add_test(all, send_timeout_ends_stalled_responses);
+    tcase_add_test(all, draining_completes_responses);
     tcase_add_test(all, aborting_ends_everything);
-    tcase_add_test(all, accepting_pauses_at_the_cap);
+    tcase_add_test(all, accepting_pauses_at_worker_connections);
     tcase_add_test(all, plain_http_to_a_tls_port);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

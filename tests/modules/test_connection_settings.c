@@ -1,6 +1,6 @@
 /*
- * What a location says of its connection: sizes, timeouts and ends hold from its request on, and not before;
- * timed out connections are reset where that is asked for.
+ * Connection settings of a location: sizes and timeouts apply from its request on. Timed out connections are reset if
+ * reset_timedout_connection is on.
  */
 #include "loopback.h"
 
@@ -14,7 +14,10 @@
 
 static struct loopback server;
 
-/* Beyond the header that is asked for: /own differs from its server. */
+/*
+ * The location /own differs from its server in one directive. Columns: the header field, its value outside, its value
+ * in /own.
+ */
 static const struct {
     const char *of_server, *of_location;
     const char *field, *outside, *inside;
@@ -40,7 +43,7 @@ static void set_up(const char *of_server, const char *of_location)
     loopback_open(&server, text);
 }
 
-/* Or for the end: which peeking would take away. */
+/* Waits for bytes or the end of the stream, by poll: recv with MSG_PEEK would clear the error of a reset. */
 static void wait_for_bytes(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -49,8 +52,8 @@ static void wait_for_bytes(int fd)
         loopback_turn(&server, 2);
 }
 
-/* Everything until the end: 0, or -errno of it. */
-static ssize_t hear_end(int fd)
+/* Reads until the end. Returns 0, or the -errno of the end. */
+static ssize_t receive_until_end(int fd)
 {
     char bytes[4096];
     ssize_t count = 1;
@@ -76,7 +79,7 @@ static struct str ask_and_stay(int fd, const char *path)
     return str_of(text, (size_t)count);
 }
 
-/* A value that ends with a slash stands for those that begin so; an empty one for no such field. */
+/* A value that ends with a slash is a prefix. An empty value: the field is absent. */
 static bool has(struct str head, const char *field, const char *value)
 {
     bool whole = value[0] && value[strlen(value) - 1] != '/';
@@ -86,7 +89,7 @@ static bool has(struct str head, const char *field, const char *value)
     return (str_search(head, str_from(line)) >= 0) == (value[0] != '\0');
 }
 
-static void try_head(size_t row, bool own)
+static void check_head(size_t row, bool own)
 {
     struct str head;
     int fd;
@@ -100,11 +103,11 @@ static void try_head(size_t row, bool own)
     loopback_close(&server);
 }
 
-START_TEST(heads_follow_the_location)
+START_TEST(header_fields_follow_the_location)
 {
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        try_head(i, false);
-        try_head(i, true);
+        check_head(i, false);
+        check_head(i, true);
     }
 }
 END_TEST
@@ -136,20 +139,20 @@ START_TEST(the_wire_follows_the_location)
 }
 END_TEST
 
-START_TEST(an_idle_connection_ends_by_its_location)
+START_TEST(keepalive_timeout_follows_the_location)
 {
     int fd;
 
     set_up("keepalive_timeout: 1h", "keepalive_timeout: 50ms");
     fd = loopback_connect(&server);
     (void)ask_and_stay(fd, "/own");
-    ck_assert_int_eq(hear_end(fd), 0);
+    ck_assert_int_eq(receive_until_end(fd), 0);
     close(fd);
     loopback_close(&server);
 }
 END_TEST
 
-/* A connection over TCP, whose end can be told from a reset. */
+/* A TCP connection, on which a reset differs from an orderly end. */
 static int connect_tcp(void)
 {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -172,7 +175,7 @@ static int connect_tcp(void)
 
 static const struct {
     const char *said;
-    bool resets; /* where reset_timedout_connection is on */
+    bool resets; /* if reset_timedout_connection is on */
 } ends[] = {
     {"", false},
     {"GET /own HTTP/1.1\r\nHo", true},
@@ -181,14 +184,14 @@ static const struct {
     {"GET /file HTTP/1.1\r\nHost: a\r\n\r\n", true},
 };
 
-/* More than fits into the kernel's buffers of a connection. */
+/* Makes a file that is larger than the kernel's socket buffers. */
 static void make_file(void)
 {
     loopback_write(&server, "file", STR(""));
     ck_assert_int_eq(truncate(loopback_path(&server, "file"), 64 << 20), 0);
 }
 
-static void try_end(const char *silent, bool on, bool resets)
+static void check_end(const char *silent, bool on, bool resets)
 {
     int fd;
 
@@ -199,9 +202,9 @@ static void try_end(const char *silent, bool on, bool resets)
     if (silent[0])
         ck_assert_int_gt(send(fd, silent, strlen(silent), MSG_NOSIGNAL), 0);
     for (int i = 0; i < 1000 && (i < 30 || server.worker.connections); i++)
-        loopback_turn(&server, 5); /* what comes is not read: so the large answer stands still */
+        loopback_turn(&server, 5); /* the client does not read, so the large response stalls */
     shutdown(fd, SHUT_WR);
-    ck_assert_msg(hear_end(fd) == (on && resets ? -ECONNRESET : 0), "%s, %s", on ? "on" : "off", silent);
+    ck_assert_msg(receive_until_end(fd) == (on && resets ? -ECONNRESET : 0), "%s, %s", on ? "on" : "off", silent);
     close(fd);
     loopback_close(&server);
 }
@@ -209,14 +212,17 @@ static void try_end(const char *silent, bool on, bool resets)
 START_TEST(timed_out_connections_are_reset)
 {
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        try_end(ends[i].said, false, ends[i].resets);
-        try_end(ends[i].said, true, ends[i].resets);
+        check_end(ends[i].said, false, ends[i].resets);
+        check_end(ends[i].said, true, ends[i].resets);
     }
 }
 END_TEST
 
-/* A client that goes on talking after the end: whether it is still heard out after 2.5 seconds. */
-static bool heard_out(const char *lingering)
+/*
+ * A client that keeps sending after the end of the connection: returns true if the server still reads after 2.5
+ * seconds.
+ */
+static bool still_reads_after_close(const char *lingering)
 {
     const struct clock *clock = &server.worker.loop.clock;
     char text[256];
@@ -240,15 +246,15 @@ static bool heard_out(const char *lingering)
 
 START_TEST(lingering_has_two_limits)
 {
-    ck_assert(heard_out("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 1h"));
-    ck_assert(!heard_out("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 200ms"));
-    ck_assert(!heard_out("keepalive_timeout: 0, lingering_timeout: 1h, lingering_time: 400ms"));
-    ck_assert(!heard_out("keepalive_timeout: 0, lingering_close: off"));
+    ck_assert(still_reads_after_close("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 1h"));
+    ck_assert(!still_reads_after_close("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 200ms"));
+    ck_assert(!still_reads_after_close("keepalive_timeout: 0, lingering_timeout: 1h, lingering_time: 400ms"));
+    ck_assert(!still_reads_after_close("keepalive_timeout: 0, lingering_close: off"));
 }
 END_TEST
 
-/* Silent before the handshake, or in the middle of it: client_header_timeout ends both. */
-static void try_handshake(bool begun)
+/* A client that is silent before its ClientHello or in the middle of it is disconnected after client_header_timeout. */
+static void check_handshake_timeout(bool begun)
 {
     static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, (char)0xfc};
     int fd;
@@ -258,28 +264,25 @@ static void try_handshake(bool begun)
     fd = loopback_connect(&server);
     if (begun)
         ck_assert_int_gt(send(fd, hello, sizeof hello, MSG_NOSIGNAL), 0);
-    ck_assert_int_eq(hear_end(fd), 0);
+    ck_assert_int_eq(receive_until_end(fd), 0);
     ck_assert_uint_eq(server.worker.connections, 0);
     close(fd);
     loopback_close(&server);
 }
 
-START_TEST(a_handshake_has_its_time)
+START_TEST(handshake_times_out)
 {
-    try_handshake(false);
-    try_handshake(true);
+    check_handshake_timeout(false);
+    check_handshake_timeout(true);
 }
 END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {heads_follow_the_location,
-                                  the_wire_follows_the_location,
-                                  an_idle_connection_ends_by_its_location,
-                                  timed_out_connections_are_reset,
-                                  a_handshake_has_its_time,
-                                  lingering_has_two_limits,
-                                  NULL};
+    const TTest *const tests[] = {
+        header_fields_follow_the_location, the_wire_follows_the_location, keepalive_timeout_follows_the_location,
+        timed_out_connections_are_reset, handshake_times_out, lingering_has_two_limits, NULL,
+    };
 
     return loopback_run("connection", tests);
 }

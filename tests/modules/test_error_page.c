@@ -9,7 +9,7 @@
 
 static struct loopback server;
 
-START_TEST(the_built_in_page)
+START_TEST(built_in_page)
 {
     loopback_open(&server, "http: {server: {listen: 8080, root: @/}}");
     loopback_ask(&server, "GET /absent HTTP/1.1");
@@ -32,7 +32,7 @@ END_TEST
 static const struct {
     const char *request;
     int status;
-    const char *body; /* NULL: not looked at */
+    const char *body; /* NULL: not checked */
     const char *field;
     const char *value;
 } cases[] = {
@@ -43,7 +43,7 @@ static const struct {
     {"POST /page.html HTTP/1.1\nContent-Length: 0", 405, "not here", "Allow", "GET, HEAD, OPTIONS"},
     {"POST /calm.html HTTP/1.1\nContent-Length: 0", 200, "not here", "Allow", ""},
     {"POST /own.html HTTP/1.1\nContent-Length: 0", 200, "fallback /own.html", "Allow", ""},
-    {"GET /errors/404.html HTTP/1.1", 404, "not here", NULL, NULL}, /* internal */
+    {"GET /errors/404.html HTTP/1.1", 404, "not here", NULL, NULL}, /* an internal location */
     {"GET /calm HTTP/1.1", 200, "not here", NULL, NULL},
     {"GET /own HTTP/1.1", 200, "fallback /own", NULL, NULL},
     {"GET /own?a=b HTTP/1.1", 200, "fallback /own?a=b", NULL, NULL},
@@ -52,10 +52,10 @@ static const struct {
     {"GET /away-for-good HTTP/1.1", 301, NULL, "Location", "https://example.com/"},
     {"GET /said?a=b HTTP/1.1", 500, "said  at /page", NULL, NULL},
     {"GET /asked?a=b HTTP/1.1", 500, "said c=d at /page", NULL, NULL},
-    {"GET /missing HTTP/1.1", 404, NULL, NULL, NULL}, /* of the page that is not there, as in nginx */
+    {"GET /missing HTTP/1.1", 404, NULL, NULL, NULL}, /* the error of the missing page, as in nginx */
     {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
     {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
-    /* as nginx has it: an error or a redirect of the page's own counts, and what is no error is the first one's */
+    /* as in nginx: the page's own error or redirect decides the status; if it has none, the first error does */
     {"GET /to-error HTTP/1.1", 503, NULL, NULL, NULL},
     {"GET /to-error-now HTTP/1.1", 503, NULL, NULL, NULL},
     {"GET /to-error-but HTTP/1.1", 503, NULL, NULL, NULL},
@@ -87,7 +87,7 @@ static const struct {
     {"/text", "text/html", "text/plain; charset=utf-8", "503 Service Unavailable\nThe server is busy"},
 };
 
-/* What is said in a page is found in both logs. */
+/* The request id on the page is in both logs. */
 static void find_id(const char *mark)
 {
     struct str behind = str_skip(server.body, (size_t)str_search(server.body, str_from(mark)) + strlen(mark));
@@ -105,9 +105,9 @@ static void find_id(const char *mark)
     ck_assert(loopback_logged(&server, text));
 }
 
-START_TEST(as_the_client_likes_it)
+START_TEST(built_in_page_follows_accept)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_open(&server, "http:\n  access_log: @/log\n  server:\n    listen: 8080\n    root: @/\n    location:\n"
                            "      /html: {return: 503, error_page_format: html}\n"
                            "      /json: {return: 503, error_page_format: json}\n"
@@ -139,8 +139,8 @@ START_TEST(as_the_client_likes_it)
 }
 END_TEST
 
-/* The page's policy lets its own style through. */
-START_TEST(its_style_is_allowed)
+/* The page's Content-Security-Policy permits its own style. */
+START_TEST(style_is_permitted_by_the_policy)
 {
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
     unsigned size = 0;
@@ -162,7 +162,7 @@ END_TEST
 
 START_TEST(error_page_in_each_form)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/errors");
     loopback_write(&server, "www/page.html", STR("page"));
@@ -220,7 +220,7 @@ START_TEST(error_page_in_each_form)
 }
 END_TEST
 
-START_TEST(a_large_body_is_told_its_key)
+START_TEST(log_names_client_max_body_size)
 {
     loopback_open(&server, "http: {server: {listen: 8080, root: @/, client_max_body_size: 10}}");
     loopback_ask(&server, "POST / HTTP/1.1\nContent-Length: 11");
@@ -232,7 +232,7 @@ END_TEST
 
 START_TEST(internal_redirects_are_limited)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_open(&server, "http: {server: {listen: 8080, root: @/www, index: /again/}}");
     loopback_ask(&server, "GET / HTTP/1.1");
@@ -242,17 +242,17 @@ START_TEST(internal_redirects_are_limited)
 }
 END_TEST
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     static const struct {
         const char *text;
         const char *said;
     } mistakes[] = {
         {"error_page: 404", "takes statuses and a page"},
-        {"error_page: 200 /x", "no status of an error"},
-        {"error_page: 404 =99 /x", "no status to answer with"},
-        {"error_page: '=200 /x'", "names no status"},
-        {"error_page: 304 /x", "no status of an error"},
+        {"error_page: 200 /x", "not a status from 300 to 599"},
+        {"error_page: 404 =99 /x", "not a status"},
+        {"error_page: '=200 /x'", "has no status"},
+        {"error_page: 304 /x", "not a status from 300 to 599"},
         {"error_page: 404 $nothing_like_it", "nothing_like_it"},
     };
 
@@ -263,9 +263,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {the_built_in_page,       as_the_client_likes_it,       its_style_is_allowed,
-                                  error_page_in_each_form, a_large_body_is_told_its_key, internal_redirects_are_limited,
-                                  mistakes_are_told,       NULL};
+    const TTest *const tests[] = {
+        built_in_page, built_in_page_follows_accept, style_is_permitted_by_the_policy, error_page_in_each_form,
+        log_names_client_max_body_size, internal_redirects_are_limited, invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("error_page", tests);
 }

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The linker puts these in the place of the allocator for our own code (--wrap). */
+/* The linker replaces the allocators in the project's own code by these (--wrap). */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
@@ -26,7 +26,7 @@ void *__wrap_reallocarray(void *memory, size_t count, size_t size);
 
 static bool counting;
 static unsigned allocations;
-static unsigned failing; /* the number of the one that fails, and of all after it where `all` */
+static unsigned failing; /* the number of the allocation that fails; with `all`, the later ones fail, too */
 static bool all;
 
 static bool fails(void)
@@ -138,7 +138,7 @@ static const char configuration[] =
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
-/* Loading fails whole, or succeeds; with no memory at all nobody can even say why. */
+/* Loading fails or succeeds completely. Without any memory it may fail without a message. */
 START_TEST(loading)
 {
     struct configuration_source source = {.prefix = STR("/tmp")};
@@ -172,7 +172,7 @@ END_TEST
 
 static struct loopback server;
 
-/* A server behind the one under test, on a thread of its own: takes no memory, answers everything alike. */
+/* The upstream server, on a thread of its own. It allocates no memory, and sends the same response to every request. */
 static void *application(void *listening)
 {
     static const char answer[] = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
@@ -224,7 +224,7 @@ static const char *const requests[] = {
     "GET /group/ HTTP/1.1",
     "GET /variable/?to=app.sock HTTP/1.1",
     "GET /asked/?a HTTP/1.1",
-    "PUT /asked/?a HTTP/1.1\nContent-Length: 4\n\n", /* the end of the head, once more, is its body */
+    "PUT /asked/?a HTTP/1.1\nContent-Length: 4\n\n", /* its body is the CRLFs that loopback_ask adds to end a head */
     "GET /try/none HTTP/1.1",
     "GET /made/?m=xyz HTTP/1.1",
     "GET /old/a%20b?c HTTP/1.1",
@@ -250,7 +250,9 @@ static const char *const requests[] = {
     "PUT /status HTTP/1.1\nContent-Length: 0",
 };
 
-/* A request during which one allocation fails is answered, or its connection ends; the next one is answered.
+/*
+ * A request during which one allocation fails gets a response or the end of its connection. The next request gets its
+ * response.
  */
 START_TEST(serving)
 {
@@ -259,14 +261,14 @@ START_TEST(serving)
     pthread_t thread;
     int behind;
 
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/folder");
     loopback_mkdir(&server, "www/errors");
     loopback_write(&server, "www/file.html", STR("a small file"));
     loopback_write(&server, "www/index.html", STR("index"));
     loopback_write(&server, "www/errors/404.html", STR("absent"));
-    loopback_write(&server, "users", /* secret */
+    loopback_write(&server, "users", /* the password is "secret" */
                    STR("ann:$2y$04$pwrdMZsDDJ5NfbSciM7mPeG7AVb4piRMhRd2Jz2AoPE3kpw7FkJxe\n"));
     memset(large, 'l', sizeof(large));
     loopback_write(&server, "www/large", str_of(large, sizeof(large)));

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* What is said with an answer: expires, security_headers, cors, preload, add_trailer. */
+/* Response fields and hints: expires, security_headers, cors, preload, add_trailer. */
 static struct loopback server;
 
 static const char configuration[] =
@@ -51,7 +51,7 @@ static const struct {
     const char *request;
     int status;
     const char *field;
-    const char *value; /* NULL: anything but nothing */
+    const char *value; /* NULL: any value */
 } cases[] = {
     {"GET /day HTTP/1.1", 200, "Cache-Control", "max-age=86400"},
     {"GET /day HTTP/1.1", 200, "Expires", NULL},
@@ -74,7 +74,7 @@ static const struct {
     {"GET /strict HTTP/1.1", 200, "Cross-Origin-Opener-Policy", "same-origin"},
     {"GET /strict HTTP/1.1", 200, "X-Content-Type-Options", "nosniff"},
     {"GET /bare HTTP/1.1", 200, "X-Content-Type-Options", ""},
-    {"GET /bare HTTP/1.1", 200, "Strict-Transport-Security", ""}, /* not without TLS */
+    {"GET /bare HTTP/1.1", 200, "Strict-Transport-Security", ""}, /* only over TLS */
     {"GET /cors HTTP/1.1", 200, "Vary", "Origin"},
     {"GET /cors HTTP/1.1", 200, "Access-Control-Allow-Origin", ""},
     {"GET /cors HTTP/1.1\nOrigin: https://a.test", 200, "Access-Control-Allow-Origin", "https://a.test"},
@@ -117,7 +117,7 @@ static const struct {
     {"GET /round HTTP/1.1", 500, "Content-Type", NULL},
 };
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     loopback_open(&server, configuration);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -147,30 +147,30 @@ static const struct {
     const char *text;
     const char *said;
 } mistakes[] = {
-    {"expires: soon", "\"soon\" is no time to expire"},
-    {"expires: 30q", "\"30q\" is no time to expire"},
-    {"expires: '@25h'", "\"@25h\" is no time to expire"},
-    {"expires: modified max", "\"max\" is no time to expire"},
-    {"expires: 1d 2d", "expires takes a time, perhaps behind modified"},
-    {"expires: 9999999999999999999999y", "is no time to expire"},
+    {"expires: soon", "\"soon\" is not a time"},
+    {"expires: 30q", "\"30q\" is not a time"},
+    {"expires: '@25h'", "\"@25h\" is not a time"},
+    {"expires: modified max", "\"max\" is not a time"},
+    {"expires: 1d 2d", "expires takes a time, optionally preceded by modified"},
+    {"expires: 9999999999999999999999y", "is not a time"},
     {"security_headers: loose", "'security_headers' cannot be 'loose'"},
     {"hsts: 365", "unit"},
     {"hsts: 365d everywhere", "hsts has no parameter \"everywhere\""},
-    {"cors: {methods: GET}", "cors names no origins"},
-    {"cors: {origins: a.test}", "\"a.test\" is no origin"},
-    {"cors: {origins: https://a.test/}", "\"https://a.test/\" is no origin"},
-    {"cors: {origins: '*', credentials: on}", "with credentials, not everybody may read the answers"},
+    {"cors: {methods: GET}", "cors has no origins"},
+    {"cors: {origins: a.test}", "\"a.test\" is not an origin"},
+    {"cors: {origins: https://a.test/}", "\"https://a.test/\" is not an origin"},
+    {"cors: {origins: '*', credentials: on}", "credentials cannot be combined with origins: '*'"},
     {"preload: /a.css", "preload takes a URL and as=..., or a URL and preconnect"},
     {"preload: /a.css as=", "preload takes a URL and as=..., or a URL and preconnect"},
     {"preload: /a.css as=style quickly", "preload takes a URL and as=..., or a URL and preconnect"},
     {"preload: https://a.test as=style preconnect",
      "preload takes a URL and as=..., or a URL and preconnect"},
     {"add_trailer: X-A", "add_trailer takes a name and a value"},
-    {"add_trailer: 'X@A b'", "\"X@A\" is no name of a field"},
-    {"add_trailer: Content-Type b", "Content-Type comes too late behind the body"},
+    {"add_trailer: 'X@A b'", "\"X@A\" is not a field name"},
+    {"add_trailer: Content-Type b", "Content-Type cannot be a trailer field"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
@@ -179,7 +179,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, mistakes_are_told, NULL};
+    const TTest *const tests[] = {responds_to_each_case, invalid_configurations_are_refused, NULL};
 
     return loopback_run("fields", tests);
 }

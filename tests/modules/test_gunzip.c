@@ -33,7 +33,7 @@ static void set_up(const char *configuration)
     ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
     packed_length = sizeof(packed) - stream.avail_out;
     deflateEnd(&stream);
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_write(&server, "www/page.html", str_of(page, sizeof(page) - 1));
     loopback_write(&server, "www/page.html.gz", str_of(packed, packed_length));
@@ -54,7 +54,7 @@ static void ask(const char *line, const char *fields)
     loopback_ask(&server, request);
 }
 
-/* The pieces of chunked coding joined; *out_ended: the last one was there. */
+/* Joins the chunks of the body. *out_ended: the last chunk was received. */
 static struct str joined(bool *out_ended)
 {
     static char text[2 * sizeof(page)];
@@ -109,7 +109,7 @@ static const struct {
     {"GET /nowhere HTTP/1.1", "", 404, PLAIN, false},
 };
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     set_up(SITE);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -140,8 +140,8 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
-/* Codings that are others, or several, are the client's. */
-START_TEST(leaves_others_alone)
+/* Other codings, or several codings, are passed to the client unchanged. */
+START_TEST(other_codings_are_unchanged)
 {
     set_up(SITE);
     ask("GET /twice/page.html HTTP/1.1", "");
@@ -155,8 +155,8 @@ START_TEST(leaves_others_alone)
 }
 END_TEST
 
-/* What was decoded is encoded anew in a way that the client takes. */
-START_TEST(another_coding)
+/* A decoded body is encoded again with a coding that the client accepts. */
+START_TEST(body_is_encoded_again)
 {
     set_up(SITE);
     ask("GET /br/page.html HTTP/1.1", "Accept-Encoding: br");
@@ -169,8 +169,8 @@ START_TEST(another_coding)
 }
 END_TEST
 
-/* What is no gzip, and what is not all of it, breaks off: there is no last piece, perhaps not even a head. */
-START_TEST(breaks_off)
+/* Invalid or incomplete gzip data breaks the response off: the last chunk is missing, and perhaps the head. */
+START_TEST(invalid_gzip_breaks_off)
 {
     static const char *const targets[] = {"/cut.html", "/more.html", "/broken/page.html"};
 
@@ -191,9 +191,11 @@ START_TEST(breaks_off)
 }
 END_TEST
 
-/* A HEAD says what a GET does; a 304 confirms the form that the client keeps, and no precondition takes the weak one
- * for the strong. */
-START_TEST(validators)
+/*
+ * HEAD has the same fields as GET. A 304 has the ETag of the form that the client stores, and no precondition confuses
+ * the weak ETag with the strong one.
+ */
+START_TEST(etags_and_304)
 {
     char strong[100], weak[100], request[300];
 
@@ -227,7 +229,7 @@ START_TEST(validators)
 }
 END_TEST
 
-START_TEST(who_leaves)
+START_TEST(clients_may_disconnect)
 {
     bool ended;
 
@@ -240,7 +242,7 @@ START_TEST(who_leaves)
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(invalid_configurations_are_refused)
 {
     loopback_configuration_rejected("gunzip: maybe", "gunzip");
     loopback_configuration_rejected("gunzip_buffers: 32 4k", "gunzip_buffers");
@@ -249,8 +251,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, leaves_others_alone, another_coding, breaks_off,
-                                  validators,        who_leaves,          refuses,        NULL};
+    const TTest *const tests[] = {
+        responds_to_each_case, other_codings_are_unchanged, body_is_encoded_again, invalid_gzip_breaks_off,
+        etags_and_304, clients_may_disconnect, invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("gunzip", tests);
 }

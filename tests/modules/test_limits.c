@@ -1,4 +1,4 @@
-/* `limit_req` and `limit_conn`: who is refused, who waits, what is told, and that nothing stays counted. */
+/* `limit_req` and `limit_conn`: refused and delayed requests, logged messages, and that no request stays counted. */
 #include "loopback.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int ask(const char *path)
     return server.status;
 }
 
-START_TEST(refused)
+START_TEST(excess_requests_are_refused)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/slow?key=a"), 200);
@@ -54,7 +54,7 @@ START_TEST(refused)
               loopback_logged(&server, "limiting requests, excess: 1.000"));
     ck_assert(loopback_logged(&server, " by zone \"slow\", client: 127.0.0.1, server: "));
     ck_assert_int_eq(ask("/slow?key=b"), 200);
-    ck_assert_int_eq(ask("/slow"), 200); /* without a key nobody is counted */
+    ck_assert_int_eq(ask("/slow"), 200); /* without a key a request is not counted */
     ck_assert_int_eq(ask("/slow"), 200);
     ck_assert_int_eq(ask("/told?key=a"), 503);
     ck_assert_int_eq(ask("/page?key=a"), 503);
@@ -64,7 +64,7 @@ START_TEST(refused)
 }
 END_TEST
 
-START_TEST(a_burst)
+START_TEST(burst_is_permitted)
 {
     loopback_open(&server, SERVER);
     for (unsigned i = 0; i < 3; i++)
@@ -76,8 +76,8 @@ START_TEST(a_burst)
 }
 END_TEST
 
-/* Who is refused by one limit is not counted by the others. */
-START_TEST(several_limits)
+/* A request that one limit refuses is not counted by the others. */
+START_TEST(refused_request_counts_nowhere)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/both?key=a&other=a"), 200);
@@ -90,7 +90,7 @@ START_TEST(several_limits)
 }
 END_TEST
 
-START_TEST(counted_once)
+START_TEST(internal_redirect_counts_once)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/again?key=a"), 200);
@@ -99,7 +99,7 @@ START_TEST(counted_once)
 }
 END_TEST
 
-START_TEST(who_waits)
+START_TEST(excess_requests_are_delayed)
 {
     uint64_t began;
 
@@ -108,7 +108,7 @@ START_TEST(who_waits)
     ck_assert_int_eq(ask("/wait?key=a"), 200);
     for (unsigned i = 0; i < 5; i++)
         ck_assert_int_eq(ask("/wait?key=a"), 200);
-    /* Six in all, one at once: never more than the rate lets through. */
+    /* Six requests; the first one is not delayed. */
     ck_assert_uint_ge(server.worker.loop.clock.monotonic_ms - began, 5 * 20 - 5);
     ck_assert(loopback_logged(&server, "delaying request, excess: "));
     ck_assert_int_eq(ask("/some?key=b"), 200);
@@ -117,8 +117,8 @@ START_TEST(who_waits)
 }
 END_TEST
 
-/* While one waits, its client leaves: the timer is let go, and what it held open, too. */
-START_TEST(who_leaves)
+/* The client closes during the delay: the timer is cancelled, and the connection is released. */
+START_TEST(delayed_clients_may_disconnect)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/long?key=a"), 200);
@@ -138,8 +138,8 @@ static void begin(const char *head)
     loopback_turn(&server, 20);
 }
 
-/* /shut waits for a minute, and is open meanwhile, to be refused to others; the end of the server ends it. */
-START_TEST(open_at_a_time)
+/* /shut waits for a minute and stays open, so that other requests are refused; the end of the server ends it. */
+START_TEST(open_requests_are_limited)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/shut?key=a&other=x"), 200);
@@ -147,38 +147,38 @@ START_TEST(open_at_a_time)
     ck_assert_int_eq(ask("/two?key=c&other=x"), 429);
     ck_assert(loopback_logged(&server, "limiting connections by zone \"also\", client: 127.0.0.1"));
     ck_assert_int_eq(ask("/two?key=c&other=y"), 200);
-    ck_assert_int_eq(ask("/two?key=c&other=y"), 200); /* whoever was refused, or answered, has let go of `open` */
+    ck_assert_int_eq(ask("/two?key=c&other=y"), 200); /* neither a refused nor a completed request remains counted */
     loopback_close(&server);
 }
 END_TEST
 
-START_TEST(refused_configurations)
+START_TEST(invalid_configurations_are_refused)
 {
     static const struct {
         const char *line, *said;
     } lines[] = {
         {"limit_req: zone=none", "limit_req: there is no limit_req_zone \"none\""},
-        {"limit_req: burst=5", "limit_req names no zone"},
-        {"limit_req: zone=a brust=5", "limit_req has no \"brust\""},
+        {"limit_req: burst=5", "limit_req has no zone"},
+        {"limit_req: zone=a brust=5", "limit_req has no parameter \"brust\""},
         {"limit_req: zone=a burst=-1", "number"},
         {"limit_req: zone=a burst=1000001", "1000000"},
         {"limit_req_status: 200", "400"},
         {"limit_conn: none 5", "limit_conn: there is no limit_conn_zone \"none\""},
-        {"limit_conn: none 0", "\"0\" is no number of connections"},
+        {"limit_conn: none 0", "\"0\" is not a number of connections"},
         {"limit_conn: none", "limit_conn takes a zone and a number"},
     };
     static const struct {
         const char *row, *said;
     } rows[] = {
-        {"limit_req_zone: $uri zone=a:1m", "limit_req_zone has a rate"},
-        {"limit_req_zone: $uri zone=a rate=1r/s", "zone is NAME:SIZE"},
+        {"limit_req_zone: $uri zone=a:1m", "limit_req_zone requires a rate"},
+        {"limit_req_zone: $uri zone=a rate=1r/s", "zone takes NAME:SIZE"},
         {"limit_req_zone: $uri zone=a:1k rate=1r/s", "32k to 16g"},
-        {"limit_req_zone: $uri zone=a:1m rate=0r/s", "a rate is"},
-        {"limit_req_zone: $uri zone=a:1m rate=5", "a rate is"},
-        {"limit_req_zone: zone=a:1m rate=1r/s", "has a key"},
+        {"limit_req_zone: $uri zone=a:1m rate=0r/s", "the rate must be"},
+        {"limit_req_zone: $uri zone=a:1m rate=5", "the rate must be"},
+        {"limit_req_zone: zone=a:1m rate=1r/s", "requires a key"},
         {"limit_req_zone: $nothing zone=a:1m rate=1r/s", "nothing"},
-        {"limit_conn_zone: $uri zone=a:1m rate=1r/s", "no \"rate\""},
-        {"limit_conn_zone: [$uri zone=a:1m, $uri zone=a:1m]", "another zone of that name"},
+        {"limit_conn_zone: $uri zone=a:1m rate=1r/s", "no parameter \"rate\""},
+        {"limit_conn_zone: [$uri zone=a:1m, $uri zone=a:1m]", "already used by another zone"},
         {"limit_req_zone: $uri zone=a:1m rate=1r/s\n  limit_req: [zone=a, zone=a]", "names the zone \"a\" twice"},
         {"limit_conn_zone: $uri zone=a:1m\n  limit_conn: [a 5, a 6]", "names the zone \"a\" twice"},
     };
@@ -203,8 +203,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {refused,    a_burst,        several_limits,         counted_once, who_waits,
-                                  who_leaves, open_at_a_time, refused_configurations, NULL};
+    const TTest *const tests[] = {
+        excess_requests_are_refused, burst_is_permitted, refused_request_counts_nowhere, internal_redirect_counts_once,
+        excess_requests_are_delayed, delayed_clients_may_disconnect, open_requests_are_limited,
+        invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("limits", tests);
 }

@@ -9,7 +9,7 @@ static struct loopback server;
 
 static void set_up(const char *configuration)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/folder");
     loopback_mkdir(&server, "www/odd.css.gz");
@@ -42,7 +42,7 @@ static void ask(const char *path, const char *takes)
 
 static const struct {
     const char *path;
-    const char *takes; /* Accept-Encoding, and perhaps lines behind it */
+    const char *takes; /* Accept-Encoding, and possibly more lines */
     int status;
     const char *coding;
     const char *body;
@@ -62,7 +62,7 @@ static const struct {
     {"/gzip.css", "br, zstd, gzip", 200, "gzip", "<gzip>"},
     {"/gzip.css", "br, zstd", 200, "", "plain"},
     {"/none.css", "br, zstd, gzip", 200, "", "none"},
-    {"/odd.css", "br, gzip", 200, "", "odd"},     /* an empty file and a folder */
+    {"/odd.css", "br, gzip", 200, "", "odd"},     /* an empty file and a directory are not used */
     {"/away.css", "br", 200, "", "away"},         /* a link that leaves the root */
     {"/alone.css", "gzip", 200, "gzip", "<gzip>"},
     {"/alone.css", "br, gzip;q=0.5", 200, "gzip", "<gzip>"},
@@ -72,11 +72,11 @@ static const struct {
     {"/alone.css/x", "gzip", 404, "", NULL},
     {"/neither.css", "gzip, br", 404, "", NULL},
     {"/index.html", "br", 404, "", NULL},
-    {"/alone.css.gz", "", 200, "", "<gzip>"},     /* its own name sends it as it is */
-    {"/a.css.gz", "gzip, br", 200, "", "<gzip>"}, /* which is encoded no further */
+    {"/alone.css.gz", "", 200, "", "<gzip>"},     /* requested by its own name */
+    {"/a.css.gz", "gzip, br", 200, "", "<gzip>"}, /* and not encoded further */
     {"/folder/", "br", 200, "br", "<index>"},
     {"/folder", "br", 301, "", NULL},
-    /* The encoded bytes are what ranges and preconditions are about. */
+    /* Ranges and preconditions apply to the encoded bytes. */
     {"/a.css", "gzip\nRange: bytes=1-4", 206, "gzip", "gzip"},
     {"/a.css", "gzip\nRange: bytes=-1", 206, "gzip", ">"},
     {"/a.css", "gzip\nRange: bytes=6-", 416, "", NULL},
@@ -121,7 +121,7 @@ START_TEST(without_a_cache)
 }
 END_TEST
 
-/* HEAD says what GET would; 304 confirms the very encoding that is kept, and no other. */
+/* HEAD has the same fields as GET. A 304 is sent only for the ETag of the selected encoding. */
 static void validators(const char *etag)
 {
     static const char *const takes[] = {"br", "zstd", "gzip", "identity"};
@@ -130,7 +130,7 @@ static void validators(const char *etag)
     snprintf(configuration, sizeof(configuration),
              "http: {server: {listen: 8080, root: @/www, precompressed: [br, zst, gzip], etag: %s}}", etag);
     set_up(configuration);
-    loopback_write(&server, "www/a.css.zst", STR("<br>")); /* the same size, and perhaps the same time */
+    loopback_write(&server, "www/a.css.zst", STR("<br>")); /* the same size, and possibly the same modification time */
     for (size_t i = 0; i < 4; i++) {
         snprintf(request, sizeof(request), "HEAD /a.css HTTP/1.1\nAccept-Encoding: %s", takes[i]);
         loopback_ask(&server, request);
@@ -152,7 +152,7 @@ static void validators(const char *etag)
     loopback_close(&server);
 }
 
-START_TEST(validators_of_each)
+START_TEST(etags_of_each_coding)
 {
     validators("mtime");
 }
@@ -195,8 +195,8 @@ START_TEST(gzip_static)
 }
 END_TEST
 
-/* Where nobody asked for it nothing is looked for, and nothing varies. */
-START_TEST(off)
+/* Where `precompressed` is off, no other file is opened, and there is no Vary. */
+START_TEST(disabled_by_off)
 {
     set_up("http: {precompressed: [br], server: {listen: 8080, root: @/www, precompressed: off}}");
     ask("/a.css", "br, gzip");
@@ -209,8 +209,8 @@ START_TEST(off)
 }
 END_TEST
 
-/* Beside the file of an alias, of a location, of an error page. */
-START_TEST(places)
+/* Next to the file of an alias, of a location, of an error page. */
+START_TEST(aliases_and_error_pages)
 {
     set_up("http: {server: {listen: 8080, root: @/www, precompressed: [br], error_page: 404 /a.css, "
            "location: {"
@@ -232,8 +232,11 @@ START_TEST(places)
 }
 END_TEST
 
-/* A client that leaves while the kernel is asked leaves no entry behind (LeakSanitizer, and the cache's own end). */
-START_TEST(who_leaves)
+/*
+ * A client that disconnects while the file is being opened leaves no entry behind (LeakSanitizer and the check at the
+ * end of the cache).
+ */
+START_TEST(clients_may_disconnect)
 {
     set_up("http: {open_file_cache: off, server: {listen: 8080, root: @/www, precompressed: [br, zst, gzip], "
            "etag: hash}}");
@@ -247,16 +250,16 @@ START_TEST(who_leaves)
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(invalid_configurations_are_refused)
 {
-    loopback_configuration_rejected("precompressed: [br, lzma]", "\"lzma\" is no coding of files");
-    loopback_configuration_rejected("precompressed: [gz, br, gzip]", "\"gzip\" stands there twice");
+    loopback_configuration_rejected("precompressed: [br, lzma]", "\"lzma\" is not a content coding");
+    loopback_configuration_rejected("precompressed: [gz, br, gzip]", "\"gzip\" is duplicate");
     loopback_configuration_rejected("precompressed: {br: on}", "precompressed");
     loopback_configuration_rejected("gzip_static: maybe", "gzip_static");
 }
 END_TEST
 
-START_TEST(validators_by_hash)
+START_TEST(etags_by_hash)
 {
     set_up("http: {server: {listen: 8080, root: @/www, precompressed: [gz], etag: hash}}");
     char etag[100], request[300];
@@ -274,16 +277,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {with_a_cache,
-                                         without_a_cache,
-                                         validators_of_each,
-                                         validators_by_hash,
-                                         gzip_static,
-                                         off,
-                                         places,
-                                         who_leaves,
-                                         refuses,
-                                         NULL};
+    const TTest *const tests[] = {
+        with_a_cache, without_a_cache, etags_of_each_coding, etags_by_hash, gzip_static, disabled_by_off,
+        aliases_and_error_pages, clients_may_disconnect, invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("precompressed", tests);
 }

@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 
-/* What no network is needed for: mistakes in the file, and servers that are not there. What is said over a
- * connection: tests/http. */
+/*
+ * Tests without a network: invalid configurations, and upstream servers that cannot be reached. The others are in
+ * tests/http.
+ */
 
 static struct loopback server;
 
@@ -11,27 +13,27 @@ static const struct {
     const char *text;
     const char *said;
 } mistakes[] = {
-    {"location: {/: {proxy_pass: ftp://127.0.0.1}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 127.0.0.1:80}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://:80'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://a:99999'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://a:0'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://a b/'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://a?b'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://[::1'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'http://user@a/'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'unix:relative'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'unix:/a:b'}}", "no address to pass requests to"},
-    {"location: {/: {proxy_pass: 'https://unix:/run/app.sock'}}", "no address to pass requests to"},
-    {"proxy_ssl_trusted_certificate: /nowhere.pem", "cannot be trusted"},
+    {"location: {/: {proxy_pass: ftp://127.0.0.1}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 127.0.0.1:80}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://:80'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://a:99999'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://a:0'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://a b/'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://a?b'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://[::1'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'http://user@a/'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'unix:relative'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'unix:/a:b'}}", "not an address of a server"},
+    {"location: {/: {proxy_pass: 'https://unix:/run/app.sock'}}", "not an address of a server"},
+    {"proxy_ssl_trusted_certificate: /nowhere.pem", "cannot be read as trusted certificates"},
     {"location: {/: {proxy_pass: http://$nothing_like_it}}", "nothing_like_it"},
     {"proxy_pass: http://127.0.0.1", "location"},
     {"proxy_set_header: X-A", "takes a name and a value"},
     {"proxy_set_header: 'X-A a b'", "takes a name and a value"},
     {"proxy_set_header: {Content-Length: 3}", "cannot set Content-Length"},
     {"proxy_set_header: {Transfer-Encoding: chunked}", "cannot set Transfer-Encoding"},
-    {"proxy_set_header: {'X A': b}", "no name of a header"},
+    {"proxy_set_header: {'X A': b}", "not a header field name"},
     {"proxy_next_upstream: sometimes", "sometimes"},
     {"proxy_read_timeout: 5", "unit"},
     {"proxy_http_version: 1.0", "1.0"},
@@ -46,19 +48,19 @@ static const struct {
     {"proxy_max_temp_file_size: 2000g", "2000g"},
     {"proxy_cache: nowhere", "there is no cache \"nowhere\""},
     {"proxy_cache_valid: 10", "unit"},
-    {"proxy_cache_valid: 2000 10m", "\"2000\" is no status"},
-    {"proxy_cache_valid: ok 10m", "\"ok\" is no status"},
+    {"proxy_cache_valid: 2000 10m", "\"2000\" is not a status"},
+    {"proxy_cache_valid: ok 10m", "\"ok\" is not a status"},
     {"proxy_cache_methods: DELETE", "DELETE"},
     {"proxy_cache_min_uses: 0", "0"},
     {"proxy_cache_use_stale: always", "always"},
     {"proxy_ignore_headers: Date", "Date"},
-    {"proxy_cache_purge: PURGE", "a method and who may use it"},
-    {"proxy_cache_purge: 'P@ 127.0.0.1'", "a method and who may use it"},
-    {"proxy_cache_purge: PURGE localhost", "is no address"},
+    {"proxy_cache_purge: PURGE", "a method and the addresses that may use it"},
+    {"proxy_cache_purge: 'P@ 127.0.0.1'", "a method and the addresses that may use it"},
+    {"proxy_cache_purge: PURGE localhost", "is not an address"},
     {"proxy_cache_path: {path: /tmp/x, keys_zone: 'a:1m'}", "proxy_cache_path"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
@@ -71,9 +73,9 @@ static const struct {
 } bad_upstreams[] = {
     {"backend: {}", "has no server"},
     {"backend: {server: [{address: 127.0.0.1, backup: on}]}", "only backup"},
-    {"backend: {server: 127.0.0.1, least_conn: on, ip_hash: on}", "more than one way"},
+    {"backend: {server: 127.0.0.1, least_conn: on, ip_hash: on}", "more than one load balancing method"},
     {"backend: {server: 'no address'}", "one address"},
-    {"backend: {server: '127.0.0.1:70000'}", "no address of a server"},
+    {"backend: {server: '127.0.0.1:70000'}", "not an address of a server"},
     {"backend: {server: '127.0.0.1 weight=0'}", "1"},
     {"backend: {server: '127.0.0.1 colour=red'}", "colour"},
     {"backend: {server: 127.0.0.1, hash: a b c}", "hash takes a key"},
@@ -82,7 +84,7 @@ static const struct {
     {"backend: 127.0.0.1", "upstream takes a mapping"},
 };
 
-START_TEST(mistakes_in_groups_are_told)
+START_TEST(invalid_groups_are_refused)
 {
     for (size_t i = 0; i < sizeof(bad_upstreams) / sizeof(bad_upstreams[0]); i++) {
         struct configuration_source source = {0};
@@ -103,7 +105,7 @@ START_TEST(mistakes_in_groups_are_told)
 }
 END_TEST
 
-START_TEST(nobody_there_is_502)
+START_TEST(unreachable_server_is_502)
 {
     loopback_open(&server,
                   "http:\n"
@@ -138,7 +140,7 @@ START_TEST(nobody_there_is_502)
     ck_assert_int_eq(server.status, 502);
     loopback_ask(&server, "GET /variable/ HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
-    ck_assert(loopback_logged(&server, "is no address to pass a request to"));
+    ck_assert(loopback_logged(&server, "is not an address of a server"));
     loopback_leave(&server, "GET /none/ HTTP/1.1", 0);
     loopback_leave(&server, "GET /none/ HTTP/1.1", 1);
     loopback_leave(&server, "GET /none/ HTTP/1.1", 2);
@@ -148,7 +150,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {mistakes_are_told, mistakes_in_groups_are_told, nobody_there_is_502, NULL};
+    const TTest *const tests[] = {
+        invalid_configurations_are_refused, invalid_groups_are_refused, unreachable_server_is_502, NULL,
+    };
 
     return loopback_run("proxy", tests);
 }

@@ -7,7 +7,7 @@ static struct loopback server;
 static const struct {
     const char *path;
     int status;
-    const char *field; /* NULL: not looked at */
+    const char *field; /* NULL: not checked */
     const char *value;
     const char *body;
 } cases[] = {
@@ -27,7 +27,7 @@ static const struct {
     {"/anything", 404, NULL, NULL, NULL},
 };
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     loopback_open(&server, "http:\n"
                            "  server:\n"
@@ -66,7 +66,7 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
-START_TEST(of_a_server_comes_before_its_locations)
+START_TEST(server_return_precedes_locations)
 {
     loopback_open(
         &server,
@@ -85,15 +85,15 @@ static const struct {
     const char *text;
     const char *said;
 } mistakes[] = {
-    {"return: ok", "no status to return"},
-    {"return: 301", "needs to know where to go"},
+    {"return: ok", "not a status"},
+    {"return: 301", "requires a URL"},
     {"return: 200 a b c", "takes a status and one text"},
-    {"return: 99", "no status to return"},
+    {"return: 99", "not a status"},
     {"return: 200 $nothing_like_it", "nothing_like_it"},
     {"return:", "return"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
@@ -102,8 +102,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, of_a_server_comes_before_its_locations, mistakes_are_told,
-                                  NULL};
+    const TTest *const tests[] = {
+        responds_to_each_case, server_return_precedes_locations, invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("return", tests);
 }

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* `set`, `when`, `rewrite`, `map` and `geo` together, as configurations use them. */
+/* `set`, `when`, `rewrite`, `map` and `geo` in combination. */
 static struct loopback server;
 
 static const char configuration[] =
@@ -83,7 +83,7 @@ static const char configuration[] =
 static const struct {
     const char *request;
     int status;
-    const char *body; /* NULL: not looked at */
+    const char *body; /* NULL: not checked */
     const char *field;
     const char *value;
 } cases[] = {
@@ -150,7 +150,7 @@ static const struct {
     {"/conf", 200, "/done/location?", NULL, NULL},
     {"/a?step=1", 200, "/step/a", NULL, NULL},
     {"/done/a?step=1", 200, "/done/a?step=1", NULL, NULL},
-    {"/stop/?step=1", 200, "none ", NULL, NULL}, /* the server's conditions come before a location rewrites */
+    {"/stop/?step=1", 200, "none ", NULL, NULL}, /* the server's conditions are checked before a location rewrites */
     {"/again/?stop=no", 403, NULL, NULL, NULL},  /* and again after an internal redirect */
     {"/outer?x=1", 200, "outer", NULL, NULL},
     {"/outer/in?x=1", 200, "outer", NULL, NULL},
@@ -161,7 +161,7 @@ static const struct {
 
 static void open_server(void)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/dir");
     loopback_mkdir(&server, "www2");
@@ -169,7 +169,7 @@ static void open_server(void)
     loopback_open(&server, configuration);
 }
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     open_server();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -191,7 +191,7 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
-START_TEST(files_come_and_go)
+START_TEST(clients_may_disconnect_during_file_checks)
 {
     open_server();
     loopback_write(&server, "www/flag", STR(""));
@@ -203,10 +203,10 @@ START_TEST(files_come_and_go)
 }
 END_TEST
 
-/* A site that has conditions and sets nothing, which is most of them. */
+/* A site with conditions and without `set`, as most sites are. */
 START_TEST(conditions_without_set)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_open(&server, "http:\n"
                            "  server:\n"
                            "    listen: 8080\n"
@@ -227,30 +227,30 @@ static const struct {
     const char *text;
     const char *said;
 } mistakes[] = {
-    {"set: a b", "\"a\" is no name of a variable"},
+    {"set: a b", "\"a\" is not a variable name"},
     {"set: $a", "set takes a variable and its value"},
     {"set: $host b", "$host is built in and cannot be set"},
-    {"set: $1a b", "\"$1a\" is no name of a variable"},
+    {"set: $1a b", "\"$1a\" is not a variable name"},
     {"set: [$a, b]", "set takes a variable and its value"},
-    {"rewrite: ^/a", "rewrite takes a regular expression, a replacement, and perhaps last"},
-    {"rewrite: ^/a( /b", "the regular expression \"^/a(\" is wrong here: missing closing parenthesis"},
+    {"rewrite: ^/a", "rewrite takes a regular expression, a replacement, and optionally last"},
+    {"rewrite: ^/a( /b", "the regular expression \"^/a(\" is invalid: missing closing parenthesis"},
     {"rewrite: ^/a /b nowhere", "'rewrite' cannot be 'nowhere'"},
     {"rewrite: ^/a /$b", "unknown variable $b"},
-    {"when: [a]", "when is a map from conditions to directives"},
+    {"when: [a]", "when takes a mapping of conditions to directives"},
     {"when: {a = b: {return: 403}}", "a value without a variable is always the same"},
     {"when: {$host =: {return: 403}}", "a value is missing after the operator"},
     {"when: {$host is a: {return: 403}}", "a word is neither a comparison nor \"and\""},
     {"when: {$host = a $uri = b: {return: 403}}", "two parts are not joined by \"and\""},
     {"when: {$host = a and: {return: 403}}", "a part is missing"},
     {"when: {-f: {return: 403}}", "a path is missing"},
-    {"when: {$host ~ a): {return: 403}}", "the regular expression \"a)\" is wrong here"},
+    {"when: {$host ~ a): {return: 403}}", "the regular expression \"a)\" is invalid"},
     {"when: {$host: {location: {/: {}}}}", "location is not allowed in when"},
     {"when: {$host: {when: {$uri: {}}}}", "when is not allowed in when"},
     {"when: {$host: {listen: 80}}", "'listen' is not allowed in location"},
     {"when: {$host: 403}", "location takes a mapping of directives"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
@@ -264,21 +264,21 @@ static const struct {
     {"map: a", "map takes two variables, and a map of values"},
     {"map: {$host: {a: b}}", "map takes two variables, and a map of values"},
     {"map: {$uri $host: {a: b}}", "$host is built in and cannot be set"},
-    {"map: {$uri x: {a: b}}", "\"x\" is no name of a variable"},
-    {"map: {$uri $x: {'~(': b}}", "the regular expression \"(\" is wrong here: missing closing parenthesis"},
+    {"map: {$uri x: {a: b}}", "\"x\" is not a variable name"},
+    {"map: {$uri $x: {'~(': b}}", "the regular expression \"(\" is invalid: missing closing parenthesis"},
     {"map: {$uri $x: {a: $y}}", "unknown variable $y"},
-    {"map: {$uri $x: {a: 1, A: 2}}", "\"a\" stands here twice"},
+    {"map: {$uri $x: {a: 1, A: 2}}", "\"a\" is duplicate"},
     {"map: {$uri $x: {a: 1, volatile: maybe}}", "maybe"},
-    {"map: [{$uri $x: {a: 1}}, {$host $x: {a: 2}}]", "$x gets its value from another map or geo already"},
+    {"map: [{$uri $x: {a: 1}}, {$host $x: {a: 2}}]", "$x is already defined by another map or geo"},
     {"geo: a", "geo takes a variable, and a map from ranges to values"},
     {"geo: {$a $b $c: {}}", "geo takes a variable, and a map from ranges to values"},
-    {"geo: {$x: {10.0.0.1/8: a}}", "\"10.0.0.1/8\" is no address and no range of addresses"},
-    {"geo: {$x: {proxy: 10.0.0.1}}", "set_real_ip_from says whose X-Forwarded-For is believed"},
-    {"geo: {$x: {10.0.0.0/8: a, 010.0.0.0/8: b}}", "is no address and no range"},
-    {"geo: {$x: {127.0.0.1: a, 127.0.0.1/32: b}}", "this range stands in line 2, too"},
+    {"geo: {$x: {10.0.0.1/8: a}}", "\"10.0.0.1/8\" is not an address or a range of addresses"},
+    {"geo: {$x: {proxy: 10.0.0.1}}", "list trusted proxies in set_real_ip_from"},
+    {"geo: {$x: {10.0.0.0/8: a, 010.0.0.0/8: b}}", "is not an address or a range"},
+    {"geo: {$x: {127.0.0.1: a, 127.0.0.1/32: b}}", "duplicate range, which is in line 2 already"},
 };
 
-START_TEST(mistakes_of_maps_are_told)
+START_TEST(invalid_maps_are_refused)
 {
     for (size_t i = 0; i < sizeof(map_mistakes) / sizeof(map_mistakes[0]); i++) {
         struct configuration_source source = {0};
@@ -299,8 +299,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, files_come_and_go,         conditions_without_set,
-                                  mistakes_are_told, mistakes_of_maps_are_told, NULL};
+    const TTest *const tests[] = {
+        responds_to_each_case, clients_may_disconnect_during_file_checks, conditions_without_set,
+        invalid_configurations_are_refused, invalid_maps_are_refused, NULL,
+    };
 
     return loopback_run("rewrite", tests);
 }

@@ -1,6 +1,6 @@
 /*
- * `satisfy`, with modules that say what the query wants them to say, at once or later, all or any of which must be
- * content.
+ * `satisfy` with two access modules whose results the query string selects, at once or later: all or any must allow the
+ * request.
  */
 #include "loopback.h"
 
@@ -12,10 +12,10 @@
 
 static struct loopback server;
 
-static struct exchange *kept; /* PENDING */
+static struct exchange *kept; /* the exchange whose module returned PENDING */
 
-/* What two who decide who may say, as the query wants it: Pass, Allow, Deny, ask for a User, Break, Later. */
-static enum outcome say_as_told(struct exchange *x, char letter, const char *name)
+/* The letter of the query string selects the result: Pass, Allow, Deny, ask for a User, Break (500), Later. */
+static enum outcome outcome_of_letter(struct exchange *x, char letter, const char *name)
 {
     switch (letter) {
     case 'A':
@@ -28,42 +28,42 @@ static enum outcome say_as_told(struct exchange *x, char letter, const char *nam
         exchange_error_response(x, 401);
         ck_assert_int_eq(
             headers_add(&x->response.headers, &x->arena, STR("WWW-Authenticate"), str_from(name)), 0);
-        return OUTCOME_ANSWERED;
+        return OUTCOME_RESPONDED;
     case 'L':
         kept = x;
         return OUTCOME_PENDING;
     default:
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     }
 }
 
-static enum outcome gate_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome gate_handler(struct exchange *x, const void *conf, void *state)
 {
-    return say_as_told(x, x->request.query.length == 2 ? x->request.query.data[0] : 'P', "gate");
+    return outcome_of_letter(x, x->request.query.length == 2 ? x->request.query.data[0] : 'P', "gate");
 }
 
-static enum outcome fence_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome fence_handler(struct exchange *x, const void *conf, void *state)
 {
-    return say_as_told(x, x->request.query.length == 2 ? x->request.query.data[1] : 'P', "fence");
+    return outcome_of_letter(x, x->request.query.length == 2 ? x->request.query.data[1] : 'P', "fence");
 }
 
-static const struct module gate = {.name = "gate", .answer = gate_answer, .access = true};
-static const struct module fence = {.name = "fence", .answer = fence_answer, .access = true};
+static const struct module gate = {.name = "gate", .handler = gate_handler, .access = true};
+static const struct module fence = {.name = "fence", .handler = fence_handler, .access = true};
 
-static enum outcome last_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome last_handler(struct exchange *x, const void *conf, void *state)
 {
     x->response.status = 204;
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
-/* No access module: that it is content counts for nothing. */
-static enum outcome first_answer(struct exchange *x, const void *conf, void *state)
+/* Not an access module, so its OUTCOME_ALLOWED has no effect. */
+static enum outcome first_handler(struct exchange *x, const void *conf, void *state)
 {
     return OUTCOME_ALLOWED;
 }
 
-static const struct module first = {.name = "first", .answer = first_answer};
-static const struct module last = {.name = "last", .answer = last_answer};
+static const struct module first = {.name = "first", .handler = first_handler};
+static const struct module last = {.name = "last", .handler = last_handler};
 const struct module *const module_table[] = {&first, &gate, &fence, &last, NULL};
 
 static const struct {
@@ -106,7 +106,7 @@ END_TEST
 
 static const struct {
     const char *satisfy, *said;
-    int resumed_with; /* a status, or 0: OUTCOME_ALLOWED */
+    int resumed_with; /* the pending module resumes with this status, or with OUTCOME_ALLOWED for 0 */
     int status;
 } later[] = {
     {"any", "LA", 403, 204}, {"any", "LD", 0, 204}, {"any", "DL", 0, 204}, {"any", "DL", 401, 401},
@@ -129,7 +129,7 @@ static void hear_later(size_t i)
     ck_assert_ptr_nonnull(kept);
     if (later[i].resumed_with)
         exchange_error_response(kept, later[i].resumed_with);
-    exchange_resume(kept, later[i].resumed_with ? OUTCOME_ANSWERED : OUTCOME_ALLOWED);
+    exchange_resume(kept, later[i].resumed_with ? OUTCOME_RESPONDED : OUTCOME_ALLOWED);
     for (int turns = 0; turns < 1000 && length <= 0; turns++) {
         loopback_turn(&server, 1);
         length = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
@@ -142,7 +142,7 @@ static void hear_later(size_t i)
     loopback_close(&server);
 }
 
-START_TEST(who_is_asked_may_take_time)
+START_TEST(access_modules_may_be_pending)
 {
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         hear_later(i);
@@ -151,7 +151,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {all_or_any_must_allow, who_is_asked_may_take_time, NULL};
+    const TTest *const tests[] = {all_or_any_must_allow, access_modules_may_be_pending, NULL};
 
     return loopback_run("satisfy", tests);
 }

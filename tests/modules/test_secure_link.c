@@ -1,4 +1,4 @@
-/* `secure_link`: what is signed, until when, and that nothing else is. */
+/* `secure_link`: a request is allowed with a valid signature until its time of expiry, and not otherwise. */
 #include "loopback.h"
 
 #include <openssl/evp.h>
@@ -27,7 +27,7 @@ static struct loopback server;
     "      /self: {secure_link_md5: $secure_link, return: '200 [$secure_link]'}\n"                           \
     "      /none: {secure_link: '', return: '200 [$secure_link]'}\n"
 
-/* The sum in base64, as `openssl ... -binary | base64` has it; or as base64url. */
+/* The digest in base64, as `openssl ... -binary | base64` prints it; or in base64url. */
 static const char *sum_of(const char *text, const EVP_MD *kind, bool url)
 {
     static char encoded[128];
@@ -45,7 +45,7 @@ static const char *sum_of(const char *text, const EVP_MD *kind, bool url)
     return encoded;
 }
 
-/* The time is put in front, as SERVER wants it. */
+/* The time of expiry comes first in the signed text, as SERVER configures it. */
 static int ask(const char *path, const char *expires, const char *signed_as, const EVP_MD *kind, bool url)
 {
     char text[256], head[512];
@@ -56,10 +56,10 @@ static int ask(const char *path, const char *expires, const char *signed_as, con
     return server.status;
 }
 
-#define LATER "4102444800" /* 2100 */
-#define GONE  "1000000000" /* 2001 */
+#define LATER "4102444800" /* in 2100 */
+#define GONE  "1000000000" /* in 2001 */
 
-START_TEST(what_is_told)
+START_TEST(secure_link_variables)
 {
     loopback_open(&server, SERVER);
     ask("/told", LATER, "/told", EVP_sha256(), true);
@@ -88,7 +88,7 @@ START_TEST(what_is_told)
 }
 END_TEST
 
-START_TEST(who_may)
+START_TEST(signature_and_expiry_decide)
 {
     static const char *const bad[] = {"/file", "/file?sum=", "/file?sum=,", "/file?expires=" LATER,
                                       "/file?sum=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA&expires=" LATER,
@@ -98,8 +98,8 @@ START_TEST(who_may)
     ck_assert_int_eq(ask("/file", LATER, "/file", EVP_sha256(), true), 200);
     ck_assert_int_eq(ask("/file", GONE, "/file", EVP_sha256(), true), 410);
     ck_assert_int_eq(ask("/file", LATER, "/other", EVP_sha256(), true), 403);
-    ck_assert(loopback_logged(&server, "secure_link: its time is over"));
-    ck_assert(loopback_logged(&server, "secure_link: the URL is not signed, or not by us"));
+    ck_assert(loopback_logged(&server, "secure_link: the URL has expired"));
+    ck_assert(loopback_logged(&server, "secure_link: the signature is missing or invalid"));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char head[256];
 
@@ -115,8 +115,8 @@ START_TEST(who_may)
 }
 END_TEST
 
-/* The client has signed what it asked for, and not what that leads to. */
-START_TEST(led_elsewhere)
+/* The signature applies to the requested URI, not to the target of an internal redirect. */
+START_TEST(redirect_keeps_the_signed_uri)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/page", LATER, "/page", EVP_sha256(), true), 200);
@@ -128,7 +128,7 @@ START_TEST(led_elsewhere)
 }
 END_TEST
 
-START_TEST(mistakes)
+START_TEST(invalid_configurations_are_refused)
 {
     loopback_configuration_rejected("secure_link_required: on", "secure_link_required needs secure_link");
     loopback_configuration_rejected("secure_link_sha256: $nothing", "nothing");
@@ -137,7 +137,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {what_is_told, who_may, led_elsewhere, mistakes, NULL};
+    const TTest *const tests[] = {
+        secure_link_variables, signature_and_expiry_decide, redirect_keeps_the_signed_uri,
+        invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("secure_link", tests);
 }

@@ -13,7 +13,7 @@ static struct loopback server;
 
 static void set_up(const char *configuration)
 {
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/folder");
     loopback_mkdir(&server, "www/empty");
@@ -56,7 +56,7 @@ END_TEST
 static const struct {
     const char *request;
     int status;
-    const char *field; /* NULL: not looked at */
+    const char *field; /* NULL: not checked */
     const char *value;
     const char *body;
 } cases[] = {
@@ -101,7 +101,7 @@ static const struct {
     {"GET /hello.txt HTTP/1.1\nIf-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT", 412, NULL, NULL, NULL},
 };
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     set_up(SITE);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -112,14 +112,15 @@ START_TEST(answers_each_case)
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
     }
-    ck_assert(loopback_logged(&server, "www/outside\" failed (18: Invalid cross-device link); a link is absolute or "
-                                       "leaves the root: \"disable_symlinks: off\" follows it"));
+    ck_assert(loopback_logged(&server, "www/outside\" failed (18: Invalid cross-device link); an absolute link, or "
+                                       "one that leads out of the root, is followed only with \"disable_symlinks: "
+                                       "off\""));
     ck_assert(loopback_logged(&server, "directory index of"));
     loopback_close(&server);
 }
 END_TEST
 
-START_TEST(the_same_without_a_cache)
+START_TEST(same_responses_without_a_cache)
 {
     set_up("http: {open_file_cache: off, server: {listen: 8080, root: @/www}}");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -132,8 +133,8 @@ START_TEST(the_same_without_a_cache)
 }
 END_TEST
 
-/* off: as nginx follows them; what a client may write into a path still does not leave the root. */
-START_TEST(links_anywhere)
+/* off: links are followed as in nginx. A path from the client still cannot leave the root. */
+START_TEST(links_with_disable_symlinks_off)
 {
     set_up("http: {server: {listen: 8080, root: @/www, index: $arg_index, disable_symlinks: off}}");
     loopback_ask(&server, "GET /outside HTTP/1.1");
@@ -154,7 +155,7 @@ START_TEST(links_anywhere)
 }
 END_TEST
 
-START_TEST(links_of_others)
+START_TEST(links_of_other_owners)
 {
     set_up("http: {merge_slashes: off, server: {listen: 8080, root: @/www, disable_symlinks: if_not_owner}}");
     loopback_ask(&server, "GET //inside HTTP/1.1");
@@ -246,7 +247,7 @@ START_TEST(large_files_and_their_ends)
 }
 END_TEST
 
-START_TEST(settings_are_kept)
+START_TEST(settings_apply)
 {
     set_up("http: {server: {listen: 8080, root: @/www, etag: off, max_ranges: 0, disable_symlinks: on, "
            "charset: off, "
@@ -286,7 +287,7 @@ START_TEST(a_changed_file_is_seen_again)
 }
 END_TEST
 
-START_TEST(what_is_no_file_is_not_opened)
+START_TEST(special_files_are_not_opened)
 {
     set_up(SITE);
     ck_assert_int_eq(mkfifo(loopback_path(&server, "www/fifo"), 0644), 0);
@@ -302,7 +303,7 @@ START_TEST(what_is_no_file_is_not_opened)
 }
 END_TEST
 
-/* With no descriptor left the answer is "busy", and the next one is right again. */
+/* Without a free descriptor the response is 503. The next request succeeds. */
 START_TEST(without_descriptors)
 {
     struct rlimit before;
@@ -329,7 +330,7 @@ START_TEST(without_descriptors)
 }
 END_TEST
 
-START_TEST(connections_last_as_long_as_they_may)
+START_TEST(keepalive_time_limits_connections)
 {
     static const char two[] = "GET /page HTTP/1.1\r\nHost: a\r\n\r\nGET /hello.txt HTTP/1.1\r\nHost: a\r\n"
                               "Connection: close\r\n\r\n";
@@ -347,9 +348,11 @@ START_TEST(connections_last_as_long_as_they_may)
 }
 END_TEST
 
-/* At every moment: before the file is found, while it is sent, after the end. Nothing may be left over
- * (loopback_close). */
-START_TEST(clients_that_leave)
+/*
+ * Clients disconnect at each moment: before the file is found, while it is sent, after the end. loopback_close checks
+ * that nothing is left.
+ */
+START_TEST(clients_may_disconnect)
 {
     static char large[300000];
 
@@ -373,13 +376,15 @@ START_TEST(clients_that_leave)
 }
 END_TEST
 
-/* The same bytes have the same ETag, whenever they were written; SHA-256 of "hello", its first half. */
-START_TEST(etags_of_what_a_file_contains)
+/*
+ * `etag: hash`: the ETag depends only on the content. It is the first half of the SHA-256; for "hello" it is compared.
+ */
+START_TEST(etags_by_hash)
 {
     static char large[100000];
     char first[64];
 
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     memset(large, 'a', sizeof(large));
     loopback_write(&server, "small", STR("hello"));
     loopback_write(&server, "empty", STR(""));
@@ -409,21 +414,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {serves_a_file,
-                                  answers_each_case,
-                                  not_modified_carries_what_200_would,
-                                  several_ranges_are_a_multipart,
-                                  large_files_and_their_ends,
-                                  settings_are_kept,
-                                  a_changed_file_is_seen_again,
-                                  what_is_no_file_is_not_opened,
-                                  without_descriptors,
-                                  connections_last_as_long_as_they_may,
-                                  clients_that_leave,
-                                  the_same_without_a_cache,
-                                  links_anywhere,
-                                  links_of_others,
-                                  etags_of_what_a_file_contains, NULL};
+    const TTest *const tests[] = {
+        serves_a_file, responds_to_each_case, not_modified_carries_what_200_would, several_ranges_are_a_multipart,
+        large_files_and_their_ends, settings_apply, a_changed_file_is_seen_again, special_files_are_not_opened,
+        without_descriptors, keepalive_time_limits_connections, clients_may_disconnect, same_responses_without_a_cache,
+        links_with_disable_symlinks_off, links_of_other_owners, etags_by_hash, NULL,
+    };
 
     return loopback_run("static", tests);
 }

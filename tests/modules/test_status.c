@@ -18,7 +18,7 @@ static struct loopback server;
     "      /off: {status: off}\n"                                                                            \
     "      /nginx: {stub_status: on}\n"
 
-/* A worker's counts, each another number. */
+/* Gives each counter of a worker a different value. */
 static void count(struct counters *counters)
 {
     struct wire_counters *wires = &counters->wires;
@@ -31,11 +31,11 @@ static void count(struct counters *counters)
     counters->refused += 17;
     counters->requests += 2000;
     for (int i = 0; i < 7; i++)
-        counters_answered(counters, 200, 1000);
-    counters_answered(counters, 206, 1001);
-    counters_answered(counters, 404, 3000000);
-    counters_answered(counters, 499, 61000000);
-    counters_answered(counters, 0, 0);
+        counters_add_response(counters, 200, 1000);
+    counters_add_response(counters, 206, 1001);
+    counters_add_response(counters, 404, 3000000);
+    counters_add_response(counters, 499, 61000000);
+    counters_add_response(counters, 0, 0);
     wires->bytes[PATH_PLAIN] = 100;
     wires->bytes[PATH_USER] = 200;
     wires->bytes[PATH_PLAIN_SENDFILE] = 300;
@@ -53,7 +53,7 @@ static void count(struct counters *counters)
     counters->log_lines_dropped = 15;
 }
 
-/* The lines that must be there, whole; those that begin with "!" must not. */
+/* Each complete line must be present; a line that begins with "!" must be absent. */
 static void expect_lines(struct str text, const char *const *lines)
 {
     for (; *lines; lines++) {
@@ -66,8 +66,8 @@ static void expect_lines(struct str text, const char *const *lines)
     }
 }
 
-/* One connection and one request more than were counted by hand: those that ask. */
-START_TEST(tells_prometheus)
+/* The counts include the connection and the request that read them. */
+START_TEST(prometheus_format)
 {
     static const char *const lines[] = {
         "# HELP sluice_requests_total Requests whose head was received.\n# TYPE sluice_requests_total counter\n"
@@ -110,6 +110,8 @@ START_TEST(tells_prometheus)
         "!sluice_ktls_declines_total{reason=\"ok\"}",
         "!sluice_ktls_declines_total{reason=\"plain\"}",
         "sluice_tls_records_total 9\n",
+        "sluice_aead_ipsec_mb{cipher=\"AES-128-GCM\"} 0\nsluice_aead_ipsec_mb{cipher=\"AES-256-GCM\"} 1\n"
+        "sluice_aead_ipsec_mb{cipher=\"ChaCha20-Poly1305\"} 0\n#",
         "sluice_tls_handshakes_total{result=\"full\"} 10\nsluice_tls_handshakes_total{result=\"resumed\"} "
         "11\n"
         "sluice_tls_handshakes_total{result=\"failed\"} 12\n#",
@@ -121,6 +123,7 @@ START_TEST(tells_prometheus)
     loopback_open(&server, PLACES);
     count(server.worker.counters);
     server.shared->restarts = 16;
+    server.shared->aead.kind[RECORD_AES_256_GCM] = AEAD_IPSEC_MB;
     server.shared->started_s = 1234567890;
     loopback_ask(&server, "GET /prometheus HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
@@ -133,7 +136,7 @@ START_TEST(tells_prometheus)
 }
 END_TEST
 
-START_TEST(tells_json)
+START_TEST(json_format)
 {
     static const char *const lines[] = {
         "  \"generation\": 1,\n",
@@ -162,7 +165,7 @@ START_TEST(tells_json)
 }
 END_TEST
 
-START_TEST(tells_as_nginx_does)
+START_TEST(stub_status_format)
 {
     loopback_open(&server, PLACES);
     count(server.worker.counters);
@@ -178,7 +181,7 @@ START_TEST(tells_as_nginx_does)
 }
 END_TEST
 
-START_TEST(an_untouched_server_has_a_page_too)
+START_TEST(page_of_a_new_server)
 {
     loopback_open(&server, PLACES);
     loopback_ask(&server, "GET /prometheus HTTP/1.1");
@@ -198,7 +201,7 @@ END_TEST
 static const struct {
     const char *request;
     int status;
-    const char *type; /* NULL: not looked at */
+    const char *type; /* NULL: not checked */
 } cases[] = {
     {"GET /on HTTP/1.1", 200, TEXT},
     {"GET /true HTTP/1.1", 200, TEXT},
@@ -234,7 +237,7 @@ static const struct {
     {"GET / HTTP/1.1", 404, HTML},
 };
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     loopback_open(&server, PLACES);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -259,10 +262,10 @@ static const struct {
     {"location: {/: {status: maybe}}", "prometheus"},
     {"location: {/: {status: }}", "status"},
     {"location: {/: {stub_status: json}}", "stub_status"},
-    {"location: {/: {status: json, stub_status: on}}", "cannot both"},
+    {"location: {/: {status: json, stub_status: on}}", "cannot be used in one location"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
@@ -271,13 +274,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {tells_prometheus,
-                                  tells_json,
-                                  tells_as_nginx_does,
-                                  an_untouched_server_has_a_page_too,
-                                  answers_each_case,
-                                  mistakes_are_told,
-                                  NULL};
+    const TTest *const tests[] = {
+        prometheus_format, json_format, stub_status_format, page_of_a_new_server, responds_to_each_case,
+        invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("status", tests);
 }

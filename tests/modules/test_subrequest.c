@@ -1,6 +1,6 @@
 /*
- * Children of exchanges, with modules made for the purpose: what they are asked, what comes of them, and that none is
- * left over, however their parents end.
+ * Subrequests, with modules of the test's own: their requests, their results, and that none is left over, whatever ends
+ * their parents.
  */
 #include "loopback.h"
 
@@ -16,14 +16,14 @@
 static struct loopback server;
 
 static struct {
-    struct exchange *kept; /* a child that is PENDING */
+    struct exchange *kept; /* a child whose module returned PENDING */
     unsigned guarded, cancelled, finished, told;
-    unsigned pulled, closed; /* of a child's body */
+    unsigned pulled, closed; /* of the child's body */
     struct body body;
     unsigned pieces; /* still to come */
 } seen;
 
-/* Asks a child by what follows its name in the path, and answers with what came of it. */
+/* Starts a subrequest for the rest of the path, and responds with its status and path. */
 
 static void answered(struct exchange *child, void *owner)
 {
@@ -34,7 +34,7 @@ static void answered(struct exchange *child, void *owner)
     seen.told++;
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, text);
-    exchange_resume(x, OUTCOME_ANSWERED);
+    exchange_resume(x, OUTCOME_RESPONDED);
     exchange_child_end(child);
 }
 
@@ -44,7 +44,7 @@ static enum outcome refused(struct exchange *x, int error)
 
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, text);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static enum outcome ask_many(struct exchange *x)
@@ -59,7 +59,7 @@ static enum outcome ask_many(struct exchange *x)
     return refused(x, error);
 }
 
-static enum outcome asker_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome asker_handler(struct exchange *x, const void *conf, void *state)
 {
     struct str path = x->request.path;
     struct exchange *child;
@@ -74,10 +74,10 @@ static enum outcome asker_answer(struct exchange *x, const void *conf, void *sta
     if (str_starts(path, STR("/throw/")) && !exchange_is_child(x)) {
         ck_assert_int_eq(exchange_child(x, str_skip(path, 6), NULL, NULL, &child), 0);
         x->response.status = 204;
-        return OUTCOME_ANSWERED;
+        return OUTCOME_RESPONDED;
     }
     if (!str_starts(path, STR("/ask/")))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     error = exchange_child(x, str_skip(path, 4), answered, x, &child);
     return error < 0 ? refused(x, error) : OUTCOME_PENDING;
 }
@@ -87,7 +87,7 @@ static void asker_cancel(struct exchange *x, void *state)
     seen.cancelled += 100;
 }
 
-static enum outcome guard_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome guard_handler(struct exchange *x, const void *conf, void *state)
 {
     ck_assert(!exchange_is_child(x));
     seen.guarded++;
@@ -101,7 +101,7 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
     seen.pulled++;
     if (seen.pieces == 0)
         return 0;
-    if (seen.pulled % 2) /* each comes only when asked for twice */
+    if (seen.pulled % 2) /* every second pull returns -EAGAIN */
         return -EAGAIN;
     seen.pieces--;
     *out = (struct chunk){.kind = CHUNK_BYTES,
@@ -114,7 +114,7 @@ static void body_ended(struct body *body)
     seen.closed++;
 }
 
-static enum outcome maker_answer(struct exchange *x, const void *conf, void *state)
+static enum outcome maker_handler(struct exchange *x, const void *conf, void *state)
 {
     static const struct body_ops ops = {body_next, body_ended};
     struct str path = x->request.path;
@@ -132,7 +132,7 @@ static enum outcome maker_answer(struct exchange *x, const void *conf, void *sta
     if (str_equal(path, STR("/refused")))
         return exchange_error_response(x, 403);
     if (!str_starts(path, STR("/now")) && !str_starts(path, STR("/inside")) && !str_equal(path, STR("/long")))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     if (exchange_is_child(x)) {
         ck_assert_uint_eq(x->request.content_length, 0);
         ck_assert_ptr_null(headers_find(&x->request.headers, STR("Content-Length")));
@@ -146,7 +146,7 @@ static enum outcome maker_answer(struct exchange *x, const void *conf, void *sta
         seen.body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
         x->response.body = &seen.body;
     }
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 static void maker_cancel(struct exchange *x, void *state)
@@ -167,10 +167,10 @@ static void maker_finish(struct exchange *x, const void *conf)
     seen.finished++;
 }
 
-static const struct module guard = {.name = "guard", .answer = guard_answer, .access = true};
-static const struct module owner = {.name = "owner", .answer = asker_answer, .cancel = asker_cancel};
+static const struct module guard = {.name = "guard", .handler = guard_handler, .access = true};
+static const struct module owner = {.name = "owner", .handler = asker_handler, .cancel = asker_cancel};
 static const struct module maker = {.name = "maker",
-                                    .answer = maker_answer,
+                                    .handler = maker_handler,
                                     .filter = maker_shape,
                                     .finish = maker_finish,
                                     .cancel = maker_cancel};
@@ -210,14 +210,14 @@ static const struct {
     {"/ask/refused", 200, "403 /refused", 1},
     {"/ask/ask/now", 200, "200 /ask/now", 2},
     {"/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/now", 4},
-    {"/ask/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/ask/now", 4}, /* the last one is told EMFILE */
+    {"/ask/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/ask/now", 4}, /* the innermost one fails with EMFILE */
     {"/inside", 404, NULL, 0},
     {"/many", 200, "Too many open files", LIMIT_SUBREQUESTS},
     {"/pathless", 200, "Invalid argument", 0},
     {"/climbing", 200, "Invalid argument", 0},
 };
 
-START_TEST(a_child_is_routed_like_any_other)
+START_TEST(subrequest_is_routed)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         set_up();
@@ -258,7 +258,7 @@ static void leave(int fd)
     ck_assert_uint_eq(server.worker.connections, 0);
 }
 
-static int hear(int fd)
+static int receive_status(int fd)
 {
     char text[4096] = "";
     ssize_t length = -1;
@@ -271,7 +271,7 @@ static int hear(int fd)
     return atoi(text + 9);
 }
 
-START_TEST(a_child_may_take_time)
+START_TEST(subrequest_may_be_pending)
 {
     int fd;
 
@@ -279,8 +279,8 @@ START_TEST(a_child_may_take_time)
     fd = begin("/ask/later");
     ck_assert_uint_eq(seen.told, 0);
     seen.kept->response.status = 204;
-    exchange_resume(seen.kept, OUTCOME_ANSWERED);
-    ck_assert_int_eq(hear(fd), 200);
+    exchange_resume(seen.kept, OUTCOME_RESPONDED);
+    ck_assert_int_eq(receive_status(fd), 200);
     ck_assert_uint_eq(seen.told, 1);
     ck_assert_uint_eq(seen.finished, 2);
     close(fd);
@@ -288,8 +288,8 @@ START_TEST(a_child_may_take_time)
 }
 END_TEST
 
-/* With its parent, the client's way or the worker's: both let go, and nobody is told. */
-START_TEST(a_child_is_cut_with_its_parent)
+/* The client or the worker ends the parent: both exchanges are released, and the owner of the child is not called. */
+START_TEST(subrequest_ends_with_its_parent)
 {
     static const char *const paths[] = {"/ask/later", "/ask/ask/later"};
 
@@ -309,23 +309,23 @@ START_TEST(a_child_is_cut_with_its_parent)
 }
 END_TEST
 
-START_TEST(nobody_waits_for_what_is_thrown_away)
+START_TEST(parent_ends_before_its_subrequest)
 {
     int fd;
 
     set_up();
     fd = begin("/throw/later");
-    ck_assert_int_eq(hear(fd), 204);
+    ck_assert_int_eq(receive_status(fd), 204);
     ck_assert_uint_eq(seen.finished, 1);
     ck_assert(!list_empty(&server.worker.orphaned_subrequests));
     close(fd);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
     exchange_log_error(seen.kept, LOG_ERROR,
-                       "still here"); /* what it knows of the connection has not gone with that */
+                       "still here"); /* the child keeps its own copy of the connection's address */
     ck_assert(loopback_logged(&server, "still here, client: 127.0.0.1"));
     seen.kept->response.status = 204;
-    exchange_resume(seen.kept, OUTCOME_ANSWERED);
+    exchange_resume(seen.kept, OUTCOME_RESPONDED);
     loopback_turn(&server, 5);
     ck_assert(list_empty(&server.worker.orphaned_subrequests));
     ck_assert_uint_eq(seen.finished, 2);
@@ -333,13 +333,13 @@ START_TEST(nobody_waits_for_what_is_thrown_away)
 }
 END_TEST
 
-START_TEST(what_is_thrown_away_ends_with_the_worker)
+START_TEST(subrequest_ends_with_the_worker)
 {
     int fd;
 
     set_up();
     fd = begin("/throw/later");
-    ck_assert_int_eq(hear(fd), 204);
+    ck_assert_int_eq(receive_status(fd), 204);
     close(fd);
     loopback_turn(&server, 20);
     connection_abort_all(&server.worker);
@@ -350,8 +350,8 @@ START_TEST(what_is_thrown_away_ends_with_the_worker)
 }
 END_TEST
 
-/* A short rest is read to its end, a long one only so far. */
-START_TEST(the_rest_of_an_answer_is_read)
+/* A short remaining body is read to its end, a long one up to a limit. */
+START_TEST(rest_of_the_body_is_read)
 {
     for (unsigned pieces = 0; pieces < 9; pieces += 4) {
         set_up();
@@ -373,13 +373,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_child_is_routed_like_any_other,
-                                  a_child_may_take_time,
-                                  a_child_is_cut_with_its_parent,
-                                  nobody_waits_for_what_is_thrown_away,
-                                  what_is_thrown_away_ends_with_the_worker,
-                                  the_rest_of_an_answer_is_read,
-                                  NULL};
+    const TTest *const tests[] = {
+        subrequest_is_routed, subrequest_may_be_pending, subrequest_ends_with_its_parent,
+        parent_ends_before_its_subrequest, subrequest_ends_with_the_worker, rest_of_the_body_is_read, NULL,
+    };
 
     return loopback_run("subrequest", tests);
 }

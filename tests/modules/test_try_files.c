@@ -40,11 +40,11 @@ static const char configuration[] =
 static const struct {
     const char *path;
     int status;
-    const char *body; /* NULL: not looked at */
+    const char *body; /* NULL: not checked */
 } cases[] = {
     {"/there.txt", 200, "there"},
     {"/folder/", 200, "index of folder"},
-    {"/folder", 301, NULL}, /* it is there as $uri/, and static redirects to it */
+    {"/folder", 301, NULL}, /* $uri/ exists, and static redirects to it */
     {"/missing", 200, "spa"},
     {"/missing/deep?x=1", 200, "spa"},
     {"/html/page", 200, "page"},
@@ -72,7 +72,7 @@ static const struct {
     {"/i/ann", 301, NULL},
     {"/j/a.txt", 200, "a"},
     {"/j../www/there.txt", 404, NULL},
-    {"/jann/b.txt", 404, NULL}, /* in nginx it is "picturesann", beside the folder */
+    {"/jann/b.txt", 404, NULL}, /* nginx would use "picturesann", which is outside the directory */
     {"/t/none", 200, "a"},
     {"/t/ann/b.txt", 200, "b"},
     {"/one", 200, "a"},
@@ -101,7 +101,7 @@ static void make_files(void)
 {
     static const struct {
         const char *path;
-        const char *content; /* NULL: a folder */
+        const char *content; /* NULL: a directory */
     } files[] = {
         {"www", NULL},
         {"www/folder", NULL},
@@ -129,7 +129,7 @@ static void make_files(void)
         {"up/x", "secret"},
     };
 
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         if (files[i].content)
             loopback_write(&server, files[i].path, str_from(files[i].content));
@@ -138,7 +138,7 @@ static void make_files(void)
     }
 }
 
-START_TEST(answers_each_case)
+START_TEST(responds_to_each_case)
 {
     make_files();
     loopback_open(&server, configuration);
@@ -159,20 +159,20 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
-START_TEST(names_the_file)
+START_TEST(request_filename_is_the_found_file)
 {
     char expected[128];
 
     make_files();
     loopback_open(&server, configuration);
     loopback_ask(&server, "GET /name/ann/b.txt HTTP/1.1");
-    snprintf(expected, sizeof(expected), "%s/pictures/ann/b.txt", server.folder);
+    snprintf(expected, sizeof(expected), "%s/pictures/ann/b.txt", server.directory);
     ck_assert_text(server.body, expected);
     loopback_close(&server);
 }
 END_TEST
 
-START_TEST(a_client_that_leaves_leaves_nothing)
+START_TEST(clients_may_disconnect)
 {
     make_files();
     loopback_open(&server, configuration);
@@ -184,12 +184,13 @@ START_TEST(a_client_that_leaves_leaves_nothing)
 }
 END_TEST
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     loopback_configuration_rejected("try_files: $uri",
-                                    "try_files takes files, and what to do where none of them is there");
-    loopback_configuration_rejected("try_files: [$uri, =99]", "\"=99\" is no status to answer with");
-    loopback_configuration_rejected("try_files: [$uri, =x]", "\"=x\" is no status to answer with");
+                                    "try_files takes files, and a URI, @name or =status that is used if none of them "
+                                    "exists");
+    loopback_configuration_rejected("try_files: [$uri, =99]", "\"=99\" is not a status");
+    loopback_configuration_rejected("try_files: [$uri, =x]", "\"=x\" is not a status");
     loopback_configuration_rejected("try_files: [$nobody, =404]", "unknown variable $nobody");
     loopback_configuration_rejected("alias: /srv", "'alias' is not allowed in server");
     loopback_configuration_rejected("location: {/: {alias: /a, root: /b}}", "root and alias are set in one location");
@@ -199,8 +200,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, names_the_file, a_client_that_leaves_leaves_nothing,
-                                  mistakes_are_told, NULL};
+    const TTest *const tests[] = {
+        responds_to_each_case, request_filename_is_the_found_file, clients_may_disconnect,
+        invalid_configurations_are_refused, NULL,
+    };
 
     return loopback_run("try_files", tests);
 }

@@ -7,7 +7,7 @@
 
 static struct loopback server;
 
-/* The value of one template for a request to /dir/page?a=1&B=two&empty=. */
+/* Returns the value of a template for the request /dir/page?a=1&B=two&empty=. */
 static struct str value_of(const char *template)
 {
     char configuration[1024];
@@ -17,7 +17,7 @@ static struct str value_of(const char *template)
         "http: {server: {listen: '127.0.0.1:8080', server_name: [first.example, other.example], root: @/www, "
         "return: [200, '<%s>']}}",
         template);
-    loopback_make_folder(&server);
+    loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_open(&server, configuration);
     loopback_ask(&server, "GET /dir/pa%67e?a=1&B=two&empty= HTTP/1.1\n"
@@ -65,7 +65,7 @@ static const struct {
     {"${host}x", "other.examplex"},
 };
 
-START_TEST(have_their_values)
+START_TEST(values_of_variables)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ck_assert_text(value_of(cases[i].template), cases[i].value);
@@ -74,7 +74,7 @@ START_TEST(have_their_values)
 }
 END_TEST
 
-START_TEST(depend_on_the_machine)
+START_TEST(values_of_the_machine)
 {
     char expected[1024];
     char hostname[256] = "";
@@ -87,14 +87,14 @@ START_TEST(depend_on_the_machine)
     ck_assert_text(server.body, expected);
     loopback_close(&server);
     value_of("$document_root|$realpath_root|$request_filename");
-    snprintf(expected, sizeof(expected), "<%s/www|%s/www|%s/www/dir/page>", server.folder, server.folder,
-             server.folder);
+    snprintf(expected, sizeof(expected), "<%s/www|%s/www|%s/www/dir/page>", server.directory, server.directory,
+             server.directory);
     ck_assert_text(server.body, expected);
     loopback_close(&server);
 }
 END_TEST
 
-/* 9: a digit, x: a hexadecimal one, anything else itself. */
+/* 9 stands for a digit, x for a hexadecimal digit, any other byte for itself. */
 static bool has_shape(struct str value, const char *shape)
 {
     if (value.length != strlen(shape))
@@ -108,7 +108,7 @@ static bool has_shape(struct str value, const char *shape)
     return true;
 }
 
-START_TEST(have_their_shapes)
+START_TEST(formats_of_variables)
 {
     struct str value = value_of("$request_id $request_id");
 
@@ -128,7 +128,7 @@ START_TEST(have_their_shapes)
 }
 END_TEST
 
-START_TEST(unknown_ones_are_mistakes)
+START_TEST(unknown_variables_are_refused)
 {
     loopback_configuration_rejected("return: 200 $htsp", "htsp");
     loopback_configuration_rejected("return: 200 $htsp", "host");
@@ -139,8 +139,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {have_their_values, depend_on_the_machine, have_their_shapes,
-                                  unknown_ones_are_mistakes, NULL};
+    const TTest *const tests[] = {
+        values_of_variables, values_of_the_machine, formats_of_variables, unknown_variables_are_refused, NULL,
+    };
 
     return loopback_run("variables", tests);
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A kernel without a module that the guest needs is refused when it is fetched and when it is booted, by the module's name."""
+"""Checks fetch.py: its arguments, and that a kernel without a needed module is rejected by name after the download and before the boot."""
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -15,7 +16,17 @@ def write(path, lines):
         stream.writelines(f'{line}\n' for line in lines)
 
 
+def check_arguments():
+    """--help prints the usage and an unknown version is an error; neither is taken as the build directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        for arguments, status, words in ((['--help'], 0, 'usage: fetch.py '), (['build', '5.10'], 2, 'unknown version 5.10')):
+            done = subprocess.run([sys.executable, os.path.join(run.HERE, 'fetch.py'), *arguments], cwd=folder, capture_output=True,
+                                  text=True, timeout=60, check=False)
+            assert (done.returncode, os.listdir(folder)) == (status, []) and words in done.stdout + done.stderr, done
+
+
 def main():
+    check_arguments()
     with tempfile.TemporaryDirectory() as build:
         root, image = f'{build}/vm/sid/root', f'{build}/vm/sid/root/boot/vmlinuz-7.2'
         modules = f'{root}/lib/modules/7.2'

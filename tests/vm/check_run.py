@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A guest that does not end is ended, with all that it started; one that ends too early says why. A shell is in the emulator's place."""
+"""run.py kills a guest that hangs, with all processes that it started, and prints why a guest ended early. A shell script replaces the
+emulator."""
 import contextlib
 import io
 import os
@@ -11,8 +12,8 @@ import time
 
 import run
 
-SILENT = 'echo begun; sleep 1000 & echo $! >{0}.made; mv {0}.made {0}; wait'      # the emulator is a child's child
-# Opens its outputs by name, as the emulator does, and has a console only where it is asked for.
+SILENT = 'echo begun; sleep 1000 & echo $! >{0}.made; mv {0}.made {0}; wait'      # the emulator is a grandchild process
+# Opens its outputs by name, as the emulator does, and prints console messages only with --verbose.
 BROKEN = """#!/bin/sh
 case " $* " in *" --verbose "*) ;; *) exit 1 ;; esac
 printf 'first\\ninsmod: invalid module format\\n' >/proc/self/fd/2
@@ -22,7 +23,7 @@ exit 1
 
 
 def check_early_end(folder):
-    """No part has begun: the console's last lines are printed, and the first cause is named."""
+    """No part has begun: run.py prints the last lines of the console and the first cause."""
     with open(os.path.join(folder, 'vng'), 'w', encoding='ascii') as stream:
         stream.write(BROKEN)
     os.chmod(os.path.join(folder, 'vng'), 0o755)
@@ -32,12 +33,12 @@ def check_early_end(folder):
     with contextlib.redirect_stdout(printed):
         assert run.run_parts(folder, 'image', out, 'true') == 1
     assert 'first\ninsmod: invalid module format\nKernel panic' in printed.getvalue(), printed.getvalue()
-    assert 'why it ended: insmod: invalid module format\n' in printed.getvalue()
-    assert printed.getvalue().endswith('failed: guest, nothing was run\n')
+    assert 'cause of the end: insmod: invalid module format\n' in printed.getvalue()
+    assert printed.getvalue().endswith('failed: guest, no part was started\n')
 
 
 def check_counts():
-    """pytest folds what was skipped for one reason into one line."""
+    """pytest prints tests that were skipped for the same reason in one line."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         run.report('part', 'PASSED ../http/test_a.py::b\nPASSED ../http/test_a.py::c\nSKIPPED [386] ../http/conftest.py:113: why\n'
@@ -47,13 +48,13 @@ def check_counts():
 
 
 def ended(pid):
-    """A zombie has ended, too: it may be nobody's task to reap it."""
+    """Waits for the end of a process. A zombie has ended: possibly no process reaps it."""
     for _ in range(1000):
         try:
             with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
                 if stream.read().rsplit(')', 1)[1].split()[0] == 'Z':
                     return True
-        except (FileNotFoundError, ProcessLookupError):         # the latter: between open and read
+        except (FileNotFoundError, ProcessLookupError):         # the latter error occurs between open and read
             return True
         time.sleep(0.01)
     return False

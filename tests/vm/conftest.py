@@ -1,4 +1,4 @@
-"""Fixtures of the tests that run in the guest: files in memory, servers with kernel TLS on and off."""
+"""Fixtures of the tests that run in the guest: files in memory, and servers with kernel TLS on and off."""
 import os
 import sys
 import time
@@ -13,13 +13,13 @@ from kit import site  # noqa: E402
 from kit.lifetime import wait_for  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
-# 16m: more than the buffers between server and client hold at once, and no more, since the guest is slow.
+# 16m is more than all buffers between server and client; larger files would take too long in the guest.
 SIZES = {'1k': 1024, '63k': 65535, '64k': 65536, '256k': 1 << 18, '1m': 1 << 20, '2m': 2 << 20, '8m': 8 << 20, '16m': 16 << 20}
 
 
 @pytest.fixture(scope='session')
 def www():
-    """{'folder': ..., '1m': sha256, ...} on a tmpfs."""
+    """{'folder': ..., '1m': sha256, ...} of files on a tmpfs."""
     folder = '/dev/shm/www'
     os.makedirs(folder)
     return {'folder': folder, **{name: site.make_file(os.path.join(folder, name), size) for name, size in SIZES.items()}}
@@ -33,16 +33,16 @@ def certificate():
 
 
 def wait_for_self_tests(made):
-    """A server that starts tries each cipher on a socket of its own, and then says so: the kernel's counters are looked at later."""
+    """Waits for the log line after the self-test of the ciphers, which also increments the kernel's counters."""
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while 'kTLS' not in made.said():
-        assert time.monotonic() < deadline, made.said()
+    while 'kTLS' not in made.output():
+        assert time.monotonic() < deadline, made.output()
         time.sleep(0.1)
 
 
 @pytest.fixture(scope='session')
 def start(www, certificate, tmp_path_factory):
-    """start(loop, ktls, **more server keys) -> (server, port); all are stopped at the end."""
+    """start(loop, ktls, **more server keys) -> (server, port); all servers are stopped at the end."""
     running = {}
 
     def starter(loop, ktls, main=None, **more):

@@ -1,5 +1,5 @@
-"""A disk whose reads the test answers when it likes (a network block device, with us at its other end): nothing on it is at
-hand before that, and who asks for it inside a loop stands still."""
+"""A disk that this process implements as a network block device. No page of its files is in memory, and the test decides when each read
+completes. A thread that reads from it blocks until then."""
 import fcntl
 import os
 import socket
@@ -17,7 +17,8 @@ BLOCK = 4096
 
 
 class Disk:
-    """An ext4 with a folder's files, read-only at `path`. Reads are answered, or held until the test lets them go."""
+    """An ext4 file system with the files of `folder`, mounted read-only at `path`. Reads complete at once, or wait until allow() permits
+    them."""
 
     def __init__(self, folder, image, path, size):
         for module in ('nbd', 'ext4'):
@@ -26,7 +27,7 @@ class Disk:
         self.path = path
         self.image = open(image, 'rb')
         self.changed = threading.Condition()
-        self.reads, self.allowed = 0, None            # that came; how many more are answered (None: all)
+        self.reads, self.allowed = 0, None            # reads that arrived; how many more may complete (None: all)
         self.device = os.open(DEVICE, os.O_RDWR)
         self.ours, theirs = socket.socketpair()
         fcntl.ioctl(self.device, SET_BLKSIZE, BLOCK)
@@ -37,7 +38,7 @@ class Disk:
         for thread in self.threads:
             thread.start()
         while not self.has_begun():
-            assert self.threads[0].is_alive(), 'the kernel wants no such disk'
+            assert self.threads[0].is_alive(), 'the kernel rejects the disk'
             time.sleep(0.05)
         os.makedirs(path, exist_ok=True)
         subprocess.run(['mount', '-t', 'ext4', '-o', 'ro,noatime', DEVICE, path], check=True)
@@ -48,7 +49,7 @@ class Disk:
             return int(stream.read()) > 0
 
     def drive(self):
-        """The kernel's half: the call lasts as long as the disk."""
+        """Runs the kernel's side of the device; the call lasts until the device is disconnected."""
         fcntl.ioctl(self.device, DO_IT)
 
     def answer(self):
@@ -57,11 +58,11 @@ class Disk:
             if verb & 0xffff != READ:
                 assert verb == END, verb
                 break
-            self.wait_for_leave()
+            self.wait_for_permission()
             self.ours.sendall(REPLY.pack(REPLY_MAGIC, 0, handle) + os.pread(self.image.fileno(), length, at))
-        self.ours.close()                             # else the kernel waits for more of us
+        self.ours.close()                             # otherwise the kernel waits for further replies
 
-    def wait_for_leave(self):
+    def wait_for_permission(self):
         with self.changed:
             self.reads += 1
             self.changed.notify_all()
@@ -70,13 +71,13 @@ class Disk:
                 self.allowed -= 1
 
     def allow(self, count):
-        """So many more reads are answered; None: all."""
+        """Permits this many further reads; None: all."""
         with self.changed:
             self.allowed = count
             self.changed.notify_all()
 
     def wait_for_reads(self, count, seconds):
-        """True once so many have come in all."""
+        """Waits until `count` reads have arrived in total; False after `seconds`."""
         with self.changed:
             return self.changed.wait_for(lambda: self.reads >= count, seconds)
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Fetches Debian kernels for the suite "vm" and unpacks them into the build folder; nothing is installed.
+"""Downloads Debian kernels for the suite "vm" and unpacks them into the build directory; installs nothing.
 
-usage: fetch.py BUILD_FOLDER [6.1|6.12|sid]...
-
-Each lands in BUILD_FOLDER/vm/VERSION with a file `kernel` that names its image. The mirror is the one that this
-machine's apt uses already, or DEBIAN_MIRROR. Needs apt, dpkg and kmod, and no root.
+Each kernel is unpacked into BUILD/vm/VERSION, where the file `kernel` has the path of its image. The packages come from the mirror
+that apt uses on this machine, or from DEBIAN_MIRROR. Requires apt, dpkg and kmod, but no root privileges.
 """
+import argparse
 import os
 import re
 import shutil
@@ -18,13 +17,13 @@ SUITES = {
     '6.12': ('trixie', 'trixie-security'),
     'sid': ('sid', None),
 }
-# What the guest boots with and its tests load: as a module, or built in.
+# Modules that the guest needs to boot and to run the tests; they may be built in.
 NEEDED = '9p 9pnet_virtio virtio_pci virtio_console overlay tls gcm ctr aesni_intel chacha20poly1305 nbd ext4'.split()
 KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 
 def mirrors():
-    """(main, security) as this machine knows them."""
+    """The URIs of the main and the security mirror that this machine uses."""
     told = os.environ.get('DEBIAN_MIRROR')
     if told:
         return told.rstrip('/'), told.rstrip('/').replace('/debian', '/debian-security')
@@ -36,7 +35,7 @@ def mirrors():
 
 
 class Apt:
-    """apt with lists and a cache of its own, for suites that need not be this machine's."""
+    """apt with its own lists and cache, for a suite that may differ from this machine's."""
 
     def __init__(self, folder, suite, security):
         self.folder = folder
@@ -62,7 +61,7 @@ class Apt:
 
 
 def kernel_packages(apt):
-    """The packages that hold the image and the modules behind linux-image-amd64."""
+    """The packages of linux-image-amd64 that contain the kernel image and its modules."""
     wanted = [name for name in apt.depends('linux-image-amd64') if re.match(r'linux-image-\d', name)][:1]
     for name in wanted:
         wanted += [more for more in apt.depends(name) if re.match(r'linux-(base|binary|modules)-\d', more) and more not in wanted]
@@ -70,13 +69,13 @@ def kernel_packages(apt):
 
 
 def names_in(path):
-    """The modules that a list of the kernel (modules.dep, modules.builtin) names."""
+    """The module names in modules.dep or modules.builtin."""
     with open(path, encoding='ascii') as stream:
         return {re.sub(r'\.ko.*', '', os.path.basename(line.split(':')[0].strip())).replace('-', '_') for line in stream}
 
 
 def check(image):
-    """A kernel whose modules are not beside it, or not all, is refused here: its guest could not mount its root, and would panic."""
+    """Raises LookupError if a needed module is missing: the guest could not mount its root file system and would panic."""
     modules = os.path.join(os.path.dirname(os.path.dirname(image)), 'lib/modules', os.path.basename(image).removeprefix('vmlinuz-'))
     there = set().union(*(names_in(os.path.join(modules, name)) for name in ('modules.dep', 'modules.builtin')))
     if missing := [name for name in NEEDED if name not in there]:
@@ -121,9 +120,15 @@ def fetch(folder, version):
 
 
 def main():
-    build = os.path.abspath(sys.argv[1])
-    for version in sys.argv[2:] or ['6.1']:
-        folder = os.path.join(build, 'vm', version)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('build', metavar='BUILD', help='the build directory')
+    parser.add_argument('versions', metavar='VERSION', nargs='*', help=f'one or more of {", ".join(SUITES)} (default: 6.1)')
+    options = parser.parse_args()
+    unknown = [version for version in options.versions if version not in SUITES]
+    if unknown:
+        parser.error(f'unknown version {", ".join(unknown)}: choose from {", ".join(SUITES)}')
+    for version in options.versions or ['6.1']:
+        folder = os.path.join(os.path.abspath(options.build), 'vm', version)
         os.makedirs(folder, exist_ok=True)
         for attempt in range(4):
             try:

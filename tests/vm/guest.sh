@@ -1,10 +1,10 @@
 #!/bin/bash
-# Runs inside the guest, as root: every part of the tests in one boot, in the order in which the kernel learns TLS.
-# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is one name, or some: "proof|http_tls"
-# A part has its own network (hence its own /proc/net/tls_stat and buffer sizes) and its own memory for files, so that
-# some of them can run at once. It leaves OUT/PART.log and OUT/PART.status; the last word is OUT/status.
+# Runs inside the guest, as root: all parts of the tests in one boot, ordered by the modules that are loaded at that time.
+# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is a name or several: "proof|http_tls"
+# Each part has its own network namespace (and therefore its own /proc/net/tls_stat and buffer sizes) and its own tmpfs, so
+# that parts can run in parallel. A part writes OUT/PART.log and OUT/PART.status; OUT/status is written last.
 out=$1 python=$2 only="|${4:-module|cipher|proof|peers|sample}|"
-# What "http" stands for: the files whose answers differ most with who encrypts them.
+# The files in "http": those whose responses depend most on the encryption, in the kernel or in user space.
 http=$(printf 'http_%s|' static precompressed compress autoindex protocol tls clients logs)
 only=${only//|http|/|$http}
 at_once=3
@@ -12,7 +12,7 @@ export SLUICE=$3 SLUICE_PATIENCE=10 SLUICE_IN_GUEST=1 PYTHONDONTWRITEBYTECODE=1 
 shift $(($# > 4 ? 4 : $#))
 cd "$(dirname "$0")" || exit 1
 
-part() { # NAME FILES...: one pytest, if it is asked for
+part() { # NAME FILES...: runs one pytest, if PARTS has the name
     local name=$1
     shift
     [[ $only = *"|$name|"* ]] || return 0
@@ -23,13 +23,13 @@ part() { # NAME FILES...: one pytest, if it is asked for
     echo $? >"$out/$name.status"
 }
 
-beside() { # NAME FILES...: one pytest, beside others
+parallel() { # NAME FILES...: runs a part in parallel with others
     while [ "$(jobs -rp | wc -l)" -ge $at_once ]; do wait -n; done
     part "$@" &
 }
 
 # The root file system is a 9p mount without a cache: each import and each page of a program is read from the emulator again.
-# A second mount of the same files has a cache; /usr and the folders of OUT/folders come from there.
+# A second mount of the same files has a cache; /usr and the directories in OUT/folders are mounted from it.
 cache_files() {
     local folder modules cached=/run/sluice
     modules=$(readlink -f "/lib/modules/$(uname -r)")
@@ -47,7 +47,7 @@ cache_files || exit 1
 uname -r
 ulimit -n 65536
 modprobe=$(cat /proc/sys/kernel/modprobe)
-echo /bin/false >/proc/sys/kernel/modprobe # from here on the kernel gets only what is loaded by hand
+echo /bin/false >/proc/sys/kernel/modprobe # from here on the kernel cannot load modules on demand
 for module in aesni_intel ghash_clmulni_intel gcm ctr; do modprobe -q "$module"; done
 part module test_without_module.py
 
@@ -56,18 +56,18 @@ part cipher test_without_cipher.py
 
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
-beside peers test_{cold,hostile,keys,slow}.py
-beside proof test_!(without_*|endings|figure|cold|hostile|keys|slow).py
-beside endings test_endings.py
+parallel peers test_{cold,hostile,keys,slow}.py
+parallel proof test_!(without_*|endings|figure|cold|hostile|keys|slow).py
+parallel endings test_endings.py
 export SLUICE_TRANSPORTS=ktls
-beside sample @sample.txt
+parallel sample @sample.txt
 for file in ../http/test_!(endings).py; do
     name=${file##*/test_}
-    beside "http_${name%.py}" "$file"
+    parallel "http_${name%.py}" "$file"
 done
 wait
 part figure test_figure.py
-# The guest's init says so of a machine without systemd, into the same log.
+# The guest's init logs a warning about the missing systemd into the same log.
 dmesg | grep -v virtme-ng-init | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
 sync
 exit 0

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Boots a fetched kernel in an emulator, with this machine's files beneath it (read-only), and runs the tests in there.
+"""Boots a downloaded kernel in an emulator, on a read-only view of this machine's files, and runs the tests in it.
 
-usage: run.py BUILD_FOLDER VERSION SLUICE [PARTS [PYTEST_ARGUMENTS...]]
-
-One boot for all: guest.sh has the parts, of which PARTS names one or some ("endings|http"). Each part's words are in
-BUILD_FOLDER/vm/VERSION/out/PART.log; printed are a count for each file of tests, and the words of the parts that
-failed. Without the kernel, the emulator or the Python packages the tests are skipped (exit 77), unless SLUICE_REQUIRE_VM is 1.
+All parts run in one boot; guest.sh defines them. The output of each part is in BUILD/vm/VERSION/out/PART.log. Printed are the
+numbers of results for each test file, and the output of failed parts. Without the kernel, the emulator or the Python packages
+the tests are skipped (exit status 77), unless SLUICE_REQUIRE_VM is 1.
 """
+import argparse
 import collections
 import contextlib
 import glob
@@ -19,17 +18,17 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]       # also where bench/run loads this
+sys.path[:0] = [os.path.dirname(HERE), HERE]       # also if bench/run imports this file
 import fetch  # noqa: E402
 import packages  # noqa: E402
 
 BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
 OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
 CONSOLE_LINES = 60
-# The machine's files once more, for guest.sh, which mounts them with a cache.
+# This machine's files a second time; guest.sh mounts them with a cache.
 FILES = ('-fsdev local,id=files,path=/,security_model=none,readonly=on,multidevs=remap '
          '-device virtio-9p-pci,fsdev=files,mount_tag=sluice-files')
-# What a console says of a guest's end; where several are there, the first of these is the cause.
+# Console messages about the end of a guest; if there are several, the first pattern in this list is the cause.
 CAUSES = ('no end within .+', r'qemu-system-\S+: .+', 'insmod: .+', '[Ff]ailed to mount.+', 'Out of memory: .+', 'Kernel panic - not syncing: .+',
           'script exited with code (?!0$).+')
 
@@ -41,11 +40,11 @@ def skip(why):
 
 
 def refuse(image):
-    """The kernel's fault, said before a guest is begun with it; or 0."""
+    """Prints the fault of an unusable kernel before a guest boots it, and returns 1; otherwise 0."""
     try:
         fetch.check(image)
     except (OSError, LookupError) as error:
-        print(f'failed: {error}: remove {os.path.dirname(os.path.dirname(os.path.dirname(image)))}, and fetch it again with vm-kernels')
+        print(f'failed: {error}: delete {os.path.dirname(os.path.dirname(os.path.dirname(image)))} and fetch the kernel again with vm-kernels')
         return 1
     return 0
 
@@ -58,17 +57,16 @@ def read(path):
 
 
 def end(program):
-    """All that the program started ends with it: the emulator is a child's child."""
+    """Kills the whole process group: the emulator is a grandchild process."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(program.pid, signal.SIGKILL)
 
 
 def run_whole(line, environment, seconds):
-    """Runs a program and all that it starts, and returns what was said. Nothing of it goes on, after SIGTERM neither; nor after
-    TimeoutExpired, whose `output` is what was said till then.
-    """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # an exception like Ctrl-C's
-    # A pipe: the emulator opens its outputs once more by name, and a file would be cut and overwritten by each.
+    """Runs a program and returns its output. All processes that it started are killed at the end, also after SIGTERM, and on
+    TimeoutExpired, whose `output` has the output so far."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # raises an exception, as Ctrl-C does
+    # A pipe, because the emulator opens its outputs a second time by name: a file would be truncated and overwritten.
     program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
                                text=True, errors='replace', start_new_session=True)
     try:
@@ -83,18 +81,17 @@ def run_whole(line, environment, seconds):
 
 
 def boot(programs, image, out, command):
-    """Runs the command in the guest; what it says lands in out/said. Returns what the emulator and the guest's console said; may raise
-    TimeoutExpired.
-    """
+    """Runs the command in the guest with its output in out/said. Returns the output of the emulator and the console; may raise
+    TimeoutExpired."""
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
     line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
-            '--append', 'no_timer_check',       # a busy machine lets an emulated timer come too late for that check, which panics
+            '--append', 'no_timer_check',       # on a busy machine the emulated timer fails this check, and the kernel panics
             f'--qemu-opts=-cpu max {FILES}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/said 2>&1']
     return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
 
 
 def report(part, said):
-    """A line for each file of tests: how many passed, failed, were skipped."""
+    """Prints the numbers of passed, failed and skipped tests of each file."""
     counts = collections.defaultdict(collections.Counter)
     for outcome, number, name in re.findall(rf'^({"|".join(OUTCOMES)}) (?:\[(\d+)\] )?([\w./]+\.py)', said, re.M):
         counts[os.path.basename(name)][outcome] += int(number or 1)
@@ -103,12 +100,12 @@ def report(part, said):
 
 
 def cause(console):
-    """Why the guest ended before its time, in its own words."""
-    return next((found[0] for found in (re.findall(pattern, console, re.M) for pattern in CAUSES) if found), 'its console does not tell')
+    """The reason for an early end, from the console's messages."""
+    return next((found[0] for found in (re.findall(pattern, console, re.M) for pattern in CAUSES) if found), 'unknown: the console has no message about it')
 
 
 def run_parts(programs, image, out, command):
-    """0 when every part that was begun in the guest ended well, and the guest with them."""
+    """Boots the guest; returns 0 if the guest and all started parts succeeded."""
     try:
         console = boot(programs, image, out, command)
     except subprocess.TimeoutExpired as late:
@@ -116,7 +113,7 @@ def run_parts(programs, image, out, command):
     failed = [] if read(os.path.join(out, 'status')).strip() == '0' else ['guest']
     logs = sorted(glob.glob(os.path.join(out, '*.log')))
     if not logs:
-        failed.append('nothing was run')
+        failed.append('no part was started')
     for begun in logs:
         part = os.path.basename(begun)[:-4]
         said = read(begun)
@@ -126,19 +123,26 @@ def run_parts(programs, image, out, command):
             failed.append(part)
     if 'guest' in failed:
         said, last = read(os.path.join(out, 'said')), '\n'.join(console.splitlines()[-CONSOLE_LINES:])
-        print(f'==== the guest said:\n{said}\n==== its console and the emulator said:\n{last}\n==== why it ended: {cause(console)}')
+        print(f'==== output in the guest:\n{said}\n==== console and emulator:\n{last}\n==== cause of the end: {cause(console)}')
     print('failed: ' + ', '.join(failed) if failed else 'all parts passed')
     return 1 if failed else 0
 
 
 def folders(environment, python, sluice):
-    """What the tests read, besides /usr: the sources, the program, the environment and its Python."""
+    """The directories that the tests read, except /usr: sources, build, Python environment, Python itself."""
     found = [os.path.dirname(os.path.dirname(HERE)), os.path.dirname(sluice), environment, os.path.dirname(os.path.dirname(python))]
     return [path for path in dict.fromkeys(map(os.path.realpath, found)) if path != '/usr']
 
 
 def main():
-    build, version, sluice, rest = os.path.abspath(sys.argv[1]), sys.argv[2], os.path.abspath(sys.argv[3]), sys.argv[4:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('build', metavar='BUILD', help='the build directory')
+    parser.add_argument('version', metavar='VERSION', help='a version that fetch.py has downloaded')
+    parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
+    parser.add_argument('rest', metavar='PARTS [PYTEST_ARGUMENT...]', nargs=argparse.REMAINDER,
+                        help='a part or several ("endings|http"), then arguments for pytest')
+    options = parser.parse_args()
+    build, version, sluice = os.path.abspath(options.build), options.version, os.path.abspath(options.sluice)
     kernel = os.path.join(build, 'vm', version, 'kernel')
     if not os.path.exists(kernel):
         return skip(f'no kernel {version} in {os.path.dirname(kernel)}; fetch it with: ninja -C {build} vm-kernels')
@@ -156,7 +160,7 @@ def main():
     python = os.path.join(folder, 'bin', 'python')
     with open(os.path.join(out, 'folders'), 'w', encoding='utf-8') as stream:
         stream.writelines(f'{path}\n' for path in folders(folder, os.path.realpath(python), sluice))
-    command = ['bash', os.path.join(HERE, 'guest.sh'), out, python, sluice, *rest]
+    command = ['bash', os.path.join(HERE, 'guest.sh'), out, python, sluice, *options.rest]
     return run_parts(os.path.join(folder, 'bin'), read(kernel).strip(), out, shlex.join(command))
 
 

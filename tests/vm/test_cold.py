@@ -1,4 +1,5 @@
-"""A promoted file that is not in memory (rule 17): while its disk keeps it, the same worker answers others. Counted, not timed."""
+"""A promoted connection sends a file that is not in memory (rule 17): while the disk does not respond, the same worker serves other
+clients. The test counts disk reads and does not measure time."""
 import hashlib
 import threading
 
@@ -10,12 +11,12 @@ from kit import http1, server as server_kit, site
 
 COLD, DISK = 4 << 20, 32 << 20
 SUITE = ['TLS_AES_128_GCM_SHA256']
-STEPS = 3                                   # reads of the disk that are let go one by one
+STEPS = 3                                   # disk reads that are permitted one by one
 
 
 @pytest.fixture(params=[0, 128])
 def cold(request, tmp_path):
-    """(the disk, the hash of /cold): it has been mounted just now, and none of its files was read. By its read-ahead in KiB."""
+    """(the disk, the hash of /cold), with a read-ahead of 0 and 128 KiB. The disk has just been mounted, and no file has been read."""
     (tmp_path / 'files').mkdir()
     site.make_file(str(tmp_path / 'files' / 'warm'), 65536)
     digest = site.make_file(str(tmp_path / 'files' / 'cold'), COLD)
@@ -40,7 +41,7 @@ def served(cold, certificate, tmp_path, loop):
 
 
 class Reader(threading.Thread):
-    """Takes in what comes, and counts it."""
+    """Receives a response in a thread of its own."""
 
     def __init__(self, client):
         super().__init__()
@@ -64,7 +65,7 @@ def promoted(port):
     return client
 
 
-def test_rule_17_a_cold_promoted_file_delays_nobody(cold, served):
+def test_rule_17_a_cold_promoted_file_delays_no_other_client(cold, served):
     made, digest = cold
     server, port = served
     asking, other = promoted(port), promoted(port)
@@ -74,10 +75,10 @@ def test_rule_17_a_cold_promoted_file_delays_nobody(cold, served):
     asking.send('GET /cold HTTP/1.1\r\nHost: localhost\r\n\r\n')
     reader = Reader(asking)
     for step in range(1, STEPS + 1):
-        assert made.wait_for_reads(before + step, 60 * server_kit.PATIENCE), 'what was read is all'
+        assert made.wait_for_reads(before + step, 60 * server_kit.PATIENCE), 'no further read arrives'
         for _ in range(5):
             assert len(other.get('/warm').body) == 65536
-        assert len(reader.body) < COLD, 'the rest is on the disk still'
+        assert len(reader.body) < COLD, 'the rest is still on disk'
         made.allow(1)
     made.allow(None)
     reader.join()

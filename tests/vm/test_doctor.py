@@ -1,4 +1,4 @@
-"""`sluice doctor` where the kernel has TLS."""
+"""`sluice doctor` on a kernel with TLS."""
 import json
 import os
 import re
@@ -13,7 +13,7 @@ SUITES = [f'TLS {version} {cipher}' for version in ('1.3', '1.2') for cipher in 
 
 
 def doctor(*before):
-    """(exit status, {name: [findings]})"""
+    """Runs the doctor; returns (exit status, {name: [findings]})."""
     done = subprocess.run([*before, SLUICE, 'doctor', '--json'], capture_output=True, text=True, timeout=300, check=False)
     print(done.stdout, done.stderr)
     found = {}
@@ -27,8 +27,8 @@ def test_doctor_finds_kernel_tls():
     status, found = doctor()
     assert status == 0
     assert [item['text'] for item in found['cipher']] == [f'{suite}: the kernel accepts the key, and a file arrived intact' for suite in SUITES]
-    # Six by the probe, the first transfer, and one for each suite.
-    assert kernel.counters()['TlsTxSw'] - before >= 13, 'it says so from self-tests, not from a guess'
+    # Six connections of the probe, one of the first transfer, and one for each suite.
+    assert kernel.counters()['TlsTxSw'] - before >= 13, 'the result comes from self-tests'
     assert kernel.counters()['TlsRxSw'] == 0
     assert found['transfer'][0]['verdict'] == found['module'][0]['verdict'] == found['autoload'][0]['verdict'] == 'good'
     assert all(item['verdict'] != 'fault' for items in found.values() for item in items)
@@ -37,7 +37,7 @@ def test_doctor_finds_kernel_tls():
 
 
 def test_doctor_as_another_user():
-    """It works for everybody; but nobody else could have the module loaded."""
+    """kTLS works for every user, but only root can have the module loaded."""
     for before in (['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'], ['unshare', '-U', '-r']):
         status, found = doctor(*before)
         assert status == 0
@@ -48,13 +48,13 @@ def test_doctor_as_another_user():
 
 def test_start_says_that_ktls_is_there(start, loop):
     server, _ = start(loop, 'auto')
-    lines = [line for line in server.said().splitlines() if 'ktls' in line.lower() or 'kernel tls' in line.lower()]
+    lines = [line for line in server.output().splitlines() if 'ktls' in line.lower() or 'kernel tls' in line.lower()]
     assert len(lines) == 1, lines
     assert 'available' in lines[0].lower() and 'not available' not in lines[0].lower() and 'unavailable' not in lines[0].lower()
 
 
 def test_promotion_and_rekeying_cipher_by_cipher():
-    """tests/unit/tls/test_ktls_kernel.c, which skips on machines without TLS in their kernel."""
+    """Runs tests/unit/tls/test_ktls_kernel.c, which is skipped on kernels without TLS."""
     program = os.path.join(os.path.dirname(SLUICE), 'tests/unit/tls/test_ktls_kernel')
     done = subprocess.run([program], capture_output=True, text=True, timeout=300, check=False, env={**os.environ, 'CK_FORK': 'no'})
     print(done.stdout, done.stderr)

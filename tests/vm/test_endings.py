@@ -1,6 +1,6 @@
-"""How promoted connections end: the last byte and the alert arrive, what is cut does not look whole, nothing is left.
+"""Ends of promoted connections: all bytes and the alert arrive, incomplete responses are detectable, and all resources are freed.
 
-A part of its own: the kernel's counters are those of these servers alone.
+Runs as a part of its own, so that the kernel's counters concern only these servers.
 """
 import hashlib
 import signal
@@ -10,8 +10,8 @@ import pytest
 from conftest import wait_for_self_tests
 from kit import endings, http1, server as server_kit
 
-CONNECTIONS = 60                            # each way six times and again, by each loop
-THREADS, BODY = 4, 96 << 10                 # longer than ssl_ktls_threshold
+CONNECTIONS = 60                            # for each loop: each of the ten ends six times, twice
+THREADS, BODY = 4, 96 << 10                 # more than ssl_ktls_threshold
 SUITE = ['TLS_AES_128_GCM_SHA256']
 
 
@@ -23,7 +23,7 @@ def files(www):
 
 @pytest.fixture(autouse=True)
 def small_send_buffers():
-    """What is in flight when a connection ends must not cost seconds to encrypt."""
+    """Limits the bytes in flight at the end of a connection: the emulated CPU would take seconds to encrypt more."""
     before = kernel.set_system('net.ipv4.tcp_wmem', '4096 16384 131072')
     yield
     kernel.set_system('net.ipv4.tcp_wmem', before)
@@ -31,7 +31,7 @@ def small_send_buffers():
 
 @pytest.fixture
 def begin(files, certificate, tmp_path, loop):
-    """begin(**http) -> a server of one's own and its port."""
+    """begin(**http) -> (a running server, its port)."""
     made = []
 
     def starter(**http):
@@ -58,7 +58,7 @@ def test_rule_13_a_file_cut_on_its_way(begin, files):
 
 
 def test_rule_15_quit_sends_the_last_byte(begin, files):
-    """QUIT while the kernel sends: each answer is whole, close_notify is behind it, and then the server ends."""
+    """QUIT while the kernel sends: each response is complete and followed by close_notify, then the server ends."""
     server, port = begin()
     before = kernel.counters()['TlsTxSw']
     clients = []
@@ -70,7 +70,7 @@ def test_rule_15_quit_sends_the_last_byte(begin, files):
     server.process.send_signal(signal.SIGQUIT)
     for client, length in clients:
         assert hashlib.sha256(client.take(length)).hexdigest() == files['1m']
-        assert client.at_end() and client.stream.closed, 'close_notify came'
+        assert client.at_end() and client.stream.closed, 'close_notify was received'
         client.close()
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
 
@@ -93,7 +93,7 @@ def test_rule_15_term_cuts_at_once(begin, files):
 def test_rule_15_nothing_is_left_of_hundreds(begin, files):
     server, port = begin(**endings.SETTINGS)
     before = kernel.counters()['TlsTxSw']
-    endings.check_nothing_is_left(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)
+    endings.check_for_leaks(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)
     after = kernel.counters()
     assert after['TlsTxSw'] - before >= CONNECTIONS * 2 * 6 // 10, 'most were promoted, of the first half too'
     assert after['TlsCurrTxSw'] == 0, 'and the kernel holds none of them'

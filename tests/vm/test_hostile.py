@@ -1,4 +1,4 @@
-"""Hostile in the middle of a promoted body: the table in ../http/kit/hostile_tls.py, beside a neighbour whose body is promoted, too."""
+"""The actions of ../http/kit/hostile_tls.py during a promoted body, while another connection with a promoted body continues undisturbed."""
 import hashlib
 
 import kernel
@@ -10,9 +10,9 @@ def sha256(body):
     return hashlib.sha256(body).hexdigest()
 
 
-@pytest.mark.parametrize('deed', [deed for deed in hostile_tls.DEEDS if deed != 'key updates without end'])
+@pytest.mark.parametrize('deed', [deed for deed in hostile_tls.ACTIONS if deed != 'key updates without end'])
 def test_a_deed_ends_its_own_connection_only(start, www, loop, deed):
-    act, words = hostile_tls.DEEDS[deed]
+    act, words = hostile_tls.ACTIONS[deed]
     server, port = start(loop, 'on')
     promoted = kernel.counters()['TlsTxSw']
     neighbour, client = hostile_tls.connect(port, 300), hostile_tls.connect(port, 300)
@@ -25,11 +25,11 @@ def test_a_deed_ends_its_own_connection_only(start, www, loop, deed):
     try:
         act(client.stream)
     except OSError:
-        pass                                          # refused before all was sent
+        pass                                          # the server closed before everything was sent
     assert hostile_tls.ends(client)
-    assert not client.stream.closed, 'a cut answer must not look whole'
+    assert not client.stream.closed, 'an interrupted response must not look complete'
     client.close()
-    assert words in hostile_tls.one_line(server, before)
+    assert words in hostile_tls.only_line(server, before)
     assert sha256(neighbour.take(int(head.headers['content-length']))) == www['8m']
     assert sha256(neighbour.get('/1m').body) == www['1m']
     neighbour.close()

@@ -1,8 +1,8 @@
-"""The proof: on a kernel with TLS, the bytes of a large file are encrypted by that kernel, and arrive whole.
+"""Proves that a kernel with TLS encrypts the bytes of large files, and that they arrive complete.
 
-For each TLS 1.3 suite and each backend of the loop, by five independent witnesses: (1) the kernel's counters, (2) its
-record number against the records that a client of our own opened, (3) the hash of the body, (4) the system calls,
-and the access log; then (5) the same with kernel TLS off, where all but the hash must say the contrary.
+For each TLS 1.3 suite and each loop backend there are five independent checks: (1) the kernel's counters, (2) the kernel's record
+number compared with the number of records that the test's client decrypted, (3) the hash of the body, (4) the system calls and the
+access log, and (5) the same with kernel TLS off, where all except the hash must show the opposite.
 """
 import hashlib
 
@@ -26,7 +26,7 @@ def their_socket(server, port, client):
 
 
 def large_of(suite):
-    """One suite carries much, the others enough for many records."""
+    """The first suite sends a large body, the others one with enough bytes for many records."""
     return ('8m', 8 << 20) if suite == SUITES[0] else ('2m', 2 << 20)
 
 
@@ -49,7 +49,7 @@ def test_rule_20_large_body_leaves_by_the_kernel(start, www, loop, suite):
     after = kernel.counters()
     assert after['TlsTxSw'] - before['TlsTxSw'] == 1
     assert after['TlsCurrTxSw'] == 1
-    assert after['TlsRxSw'] == 0, 'only sending is ever given to the kernel'
+    assert after['TlsRxSw'] == 0, 'the kernel never decrypts'
     row = server.access_for(target)[-1]
     assert row['tls_path'] == 'ktls-sendfile'
     assert int(row['bytes_zero_copy']) == size
@@ -57,7 +57,7 @@ def test_rule_20_large_body_leaves_by_the_kernel(start, www, loop, suite):
 
     assert kernel.record_sequence(*their_socket(server, port, client)) == len(client.stream.records)
     again = client.get('/1k')
-    assert sha256(again.body) == www['1k'], 'a small answer after the promotion'
+    assert sha256(again.body) == www['1k'], 'a small response after the promotion'
     assert kernel.record_sequence(*their_socket(server, port, client)) == len(client.stream.records)
     last = client.get('/1m', Connection='close')
     assert sha256(last.body) == www['1m']
@@ -84,7 +84,7 @@ def test_rule_20_with_ktls_off_nothing_is_promoted(start, www, loop, suite):
 
 
 def traced_transfer(server, port, www, path):
-    """What the system calls of one 2 MiB answer put into the socket, by call; and the trace."""
+    """Traces one 2 MiB response; returns the bytes by system call, the trace, and the descriptor."""
     client = open_connection(port, SUITES[0])
     client.get('/1k')
     pid, number = their_socket(server, port, client)
@@ -110,7 +110,7 @@ def test_rule_20_system_calls_without_ktls(start, www, loop, tmp_path):
     sums, trace, number = traced_transfer(server, port, www, tmp_path / 'trace')
     assert 'sendfile' not in sums
     assert f'setsockopt({number}, SOL_TLS, ' not in trace
-    if loop == 'epoll':                              # io_uring sends without a call of its own
+    if loop == 'epoll':                              # io_uring sends without a system call of its own
         assert sum(sums.values()) > 2 << 20, 'ciphertext is longer than the body'
 
 
@@ -125,7 +125,7 @@ def test_the_threshold(start, www, loop, name, promoted):
 
 
 def test_head_and_body_share_the_first_record(start, www, loop):
-    """A head sent with MSG_MORE: the first record carries head and file bytes, and no answer stalls behind it."""
+    """The header section is sent with MSG_MORE: the first record holds it together with bytes of the file, and no response is delayed."""
     _, port = start(loop, 'on')
     client = open_connection(port, SUITES[0])
     client.get('/1m')
@@ -157,7 +157,7 @@ def test_ranges_by_the_kernel(start, www, loop):
 
 @pytest.mark.parametrize('suite', SUITES)
 def test_rule_01_tx_only(start, loop, suite):
-    """What the client sends stays with OpenSSL: before the promotion, after it, and in all the tests above."""
+    """OpenSSL decrypts everything that the client sends: before the promotion, after it, and in all tests above."""
     _, port = start(loop, 'on')
     client = open_connection(port, suite)
     for _ in range(2):

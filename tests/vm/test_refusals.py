@@ -1,6 +1,7 @@
-"""A kernel that says no to a call, by fault injection (strace) into a running worker: user space goes on, whole, and says why.
+"""The kernel refuses a system call, which strace injects into a running worker: the response continues in user space, and the log has the
+reason.
 
-The startup trials were answered well, so the server counts on the kernel, and learns of the refusal on a live connection.
+The self-test at startup succeeded, so the server expects kTLS to work and learns of the refusal during a connection.
 """
 import hashlib
 import re
@@ -11,7 +12,7 @@ from kit import http1, tls13
 
 SUITES = list(tls13.SUITES)
 ULP, TX = 'SOL_TCP, TCP_ULP', 'SOL_TLS, TLS_TX'
-# The call that is refused, its error, which setsockopt of the worker it is, and the reason in the access log.
+# The refused call, its error, its position among the worker's setsockopt calls, and the reason in the access log.
 REFUSALS = {
     'no module': (ULP, 'ENOENT', 1, 'no-module'),
     'no permission': (ULP, 'EPERM', 1, 'no-permission'),
@@ -43,9 +44,9 @@ def test_refused_in_the_middle_of_a_connection(start, www, loop, tmp_path, suite
     assert sha256(client.get(first).body) == www['1k']
     strace = kernel.Strace(worker, str(tmp_path / 'trace'), inject=f'setsockopt:error={error}:when={number}')
     assert sha256(client.get(second).body) == www['256k']
-    assert sha256(client.get(third).body) == www['64k'], 'and it is not asked again'
+    assert sha256(client.get(third).body) == www['64k'], 'and kTLS is not attempted again'
     assert sha256(client.get('/1k').body) == www['1k']
-    assert sha256(other.get(fourth).body) == www['64k'], 'the next connection is'
+    assert sha256(other.get(fourth).body) == www['64k'], 'the next connection attempts it'
     trace = strace.stop()
     refused = re.findall(r'setsockopt\(\d+, (\w+, \w+), .*\(INJECTED\)', trace)
     assert refused == [call], trace
@@ -59,12 +60,13 @@ def test_refused_in_the_middle_of_a_connection(start, www, loop, tmp_path, suite
 
 @pytest.mark.parametrize('error', ['EIO', 'EBADMSG'])
 def test_a_sendfile_that_fails_in_the_middle_ends_the_connection(start, www, loop, tmp_path, error):
-    """The kernel encrypts already: nobody else can go on. No close_notify, so that the client knows that it was cut."""
+    """The kernel already encrypts, so user space cannot continue. The connection ends without close_notify, so that the client detects the
+    incomplete response."""
     server, port = start(loop, 'on')
     worker, = server.workers()
     client = http1.connect(port, 'own', suites=SUITES[:1], timeout=300)
     strace = kernel.Strace(worker, str(tmp_path / 'trace'), inject=f'sendfile:error={error}:when=2')
-    target = f'/8m?{loop}-{error}'        # more than leaves by one call
+    target = f'/8m?{loop}-{error}'        # more than one call sends
     with pytest.raises(EOFError):
         client.get(target)
     assert not client.stream.closed

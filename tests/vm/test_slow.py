@@ -1,4 +1,4 @@
-"""A slow reader behind a tiny send buffer: 8 MiB by the kernel, nothing lost at the end, an orderly close."""
+"""A slow reader and a small send buffer: 8 MiB encrypted by the kernel arrive completely, and the connection ends in good order."""
 import hashlib
 import socket
 import time
@@ -16,7 +16,7 @@ def tiny_send_buffer():
 
 
 def read_slowly(client, target):
-    """The body's hash; the reader rests now and then, so that every layer below fills up."""
+    """Reads a body with pauses, so that all buffers fill up; returns its SHA-256."""
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     response = client.head()
     left = int(response.headers['content-length'])
@@ -47,8 +47,8 @@ def test_slow_reader(start, www, loop, ktls, name):
 
 
 @pytest.mark.parametrize('suite', list(tls13.SUITES))
-def test_close_right_behind_a_body(start, www, loop, suite):
-    """The tail of a body and the alert behind it survive close() of a socket whose buffer is full."""
+def test_close_directly_after_a_body(start, www, loop, suite):
+    """The end of a body and the alert after it survive close() of a socket with a full buffer."""
     _, port = start(loop, 'on')
     for _ in range(3):
         client = http1.connect(port, 'own', suites=[suite], timeout=300, receive_buffer=4096)
@@ -60,8 +60,8 @@ def test_close_right_behind_a_body(start, www, loop, suite):
 
 
 @pytest.mark.parametrize('half', [False, True])
-def test_rule_15_an_end_awaits_who_rests(start, www, loop, half):
-    """lingering_timeout is no end for a reader that still has bytes to take, nor is its own FIN."""
+def test_rule_15_an_end_awaits_a_slow_reader(start, www, loop, half):
+    """lingering_timeout does not end a connection whose client still has bytes to receive; neither does the client's FIN."""
     _, port = start(loop, 'on', lingering_timeout='1s')
     client = http1.connect(port, 'own', suites=['TLS_AES_256_GCM_SHA384'], timeout=300, receive_buffer=4096)
     client.send('GET /1m HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')

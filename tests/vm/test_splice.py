@@ -1,7 +1,7 @@
-"""The proof for splice: a large body of a server behind is encrypted by the kernel without having been in this process.
+"""Proves for splice that the kernel encrypts a large upstream response, and that its bytes do not pass through the process.
 
-By the same witnesses as for files (test_promotion.py): the kernel's counters, the hash of the body, the system calls,
-and the access log; and the same with kernel TLS off, where all but the hash must say the contrary.
+The checks are those for files (test_promotion.py): the kernel's counters, the hash of the body, the system calls and the access log;
+and the same with kernel TLS off, where all except the hash must show the opposite.
 """
 import hashlib
 import time
@@ -55,7 +55,7 @@ def test_rule_20_splice_large_body_leaves_by_the_kernel(proxy, loop, suite):
     client = connect(port, suite)
     assert sha256(client.get('/1k').body) == sha256(BODY[:1024])
     assert sha256(client.get('/63k').body) == sha256(BODY[:65535])
-    assert kernel.counters()['TlsTxSw'] == before['TlsTxSw'], 'small answers are not promoted'
+    assert kernel.counters()['TlsTxSw'] == before['TlsTxSw'], 'small responses are not promoted'
     target = f'/2m?splice-{loop}-{suite}'
     assert sha256(client.get(target).body) == sha256(BODY[:SIZE])
     assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1
@@ -63,15 +63,15 @@ def test_rule_20_splice_large_body_leaves_by_the_kernel(proxy, loop, suite):
     row = server.access_for(target)[-1]
     assert (row['tls_path'], row['tls_path_reason']) == ('ktls-splice', 'ok')
     assert SIZE - 32768 <= int(row['bytes_zero_copy']) <= SIZE
-    assert sha256(client.get('/1k').body) == sha256(BODY[:1024]), 'and the connection goes on'
+    assert sha256(client.get('/1k').body) == sha256(BODY[:1024]), 'and the connection continues'
     again = client.ask('GET', '/2m', [('Connection', 'close')])
     assert sha256(again.body) == sha256(BODY[:SIZE])
-    assert client.at_end() and client.stream.closed, 'close_notify comes behind it'
+    assert client.at_end() and client.stream.closed, 'close_notify follows'
     client.close()
 
 
 def traced_transfer(server, port, path):
-    """What the system calls of one 2 MiB answer put into the socket, by call."""
+    """Traces one 2 MiB response; returns the bytes by system call, the trace, and the descriptor."""
     client = connect(port)
     client.get('/1k')
     pid, number = kernel.server_socket(server.processes(), port, client.stream.getsockname()[1])
@@ -101,7 +101,7 @@ def test_rule_20_splice_system_calls_without_ktls(proxy, loop, tmp_path):
 
 
 def test_rule_18_splice_to_a_slow_client(proxy, loop):
-    """A client who begins to read when all buffers are full: nothing is lost, and nothing stands still."""
+    """A client that begins to read when all buffers are full receives everything, without a stall."""
     _, port = proxy(loop, 'on')
     client = connect(port)
     client.send('GET /2m HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -1,6 +1,6 @@
 /*
- * What a small socket and a careless owner do to a connection: a chain of certificates that is longer than the
- * send buffer (rule 3), and memory that is written over as soon as it has been given (rule 11).
+ * A certificate chain that is longer than the send buffer (rule 3), and an owner that overwrites its memory as soon as
+ * it has passed it to the wire (rule 11).
  */
 #include "kit.h"
 #include "scripted.h"
@@ -19,7 +19,7 @@ static struct kit kit;
 enum { CHAIN = 12, COMMENT = 1800 };
 
 /* A certificate of 2 KiB. */
-static struct pem_pair bulky(const char *name)
+static struct pem_pair make_large_certificate(const char *name)
 {
     struct pem_pair made = pem_make("EC", name, -1, 9, NULL);
     char comment[COMMENT + 1];
@@ -35,17 +35,17 @@ static struct pem_pair bulky(const char *name)
     return made;
 }
 
-START_TEST(rule_03_a_long_chain_through_a_small_buffer)
+START_TEST(rule_03_long_chain_through_a_small_buffer)
 {
-    const struct transport *transport = &transports[_i % 2 ? 4 : 1]; /* TLS 1.2 and 1.3 */
-    struct pem_pair leaf = bulky("localhost"), link = bulky("a link");
+    const struct transport *transport = &transports[_i % 2 ? 4 : 1]; /* TLS 1.2 or 1.3 */
+    struct pem_pair leaf = make_large_certificate("localhost"), link = make_large_certificate("a link");
     X509 *chain[CHAIN] = {leaf.certificate};
     struct tls_certificate files;
     int fd = kit_file(1000000);
 
     for (int i = 1; i < CHAIN; i++)
         chain[i] = link.certificate;
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("long.pem", chain, CHAIN);
     pem_write_key("long.key", leaf.key, NULL, false);
     files = (struct tls_certificate){pem_path("long.pem"), pem_path("long.key")};
@@ -58,7 +58,7 @@ START_TEST(rule_03_a_long_chain_through_a_small_buffer)
     kit_open(&kit, 4096);
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* the tickets */
+        kit_turn(&kit); /* for the tickets */
     ck_assert_uint_gt(kit.tapped_length, 20 * 1024);
     kit_plan_file(&kit, fd, 0, 1000000);
     kit_say(&kit, "GET\n");
@@ -69,7 +69,7 @@ START_TEST(rule_03_a_long_chain_through_a_small_buffer)
     wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     kit_close(&kit);
-    pem_folder_remove();
+    pem_directory_remove();
     pem_free(&leaf);
     pem_free(&link);
     close(fd);
@@ -77,9 +77,8 @@ START_TEST(rule_03_a_long_chain_through_a_small_buffer)
 END_TEST
 
 /*
- * OpenSSL before 3.5.7 sends the old buffer's bytes when a write that was put off is repeated from another
- * buffer, on a socket with kTLS. Here no write is ever put off, whoever seals: what was given is copied or
- * sealed at once.
+ * If SSL_write on a kTLS socket is repeated from another buffer, OpenSSL before 3.5.7 sends the bytes of the old one.
+ * The wire never repeats a write: it copies or seals all bytes at once.
  */
 START_TEST(rule_11_moving_write_buffers)
 {
@@ -93,7 +92,7 @@ START_TEST(rule_11_moving_write_buffers)
     if (no_offer)
         SSL_clear_options(kit.wire.tls->ssl, SSL_OP_ENABLE_KTLS);
     if (kit.wire.tls)
-        ck_assert_int_eq(SSL_get_wfd(kit.wire.tls->ssl), -1); /* OpenSSL has no socket to put anything off on */
+        ck_assert_int_eq(SSL_get_wfd(kit.wire.tls->ssl), -1); /* OpenSSL has no socket */
     kit_until_open(&kit);
     kit.read_max = 3000;
     while (kit.got_length < (size_t)PIECE * PIECES) {
@@ -131,7 +130,7 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     if (strcmp(BUILD_KTLS, "built in") == 0)
-        tcase_add_loop_test(all, rule_03_a_long_chain_through_a_small_buffer, 0, 2 * backends);
+        tcase_add_loop_test(all, rule_03_long_chain_through_a_small_buffer, 0, 2 * backends);
     tcase_add_loop_test(all, rule_11_moving_write_buffers, 0, (transport_count + 1) * backends);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -1,6 +1,7 @@
 /*
- * How a wire ends: in order, cut off, reset by the peer or given up by the owner at any moment; each time
- * `closed` comes once, nothing is left in flight or in memory, and a cut answer never looks whole.
+ * The ways in which a wire ends: in order, truncated, reset by the peer, or closed by the owner at any moment. Each
+ * time `closed` is called once, no operation stays in flight, no memory leaks, and a truncated response does not look
+ * complete.
  */
 #include "kit.h"
 
@@ -26,9 +27,11 @@ static void plan(int fd, size_t length)
     kit_plan_file(&kit, fd, 0, length);
 }
 
-/* The client is slow and its window small; the owner has already closed: all of it arrives, and close_notify
- * behind it. */
-START_TEST(rule_15_orderly_with_a_slow_reader)
+/*
+ * The client reads slowly and has a small window; the owner has already closed. All bytes arrive, followed by
+ * close_notify.
+ */
+START_TEST(rule_15_orderly_close_with_a_slow_reader)
 {
     int fd = kit_file(150000);
 
@@ -47,8 +50,8 @@ START_TEST(rule_15_orderly_with_a_slow_reader)
 }
 END_TEST
 
-/* The answer and the end are asked for in one round. */
-START_TEST(orderly_at_once)
+/* The response and the close are requested in the same iteration. */
+START_TEST(orderly_close_with_the_response)
 {
     start(_i, 0);
     kit_until_open(&kit);
@@ -79,14 +82,14 @@ START_TEST(truncated_file)
     ck_assert(!kit.got_close_notify);
     ck_assert_uint_lt(kit.got_length, 2000004);
     ck_assert_uint_ge(kit_counted(&kit), kit.got_length);
-    ck_assert_uint_le(kit_counted(&kit), 150004); /* what was never read did not leave */
+    ck_assert_uint_le(kit_counted(&kit), 150004); /* bytes after the truncation were not sent */
     ck_assert_ptr_nonnull(strstr(kit.last_log, "truncated"));
     kit_close(&kit);
     close(fd);
 }
 END_TEST
 
-/* The descriptor cannot be read at all. */
+/* No read from the descriptor succeeds. */
 START_TEST(unreadable_file)
 {
     int fd = open("/dev/null", O_WRONLY);
@@ -142,7 +145,7 @@ START_TEST(reset_at_every_moment)
 }
 END_TEST
 
-START_TEST(given_up_at_every_moment)
+START_TEST(timeout_at_every_moment)
 {
     int fd = kit_file(1000000);
 
@@ -160,8 +163,8 @@ START_TEST(given_up_at_every_moment)
 }
 END_TEST
 
-/* An orderly end that the owner's timer hurries: the peer does not read and does not end. */
-START_TEST(orderly_end_in_a_hurry)
+/* The owner's timer ends an orderly close: the peer neither reads nor closes. */
+START_TEST(orderly_close_times_out)
 {
     int fd = kit_file(1000000);
 
@@ -183,7 +186,7 @@ START_TEST(orderly_end_in_a_hurry)
 }
 END_TEST
 
-/* While the wire lingers, a peer that keeps talking is heard out, up to a cap. */
+/* While the wire lingers, it reads what the peer sends, up to a limit. */
 START_TEST(lingering_is_bounded)
 {
     static char junk[65536];
@@ -206,8 +209,8 @@ START_TEST(lingering_is_bounded)
 }
 END_TEST
 
-/* The peer's end is told once, whether TLS says it or only TCP. */
-START_TEST(peer_ends)
+/* The end of the peer's stream is reported once, whether by close_notify or only by TCP. */
+START_TEST(end_of_the_peer_is_reported_once)
 {
     start(_i, 0);
     kit_until_open(&kit);
@@ -219,7 +222,7 @@ START_TEST(peer_ends)
     ck_assert(kit.peer_ended);
     ck_assert_int_eq(wire_cut(&kit.wire), kit.client && _i % 2 == 0);
     ck_assert_uint_eq(kit.closed, 0);
-    wire_receive(&kit.wire); /* no more to come, no harm */
+    wire_receive(&kit.wire); /* has no effect after the end */
     kit_plan_bytes(&kit, STR("last words"));
     kit.close_after = true;
     kit_pump(&kit);
@@ -230,7 +233,7 @@ START_TEST(peer_ends)
 }
 END_TEST
 
-static void speak(const char *bytes, size_t length, bool half_closed)
+static void send_raw_bytes(const char *bytes, size_t length, bool half_closed)
 {
     kit_prepare(&kit, 0, &transports[1]);
     kit_open(&kit, 0);
@@ -246,7 +249,7 @@ static void speak(const char *bytes, size_t length, bool half_closed)
 
 START_TEST(plain_http_is_noticed)
 {
-    speak("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, false);
+    send_raw_bytes("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, false);
     for (int i = 0; i < 100 && !kit.opened; i++)
         kit_turn(&kit);
     ck_assert(wire_got_plain_http(&kit.wire));
@@ -273,9 +276,9 @@ static const struct {
     {"SSH-2.0-OpenSSH_9.2\r\n", 21},
 };
 
-START_TEST(garbage_for_a_handshake)
+START_TEST(invalid_handshake)
 {
-    speak(garbage[_i].bytes, garbage[_i].length, false);
+    send_raw_bytes(garbage[_i].bytes, garbage[_i].length, false);
     kit_until_closed(&kit);
     ck_assert_uint_eq(kit.opened, 0);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_PROTOCOL);
@@ -284,17 +287,17 @@ START_TEST(garbage_for_a_handshake)
 }
 END_TEST
 
-START_TEST(gone_before_the_handshake)
+START_TEST(peer_closes_before_the_handshake)
 {
-    speak("\x16\x03", 2, true);
+    send_raw_bytes("\x16\x03", 2, true);
     kit_until_closed(&kit);
     ck_assert_uint_eq(kit.opened, 0);
     kit_close(&kit);
 }
 END_TEST
 
-/* A broken record in the middle: the connection ends, with an alert and not with close_notify. */
-START_TEST(garbage_after_the_handshake)
+/* A record that does not decrypt: the connection ends with an alert, not with close_notify. */
+START_TEST(invalid_record_after_the_handshake)
 {
     kit_prepare(&kit, 0, &transports[1 + _i]);
     kit_open(&kit, 0);
@@ -308,8 +311,8 @@ START_TEST(garbage_after_the_handshake)
 }
 END_TEST
 
-/* A file that is not in the page cache (where the file system lets go of it). */
-START_TEST(rule_17_cold_file)
+/* A file that is not in the page cache, if the file system can drop its pages. */
+START_TEST(rule_17_response_not_in_page_cache)
 {
     char name[] = "cold-XXXXXX";
     int fd = mkstemp(name);
@@ -326,7 +329,7 @@ START_TEST(rule_17_cold_file)
     ck_assert_uint_eq(kit.got_length, KIT_PATTERN + 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), KIT_PATTERN);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    plan(fd, KIT_PATTERN); /* and given up with a read under way, perhaps */
+    plan(fd, KIT_PATTERN); /* the close below may come while a read is in progress */
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 3; i++)
         kit_turn(&kit);
@@ -345,20 +348,20 @@ int main(void)
     int count = transport_count * backend_count();
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, rule_15_orderly_with_a_slow_reader, 0, count);
-    tcase_add_loop_test(all, orderly_at_once, 0, count);
+    tcase_add_loop_test(all, rule_15_orderly_close_with_a_slow_reader, 0, count);
+    tcase_add_loop_test(all, orderly_close_with_the_response, 0, count);
     tcase_add_loop_test(all, truncated_file, 0, count);
     tcase_add_loop_test(all, unreadable_file, 0, count);
     tcase_add_loop_test(all, reset_at_every_moment, 0, count * MOMENTS);
-    tcase_add_loop_test(all, given_up_at_every_moment, 0, count * MOMENTS);
-    tcase_add_loop_test(all, orderly_end_in_a_hurry, 0, count);
+    tcase_add_loop_test(all, timeout_at_every_moment, 0, count * MOMENTS);
+    tcase_add_loop_test(all, orderly_close_times_out, 0, count);
     tcase_add_loop_test(all, lingering_is_bounded, 0, count);
-    tcase_add_loop_test(all, peer_ends, 0, count);
+    tcase_add_loop_test(all, end_of_the_peer_is_reported_once, 0, count);
     tcase_add_test(all, plain_http_is_noticed);
-    tcase_add_loop_test(all, garbage_for_a_handshake, 0, sizeof garbage / sizeof garbage[0]);
-    tcase_add_test(all, gone_before_the_handshake);
-    tcase_add_loop_test(all, garbage_after_the_handshake, 0, transport_count - 1);
-    tcase_add_loop_test(all, rule_17_cold_file, 0, count);
+    tcase_add_loop_test(all, invalid_handshake, 0, sizeof garbage / sizeof garbage[0]);
+    tcase_add_test(all, peer_closes_before_the_handshake);
+    tcase_add_loop_test(all, invalid_record_after_the_handshake, 0, transport_count - 1);
+    tcase_add_loop_test(all, rule_17_response_not_in_page_cache, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

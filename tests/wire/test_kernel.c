@@ -1,6 +1,6 @@
 /*
- * Keys on a socket that the real kernel encrypts, read by OpenSSL. Where the kernel has no TLS the program says
- * so and skips (77); the suite "vm" runs it on kernels that have it.
+ * Keys on a socket that the real kernel encrypts; OpenSSL reads. On a kernel without TLS the program reports this and
+ * skips (77); the suite "vm" runs it on kernels with TLS.
  */
 #include "kit.h"
 
@@ -11,7 +11,7 @@
 
 static struct kit kit;
 static struct ktls_support support;
-static unsigned next_keys; /* that the client has learned of the server's */
+static unsigned next_keys; /* number of new server keys that the client has received */
 
 enum { SUITES = 6, BODY = 4000000 };
 
@@ -20,7 +20,7 @@ static void client_secret(const SSL *client, const char *line)
     next_keys += strncmp(line, "SERVER_TRAFFIC_SECRET_N", 23) == 0;
 }
 
-/* The last argument counts; false where the kernel lacks the cipher. */
+/* `records_per_key` 0: the default. Returns false if the kernel lacks the cipher. */
 static bool start(int index, uint64_t records_per_key)
 {
     const struct transport *transport = &transports[1 + index % SUITES];
@@ -56,8 +56,11 @@ static void finish(void)
     kit_close(&kit);
 }
 
-/* The peer asks in the middle of a body: a new key where the kernel takes one, else the answer and the end. */
-START_TEST(rule_09_the_peer_asks_in_the_middle)
+/*
+ * The peer requests a new key in the middle of a body: a kernel that accepts a new key gets it; otherwise the response
+ * is completed and the connection ends.
+ */
+START_TEST(rule_09_key_update_during_a_body)
 {
     int fd = kit_file(BODY);
     bool renewable = support.rekey;
@@ -89,8 +92,8 @@ START_TEST(rule_09_the_peer_asks_in_the_middle)
 }
 END_TEST
 
-/* Ours, in time. 4 MB are about 250 records. */
-START_TEST(rule_10_a_key_is_replaced_in_time)
+/* The server replaces its key before the limit. 4 MB are about 250 records. */
+START_TEST(rule_10_key_is_replaced_before_its_limit)
 {
     int fd = kit_file(BODY);
     bool renewable;
@@ -99,7 +102,7 @@ START_TEST(rule_10_a_key_is_replaced_in_time)
         return;
     renewable = support.rekey && kit.transport->version == TLS1_3_VERSION;
     kit_until_open(&kit);
-    if (!renewable) { /* told in time, and never used on */
+    if (!renewable) { /* the owner is informed before the limit, and the limit is kept */
         kit_plan_file(&kit, fd, 0, BODY);
         kit_say(&kit, "GET\n");
         kit_until_got(&kit, BODY);
@@ -115,7 +118,7 @@ START_TEST(rule_10_a_key_is_replaced_in_time)
         fetch(fd, BODY);
         fetch(fd, BODY);
         ck_assert_uint_ge(kit.counters.rekeyings, 4);
-        ck_assert_uint_le(kit.counters.rekeyings, 8); /* by the kernel's own count, not by ours */
+        ck_assert_uint_le(kit.counters.rekeyings, 8); /* by the kernel's count of records, not by an estimate */
         ck_assert_uint_eq(next_keys, kit.counters.rekeyings);
         ck_assert_uint_eq(kit.ending, 0);
         finish();
@@ -139,8 +142,8 @@ int main(void)
     suite = suite_create("kernel");
     all = tcase_create("all");
     tcase_set_timeout(all, 0);
-    tcase_add_loop_test(all, rule_09_the_peer_asks_in_the_middle, 0, 3 * backend_count());
-    tcase_add_loop_test(all, rule_10_a_key_is_replaced_in_time, 0, SUITES * backend_count());
+    tcase_add_loop_test(all, rule_09_key_update_during_a_body, 0, 3 * backend_count());
+    tcase_add_loop_test(all, rule_10_key_is_replaced_before_its_limit, 0, SUITES * backend_count());
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_VERBOSE);

@@ -1,6 +1,6 @@
 /*
- * A key's end and the next one (rules 9 and 10): asked for by the peer or by us, in user space and in the
- * kernel, which is scripted, so that it can be seen where in the stream a new key begins.
+ * Limits of a key and its replacement (rules 9 and 10): requested by the peer or started by the server, in user space
+ * and in the kernel. The kernel is scripted, so that the position of a new key in the stream is visible.
  */
 #include "kit.h"
 #include "scripted.h"
@@ -31,12 +31,15 @@ static void start(int backend, const struct transport *transport, bool kernel_th
         kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = KTLS_OK;
 }
 
-/* Asks for the file; returns when it has begun to leave by the kernel. The client reads plainly from here on. */
+/*
+ * Requests the file. Returns when the kernel has begun to send it. From here on the client reads the socket without
+ * TLS.
+ */
 static void begin(int fd, size_t length)
 {
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* the tickets */
+        kit_turn(&kit); /* for the tickets */
     kernel.marks = true;
     kit_plan_file(&kit, fd, 0, length);
     kit_say(&kit, "GET\n");
@@ -45,13 +48,13 @@ static void begin(int fd, size_t length)
     ck_assert_uint_eq(kit.counters.promotions, 1);
 }
 
-static void ask_for_a_key(void)
+static void request_key_update(void)
 {
     ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
     ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
 }
 
-/* Where the mark stands in what came, from `at` on; the end where it does not. */
+/* Returns the position of the mark in the received bytes from `at` on, or their length if there is none. */
 static size_t find_mark(const char *mark, size_t at)
 {
     char *found = memmem(kit.got + at, kit.got_length - at, mark, SCRIPTED_MARK);
@@ -59,7 +62,7 @@ static size_t find_mark(const char *mark, size_t at)
     return found ? (size_t)(found - kit.got) : kit.got_length;
 }
 
-/* Takes a mark out of what came: false where there is none. */
+/* Removes a mark from the received bytes. Returns false if there is none. */
 static bool take_mark(const char *mark)
 {
     size_t at = find_mark(mark, 0);
@@ -81,8 +84,8 @@ static void leave(void)
     kit_until_closed(&kit);
 }
 
-/* The answer to a KeyUpdate goes before the rest of a body, and the new key with it. */
-START_TEST(rule_09_the_kernel_takes_the_next_key)
+/* The answer to a KeyUpdate is sent before the rest of a body, followed by the new key. */
+START_TEST(rule_09_kernel_accepts_the_next_key)
 {
     int fd = kit_file(BODY);
 
@@ -93,7 +96,7 @@ START_TEST(rule_09_the_kernel_takes_the_next_key)
     begin(fd, BODY);
     kernel.control_eagain = 2;
     for (int round = 0; round < 3; round++) {
-        ask_for_a_key();
+        request_key_update();
         kit_until_got(&kit, kit.got_length + 200000);
     }
     ck_assert_int_eq(kernel.tx_calls, 1 + 3);
@@ -106,7 +109,7 @@ START_TEST(rule_09_the_kernel_takes_the_next_key)
     for (int round = 0; round < 3; round++) {
         size_t at = find_mark(SCRIPTED_MARK_CONTROL, 0);
 
-        ck_assert_uint_lt(at, BODY - 100000); /* in the middle */
+        ck_assert_uint_lt(at, BODY - 100000); /* in the middle of the body */
         ck_assert_uint_eq(find_mark(SCRIPTED_MARK_KEY, 0), at + SCRIPTED_MARK);
         ck_assert_uint_eq(kernel.control_types[round], RECORD_HANDSHAKE);
         ck_assert(take_mark(SCRIPTED_MARK_CONTROL) && take_mark(SCRIPTED_MARK_KEY));
@@ -120,8 +123,8 @@ START_TEST(rule_09_the_kernel_takes_the_next_key)
 }
 END_TEST
 
-/* The peer has been told of a key that the kernel does not take: not one byte more. */
-START_TEST(rule_09_a_refused_key_ends_the_connection)
+/* The peer has been informed of a new key that the kernel refuses: no further byte may be sent. */
+START_TEST(rule_09_refused_key_ends_the_connection)
 {
     int fd = kit_file(BODY);
 
@@ -131,7 +134,7 @@ START_TEST(rule_09_a_refused_key_ends_the_connection)
     kit_open(&kit, 4096);
     kit.read_max = 5000;
     begin(fd, BODY);
-    ask_for_a_key();
+    request_key_update();
     while (!kit.got_end && !kit.got_reset)
         kit_turn(&kit);
     kit_until_closed(&kit);
@@ -140,7 +143,7 @@ START_TEST(rule_09_a_refused_key_ends_the_connection)
     ck_assert_uint_eq(kernel.controls, 1);
     ck_assert_uint_lt(kit.got_length, BODY);
     size_t at = find_mark(SCRIPTED_MARK_CONTROL, 0);
-    /* The last, if a reset has not swallowed it. */
+    /* The mark comes last, unless a reset discarded it. */
     ck_assert(at == kit.got_length || at == kit.got_length - SCRIPTED_MARK);
     ck_assert_mem_eq(kit.got, kit_pattern(), at);
     ck_assert_uint_eq(kit.log_lines, 1);
@@ -150,8 +153,8 @@ START_TEST(rule_09_a_refused_key_ends_the_connection)
 }
 END_TEST
 
-/* Where the kernel takes one key only, the answer is finished under it. */
-START_TEST(rule_09_an_old_kernel_finishes_the_answer)
+/* If the kernel accepts only one key, the response is completed with it. */
+START_TEST(rule_09_old_kernel_completes_the_response)
 {
     int fd = kit_file(BODY);
 
@@ -159,7 +162,7 @@ START_TEST(rule_09_an_old_kernel_finishes_the_answer)
     kit_open(&kit, 4096);
     kit.read_max = 5000;
     begin(fd, BODY);
-    ask_for_a_key();
+    request_key_update();
     while (!kit.ending)
         kit_turn(&kit);
     kit.read_max = 0;
@@ -179,8 +182,8 @@ START_TEST(rule_09_an_old_kernel_finishes_the_answer)
 }
 END_TEST
 
-/* Ours, in user space: the client notices nothing but new keys, however long the answer is. */
-START_TEST(rule_10_a_new_key_in_user_space)
+/* In user space the server replaces its key, however long the response is. */
+START_TEST(rule_10_new_key_in_user_space)
 {
     int fd = kit_file(BODY);
     int row = _i % 7;
@@ -205,8 +208,10 @@ START_TEST(rule_10_a_new_key_in_user_space)
 }
 END_TEST
 
-/* Ours, in the kernel: no more under one key than it may carry, though the kernel does not tell its count. */
-START_TEST(rule_10_a_new_key_in_the_kernel)
+/*
+ * In the kernel the server replaces its key before the limit of records, even if the kernel does not report its count.
+ */
+START_TEST(rule_10_new_key_in_the_kernel)
 {
     enum { RECORDS = 64 };
     int fd = kit_file(BODY);
@@ -238,8 +243,8 @@ START_TEST(rule_10_a_new_key_in_the_kernel)
 }
 END_TEST
 
-/* The kernel's own count is what counts. */
-START_TEST(rule_10_the_kernel_is_asked)
+/* If the kernel reports its count of records, this count decides. */
+START_TEST(rule_10_count_of_the_kernel_decides)
 {
     int fd = kit_file(BODY);
 
@@ -252,7 +257,7 @@ START_TEST(rule_10_the_kernel_is_asked)
     kit_until_got(&kit, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
     ck_assert_uint_eq(kit.counters.rekeyings, 0);
-    kernel.counted = 940; /* past the mark */
+    kernel.counted = 940; /* more than the limit for a renewal */
     kit.wire.key.sequence = 990;
     kit_plan_file(&kit, fd, 0, 100000);
     kit_pump(&kit);
@@ -264,13 +269,13 @@ START_TEST(rule_10_the_kernel_is_asked)
 }
 END_TEST
 
-/* A key that cannot be renewed: the owner is told in time, and an answer that is too long all the same is cut. */
-START_TEST(rule_10_a_worn_key_is_never_used_on)
+/* The key cannot be replaced: the owner is informed before the limit, and a response that exceeds it is aborted. */
+START_TEST(rule_10_expired_key_aborts_the_response)
 {
     enum { RECORDS = 160 };
     int fd = kit_file(BODY);
 
-    start(_i / 2, &transports[_i % 2 ? 4 : 1], true); /* TLS 1.2; an old kernel */
+    start(_i / 2, &transports[_i % 2 ? 4 : 1], true); /* TLS 1.2, or a kernel that refuses */
     kit.support.rekey = _i % 2;
     kit.shared.records_per_key = RECORDS;
     kit_open(&kit, 0);
@@ -289,8 +294,11 @@ START_TEST(rule_10_a_worn_key_is_never_used_on)
 }
 END_TEST
 
-/* A key and a request that come together: the request is answered, though the key had filled the queue. */
-START_TEST(rule_09_a_request_behind_one_for_a_key)
+/*
+ * A KeyUpdate and an HTTP request arrive together: the request gets its response, although the KeyUpdate had filled the
+ * queue.
+ */
+START_TEST(rule_09_http_request_after_a_key_update)
 {
     int fd = kit_file(100000), at_once = 1;
 
@@ -304,7 +312,7 @@ START_TEST(rule_09_a_request_behind_one_for_a_key)
     while (!wire_drained(&kit.wire))
         kit_turn(&kit);
     kit_plan_bytes(&kit, STR("ANSWER"));
-    ask_for_a_key();
+    request_key_update();
     kit_say(&kit, "GET\n");
     kit_until_got(&kit, 100000 + 6);
     ck_assert_uint_eq(kit.counters.rekeyings, 1);
@@ -315,8 +323,11 @@ START_TEST(rule_09_a_request_behind_one_for_a_key)
 }
 END_TEST
 
-/* Who asks for keys without end, if not too fast, and takes nothing of its answer: stands still, and is cut off. */
-START_TEST(rule_09_asking_for_keys_is_not_taking)
+/*
+ * A client that keeps requesting keys below the rate limit, and reads nothing of its response, makes no progress and is
+ * disconnected.
+ */
+START_TEST(rule_09_key_updates_are_no_progress)
 {
     bool promoted = _i % 2;
     int fd = kit_file(BODY);
@@ -326,7 +337,7 @@ START_TEST(rule_09_asking_for_keys_is_not_taking)
     start(_i / 2, &transports[1], promoted);
     kit.support.rekey = true;
     if (!promoted)
-        kit.settings.record_size = kit.settings.block_size = 128; /* is filled by few answers */
+        kit.settings.record_size = kit.settings.block_size = 128; /* a few answers fill it */
     kit_open(&kit, 4096);
     kernel.control_eagain = INT_MAX;
     kit_until_open(&kit);
@@ -336,14 +347,14 @@ START_TEST(rule_09_asking_for_keys_is_not_taking)
     kit_say(&kit, "GET\n");
     do {
         sent = wire_bytes_sent(&kit.wire);
-        for (int i = 0; i < 250; i++) /* an acknowledgement that makes room may be 200 ms late */
+        for (int i = 0; i < 250; i++) /* the ACK that makes room may be delayed by 200 ms */
             ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     } while (wire_bytes_sent(&kit.wire) != sent);
     for (; asked < 3 * LIMIT_KEY_UPDATES && kit.wire.state == WIRE_OPEN; asked++) {
         uint64_t received = wire_bytes_received(&kit.wire);
 
         later = kit.loop.clock.monotonic_ms + 2 * LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES;
-        ask_for_a_key();
+        request_key_update();
         while (wire_bytes_received(&kit.wire) == received || kit.loop.clock.monotonic_ms < later)
             ck_assert_int_ge(loop_run_iteration(&kit.loop, later), 0);
         ck_assert_uint_eq(wire_bytes_sent(&kit.wire), sent);
@@ -355,8 +366,8 @@ START_TEST(rule_09_asking_for_keys_is_not_taking)
 }
 END_TEST
 
-/* More new keys than any honest peer wants: one line, an alert, the end. Application data in between buys nothing. */
-START_TEST(rule_09_a_storm_of_key_updates)
+/* Too many KeyUpdates: one log line, an alert, the end. Application data in between does not raise the limit. */
+START_TEST(rule_09_excess_key_updates)
 {
     bool promoted = _i % 2;
     int fd = kit_file(100000);
@@ -374,7 +385,7 @@ START_TEST(rule_09_a_storm_of_key_updates)
     }
     ck_assert_uint_eq(kit.log_lines, 0);
     for (int i = 0; i < 2 * LIMIT_KEY_UPDATES; i++) {
-        ask_for_a_key();
+        request_key_update();
         ck_assert_int_eq(SSL_write(kit.client, "x", 1), 1);
     }
     while (!kit.closed && !kit.got_end && kit.wire.state != WIRE_LINGERING)
@@ -387,7 +398,7 @@ START_TEST(rule_09_a_storm_of_key_updates)
     leave();
     ck_assert_int_eq(kit.end, WIRE_CLOSE_PROTOCOL);
     ck_assert_uint_eq(kit.log_lines, 1);
-    ck_assert_ptr_nonnull(strstr(kit.last_log, "asks for too much"));
+    ck_assert_ptr_nonnull(strstr(kit.last_log, "too many KeyUpdate or renegotiation requests"));
     kit_close(&kit);
     close(fd);
 }
@@ -402,17 +413,17 @@ int main(void)
     bool with_kernel = strcmp(BUILD_KTLS, "built in") == 0;
 
     tcase_set_timeout(all, 20);
-    tcase_add_loop_test(all, rule_10_a_new_key_in_user_space, 0, 7 * backends);
-    tcase_add_loop_test(all, rule_09_asking_for_keys_is_not_taking, 0, with_kernel ? 2 * backends : 1);
-    tcase_add_loop_test(all, rule_09_a_storm_of_key_updates, 0, with_kernel ? 2 * backends : 1);
+    tcase_add_loop_test(all, rule_10_new_key_in_user_space, 0, 7 * backends);
+    tcase_add_loop_test(all, rule_09_key_updates_are_no_progress, 0, with_kernel ? 2 * backends : 1);
+    tcase_add_loop_test(all, rule_09_excess_key_updates, 0, with_kernel ? 2 * backends : 1);
     if (with_kernel) {
-        tcase_add_loop_test(all, rule_09_the_kernel_takes_the_next_key, 0, SUITES_1_3 * backends);
-        tcase_add_loop_test(all, rule_09_a_request_behind_one_for_a_key, 0, backends);
-        tcase_add_loop_test(all, rule_09_a_refused_key_ends_the_connection, 0, 2 * backends);
-        tcase_add_loop_test(all, rule_09_an_old_kernel_finishes_the_answer, 0, backends);
-        tcase_add_loop_test(all, rule_10_a_new_key_in_the_kernel, 0, backends);
-        tcase_add_loop_test(all, rule_10_the_kernel_is_asked, 0, backends);
-        tcase_add_loop_test(all, rule_10_a_worn_key_is_never_used_on, 0, 2 * backends);
+        tcase_add_loop_test(all, rule_09_kernel_accepts_the_next_key, 0, SUITES_1_3 * backends);
+        tcase_add_loop_test(all, rule_09_http_request_after_a_key_update, 0, backends);
+        tcase_add_loop_test(all, rule_09_refused_key_ends_the_connection, 0, 2 * backends);
+        tcase_add_loop_test(all, rule_09_old_kernel_completes_the_response, 0, backends);
+        tcase_add_loop_test(all, rule_10_new_key_in_the_kernel, 0, backends);
+        tcase_add_loop_test(all, rule_10_count_of_the_kernel_decides, 0, backends);
+        tcase_add_loop_test(all, rule_10_expired_key_aborts_the_response, 0, 2 * backends);
     }
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -1,7 +1,4 @@
-/*
- * Bytes that pass through a pipe: out of it into every kind of wire, and from a plain wire into it. The pool keeps
- * what is empty, and nothing else.
- */
+/* Bytes in a pipe: sent over every kind of wire, and received from a plain wire. The pool keeps only empty pipes. */
 #include "kit.h"
 #include "scripted.h"
 
@@ -19,7 +16,7 @@ enum { BYTES = 50000 };
 
 static struct kit kit;
 
-/* With `offered` the scripted kernel can be given the key. */
+/* With `offered` the scripted kernel accepts keys. */
 static void start(int backend, const struct transport *transport, bool offered)
 {
     memset(&kernel, 0, sizeof kernel);
@@ -51,7 +48,7 @@ static void plan_pipe(const struct pipe *pipe, size_t length, uint64_t whole)
 static void finish(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
-    if (kit.wire.sealing == SEALING_KERNEL) { /* the scripted kernel keeps close_notify to itself */
+    if (kit.wire.sealing == SEALING_KERNEL) { /* the scripted kernel sends no close_notify */
         close(kit.far);
         kit.far = -1;
     }
@@ -66,8 +63,8 @@ static void ask(void)
     kit_say(&kit, "GET\n");
 }
 
-/* One answer from a pipe, over each transport: where no kernel encrypts, the wire reads it itself. */
-START_TEST(pipes_leave_by_every_transport)
+/* A response from a pipe over each transport. If the kernel does not encrypt, the wire reads the pipe. */
+START_TEST(pipes_are_sent_by_every_transport)
 {
     int backend = _i / transport_count;
     const struct transport *transport = &transports[_i % transport_count];
@@ -96,8 +93,8 @@ START_TEST(pipes_leave_by_every_transport)
 }
 END_TEST
 
-/* Bytes behind a promotion are plaintext to the scripted kernel: the client reads the socket as it is. */
-START_TEST(a_large_body_is_promoted)
+/* After a promotion the scripted kernel sends plaintext, so the client reads the socket as it is. */
+START_TEST(large_body_is_promoted)
 {
     struct pipe *pipe;
 
@@ -107,7 +104,7 @@ START_TEST(a_large_body_is_promoted)
     ck_assert(wire_accepts(&kit.wire) & CHUNK_PIPE);
     pipe = filled(BYTES);
     kit_say(&kit, "GET\n");
-    for (int i = 0; i < 10; i++) /* tickets come before */
+    for (int i = 0; i < 10; i++) /* tickets come first */
         kit_turn(&kit);
     kit.raw = true;
     kit_plan_bytes(&kit, STR("HEAD"));
@@ -129,8 +126,8 @@ END_TEST
 static const struct {
     uint64_t whole;
     int ulp_error;
-    const char *reason; /* in a build that asks the kernel */
-    bool asked_again;   /* whether the next answer may come in a pipe */
+    const char *reason; /* in a build with kernel TLS */
+    bool asked_again;   /* true: the next body may come in a pipe */
 } declined[] = {
     {65535, 0, "small", true},
     {1000000, ENOENT, "no-module", false},
@@ -141,7 +138,7 @@ static bool kernel_is_asked(void)
     return strcmp(BUILD_KTLS, "built in") == 0;
 }
 
-/* Too small a body, and a kernel that refuses: the bytes are in the pipe already, and leave all the same. */
+/* The body is too small, or the kernel refuses. The bytes are already in the pipe, and are sent all the same. */
 START_TEST(declined_pipes_are_read)
 {
     int row = _i % 2;
@@ -167,8 +164,8 @@ START_TEST(declined_pipes_are_read)
 }
 END_TEST
 
-/* A client who takes nothing and leaves: the pipe has bytes in it, and is closed. */
-START_TEST(a_pipe_with_bytes_is_not_kept)
+/* A client reads nothing and closes: the pipe still has bytes, so it is closed and not reused. */
+START_TEST(nonempty_pipe_is_not_reused)
 {
     const struct transport *transport = &transports[0];
     struct pipe *pipe;
@@ -188,7 +185,7 @@ START_TEST(a_pipe_with_bytes_is_not_kept)
 }
 END_TEST
 
-START_TEST(the_pool_is_bounded)
+START_TEST(pool_is_limited)
 {
     struct pipe *pipes[LIMIT_PIPES];
 
@@ -211,7 +208,7 @@ START_TEST(the_pool_is_bounded)
 }
 END_TEST
 
-/* Receiving: a wire whose owner asks for bytes in a pipe. */
+/* Receiving into a pipe. */
 
 static struct pipe *into;
 static size_t piped_bytes;
@@ -249,7 +246,7 @@ static void start_piping(int backend)
     piping.piped = piped;
     piping.received = received;
     kit.wire.events = &piping;
-    kit.wire.receiving = false; /* the kit has asked for bytes: that request is taken back */
+    kit.wire.receiving = false; /* cancels the receive that the kit has submitted */
     loop_cancel(&kit.loop, &kit.wire.receive);
     kit_turn(&kit);
     kit_turn(&kit);
@@ -287,8 +284,8 @@ static void piped_and_answered(struct wire *wire, size_t count)
     wire_flush(wire);
 }
 
-/* What is said inside `piped` leaves though nobody pushes it: the loop turns alone, without the kit. */
-START_TEST(a_pipeful_is_answered)
+/* Bytes sent inside `piped` leave without another call: only the loop runs here, not the kit. */
+START_TEST(response_inside_the_callback)
 {
     char said[16];
 
@@ -307,8 +304,8 @@ START_TEST(a_pipeful_is_answered)
 }
 END_TEST
 
-/* The owner lets go of the pipe first: it is there until the wire is closed. */
-START_TEST(an_abort_lets_go_of_the_pipe)
+/* The owner releases the pipe first: the wire keeps it until it is closed. */
+START_TEST(pipe_is_released_on_close)
 {
     start_piping(_i / 2);
     pipe_discard(into);
@@ -321,8 +318,8 @@ START_TEST(an_abort_lets_go_of_the_pipe)
 }
 END_TEST
 
-/* Our direction ends behind all that was given, and the client's goes on. */
-START_TEST(half_an_end)
+/* wire_finish ends the server's direction after all bytes; the client's direction continues. */
+START_TEST(finish_ends_one_direction)
 {
     start(_i / transport_count, &transports[_i % transport_count], false);
     kit_open(&kit, 0);
@@ -353,16 +350,16 @@ int main(void)
     int failed;
 
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, pipes_leave_by_every_transport, 0, backends * transport_count);
+    tcase_add_loop_test(tests, pipes_are_sent_by_every_transport, 0, backends * transport_count);
     if (kernel_is_asked())
-        tcase_add_loop_test(tests, a_large_body_is_promoted, 0, backends);
+        tcase_add_loop_test(tests, large_body_is_promoted, 0, backends);
     tcase_add_loop_test(tests, declined_pipes_are_read, 0, backends * 2);
-    tcase_add_loop_test(tests, a_pipe_with_bytes_is_not_kept, 0, backends);
-    tcase_add_loop_test(tests, the_pool_is_bounded, 0, backends);
+    tcase_add_loop_test(tests, nonempty_pipe_is_not_reused, 0, backends);
+    tcase_add_loop_test(tests, pool_is_limited, 0, backends);
     tcase_add_loop_test(tests, bytes_are_received_into_a_pipe, 0, backends);
-    tcase_add_loop_test(tests, a_pipeful_is_answered, 0, backends);
-    tcase_add_loop_test(tests, half_an_end, 0, backends * transport_count);
-    tcase_add_loop_test(tests, an_abort_lets_go_of_the_pipe, 0, backends * 2);
+    tcase_add_loop_test(tests, response_inside_the_callback, 0, backends);
+    tcase_add_loop_test(tests, finish_ends_one_direction, 0, backends * transport_count);
+    tcase_add_loop_test(tests, pipe_is_released_on_close, 0, backends * 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

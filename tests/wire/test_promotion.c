@@ -1,7 +1,7 @@
 /*
- * The hand-off: the kernel's calls are scripted. Where they refuse, not a byte is lost and the reason is
- * kept; where they agree, the bytes behind that point are plaintext on the socket (there is no kernel that
- * would seal them), in the right order, and the sequence number handed over is that of the next record.
+ * The hand-off to a scripted kernel. If a call fails, no byte is lost and the reason is recorded. If all succeed, the
+ * following bytes are plaintext on the socket (the scripted kernel encrypts nothing) and in order, and the sequence
+ * number is that of the next record.
  */
 #include "kit.h"
 #include "scripted.h"
@@ -49,7 +49,9 @@ static void finish(void)
     kit_close(&kit);
 }
 
-/* The scripted kernel keeps close_notify to itself, and no FIN is sent before it: the client ends by itself.
+/*
+ * The scripted kernel sends no close_notify, and the wire sends FIN only after close_notify. The client sees neither,
+ * so it closes by itself.
  */
 static void finish_promoted(void)
 {
@@ -82,7 +84,7 @@ static const struct {
     const char *name;
     int ulp_error, tx_error;
     const char *reason;
-    int ulp_calls; /* in two answers: a refusal is not tried again */
+    int ulp_calls; /* calls during two responses; a refused call is not repeated */
 } refusals[] = {
     {"no module", ENOENT, 0, "no-module", 1},         {"ulp not permitted", EPERM, 0, "no-permission", 1},
     {"ulp refused", EOPNOTSUPP, 0, "ulp-refused", 1}, {"not established", ENOTCONN, 0, "ulp-refused", 1},
@@ -90,8 +92,8 @@ static const struct {
 };
 enum { REFUSALS = sizeof refusals / sizeof refusals[0], CIPHERS = 6 };
 
-/* Per backend, per version and cipher, per refusal, after a small answer in the middle of the connection. */
-START_TEST(rule_12_refusal_in_the_middle_loses_nothing)
+/* With each backend, version, cipher and refusal, after a small response in the middle of the connection. */
+START_TEST(rule_12_refusal_loses_no_bytes)
 {
     int fd = kit_file(1000000), small = kit_file(100);
     int row = _i % REFUSALS, cipher = _i / REFUSALS % CIPHERS, backend = _i / REFUSALS / CIPHERS;
@@ -116,8 +118,8 @@ START_TEST(rule_12_refusal_in_the_middle_loses_nothing)
 }
 END_TEST
 
-/* As the refusals above, in a build that asks nobody: whatever the support was said to be. */
-START_TEST(refusal_by_the_build)
+/* A build without kernel TLS declines like the refusals above, whatever kit.support says. */
+START_TEST(build_without_ktls_declines)
 {
     int fd = kit_file(1000000);
 
@@ -134,8 +136,8 @@ START_TEST(refusal_by_the_build)
 }
 END_TEST
 
-/* From here on the client is told to read the socket as it is. */
-static void read_plainly(void)
+/* From here on the client reads the socket as it is. */
+static void stop_client_tls(void)
 {
     SSL_free(kit.client);
     SSL_CTX_free(kit.client_openssl);
@@ -144,24 +146,24 @@ static void read_plainly(void)
     kit.got_length = 0;
 }
 
-/* The client asks, and stops being one: what follows comes without encryption. */
+/* The client sends its request by TLS; after that it reads without decryption. */
 static void promote(int fd, size_t length)
 {
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* the tickets come while the client still is one */
+        kit_turn(&kit); /* for the tickets, which still need TLS */
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
     kit_say(&kit, "GET\n");
-    read_plainly();
+    stop_client_tls();
     kit_until_got(&kit, 4 + length);
     ck_assert_uint_eq(kit.got_length, 4 + length);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), length);
 }
 
-/* Per backend, version and cipher. */
-START_TEST(rule_06_promotion_hands_over_everything)
+/* With each backend, version and cipher. */
+START_TEST(rule_06_promotion_hands_over_key_and_sequence)
 {
     static const uint16_t ciphers[] = {TLS_CIPHER_AES_GCM_128, TLS_CIPHER_AES_GCM_256,
                                        TLS_CIPHER_CHACHA20_POLY1305};
@@ -178,7 +180,7 @@ START_TEST(rule_06_promotion_hands_over_everything)
     ck_assert_int_eq(kernel.tx_calls, 1);
     ck_assert_uint_eq(kernel.version, transport <= 3 ? TLS_1_3_VERSION : TLS_1_2_VERSION);
     ck_assert_uint_eq(kernel.cipher, ciphers[(transport - 1) % 3]);
-    ck_assert_uint_eq(kernel.sequence, records); /* the head of this one went by the kernel */
+    ck_assert_uint_eq(kernel.sequence, records); /* without the head of this response, which the kernel sent */
     ck_assert_uint_eq(kit.counters.records, records);
     ck_assert_uint_eq(kit.counters.promotions, 1);
     expect_reason("ktls-sendfile", "ok");
@@ -191,7 +193,7 @@ START_TEST(rule_06_promotion_hands_over_everything)
 }
 END_TEST
 
-/* Explicit nonces stand in the clear: what the kernel is told to begin with follows the last one of the wire. */
+/* TLS 1.2: explicit nonces are visible on the wire. The nonce given to the kernel follows the last one. */
 START_TEST(rule_07_explicit_nonces)
 {
     int fd = kit_file(100000), small = kit_file(100);
@@ -203,7 +205,7 @@ START_TEST(rule_07_explicit_nonces)
     for (int i = 0; i < 5; i++)
         fetch_file(small, 100);
     count = kit_nonces(&kit, &last);
-    ck_assert_uint_eq(count, 1 + 5); /* Finished, and five answers */
+    ck_assert_uint_eq(count, 1 + 5); /* Finished, and five responses */
     promote(fd, 100000);
     for (int i = 0; i < 8; i++)
         handed = handed << 8 | kernel.iv[i];
@@ -215,11 +217,14 @@ START_TEST(rule_07_explicit_nonces)
 }
 END_TEST
 
-/* Only a socket whose send buffer holds few segments is sent to record by record. */
-START_TEST(narrow_sockets_are_known)
+/* Record-sized calls are used only on a socket whose send buffer holds few segments. */
+START_TEST(narrow_sockets_are_detected)
 {
     static const struct {
-        /* buffers of both ends, and the send buffer of ours: wide segments where that of the peer is wide */
+        /*
+         * `both`: buffers of both ends; `near`: the server's send buffer. A large buffer of the peer leads to wide
+         * segments.
+         */
         int both, near;
         bool narrow;
     } rows[] = {{0, 0, false}, {0, 4096, true}, {0, 60000, true}, {4096, 0, true}};
@@ -236,7 +241,7 @@ START_TEST(narrow_sockets_are_known)
 }
 END_TEST
 
-/* Sealed bytes that have not left yet go first; the key is handed over when the last one is out. */
+/* Sealed bytes in the queue are sent first; the key is handed over after the last of them. */
 START_TEST(rule_05_promotion_waits_for_the_queue)
 {
     int fd = kit_file(500000);
@@ -256,7 +261,7 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     while (kernel.tx_calls == 0) {
         kit.read_max = kit.got_length < 49152
                       ? 2000
-                      : 1; /* three whole records are read as TLS, the fourth is in the promoted head */
+                      : 1; /* the first three records are read as TLS; the promoted head begins in the fourth */
         kit_turn(&kit);
     }
     sealed = 60000 / 16384 * 16384;
@@ -266,7 +271,7 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     }
     ck_assert_uint_eq(kit.got_length, sealed);
     ck_assert_mem_eq(kit.got, kit_pattern(), sealed);
-    read_plainly();
+    stop_client_tls();
     kit.read_max = 0;
     kit_until_got(&kit, 60000 - sealed + 500000);
     ck_assert_mem_eq(kit.got, kit_pattern() + sealed, 60000 - sealed);
@@ -276,9 +281,11 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
 }
 END_TEST
 
-/* After promotion: small answers by send, records of OpenSSL in their place, put off as long as the socket is
- * full. */
-START_TEST(promoted_connection_goes_on)
+/*
+ * After promotion: small responses go by send; OpenSSL's records keep their order and are delayed while the socket is
+ * full.
+ */
+START_TEST(promoted_connection_continues)
 {
     int fd = kit_file(100000);
     size_t length;
@@ -307,8 +314,7 @@ START_TEST(promoted_connection_goes_on)
 }
 END_TEST
 
-/* A file that ends early while the kernel sends it: no close_notify, so that the answer does not look whole.
- */
+/* The file ends early while the kernel sends it: no close_notify, so that the response does not look complete. */
 START_TEST(rule_13_truncated_after_promotion)
 {
     int fd = kit_file(2000000);
@@ -317,7 +323,7 @@ START_TEST(rule_13_truncated_after_promotion)
     kit_open(&kit, 4096);
     kit_plan_file(&kit, fd, 0, 2000000);
     kit_say(&kit, "GET\n");
-    read_plainly();
+    stop_client_tls();
     kit_until_got(&kit, 10000);
     ck_assert_int_eq(ftruncate(fd, 100000), 0);
     kit_until_closed(&kit);
@@ -329,7 +335,10 @@ START_TEST(rule_13_truncated_after_promotion)
 }
 END_TEST
 
-/* A request for a new key is not answered by the kernel's connection: it ends with the answer, in order. */
+/*
+ * This kernel cannot replace a key, so a request for a new one is not answered. The connection closes in order after
+ * the response.
+ */
 START_TEST(key_update_after_promotion)
 {
     int fd = kit_file(100000);
@@ -342,7 +351,7 @@ START_TEST(key_update_after_promotion)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
     ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
-    read_plainly();
+    stop_client_tls();
     kit_until_got(&kit, 100000);
     while (!kit.ending)
         kit_turn(&kit);
@@ -354,11 +363,10 @@ START_TEST(key_update_after_promotion)
 END_TEST
 
 /*
- * Per backend, and whether the client has ended its side: as long as TCP holds bytes of a promoted
- * connection, the socket is not closed, whatever the client says or does not say; and taking them counts as
- * progress.
+ * With each backend, and with and without an end of the client's side: the socket of a promoted connection is not
+ * closed while TCP holds unacknowledged bytes, and each acknowledgement counts as progress.
  */
-START_TEST(rule_15_an_end_awaits_the_tail)
+START_TEST(rule_15_close_waits_for_acknowledgements)
 {
     enum { LENGTH = 300000, ROOM = 1 << 20 };
     int fd = kit_file(LENGTH), room = ROOM;
@@ -374,7 +382,7 @@ START_TEST(rule_15_an_end_awaits_the_tail)
     kit_plan_file(&kit, fd, 0, LENGTH);
     kit.close_after = true;
     kit_say(&kit, "GET\n");
-    read_plainly();
+    stop_client_tls();
     if (_i % 2)
         ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire))
@@ -393,7 +401,7 @@ START_TEST(rule_15_an_end_awaits_the_tail)
     while (wire_unacknowledged(&kit.wire) && !kit.closed)
         kit_turn(&kit);
     if (_i % 2 == 0) {
-        ck_assert_uint_eq(kit.closed, 0); /* the owner's clock ends it, or the client */
+        ck_assert_uint_eq(kit.closed, 0); /* closed by the owner's timer or by the client */
         close(kit.far);
         kit.far = -1;
     }
@@ -404,8 +412,11 @@ START_TEST(rule_15_an_end_awaits_the_tail)
 }
 END_TEST
 
-/* A tail that nobody will take any more, since the peer is gone after its end, is not waited for: no clock is here. */
-START_TEST(rule_15_a_reset_ends_the_tail)
+/*
+ * The peer resets the connection after the end of its stream. The wire does not wait for unacknowledged bytes then,
+ * even without a timer.
+ */
+START_TEST(rule_15_reset_ends_the_wait)
 {
     enum { LENGTH = 300000, ROOM = 1 << 20 };
     int fd = kit_file(LENGTH), room = ROOM;
@@ -419,7 +430,7 @@ START_TEST(rule_15_a_reset_ends_the_tail)
     ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire) || kit.wire.receive.verb != OP_TIMER)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    close(kit.far); /* with bytes that it has not read: a reset */
+    close(kit.far); /* close(2) with unread bytes sends a reset */
     kit.far = -1;
     kit_until_closed(&kit);
     kit_close(&kit);
@@ -427,7 +438,7 @@ START_TEST(rule_15_a_reset_ends_the_tail)
 }
 END_TEST
 
-/* In user space a new key simply comes. */
+/* In user space the request is answered by a new key. */
 START_TEST(key_update_in_user_space)
 {
     int fd = kit_file(100000);
@@ -447,16 +458,16 @@ END_TEST
 
 static void add_promotions(TCase *all, int backends)
 {
-    tcase_add_loop_test(all, rule_12_refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
-    tcase_add_loop_test(all, rule_06_promotion_hands_over_everything, 0, CIPHERS * backends);
+    tcase_add_loop_test(all, rule_12_refusal_loses_no_bytes, 0, REFUSALS * CIPHERS * backends);
+    tcase_add_loop_test(all, rule_06_promotion_hands_over_key_and_sequence, 0, CIPHERS * backends);
     tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
-    tcase_add_loop_test(all, narrow_sockets_are_known, 0, 4 * backends);
+    tcase_add_loop_test(all, narrow_sockets_are_detected, 0, 4 * backends);
     tcase_add_loop_test(all, rule_05_promotion_waits_for_the_queue, 0, backends);
-    tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
+    tcase_add_loop_test(all, promoted_connection_continues, 0, backends);
     tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);
     tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
-    tcase_add_loop_test(all, rule_15_a_reset_ends_the_tail, 0, backends);
-    tcase_add_loop_test(all, rule_15_an_end_awaits_the_tail, 0, 2 * backends);
+    tcase_add_loop_test(all, rule_15_reset_ends_the_wait, 0, backends);
+    tcase_add_loop_test(all, rule_15_close_waits_for_acknowledgements, 0, 2 * backends);
 }
 
 int main(void)
@@ -470,7 +481,7 @@ int main(void)
     if (strcmp(BUILD_KTLS, "built in") == 0)
         add_promotions(all, backends);
     else
-        tcase_add_loop_test(all, refusal_by_the_build, 0, CIPHERS * backends);
+        tcase_add_loop_test(all, build_without_ktls_declines, 0, CIPHERS * backends);
     tcase_add_loop_test(all, key_update_in_user_space, 0, backends);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -1,6 +1,4 @@
-/*
- * $tls_path_reason names the cause, whatever it is: one row for each, and none without a row.
- */
+/* $tls_path_reason has a value for each cause. The table has a row for every value. */
 #include "kit.h"
 #include "scripted.h"
 
@@ -19,10 +17,10 @@ enum { LARGE = 100000, SMALL = 100, PLAIN = 0, TLS_1_3 = 1, CBC = 7 };
 static const struct row {
     const char *reason, *path;
     int transport;
-    enum ktls_reason probed; /* what the probe found */
-    size_t file, bytes;      /* the answer */
+    enum ktls_reason probed; /* the result of the probe */
+    size_t file, bytes;      /* the response */
     bool off, no_sendfile, no_offer;
-    int fragment; /* what the client asks for */
+    int fragment; /* max_fragment_length of the client */
     int ulp_error, tx_error;
 } rows[] = {
     {"ok", "ktls-sendfile", TLS_1_3, KTLS_OK, .file = LARGE},
@@ -78,7 +76,7 @@ static void answer(const struct row *row)
     close(fd);
 }
 
-START_TEST(the_reason_is_named)
+START_TEST(each_cause_has_its_reason)
 {
     const struct row *row = &rows[_i % ROWS];
 
@@ -94,13 +92,13 @@ START_TEST(the_reason_is_named)
     kit.tls.ktls = row->off ? TLS_KTLS_OFF : TLS_KTLS_AUTO;
     kit.settings.sendfile = !row->no_sendfile;
     kit_open(&kit, 0);
-    if (row->no_offer) /* as an OpenSSL that was built without kTLS */
+    if (row->no_offer) /* as an OpenSSL built without kTLS */
         SSL_clear_options(kit.wire.tls->ssl, SSL_OP_ENABLE_KTLS);
     if (row->fragment)
         ck_assert_int_eq(SSL_set_tlsext_max_fragment_length(kit.client, (uint8_t)row->fragment), 1);
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* the tickets */
+        kit_turn(&kit); /* for the tickets */
     answer(row);
     kit.transfer = wire_transfer_end(&kit.wire);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), row->path);
@@ -114,8 +112,10 @@ START_TEST(the_reason_is_named)
 }
 END_TEST
 
-/* One byte less than the threshold stays, and so does whatever is no file; the threshold itself goes, all of it or by
- * shares (rule 4). */
+/*
+ * A file below the threshold and a body of bytes are not promoted. A file of the threshold's length is, given at once
+ * or in parts (rule 4).
+ */
 START_TEST(rule_04_the_threshold_decides)
 {
     int fd = kit_file(LARGE);
@@ -146,7 +146,7 @@ START_TEST(rule_04_the_threshold_decides)
 }
 END_TEST
 
-START_TEST(none_is_forgotten)
+START_TEST(each_reason_has_a_row)
 {
     for (unsigned reason = 0; reason < WIRE_REASONS; reason++) {
         bool found = false;
@@ -166,9 +166,9 @@ int main(void)
     int failed;
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, the_reason_is_named, 0, ROWS * backend_count());
+    tcase_add_loop_test(all, each_cause_has_its_reason, 0, ROWS * backend_count());
     tcase_add_loop_test(all, rule_04_the_threshold_decides, 0, 2 * backend_count());
-    tcase_add_test(all, none_is_forgotten);
+    tcase_add_test(all, each_reason_has_a_row);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,6 +1,6 @@
 /*
- * How what is sealed in user space is cut into records, as the client sees them on the wire: small ones first and after
- * a rest, full ones else, many to a read and to a send.
+ * How the record layer in user space divides bytes into records, as seen on the wire: small records at first and after
+ * an idle period, otherwise full ones; several per read and per send.
  */
 #include "kit.h"
 
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 65536, SEALED_TRANSPORTS = 6 }; /* 1 to 6: TLS whose key we have */
+enum { BLOCK = 65536, SEALED_TRANSPORTS = 6 }; /* transports 1 to 6: OpenSSL offers the key */
 
 static struct kit kit;
-static unsigned sends, reads;           /* calls of the server */
+static unsigned sends, reads;           /* system calls of the server */
 
 ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
@@ -38,11 +38,11 @@ ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t 
 {
     ssize_t result = __real_preadv64v2(fd, parts, count, at, flags);
 
-    reads += result >= 0; /* some file systems know no RWF_NOWAIT */
+    reads += result >= 0; /* without RWF_NOWAIT in the file system the call fails */
     return result;
 }
 
-/* io_uring takes a small send without a call of its own. */
+/* On io_uring, a small send needs no system call of its own. */
 static bool calls_send(void)
 {
     return strcmp(kit.loop.backend->name, "io_uring") != 0;
@@ -55,10 +55,10 @@ static void start(int index, bool small_records)
     kit_open(&kit, 0);
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* the tickets */
+        kit_turn(&kit); /* for the tickets */
 }
 
-/* One answer of four bytes and a file. Returns where its first record begins in what the client saw. */
+/* One response of four bytes and a file. Returns the position of its first record in the bytes seen on the wire. */
 static size_t fetch(int fd, size_t length)
 {
     size_t before = kit.got_length, from = kit.tapped_length;
@@ -69,16 +69,15 @@ static size_t fetch(int fd, size_t length)
     kit_say(&kit, "GET\n");
     kit_until_got(&kit, before + 4 + length);
     for (int i = 0; i < 100 && !wire_drained(&kit.wire); i++)
-        kit_turn(&kit); /* the client may have it all before the server is told */
+        kit_turn(&kit); /* the client may have everything before the server gets its completion */
     ck_assert_mem_eq(kit.got + before, "HEAD", 4);
     ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
     return from;
 }
 
 /*
- * Checks all records from `at` on but the last: small ones for `small` plaintext bytes, then full ones, but for
- * those that fill up the
- * two blocks in which there are small ones. Returns how many there are.
+ * Checks all records from `at` on except the last: small ones for the first `small` bytes of plaintext, then full ones.
+ * Records that fill up the two blocks with small records may be shorter. Returns the number of records.
  */
 static unsigned check_records(size_t at, size_t small)
 {
@@ -103,7 +102,7 @@ static unsigned check_records(size_t at, size_t small)
     return count;
 }
 
-static void nothing_is_held(void)
+static void check_no_output_held(void)
 {
     ck_assert(wire_drained(&kit.wire));
     ck_assert_uint_eq(kit.shared.output_bytes, 0);
@@ -117,7 +116,7 @@ static void finish(int fd)
     close(fd);
 }
 
-START_TEST(small_first_then_full)
+START_TEST(small_records_first_then_full)
 {
     const size_t length = 300000;
     int fd = kit_file(length);
@@ -128,51 +127,51 @@ START_TEST(small_first_then_full)
     ck_assert_uint_ge(count,
                       SMALL_RECORD_BYTES / SMALL_RECORD_PLAINTEXT +
                       (length - SMALL_RECORD_BYTES) / LIMIT_RECORD_PLAINTEXT);
-    nothing_is_held();
-    check_records(fetch(fd, length), 0); /* it has warmed up */
-    nothing_is_held();
+    check_no_output_held();
+    check_records(fetch(fd, length), 0); /* after so many bytes the records are full */
+    check_no_output_held();
     finish(fd);
 }
 END_TEST
 
-START_TEST(full_where_off)
+START_TEST(full_records_with_small_records_off)
 {
     int fd = kit_file(300000);
 
     start(_i, false);
     check_records(fetch(fd, 300000), 0);
-    nothing_is_held();
+    check_no_output_held();
     finish(fd);
 }
 END_TEST
 
-/* A longer answer before the rest is over goes on with full records. */
-START_TEST(small_after_a_rest)
+/* A longer response that begins before the idle period is over continues with full records. */
+START_TEST(small_records_after_an_idle_period)
 {
     int fd = kit_file(200000);
 
     start(_i, true);
     fetch(fd, 200000);
     check_records(fetch(fd, 200000), 0);
-    kit.wire.sealed_ms -= SMALL_RECORD_REST_MS; /* as if so much time had passed */
+    kit.wire.sealed_ms -= SMALL_RECORD_REST_MS; /* simulates an idle period */
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES);
-    nothing_is_held();
+    check_no_output_held();
     finish(fd);
 }
 END_TEST
 
-/* Small answers are one record each, as before, and warm the connection up. */
-START_TEST(small_answers_are_one_record)
+/* A small response is one record, and counts towards the bytes after which records are full. */
+START_TEST(small_response_is_one_record)
 {
     int fd = kit_file(200000);
     uint32_t stretch;
 
     start(_i, true);
-    stretch = kit.wire.stretch; /* the tickets */
+    stretch = kit.wire.stretch; /* of the tickets */
     for (int i = 0; i < 20; i++) {
         ck_assert_uint_eq(check_records(fetch(fd, 1024), SMALL_RECORD_BYTES), 1);
         ck_assert_uint_eq(sends, calls_send() ? 1 : 0);
-        nothing_is_held();
+        check_no_output_held();
     }
     ck_assert_uint_eq(kit.wire.stretch, stretch + 20 * 1028);
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES - stretch - 20 * 1028);
@@ -180,8 +179,8 @@ START_TEST(small_answers_are_one_record)
 }
 END_TEST
 
-/* A block is filled by one read and leaves by one send, however many records are in it (16 at once are read). */
-START_TEST(many_records_to_a_call)
+/* One read fills a block and one send empties it, however many records it contains (one read covers up to 16). */
+START_TEST(many_records_per_call)
 {
     const size_t length = 20 * BLOCK;
     int fd = kit_file(length);
@@ -197,8 +196,8 @@ START_TEST(many_records_to_a_call)
 }
 END_TEST
 
-/* What does not fit one block and fits two leaves by one send, too. */
-START_TEST(two_blocks_to_a_send)
+/* Bytes that exceed one block and fit two also leave by one send. */
+START_TEST(two_blocks_per_send)
 {
     static const struct {
         size_t length;
@@ -214,7 +213,7 @@ START_TEST(two_blocks_to_a_send)
             ck_assert_uint_eq(sends, rows[i].sends);
         else
             ck_assert_uint_le(sends, rows[i].sends);
-        nothing_is_held();
+        check_no_output_held();
     }
     finish(fd);
 }
@@ -228,12 +227,12 @@ int main(void)
     int count = SEALED_TRANSPORTS * backend_count();
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, small_first_then_full, 0, count);
-    tcase_add_loop_test(all, full_where_off, 0, count);
-    tcase_add_loop_test(all, small_after_a_rest, 0, count);
-    tcase_add_loop_test(all, small_answers_are_one_record, 0, count);
-    tcase_add_loop_test(all, many_records_to_a_call, 0, count);
-    tcase_add_loop_test(all, two_blocks_to_a_send, 0, count);
+    tcase_add_loop_test(all, small_records_first_then_full, 0, count);
+    tcase_add_loop_test(all, full_records_with_small_records_off, 0, count);
+    tcase_add_loop_test(all, small_records_after_an_idle_period, 0, count);
+    tcase_add_loop_test(all, small_response_is_one_record, 0, count);
+    tcase_add_loop_test(all, many_records_per_call, 0, count);
+    tcase_add_loop_test(all, two_blocks_per_send, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,6 @@
 /*
- * Rules 4, 14 and 16 of kernel TLS (when the kernel is asked, where a head goes, which flags are never used), with
- * a scripted
- * kernel and a look at the flags of each send. Rule 5 is in test_promotion.c.
+ * Rules 4, 14 and 16 of kernel TLS: when the kernel gets a key, how a head is sent, and which flags are never used. The
+ * kernel is scripted, and wrappers record the flags of each send. Rule 5 is in test_promotion.c.
  */
 #include "kit.h"
 #include "scripted.h"
@@ -13,7 +12,7 @@
 
 static struct kit kit;
 
-/* What send(2) and sendmsg(2) were asked for. */
+/* The arguments of send(2) and sendmsg(2). */
 static struct {
     int flags;                      /* of all calls together */
     unsigned calls, more;
@@ -54,7 +53,7 @@ static void start(int backend, int buffer)
     kit_open(&kit, buffer);
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* the tickets come while the client still is one */
+        kit_turn(&kit); /* for the tickets, which still need TLS */
     memset(&asked, 0, sizeof asked);
 }
 
@@ -70,7 +69,7 @@ static void fetch_file(int fd, size_t length)
     ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
 }
 
-/* A file that the kernel takes: nobody seals it, and the client reads the socket as it is from here on. */
+/* Sends a file that is promoted. From here on the client reads the socket as it is. */
 static void promote(int fd, size_t length)
 {
     kit.raw = true;
@@ -105,7 +104,7 @@ static void expect_reason(const char *path, const char *reason)
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
 }
 
-/* Below the threshold, and for bytes of any length, the kernel is not even asked. */
+/* Below the threshold, and for a body of bytes of any length, the kernel gets no key. */
 START_TEST(rule_04_only_large_files_are_promoted)
 {
     int below = kit_file(65535), at = kit_file(65536);
@@ -124,8 +123,8 @@ START_TEST(rule_04_only_large_files_are_promoted)
 }
 END_TEST
 
-/* Whatever records look like in user space: a large file goes to the kernel at once. */
-START_TEST(rule_04_small_records_put_nothing_off)
+/* Small records in user space do not delay the promotion of a large file. */
+START_TEST(rule_04_small_records_do_not_delay_promotion)
 {
     int fd = kit_file(65536);
 
@@ -139,8 +138,8 @@ START_TEST(rule_04_small_records_put_nothing_off)
 END_TEST
 
 /*
- * In user space by counting records; by the kernel the head leaves with MSG_MORE, and nothing but it and
- * sendfile is asked for.
+ * In user space the number of records shows it. In the kernel the head is sent with MSG_MORE, and the only other call
+ * is sendfile.
  */
 START_TEST(rule_14_head_and_body_share_a_record)
 {
@@ -159,7 +158,7 @@ START_TEST(rule_14_head_and_body_share_a_record)
     ck_assert_uint_eq(asked.more_length, 4);
     give_bytes(20000);
     ck_assert_uint_eq(asked.calls, 2);
-    ck_assert_uint_eq(asked.more, 1); /* nothing follows: it is pushed */
+    ck_assert_uint_eq(asked.more, 1); /* without MSG_MORE: nothing follows */
     finish();
     close(small);
     close(large);
@@ -167,8 +166,7 @@ START_TEST(rule_14_head_and_body_share_a_record)
 END_TEST
 
 /*
- * Flags that kernel TLS refuses are never used. That only a key for sending is given, the scripted kernel sees
- * itself.
+ * Flags that kernel TLS refuses are never used. The scripted kernel itself checks that only a key for sending is set.
  */
 START_TEST(rule_16_no_flags_that_the_kernel_refuses)
 {
@@ -193,7 +191,7 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, rule_04_only_large_files_are_promoted, 0, backends);
-    tcase_add_loop_test(all, rule_04_small_records_put_nothing_off, 0, backends);
+    tcase_add_loop_test(all, rule_04_small_records_do_not_delay_promotion, 0, backends);
     tcase_add_loop_test(all, rule_14_head_and_body_share_a_record, 0, backends);
     tcase_add_loop_test(all, rule_16_no_flags_that_the_kernel_refuses, 0, backends);
     suite_add_tcase(suite, all);

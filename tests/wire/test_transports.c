@@ -1,6 +1,6 @@
 /*
- * Every transport over every backend: what the client gets is what the owner gave, whichever way it went,
- * under any socket buffer.
+ * Every transport over every backend: the client receives the bytes that the owner sent, by whatever path, with any
+ * socket buffer.
  */
 #include "kit.h"
 
@@ -39,8 +39,8 @@ static void start(int index, int buffer)
     kit_open(&kit, buffer);
 }
 
-/* A head and a small file: one record (where records are ours), one answer after another. */
-START_TEST(rule_14_small_answers_are_one_record)
+/* A head and a small file are one record, if the record layer seals; several responses in sequence. */
+START_TEST(rule_14_small_response_is_one_record)
 {
     int fd = kit_file(1024);
     size_t length = 0;
@@ -70,8 +70,8 @@ START_TEST(rule_14_small_answers_are_one_record)
 }
 END_TEST
 
-/* Large bytes and large files in turns, odd lengths, a reader as fast as it can. */
-static void large(int index, int buffer, size_t read_max, bool sendfile, size_t scale)
+/* Large bodies of bytes and of files by turns, with odd lengths and a fast reader. */
+static void exchange_large_bodies(int index, int buffer, size_t read_max, bool sendfile, size_t scale)
 {
     const size_t sizes[] = {1, 16384, 65537, 300001 / scale, 1048576 / scale, 16385};
     int fd = kit_file(KIT_PATTERN), backend;
@@ -99,27 +99,27 @@ static void large(int index, int buffer, size_t read_max, bool sendfile, size_t 
     close(fd);
 }
 
-START_TEST(large_answers)
+START_TEST(large_responses)
 {
-    large(_i, 0, 0, true, 1);
+    exchange_large_bodies(_i, 0, 0, true, 1);
 }
 END_TEST
 
-START_TEST(large_answers_without_sendfile)
+START_TEST(large_responses_without_sendfile)
 {
-    large(_i, 0, 0, false, 1);
+    exchange_large_bodies(_i, 0, 0, false, 1);
 }
 END_TEST
 
-/* 4 KiB buffers: sends are short, and everything waits for room. */
-START_TEST(large_answers_through_a_small_window)
+/* With buffers of 4 KiB sends are short, and each waits for room. */
+START_TEST(large_responses_through_a_small_window)
 {
-    large(_i, 4096, 6000, true, 8);
+    exchange_large_bodies(_i, 4096, 6000, true, 8);
 }
 END_TEST
 
-/* The paths and reasons that the log will show. */
-START_TEST(large_file_names_its_way)
+/* The path and the reason that the access log will contain. */
+START_TEST(path_and_reason_of_a_large_file)
 {
     int fd = kit_file(200000), backend;
     const struct transport *transport = pick(_i, &backend);
@@ -145,8 +145,8 @@ START_TEST(large_file_names_its_way)
 }
 END_TEST
 
-/* What the owner does not take is offered again, whole and once. */
-START_TEST(backpressure_holds_bytes)
+/* Bytes that the owner leaves are offered again, unchanged and once. */
+START_TEST(unconsumed_bytes_are_offered_again)
 {
     char text[30001];
 
@@ -178,8 +178,8 @@ static bool sent_at_once(void)
     return at_once != 0;
 }
 
-/* tcp_nodelay, as locations say. */
-START_TEST(a_small_end_may_be_held_back)
+/* tcp_nodelay, which a location can change. */
+START_TEST(tcp_nodelay_follows_the_settings)
 {
     struct wire_settings delaying;
 
@@ -203,13 +203,13 @@ int main(void)
     int count = transport_count * backend_count();
 
     tcase_set_timeout(all, 120);
-    tcase_add_loop_test(all, rule_14_small_answers_are_one_record, 0, count);
-    tcase_add_loop_test(all, a_small_end_may_be_held_back, 0, count);
-    tcase_add_loop_test(all, large_answers, 0, count);
-    tcase_add_loop_test(all, large_answers_without_sendfile, 0, count);
-    tcase_add_loop_test(all, large_answers_through_a_small_window, 0, count);
-    tcase_add_loop_test(all, large_file_names_its_way, 0, count);
-    tcase_add_loop_test(all, backpressure_holds_bytes, 0, count);
+    tcase_add_loop_test(all, rule_14_small_response_is_one_record, 0, count);
+    tcase_add_loop_test(all, tcp_nodelay_follows_the_settings, 0, count);
+    tcase_add_loop_test(all, large_responses, 0, count);
+    tcase_add_loop_test(all, large_responses_without_sendfile, 0, count);
+    tcase_add_loop_test(all, large_responses_through_a_small_window, 0, count);
+    tcase_add_loop_test(all, path_and_reason_of_a_large_file, 0, count);
+    tcase_add_loop_test(all, unconsumed_bytes_are_offered_again, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

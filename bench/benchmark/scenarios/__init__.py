@@ -1,8 +1,8 @@
-"""The scenarios by name. Each is a module with TITLE, plan(options) -> [Group], present(outcomes, results) -> [blocks]."""
+"""The scenarios by name. Each is a module with TITLE, plan(options) -> [Group] and present(outcomes, results) -> [blocks]."""
 import importlib
 
-NAMES = ('quick', 'beside', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'cold', 'threshold', 'targets', 'profile')
-PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold')    # what bench/README.md shows
+NAMES = ('quick', 'comparison', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'cold', 'threshold', 'targets', 'profile')
+PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold')    # shown in bench/README.md
 PAGE_EMULATED = ('threshold', 'relay')
 
 

@@ -1,8 +1,8 @@
-"""Does blast count as others do? The same server under blast, blast that does as others do, wrk and h2load."""
+"""Checks blast against other clients: the same server under blast, blast with their behaviour, wrk and h2load."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
-TITLE = 'The client beside wrk and h2load'
+TITLE = 'The client compared with wrk and h2load'
 CLIENTS = ('blast', 'blast --verify', 'wrk', 'h2load')
 CONNECTIONS = 64
 SIZE = '1k'
@@ -17,7 +17,7 @@ def plan(options):
 
 
 def without_handshakes(outcome, shake):
-    """CPU per request where `shake` microseconds for each connection are not the requests'; blast never counts them."""
+    """CPU per request without the handshakes, at `shake` microseconds each. blast never counts them."""
     cost = 0 if outcome.load.client == 'blast' else CONNECTIONS * shake / 1e6
     return figures.summary([{**reading, 'cpu': reading['cpu'] - cost} for reading in outcome.readings], 'cpu_request')
 

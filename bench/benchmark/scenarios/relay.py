@@ -1,4 +1,4 @@
-"""A large answer of a server behind, over HTTPS: past the process by splice and sealed by the kernel, or copied and sealed in it."""
+"""A large upstream response over HTTPS: spliced and encrypted by the kernel, or copied and encrypted in user space."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -10,7 +10,7 @@ SHOWN = ('cpu_gb', 'cpu_request', 'throughput')
 def plan(options):
     loops = [options.loop] if options.loop != 'auto' else ['io_uring', 'epoll']
     setups = [Setup('sluice', path, loop, (), name, 'proxy') for loop in loops
-              for path, name in (('user', 'copied, sealed in user space'), ('ktls', 'spliced, sealed by the kernel'))]
+              for path, name in (('user', 'copied, encrypted in user space'), ('ktls', 'spliced, encrypted by the kernel'))]
     return [Group(Load(size, connections), setups) for size, connections in ((('4m', 1),) if options.emulated else (('10m', 8), ('100m', 8)))]
 
 
@@ -22,6 +22,6 @@ def present(found, _results):
         for outcome in outcomes:
             ratio = outcome.setup.path == 'ktls' and figures.paired_ratio(outcome.readings, copied[outcome.setup.loop].readings, 'cpu_request')
             if ratio:
-                made.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, the median of rounds side by side: '
-                                        f'{figures.number(ratio)}; wanted is at most {WANTED}.'))
+                made.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, median over neighbouring rounds: '
+                                        f'{figures.number(ratio)}; the target is at most {WANTED}.'))
     return made

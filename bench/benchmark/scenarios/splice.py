@@ -1,4 +1,4 @@
-"""Proxying TCP to TCP: splice against copying. What sluice's stream module does, beside HAProxy in both ways."""
+"""Proxying TCP to TCP by splice, as sluice's stream module does, compared with HAProxy with and without splice."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -17,4 +17,4 @@ def plan(options):
 def present(found, _results):
     rows = [[outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in SHOWN), figures.number(outcome.calls)]
             if outcome.readings else [outcome.setup.label, f'not measured: {outcome.missing}', '', '', ''] for outcome in found]
-    return [blocks.Table('Between two sockets', ['', *map(figures.titled, SHOWN), 'calls per answer'], [*rows, *PUBLISHED])]
+    return [blocks.Table('Between two sockets', ['', *map(figures.titled, SHOWN), 'calls per response'], [*rows, *PUBLISHED])]

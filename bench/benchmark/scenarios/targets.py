@@ -1,4 +1,4 @@
-"""The performance targets of sluice relative to other servers: each target with its figure, and whether it was met."""
+"""The performance targets of sluice relative to other servers: the figure of each target, and whether it is met."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -28,12 +28,12 @@ def plan(options):
 
 
 class Found:
-    """Outcomes by load and setup, and the figures that targets are made of; None wherever something was not measured."""
+    """Outcomes by load and setup, and the figures of the targets; a figure is None if a measurement is missing."""
 
     def __init__(self, outcomes, loop):
         self.outcomes = {(outcome.load, outcome.setup): outcome for outcome in outcomes}
         self.loop = loop
-        self.unsteady = False       # one of the figures that were asked for
+        self.unsteady = False       # True if a figure that was read is unsteady
 
     def readings(self, load, server='sluice', path='user'):
         found = self.outcomes.get((load, Setup(server, path, self.loop if server == 'sluice' else '')))
@@ -50,7 +50,7 @@ class Found:
         return figures.paired_ratio(self.readings(load, path=path), self.readings(load, server, path), name)
 
     def best_peer_p99(self):
-        """The ratio of sluice to the best of the other servers at the same rate."""
+        """The highest ratio of sluice's p99 to that of another server at the same rate, which is the ratio to the best of them."""
         peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice'}
         ratios = [ratio for ratio in (self.ratio(HALF, 'p99', peer) for peer in sorted(peers)) if ratio is not None]
         return max(ratios) if ratios else None
@@ -65,7 +65,7 @@ class Found:
 
 
 def ratio_rows():
-    """(what, wanted, at most, figure of Found): ratios to peers."""
+    """(title, target, True if it is a maximum, figure of Found): ratios to other servers."""
     rows = [(f'HTTPS 1 KiB, CPU per request / {peer}', 0.70, True, lambda found, peer=peer: found.ratio(SMALL, 'cpu_request', peer))
             for peer in ('nginx', 'h2o')]
     for name, load in SIZES.items():
@@ -91,7 +91,7 @@ TARGETS = (
 
 
 def judged(value, wanted, at_most, unsteady=False):
-    """'0.61 pass', '1.30 MISS', with '(!)' where its figures are unsteady, '-' where it was not measured."""
+    """'0.61 pass' or '1.30 MISS', with '(!)' if the figures are unsteady; '-' if it was not measured."""
     if value is None:
         return '-'
     met = value <= wanted if at_most else value >= wanted
@@ -108,7 +108,7 @@ def judge(outcomes, loop, target):
 def present(found, _results):
     rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(judge(found, loop, target) for loop in LOOPS)]
             for target in TARGETS]
-    made = [blocks.Table('Targets', ['', 'wanted', *(f'sluice {loop}' for loop in LOOPS)], rows)]
+    made = [blocks.Table('Targets', ['', 'target', *(f'sluice {loop}' for loop in LOOPS)], rows)]
     for load, outcomes in blocks.by_load(found).items():
         names = {'idle': ('memory', 'memory_connection'), 'full': ('shakes', 'p50', 'p99'), 'resumed': ('shakes', 'p50', 'p99')}.get(
             load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99'))

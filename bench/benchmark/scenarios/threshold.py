@@ -1,11 +1,11 @@
-"""From which size on the kernel should encrypt: CPU per answer, sealed in user space and promoted to the kernel."""
+"""The response size above which encryption in the kernel costs less: CPU per response in user space and with kTLS."""
 from .. import blocks, figures, sizes
 from ..model import Group, Load, Setup
 
 TITLE = 'The size above which kernel TLS costs less'
 SIZES = ('1k', '4k', '16k', '32k', '64k', '128k', '256k', '1m', '4m', '16m')
 FIRST_SIZES = ('1k', '16k', '64k', '256k', '1m')
-BUDGET = 16 << 20                   # bytes under way at once, so that a slow machine ends a run in time
+BUDGET = 16 << 20                   # bytes in flight at the same time, so that a round ends in time on a slow machine
 
 
 def setups(loop):
@@ -20,7 +20,7 @@ def plan(options):
 
 
 def ratios(found, kind):
-    """{size: (user, kernel, kernel / user)} of summaries, in order of size; None where the kernel was not measured."""
+    """{size: (user, kernel, kernel / user)} of summaries, ordered by size; None if the kernel was not measured."""
     rows = {}
     for load, outcomes in blocks.by_load(found).items():
         if load.kind == kind:
@@ -32,7 +32,7 @@ def ratios(found, kind):
 
 
 def break_even(rows):
-    """The least size from which on the kernel is never dearer; None where it never is cheaper, or was not measured."""
+    """The smallest size from which on the kernel never costs more; None if there is none, or if it was not measured."""
     found = None
     for size, (_, _, ratio) in rows.items():
         if ratio is not None:
@@ -46,9 +46,9 @@ def present(found, _results):
                                                        'first: user space', 'first: kernel', 'kernel / user'],
                          [[size, *row_of(kept.get(size)), *row_of(first.get(size))] for size in kept])]
     if any(ratio is not None for _, _, ratio in kept.values()):
-        made.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(kept) or "no size"} on the kernel '
+        made.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(kept) or "not a size"} on the kernel '
                                 f'never costs more. `first`: the only response of a connection that resumed a session, including the handshake '
-                                f'and enabling kTLS; from {break_even(first) or "no size"} on. `ssl_ktls_threshold` decides on the first '
+                                f'and enabling kTLS; from {break_even(first) or "not a size"} on. `ssl_ktls_threshold` decides on the first '
                                 f'large response of a connection.'))
     return made
 

@@ -1,4 +1,4 @@
-"""The well-known published experiments on zero copy, and the same over HTTPS, which none of them measured."""
+"""Published experiments on zero copy, repeated, and the same over HTTPS, for which no figures are published."""
 import dataclasses
 
 from .. import blocks, figures
@@ -10,7 +10,7 @@ BUFFERS_8K, BUFFERS_32K, BUFFERS_64K = ((('sendfile', 'off'), ('output_buffers',
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """`copies` are (name, tweaks) of the ways that copy; `published` is {figure: (one for each of them, zero copy)}."""
+    """`copies` are (name, tweaks) of the variants that copy; `published` is {figure: (one for each variant, zero copy)}."""
     title: str
     load: Load
     copies: tuple
@@ -28,11 +28,11 @@ EXPERIMENTS = (
                {'throughput': ('520', '680', '1,850'), 'cpu_share': ('85', '78', '23'), 'switches': ('45,000', '38,000', '8,500')}),
 )
 EMULATED = {'300m': '16m', '100m': '8m', '1g': '32m'}
-EXTRA = ('cpu_gb',)                 # not published, but what the others come from
+EXTRA = ('cpu_gb',)                 # not published, but comparable between variants
 
 
 def load_of(experiment, emulated):
-    """The experiment's own load; an emulated machine gets smaller files, so that one fits into a round."""
+    """The load of the experiment; an emulated machine gets smaller files, so that a response fits into a round."""
     if not emulated:
         return experiment.load
     return dataclasses.replace(experiment.load, size=EMULATED[experiment.load.size], connections=min(experiment.load.connections, 4))
@@ -41,7 +41,7 @@ def load_of(experiment, emulated):
 def setups(experiment, loop):
     copies = [Setup('sluice', 'plain', loop, tweaks, f'HTTP, {name}') for name, tweaks in experiment.copies]
     return copies + [Setup('sluice', 'plain', loop, name='HTTP, sendfile'),
-                     Setup('sluice', 'user', loop, name='HTTPS, sealed in user space'),
+                     Setup('sluice', 'user', loop, name='HTTPS, encrypted in user space'),
                      Setup('sluice', 'ktls', loop, name='HTTPS, kTLS and sendfile')]
 
 
@@ -55,7 +55,7 @@ def published_of(experiment, figure):
 
 
 def table_of(experiment, outcomes):
-    """Figures downwards, ways across: ours, and below each what was published."""
+    """A row for each figure and a column for each variant; published values are below the measured ones."""
     columns = ['', *(outcome.setup.name for outcome in outcomes)]
     rows = []
     for figure in [*experiment.published, *EXTRA]:
@@ -69,10 +69,10 @@ def table_of(experiment, outcomes):
 
 
 def gain(outcomes):
-    """What the kernel's way costs of the copying way's CPU, over HTTP and over HTTPS."""
+    """A text with the CPU time of sendfile relative to copying, over HTTP and over HTTPS."""
     by_name = {outcome.setup.name: outcome.readings for outcome in outcomes}
     plain = figures.paired_ratio(by_name.get('HTTP, sendfile', []), outcomes[0].readings, 'cpu_gb')
-    tls = figures.paired_ratio(by_name.get('HTTPS, kTLS and sendfile', []), by_name.get('HTTPS, sealed in user space', []), 'cpu_gb')
+    tls = figures.paired_ratio(by_name.get('HTTPS, kTLS and sendfile', []), by_name.get('HTTPS, encrypted in user space', []), 'cpu_gb')
     text = f'CPU per GB of sendfile / of copying: {figures.number(plain)} over HTTP'
     return blocks.Text(f'{text}; {figures.number(tls)} over HTTPS (kTLS / user space).' if tls else
                        f'{text}; not measured over HTTPS, since this kernel has no TLS.')

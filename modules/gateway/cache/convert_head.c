@@ -1,6 +1,7 @@
 /*
  * HEAD converted to GET (proxy_cache_convert_head): a subrequest looks the response up, or fetches and stores it;
- * its head becomes the head of this response. Its body is only stored, and may arrive later.
+ * its head becomes the head of this response. Its body is only stored. The head is delayed until a body of at most
+ * LIMIT_CACHE_HEAD_DELAY bytes is stored; a larger one may arrive later.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -52,7 +53,17 @@ static int copy_head(struct gateway_request *p, const struct response *from)
         *to->body = (struct body){.ops = &ops, .length = from->body->length};
     }
     to->status = from->status;
+    to->reason.status = from->reason.status;
+    to->reason.text = arena_copy(&x->arena, from->reason.text);
     return error;
+}
+
+/* The parent's location does not apply to the response of the redirect's target. */
+static enum outcome follow_redirect(struct gateway_request *p, const struct gateway_request *behind)
+{
+    if (headers_copy(&p->reply.headers, &p->x->arena, &behind->reply.headers) < 0)
+        return exchange_error_response(p->x, 500);
+    return gateway_accel_follow(p);
 }
 
 /* An error of the subrequest becomes one of this exchange; an upstream error may be intercepted here. */
@@ -66,15 +77,17 @@ static enum outcome copy_child_response(struct gateway_request *p, const struct 
         p->cached->status = behind->cached->status;
     if (behind && copy_attempts(behind, p) < 0)
         return exchange_error_response(p->x, 500);
+    if (behind && behind->for_head == FOR_HEAD_REDIRECTED)
+        return follow_redirect(p, behind);
     if (!said->body && said->status >= 400)
         return exchange_error_response(p->x, said->status);
     if (gateway_intercept(p, said->status, &said->headers))
-        return OUTCOME_ANSWERED;
+        return OUTCOME_RESPONDED;
     p->x->response.headers.count = 0;
-    return copy_head(p, said) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_ANSWERED;
+    return copy_head(p, said) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_RESPONDED;
 }
 
-static void child_answered(struct exchange *child, void *owner)
+static void child_responded(struct exchange *child, void *owner)
 {
     struct gateway_request *p = owner;
     enum outcome outcome = copy_child_response(p, child);
@@ -93,9 +106,13 @@ static bool converts_head_to_get(const struct gateway_request *p)
 enum outcome cached_convert_head(struct gateway_request *p)
 {
     struct exchange *child;
+    struct gateway_request *fetching;
 
-    if (!converts_head_to_get(p) || exchange_child(p->x, (struct str){NULL, 0}, child_answered, p, &child) < 0)
-        return OUTCOME_PASS;
+    if (!converts_head_to_get(p) || exchange_child(p->x, (struct str){NULL, 0}, child_responded, p, &child) < 0)
+        return OUTCOME_DECLINED;
+    fetching = gateway_request_make(child);
+    if (fetching)
+        fetching->for_head = FOR_HEAD_FETCHES;
     headers_remove(&child->request.headers, STR("Range")); /* has no meaning for HEAD */
     headers_remove(&child->request.headers, STR("If-Range"));
     return OUTCOME_PENDING;

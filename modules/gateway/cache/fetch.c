@@ -25,7 +25,7 @@ enum outcome cached_fetch(struct cached *cached)
     (void)cached_hash(cached);
     cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     cached->request_sent_s = cached_now_s(cached);
-    return OUTCOME_PASS;
+    return OUTCOME_DECLINED;
 }
 
 /* Another request is filling the entry. */

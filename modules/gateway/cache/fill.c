@@ -39,7 +39,7 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
         error = stored_response_date(&fields, &p->x->arena, metadata->received_s);
     if (error < 0)
         return error;
-    cached->head = stored_response_write(metadata, &fields, &p->x->arena);
+    cached->head = stored_response_write(metadata, p->reply.reason, &fields, &p->x->arena);
     if (!cached->head.data)
         return -ENOMEM;
     if (cached->partial)
@@ -90,11 +90,11 @@ int cached_response_head(struct gateway_request *p)
     arrival.request_sent_s = cached->request_sent_s;
     if (cached->revalidates && p->reply.status == 304) {
         result = cached_revalidated(p, &arrival);
-        if (result == -EAGAIN)
+        if (result == -EAGAIN && cached->partial)
             cached_partial_reset(cached);
         return result;
     }
-    result = cached_partial_head(cached, &arrival, &metadata);
+    result = cached->partial ? cached_partial_head(cached, &arrival, &metadata) : -ENOTSUP;
     if (result == -ENOTSUP)
         result = store(cached, &arrival, &said, &metadata);
     if (result == 0 && !cached->base.fill)
@@ -109,12 +109,15 @@ void cached_put(struct gateway_request *p, struct str part)
     if (!cached || !cached->base.fill)
         return;
     cached->stored_bytes += part.length;
-    if (cached->stored_bytes <= cached_most_kept(p)) {
+    if (cached->stored_bytes > LIMIT_CACHE_HEAD_DELAY)
+        cached_release_head(cached);
+    if (cached->stored_bytes <= cached_max_stored_size(p)) {
         cache_fill_add(cached->base.fill, part);
         return;
     }
     cache_fill_discard(cached->base.fill); /* the length was not announced */
     cached->base.fill = NULL;
+    cached_release_head(cached);
 }
 
 bool cached_fill_is_full(const struct gateway_request *p)
@@ -145,10 +148,9 @@ void cached_fill_failed(struct gateway_request *p)
 
     if (!cached)
         return;
-    cached_partial_keep(cached);
+    if (cached->partial)
+        cached_partial_keep(cached);
     cache_fill_discard(cached->base.fill);
     cached->base.fill = NULL;
-    if (cached->holds_head)
-        exchange_resume(p->x, OUTCOME_ANSWERED);
-    cached->holds_head = false;
+    cached_release_head(cached);
 }

@@ -10,7 +10,25 @@
 
 static bool is_publishing(const struct cached *cached)
 {
-    return cached->publishing[0] || cached->publishing[1];
+    return cached->publishing[0] || cached->publishing[1] || cached->renewal.task;
+}
+
+void cached_release_head(struct cached *cached)
+{
+    if (cached->holds_head)
+        exchange_resume(cached->p->x, OUTCOME_RESPONDED);
+    cached->holds_head = false;
+}
+
+/* One of the files is published, or was discarded. */
+static void part_published(struct cached *cached)
+{
+    if (is_publishing(cached) || cached->base.fill)
+        return;
+    if (cached->holds_head)
+        cached_release_head(cached);
+    else
+        gateway_wake_body(cached->p);
 }
 
 static void fill_published(struct cache_fill *fill)
@@ -21,13 +39,21 @@ static void fill_published(struct cache_fill *fill)
         if (cached->publishing[i] == fill)
             cached->publishing[i] = NULL;
     }
-    if (is_publishing(cached) || cached->base.fill)
-        return;
-    if (cached->holds_head)
-        exchange_resume(cached->p->x, OUTCOME_ANSWERED);
-    else
-        gateway_wake_body(cached->p);
-    cached->holds_head = false;
+    part_published(cached);
+}
+
+static void head_renewed(struct cache_renewal *renewal)
+{
+    part_published(container_of(renewal, struct cached, renewal));
+}
+
+void cached_renew(struct cached *cached, const struct cache_entry *entry, struct str head,
+                  const struct cache_hash *locked, uint64_t fill_lock)
+{
+    bool delays = !cached->base.background && !cached->renewal.task;
+
+    cached->renewal.ended = head_renewed;
+    cache_store_update(cached->store, entry, head, locked, fill_lock, delays ? &cached->renewal : NULL);
 }
 
 void cached_publish(struct cached *cached, struct cache_fill *fill)
@@ -50,14 +76,24 @@ bool cached_delays_body(const struct gateway_request *p)
     return cached->base.fill ? cached->stored_bytes == p->reply.content_length : is_publishing(cached);
 }
 
+/* The body is stored within one write, or its length is unknown: cached_put releases the head if it is longer. */
+static bool is_stored_soon(const struct gateway_request *p)
+{
+    uint64_t length = p->reply.content_length;
+
+    if (p->for_head == FOR_HEAD_FETCHES)
+        return length <= LIMIT_CACHE_HEAD_DELAY || length == BODY_LENGTH_UNKNOWN;
+    return length == 0;
+}
+
 bool cached_delays_head(struct gateway_request *p)
 {
     struct cached *cached = cached_of(p);
 
-    if (!cached || !cached->base.fill || cached->base.background || p->reply.content_length != 0)
+    if (!cached || cached->base.background)
         return false;
-    cached->holds_head = true;
-    return true;
+    cached->holds_head = cached->base.fill ? is_stored_soon(p) : cached->renewal.task != NULL;
+    return cached->holds_head;
 }
 
 /* The entry of the primary key holds the field names of Vary. */
@@ -70,7 +106,7 @@ static int store_names(struct cached *cached, struct str names)
 
     if (headers_add(&fields, &cached->p->x->arena, STR("Vary"), names) < 0)
         return -ENOMEM;
-    head = stored_response_write(&metadata, &fields, &cached->p->x->arena);
+    head = stored_response_write(&metadata, STR(""), &fields, &cached->p->x->arena);
     fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->origin, 0) : NULL;
     if (!fill)
         return -ENOMEM;

@@ -97,7 +97,7 @@ enum outcome cached_purge(struct gateway_request *p)
     struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
 
     if (!may_purge(p))
-        return exchange_error_response_log(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
+        return exchange_error_response_log(x, 403, LOG_ERROR, "proxy_cache_purge: access forbidden by rule");
     if (!key.data)
         return exchange_error_response(x, 500);
     return exchange_error_response(x, cached_remove(p, store, key) ? 204 : 404);

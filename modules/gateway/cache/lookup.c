@@ -31,7 +31,7 @@ static enum outcome cache_miss(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
-    if (cached_partial_unlooked(cached))
+    if (cached->partial && !cached->partial->looked)
         return cached_partial_look(cached, use_partial);
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
@@ -52,9 +52,9 @@ static enum outcome use_stored(struct cached *cached, struct cache_entry *entry,
 {
     switch (cached_reuse(cached, stored)) {
     case REUSE_FRESH:
-        return cached_answer_with(cached, entry, CACHED_HIT);
+        return cached_respond_with(cached, entry, CACHED_HIT);
     case REUSE_STALE:
-        return cached_answer_with(cached, entry, CACHED_STALE);
+        return cached_respond_with(cached, entry, CACHED_STALE);
     case REUSE_UPDATING:
         return cached_expired(cached, entry, true);
     case REUSE_NOT:
@@ -93,7 +93,7 @@ static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 
     slice->fits = entry && stored_response_of(entry, cached_now_s(cached)) && entry->body_length == slice_length(slice);
     if (slice->fits)
-        return cached_answer_with(cached, entry, CACHED_HIT);
+        return cached_respond_with(cached, entry, CACHED_HIT);
     cache_entry_unref(entry);
     return cache_miss(cached);
 }
@@ -127,7 +127,8 @@ static enum outcome find_by_key(struct cached *cached)
     struct cache_entry *entry;
     bool pending;
 
-    cached_partial_reset(cached);
+    if (cached->partial)
+        cached_partial_reset(cached);
     cached->lookup.found = cached_lookup_done;
     entry = cache_store_get(cached->store, &cached->lookup, cached->key, &pending);
     return pending ? OUTCOME_PENDING : use_found(cached, entry);
@@ -192,7 +193,7 @@ static struct cached *cached_create(struct gateway_request *p)
 /* Without facts there may be a complete response. */
 static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
-    return outcome == OUTCOME_PASS && cached->sliced ? find_by_key(cached) : outcome;
+    return outcome == OUTCOME_DECLINED && cached->sliced ? find_by_key(cached) : outcome;
 }
 
 void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome)
@@ -243,14 +244,14 @@ enum outcome cached_lookup(struct gateway_request *p)
     if (cached_is_purge(p))
         return cached_purge(p);
     if (!wants_cache(p))
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     cached = cached_create(p);
     if (!cached)
         return exchange_error_response(x, 500);
     p->cached = &cached->base;
     if (cached->primary.length > LIMIT_CACHE_KEY) {
         p->cached = NULL;
-        return OUTCOME_PASS;
+        return OUTCOME_DECLINED;
     }
     if (is_for_origin(p))
         return pass_by(cached);
@@ -258,7 +259,7 @@ enum outcome cached_lookup(struct gateway_request *p)
         return OUTCOME_PENDING;
     if (cached->base.background)
         exchange_end_with_client(x, false);
-    if (cached_partial_begin(cached) < 0)
+    if (p->conf->cache.partial && cached_partial_begin(cached) < 0)
         return exchange_error_response(x, 500);
     cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
                      (p->slice.of || cached_wants_slices(p) || !cached_is_far(p) ||
@@ -291,10 +292,11 @@ void cached_end(struct gateway_request *p)
             cached->publishing[i]->ended = NULL;
         cached->publishing[i] = NULL;
     }
-    cached_partial_keep(cached);
+    cache_renewal_cancel(&cached->renewal);
+    if (cached->partial)
+        cached_partial_end(cached);
     cache_fill_discard(cached->base.fill);
     cached->base.fill = NULL;
-    cached_partial_end(cached);
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
     cached_release_lock(p);

@@ -24,7 +24,7 @@ int cached_partial_begin(struct cached *cached)
     const struct gateway_request *p = cached->p;
     const struct gateway_cache_conf *conf = &p->conf->cache;
 
-    if (!conf->partial || conf->slice > 0 || p->conf->method || p->conf->set_body ||
+    if (conf->slice > 0 || p->conf->method || p->conf->set_body ||
         p->x->request.method != METHOD_GET)
         return 0;
     cached->partial = arena_zalloc(&p->x->arena, 1, sizeof(*cached->partial));
@@ -45,19 +45,12 @@ void cached_partial_reset(struct cached *cached)
 {
     struct cached_partial *partial = cached->partial;
 
-    if (!partial)
-        return;
     if (cached_is_partial(cached, cached->stale)) {
         cache_entry_unref(cached->stale);
         cached->stale = NULL;
     }
     forget(partial);
     partial->looked = false;
-}
-
-bool cached_partial_unlooked(const struct cached *cached)
-{
-    return cached->partial && !cached->partial->looked;
 }
 
 void cached_partial_drop(struct cached *cached)
@@ -71,15 +64,9 @@ void cached_partial_drop(struct cached *cached)
 
 void cached_partial_end(struct cached *cached)
 {
-    if (!cached->partial)
-        return;
+    cached_partial_keep(cached);
     cache_lookup_cancel(&cached->partial->lookup);
     forget(cached->partial);
-}
-
-bool cached_is_partial(const struct cached *cached, const struct cache_entry *entry)
-{
-    return entry && cached->partial && cached->partial->entry == entry;
 }
 
 /* Determines the requested range of the entry; unknown if it cannot be satisfied. */
@@ -121,7 +108,7 @@ static bool read_entry(struct cached *cached, const struct cache_entry *entry, c
     return true;
 }
 
-static enum outcome judge(struct cached *cached, struct cache_entry *entry)
+static enum outcome partial_outcome(struct cached *cached, struct cache_entry *entry)
 {
     struct cached_partial *partial = cached->partial;
     const struct stored_response *stored = entry ? stored_response_of(entry, cached_now_s(cached)) : NULL;
@@ -141,7 +128,7 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct cached_partial *partial = container_of(lookup, struct cached_partial, lookup);
 
-    gateway_resume(partial->cached->p, judge(partial->cached, entry));
+    gateway_resume(partial->cached->p, partial_outcome(partial->cached, entry));
 }
 
 enum outcome cached_partial_look(struct cached *cached,
@@ -159,7 +146,7 @@ enum outcome cached_partial_look(struct cached *cached,
         return exchange_error_response(cached->p->x, 500);
     partial->lookup.found = found;
     entry = cache_store_peek(cached->store, &partial->lookup, partial->key, &pending);
-    return pending ? OUTCOME_PENDING : judge(cached, entry);
+    return pending ? OUTCOME_PENDING : partial_outcome(cached, entry);
 }
 
 static void release(void *held)

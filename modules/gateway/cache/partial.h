@@ -42,7 +42,6 @@ struct cached_partial {
     bool satisfiable, whole;        /* `wanted` is known; it is the complete representation, and the status is 200 */
     enum partial_request request;
     struct range missing;           /* of PARTIAL_MISSING */
-    bool combined;                  /* the response consists of the stored span and the received bytes */
     struct headers fields;          /* of the combined response */
     struct partial_content storing; /* the span of the entry being stored, once it is complete */
     struct stored_metadata metadata;        /* of the entry being stored, with its fields */
@@ -51,26 +50,31 @@ struct cached_partial {
     uint64_t worth;                 /* an interrupted response is stored only if its span is longer than this */
 };
 
-/* partial.c: sets cached->partial if configuration and request allow it. 0 or -ENOMEM. */
+/*
+ * partial.c: sets cached->partial if the request allows it, with proxy_cache_partial. 0 or -ENOMEM. All other functions
+ * require cached->partial: without the directive none of them is called.
+ */
 MUST_CHECK int cached_partial_begin(struct cached *cached);
 /* Resets the state for another lookup. */
 void cached_partial_reset(struct cached *cached);
-/* True if the lookup of an incomplete entry is still to be done. */
-bool cached_partial_unlooked(const struct cached *cached);
 /*
  * Looks the entry up, then calls `judged`, inside this call or later, with an entry that covers the request, whose
  * reference it takes over, or NULL.
  */
 enum outcome cached_partial_look(struct cached *cached, enum outcome (*judged)(struct cached *cached, struct cache_entry *entry));
-/* True if `entry` is the incomplete one. */
-bool cached_is_partial(const struct cached *cached, const struct cache_entry *entry);
+/* True if `entry` (may be NULL) is the incomplete one; false if cached->partial is NULL. */
+static inline bool cached_is_partial(const struct cached *cached, const struct cache_entry *entry)
+{
+    return cached->partial && entry && cached->partial->entry == entry;
+}
+
 /* Describes the complete representation, of which bodies inside the span can be made. */
 void cached_partial_represent(struct cached *cached, struct representation *whole);
 /* A body for a range inside the span; it references the entry. NULL: out of memory, or outside the span. */
 struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length);
 /* Removes the unusable entry from the cache. */
 void cached_partial_drop(struct cached *cached);
-/* Releases the state at the end of the exchange. */
+/* Stores an interrupted response like cached_partial_keep, and releases the state at the end of the exchange. */
 void cached_partial_end(struct cached *cached);
 /* The key of the incomplete entry, derived from that of the complete one. data NULL: out of memory. */
 struct str cached_partial_key(struct gateway_request *p, struct str key);
@@ -87,7 +91,7 @@ MUST_CHECK int cached_partial_fields(struct cached *cached, struct headers *fiel
  * without partial content; -EAGAIN: send the request again; or -ENOMEM.
  */
 MUST_CHECK int cached_partial_head(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata);
-/* Fields and status of a combined response; NULL: the upstream's response is passed on. */
+/* Fields and status of a combined response (cached->base.combined). */
 const struct headers *cached_combined_fields(const struct gateway_request *p, int *out_status);
 /* Adds the stored span before or after the body in x->response. 0 or -ENOMEM. */
 MUST_CHECK int cached_combine(struct gateway_request *p);

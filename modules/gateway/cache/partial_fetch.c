@@ -41,8 +41,6 @@ bool cached_partial_passes(struct cached *cached)
 {
     struct cached_partial *partial = cached->partial;
 
-    if (!partial)
-        return false;
     partial->request = choose_request(cached);
     if (partial->request == PARTIAL_WHOLE && cached->stale && cached_is_far(cached->p))
         cached->stores = false; /* a range is requested; a stored complete response is not replaced */
@@ -64,7 +62,7 @@ int cached_partial_fields(struct cached *cached, struct headers *fields)
     const struct stored_response *stored;
     struct str range, validator;
 
-    if (!partial || partial->request == PARTIAL_WHOLE)
+    if (partial->request == PARTIAL_WHOLE)
         return 0;
     if (partial->request == PARTIAL_COVERED) {
         if (copy_field(cached, fields, STR("Range")) < 0 || copy_field(cached, fields, STR("If-Range")) < 0)
@@ -102,7 +100,7 @@ static bool is_failure(int status)
 }
 
 /* A status other than 206: the span is outdated, unless the server failed or the status says nothing about it. */
-static int other_came(struct cached *cached)
+static int check_other_status(struct cached *cached)
 {
     int status = cached->p->reply.status;
     bool about_missing = cached->partial->request == PARTIAL_MISSING;
@@ -175,7 +173,7 @@ static int combine(struct cached *cached, struct arrival *arrival, struct stored
         result = set_fields(cached, &merged);
     if (result < 0)
         return result;
-    partial->combined = true;
+    cached->base.combined = true;
     cached->base.status = CACHED_PARTIAL;
     result = may_keep(cached, &merged, arrival, &counting, &said, metadata);
     if (result > 0)
@@ -201,7 +199,7 @@ static uint64_t length_of(const struct range *range)
 }
 
 /* True if the entry has all received bytes: only its head is updated. */
-static int note_anew(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+static int update_stored_head(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     struct headers merged = {0}, counting = {0};
@@ -216,10 +214,10 @@ static int note_anew(struct cached *cached, struct arrival *arrival, struct stor
     if (result <= 0)
         return result;
     metadata->status = 206;
-    head = stored_response_write(metadata, &merged, &cached->p->x->arena);
+    head = stored_response_write(metadata, STR(""), &merged, &cached->p->x->arena);
     if (!head.data)
         return -ENOMEM;
-    cache_store_update(cached->store, partial->entry, head, &cached->origin.hash, cached->fill_lock);
+    cached_renew(cached, partial->entry, head, &cached->origin.hash, cached->fill_lock);
     cached->fill_lock = 0;
     return 0;
 }
@@ -240,7 +238,7 @@ static int store_alone(struct cached *cached, struct arrival *arrival, struct st
     return cached_partial_store(cached, &counting, &fields, metadata, came);
 }
 
-static int range_came(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+static int update_span(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     const struct headers *headers = &cached->p->reply.headers;
@@ -256,7 +254,7 @@ static int range_came(struct cached *cached, struct arrival *arrival, struct sto
         cached_partial_drop(cached);
     } else if (stored && partial->entry->updates < LIMIT_CACHE_UPDATES) {
         if (came.span.first >= held->first && came.span.last <= held->last)
-            return note_anew(cached, arrival, metadata);
+            return update_stored_head(cached, arrival, metadata);
         partial->worth = length_of(held);
         if (length_of(&came.span) <= partial->worth)
             return 0;
@@ -268,21 +266,19 @@ int cached_partial_head(struct cached *cached, struct arrival *arrival, struct s
 {
     struct cached_partial *partial = cached->partial;
 
-    if (!partial || partial->request == PARTIAL_WHOLE)
+    if (partial->request == PARTIAL_WHOLE)
         return -ENOTSUP;
     if (partial->request == PARTIAL_MISSING && belongs(cached))
         return combine(cached, arrival, metadata);
     if (partial->request != PARTIAL_MISSING && cached->p->reply.status == 206)
-        return range_came(cached, arrival, metadata);
-    return other_came(cached);
+        return update_span(cached, arrival, metadata);
+    return check_other_status(cached);
 }
 
 const struct headers *cached_combined_fields(const struct gateway_request *p, int *out_status)
 {
-    const struct cached_partial *partial = cached_of(p) ? cached_of(p)->partial : NULL;
+    const struct cached_partial *partial = cached_of(p)->partial;
 
-    if (!partial || !partial->combined)
-        return NULL;
     *out_status = partial->whole ? 200 : 206;
     return &partial->fields;
 }

@@ -73,7 +73,7 @@ static bool is_everything(const struct partial_content *content)
     return content->span.first == 0 && content->span.last == content->total - 1;
 }
 
-/* The head of an entry with this span. data NULL: out of memory. */
+/* The head of an entry with this span, with the standard phrase of its status. data NULL: out of memory. */
 static struct str write_head(struct cached *cached, const struct partial_content *content)
 {
     struct cached_partial *partial = cached->partial;
@@ -88,7 +88,7 @@ static struct str write_head(struct cached *cached, const struct partial_content
     headers_remove(&fields, STR("Content-Range"));
     if (!is_everything(content) && headers_add(&fields, arena, STR("Content-Range"), value) < 0)
         return (struct str){NULL, 0};
-    return stored_response_write(&partial->metadata, &fields, arena);
+    return stored_response_write(&partial->metadata, STR(""), &fields, arena);
 }
 
 /* Copies the part of the stored span that the new bytes do not cover. */
@@ -110,7 +110,7 @@ int cached_partial_store(struct cached *cached, const struct headers *counting, 
     struct cached_partial *partial = cached->partial;
     int error;
 
-    if (content->span.last - content->span.first >= cached_most_kept(cached->p))
+    if (content->span.last - content->span.first >= cached_max_stored_size(cached->p))
         return 0;
     error = cached_find_key(cached, counting);
     if (error < 0)
@@ -125,7 +125,7 @@ int cached_partial_store(struct cached *cached, const struct headers *counting, 
     if (error < 0)
         return error;
     partial->storing = *content;
-    if (partial->combined)
+    if (cached->base.combined)
         splice(cached);
     return 0;
 }
@@ -184,7 +184,7 @@ void cached_partial_keep(struct cached *cached)
     struct partial_content content;
     struct str head;
 
-    if (!cached->partial || !cached->base.fill || !find_prefix(cached, &content))
+    if (!cached->base.fill || !find_prefix(cached, &content))
         return;
     head = write_head(cached, &content);
     if (!head.data)

@@ -129,7 +129,7 @@ static bool is_worth_storing(const struct gateway_request *p, const struct arriv
     return metadata->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }
 
-uint64_t cached_most_kept(const struct gateway_request *p)
+uint64_t cached_max_stored_size(const struct gateway_request *p)
 {
     uint64_t all = p->conf->cache.cache->max_size;
 
@@ -146,7 +146,7 @@ int cached_may_store(struct gateway_request *p, const struct arrival *arrival, s
         return 0;
     if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
         return 0;
-    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > cached_most_kept(p))
+    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > cached_max_stored_size(p))
         return 0;
     cached_set_times(p, arrival, metadata);
     if (!is_worth_storing(p, arrival, metadata))

@@ -31,13 +31,13 @@ int cached_request_fields(struct gateway_request *p, struct headers *fields)
 
     if (!cached || (!cached->stores && !p->slice.of))
         return 0;
-    if (cached_partial_passes(cached))
+    if (cached->partial && cached_partial_passes(cached))
         return 0;
     for (size_t i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
         headers_remove(fields, str_from(of_client[i]));
     if (p->slice.of)
         return set_range(p, fields);
-    error = cached_partial_fields(cached, fields);
+    error = cached->partial ? cached_partial_fields(cached, fields) : 0;
     if (error != 0)
         return error < 0 ? error : 0;
     if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)

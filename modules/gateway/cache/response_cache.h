@@ -25,14 +25,16 @@ struct stored_metadata {
     int64_t lifetime_s;
     int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness, from the fields of cached_policy */
     bool no_cache, never_stale;     /* likewise */
-    unsigned char unused[6];
+    uint16_t reason;                /* bytes of the reason phrase, which follows; 0: the standard one */
+    unsigned char unused[4];
     uint64_t salt;                  /* of the variants: variants stored with another salt are no longer found */
 };
 
 /* Parsed metadata; the `parsed` of a cache_entry. */
 struct stored_response {
     struct stored_metadata metadata;
-    struct headers headers;         /* slices of the entry's head */
+    struct str reason;              /* a slice of the entry's head; empty: the standard phrase */
+    struct headers headers;         /* likewise */
     struct freshness freshness;     /* without age_s */
     struct validators validators;
     struct header items[];
@@ -62,7 +64,8 @@ struct cached {
     bool revalidates;               /* the request was conditional for `stale` */
     int64_t request_sent_s;
     struct cache_fill *publishing[2]; /* complete but not yet published: the response, and the entry with its Vary names */
-    bool holds_head;                /* the response has no body and waits for publication */
+    struct cache_renewal renewal;   /* the new head of a stored response is being written */
+    bool holds_head;                /* the response's head waits for publication */
     uint64_t stored_bytes;                  /* body bytes added to the fill */
     struct str head;                /* to be stored */
 };
@@ -88,8 +91,11 @@ bool cached_wants_slices(const struct gateway_request *p);
 /* 1 if the value of a template is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int cached_any_holds(struct exchange *x, const struct conf_templates *templates);
 
-/* stored_response.c: metadata and fields as text; data NULL: out of memory. */
-struct str stored_response_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena);
+/*
+ * stored_response.c: metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard, too
+ * long or invalid is left out.
+ */
+struct str stored_response_write(const struct stored_metadata *metadata, struct str reason, const struct headers *headers, struct arena *arena);
 /* Adds Date with `received_s` if the response has no valid one (RFC 9110 6.6.1). 0 or -ENOMEM. */
 MUST_CHECK int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s);
 /* The validators of a response received at `received_s`; the tag points into its fields. */
@@ -98,12 +104,12 @@ void stored_response_validators(const struct headers *headers, int64_t received_
 const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
 
 /*
- * lookup.c: looks for a stored response before an upstream is contacted. OUTCOME_ANSWERED; OUTCOME_PENDING
- * (gateway_resume or a response follows); or OUTCOME_PASS: contact the upstream.
+ * lookup.c: looks for a stored response before an upstream is contacted. OUTCOME_RESPONDED; OUTCOME_PENDING
+ * (gateway_resume or a response follows); or OUTCOME_DECLINED: contact the upstream.
  */
 enum outcome cached_lookup(struct gateway_request *p);
 /* Fills x->response from an entry with this metadata. 0 or -errno. */
-MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
+MUST_CHECK int cached_respond(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
 /* answer.c, fetch.c: for the files of the cache alone */
 
@@ -120,11 +126,11 @@ const struct cache_hash *cached_hash(struct cached *cached);
  * Responds with a stored response. Takes over the reference until the end of the exchange, whose fields point into
  * the entry.
  */
-enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
-/* Continues without the stored response: the request is sent to the upstream. OUTCOME_PASS. */
+enum outcome cached_respond_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
+/* Continues without the stored response: the request is sent to the upstream. OUTCOME_DECLINED. */
 enum outcome cached_fetch(struct cached *cached);
 /*
- * The request is to be sent to the upstream; with proxy_cache_lock one request at a time. OUTCOME_PASS, or
+ * The request is to be sent to the upstream; with proxy_cache_lock one request at a time. OUTCOME_DECLINED, or
  * OUTCOME_PENDING: waiting.
  */
 enum outcome cached_fetch_alone(struct cached *cached);
@@ -161,7 +167,7 @@ void cached_release_lock(struct gateway_request *p);
 void cached_update_release(struct cache_update *update);
 /* Handles a miss of slices. As cached_lookup. */
 enum outcome cached_slices_missed(struct gateway_request *p);
-/* Continues after the lookup of slices, from the loop. OUTCOME_PASS: without slices. */
+/* Continues after the lookup of slices, from the loop. OUTCOME_DECLINED: without slices. */
 void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome);
 /* Whether a stored response may be reused for this request. */
 enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
@@ -173,7 +179,7 @@ void cached_child_release(struct exchange *child);
 
 /*
  * convert_head.c: before the lookup, starts a subrequest by GET for a HEAD, if configured. OUTCOME_PENDING: the
- * response follows; or OUTCOME_PASS.
+ * response follows; or OUTCOME_DECLINED.
  */
 enum outcome cached_convert_head(struct gateway_request *p);
 
@@ -217,7 +223,7 @@ MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *coun
 /* Starts a fill under a key, in cached->base.fill. 0 or -ENOMEM. */
 MUST_CHECK int cached_fill_begin(struct cached *cached, struct str key);
 /* Maximum size of a stored response. */
-uint64_t cached_most_kept(const struct gateway_request *p);
+uint64_t cached_max_stored_size(const struct gateway_request *p);
 /* Adds a part of the body to the fill. */
 void cached_put(struct gateway_request *p, struct str part);
 /*
@@ -225,12 +231,17 @@ void cached_put(struct gateway_request *p, struct str part);
  * body is woken, or the exchange resumed (`holds_head`), afterwards.
  */
 bool cached_delays_body(const struct gateway_request *p);
-/* True if the head of a response without a body is delayed likewise. */
+/* True if the head is delayed likewise: of a response without a body, from the cache after a 304, or to a HEAD. */
 bool cached_delays_head(struct gateway_request *p);
+/* Sends a head that is delayed. */
+void cached_release_head(struct cached *cached);
 /* The body was interrupted: discards the fill, unless it can be completed later. */
 void cached_fill_failed(struct gateway_request *p);
 /* Delays the response until `fill` is published; cache_fill_end follows. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
+/* Writes another head of an entry, and delays the response until then. `locked` and `fill_lock` as in cache_store_update. */
+void cached_renew(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
+                  uint64_t fill_lock);
 /* True while the disk is slower than the upstream; gateway_read follows. */
 bool cached_fill_is_full(const struct gateway_request *p);
 /* The body is complete. */

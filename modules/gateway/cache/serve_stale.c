@@ -40,12 +40,12 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
                            now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->request_control, true));
     if (updating && conf->background_update && !cached->base.background) {
         start_background_update(cached);
-        return cached_answer_with(cached, entry, CACHED_STALE);
+        return cached_respond_with(cached, entry, CACHED_STALE);
     }
     if (updating && cached->fill_lock == 0) {
         cached->fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
         if (cached->fill_lock == 0)
-            return cached_answer_with(cached, entry, CACHED_UPDATING);
+            return cached_respond_with(cached, entry, CACHED_UPDATING);
     }
     if (cached->request_control.only_if_cached) {
         cache_entry_unref(entry);
@@ -80,7 +80,7 @@ bool cached_serve_stale(struct gateway_request *p, unsigned reason)
     if (p->slice.of || !entry || !cached_may_serve_stale(cached, entry, reason))
         return false;
     cached->stale = NULL;
-    (void)cached_answer_with(cached, entry, CACHED_STALE);
+    (void)cached_respond_with(cached, entry, CACHED_STALE);
     return true;
 }
 

@@ -9,12 +9,12 @@
 #include <errno.h>
 
 #define VALID_HINT STR("write: proxy_cache_valid: [10m, 404 1m, any 10s]")
-#define KEY_HINT   STR("write a proxy_cache_key that tells one POST request from another")
+#define KEY_HINT   STR("write a proxy_cache_key that distinguishes POST requests")
 #define PURGE_HINT STR("write: proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8")
 
 static int refuse_valid(struct conf_reader *reader, const struct conf_node *node, struct str word)
 {
-    conf_error(reader->errors, node->mark, VALID_HINT, "\"" STR_FMT "\" is no status", STR_ARG(word));
+    conf_error(reader->errors, node->mark, VALID_HINT, "\"" STR_FMT "\" is not a status", STR_ARG(word));
     return -EINVAL;
 }
 
@@ -73,7 +73,8 @@ int gateway_read_cache_purge(struct conf_reader *reader, const struct conf_node 
     if (error < 0)
         return error;
     if (words.count < 2 || !h1_is_token(words.items[0])) {
-        conf_error(reader->errors, node->mark, PURGE_HINT, "proxy_cache_purge takes a method and who may use it");
+        conf_error(reader->errors, node->mark, PURGE_HINT, "proxy_cache_purge takes a method and the addresses that "
+                                                           "may use it");
         return -EINVAL;
     }
     purge->method = words.items[0];
@@ -82,7 +83,8 @@ int gateway_read_cache_purge(struct conf_reader *reader, const struct conf_node 
         return -ENOMEM;
     for (size_t i = 1; i < words.count; i++) {
         if (cidr_parse(words.items[i], &purge->from[purge->count++]) < 0) {
-            conf_error(reader->errors, node->mark, PURGE_HINT, "\"" STR_FMT "\" is no address, and no range of them",
+            conf_error(reader->errors, node->mark, PURGE_HINT, "\"" STR_FMT "\" is not an address or a range of "
+                                                                            "addresses",
                        STR_ARG(words.items[i]));
             return -EINVAL;
         }

@@ -3,18 +3,29 @@
  */
 #include "modules/gateway/cache/response_cache.h"
 
+#include "base/limits.h"
 #include "http/date.h"
+#include "http/h1_parse.h"
+#include "http/status.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct str stored_response_write(const struct stored_metadata *metadata, const struct headers *headers,
-                                 struct arena *arena)
+static bool is_worth_storing(struct str reason, int status)
+{
+    return reason.length > 0 && reason.length <= LIMIT_STORED_REASON && h1_is_value(reason) &&
+           !str_equal(reason, status_reason(status));
+}
+
+struct str stored_response_write(const struct stored_metadata *metadata, struct str reason,
+                                 const struct headers *headers, struct arena *arena)
 {
     struct stored_metadata head = *metadata;
     size_t length = sizeof(head);
     char *text, *end;
 
+    head.reason = is_worth_storing(reason, head.status) ? (uint16_t)reason.length : 0;
+    length += head.reason;
     head.fields = headers->count;
     for (unsigned i = 0; i < headers->count; i++)
         length += headers->items[i].name.length + headers->items[i].value.length + 3;
@@ -23,6 +34,9 @@ struct str stored_response_write(const struct stored_metadata *metadata, const s
         return (struct str){NULL, 0};
     memcpy(end, &head, sizeof(head));
     end += sizeof(head);
+    if (head.reason > 0)
+        memcpy(end, reason.data, head.reason);
+    end += head.reason;
     for (unsigned i = 0; i < headers->count; i++) {
         const struct header *field = &headers->items[i];
 
@@ -37,9 +51,13 @@ struct str stored_response_write(const struct stored_metadata *metadata, const s
     return str_of(text, length);
 }
 
-/* Parses as many lines as the metadata announces. False: malformed. */
-static bool read_fields(struct stored_response *stored, struct str text)
+/* Parses as many lines as the metadata announces, behind the reason phrase. False: malformed. */
+static bool read_text(struct stored_response *stored, struct str text)
 {
+    stored->reason = str_slice(text, 0, stored->metadata.reason);
+    if (stored->reason.length < stored->metadata.reason || !h1_is_value(stored->reason))
+        return false;
+    text = str_skip(text, stored->metadata.reason);
     for (unsigned i = 0; i < stored->metadata.fields; i++) {
         struct str line = str_cut(&text, '\n');
         struct str value = line;
@@ -103,7 +121,7 @@ const struct stored_response *stored_response_of(struct cache_entry *entry, int6
     if (!stored)
         return NULL;
     stored->metadata = metadata;
-    if (!read_fields(stored, str_skip(entry->head, sizeof(metadata)))) {
+    if (!read_text(stored, str_skip(entry->head, sizeof(metadata)))) {
         free(stored);
         return NULL;
     }

@@ -40,7 +40,7 @@ static bool may_renew(const struct cached *cached, const struct arrival *arrival
  * True if the 304 concerns the stored response by its validators. A strong and a weak tag with equal text match: a
  * server that compresses weakens the tag of the response, but not that of its 304.
  */
-static bool is_about(const struct headers *said, const struct stored_response *stored)
+static bool validators_match(const struct headers *said, const struct stored_response *stored)
 {
     struct str tag = headers_value(said, STR("ETag"));
     struct str modified = headers_value(said, STR("Last-Modified"));
@@ -72,7 +72,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     struct str head;
     int error;
 
-    if (!is_about(&p->reply.headers, stored))
+    if (!validators_match(&p->reply.headers, stored))
         return retry_without_conditions(cached);
     error = stored_response_merge(p, stored, &merged);
     if (error == 0)
@@ -85,12 +85,12 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     arrival->response_control = &said;
     arrival->status = metadata.status == 206 ? 200 : metadata.status; /* as a complete one */
     cached_set_times(p, arrival, &metadata);
-    head = stored_response_write(&metadata, &merged, &p->x->arena);
-    error = head.data ? cached_answer(cached, cached->stale, &metadata, &merged) : -ENOMEM;
+    head = stored_response_write(&metadata, stored->reason, &merged, &p->x->arena);
+    error = head.data ? cached_respond(cached, cached->stale, &metadata, &merged) : -ENOMEM;
     if (error < 0)
         return error;
     if (may_renew(cached, arrival)) {
-        cache_store_update(cached->store, cached->stale, head, &cached->origin.hash, cached->fill_lock);
+        cached_renew(cached, cached->stale, head, &cached->origin.hash, cached->fill_lock);
         cached->fill_lock = 0;
     } else {
         cache_store_remove_entry(cached->store, cached->stale);

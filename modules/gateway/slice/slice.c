@@ -43,16 +43,16 @@ static void unlock_facts(struct slicing *s)
 static void release_child(struct slicing *s)
 {
     struct exchange *child = s->child;
-    bool was_answered = s->answered;
+    bool had_response = s->answered;
 
     s->child = NULL;
     s->answered = false;
-    if (child && was_answered)
+    if (child && had_response)
         cached_child_release(child);
 }
 
 static enum outcome slice_fetch(struct gateway_request *p);
-static void child_answered(struct exchange *child, void *owner);
+static void child_responded(struct exchange *child, void *owner);
 
 static int request_slice(struct slicing *s, uint64_t index)
 {
@@ -60,7 +60,7 @@ static int request_slice(struct slicing *s, uint64_t index)
     int error;
 
     release_child(s);
-    error = exchange_child(s->p->x, (struct str){NULL, 0}, child_answered, s, &s->child);
+    error = exchange_child(s->p->x, (struct str){NULL, 0}, child_responded, s, &s->child);
     if (error < 0) {
         s->child = NULL;
         return error;
@@ -198,11 +198,11 @@ static enum outcome respond_slices(struct slicing *s)
     if (gateway_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
         cached_add_age(cached_of(p), &s->facts.metadata) < 0)
         return exchange_error_response(p->x, 500);
-    if (representation_answer(p->x, &whole) < 0)
+    if (representation_respond(p->x, &whole) < 0)
         return exchange_error_response(p->x, 500);
     if (!p->x->response.body) /* 304, 412, 416 */
         release_child(s);
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
 /* The slice of the first requested byte is fetched first; if that is unknown, slice 0. */
@@ -291,10 +291,10 @@ static enum outcome use_child_response(struct slicing *s)
         release_child(s);
         return exchange_error_response(x, status < 300 ? 500 : status);
     }
-    return OUTCOME_ANSWERED;
+    return OUTCOME_RESPONDED;
 }
 
-static void child_answered(struct exchange *child, void *owner)
+static void child_responded(struct exchange *child, void *owner)
 {
     struct slicing *s = owner;
     struct slice_body *waiting = s->waiting;
@@ -334,7 +334,7 @@ static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entr
 
     if (!stored || !read_facts(s, stored)) {
         cache_entry_unref(entry);
-        return s->waited ? slice_fetch(s->p) : OUTCOME_PASS;
+        return s->waited ? slice_fetch(s->p) : OUTCOME_DECLINED;
     }
     reuse = cached_reuse(cached, stored);
     if (reuse == REUSE_FRESH || reuse == REUSE_STALE) {

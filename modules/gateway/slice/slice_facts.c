@@ -1,6 +1,6 @@
 /*
- * Learns the facts from the first slice and compares all others with them: slices of two versions are never
- * combined.
+ * Takes the properties of the response from the first slice and compares all others with them: slices of two
+ * versions are never combined.
  */
 #include "modules/gateway/slice/slice.h"
 
@@ -94,11 +94,11 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
         error = headers_add(&fields, arena, s->facts.headers.items[i].name, s->facts.headers.items[i].value);
     if (error == 0)
         error = headers_add(&fields, arena, STR("Content-Range"), place);
-    head = error == 0 ? stored_response_write(&s->facts.metadata, &fields, arena) : (struct str){NULL, 0};
+    head = error == 0 ? stored_response_write(&s->facts.metadata, STR(""), &fields, arena) : (struct str){NULL, 0};
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
-        cache_store_update(store, s->stale, head, &s->origin.hash, s->fill_lock);
+        cached_renew(owner, s->stale, head, &s->origin.hash, s->fill_lock);
         s->fill_lock = 0;
         return 0;
     }
@@ -152,7 +152,7 @@ static void version_changed(struct gateway_request *child)
     (void)cache_store_remove(cached_of(s->p)->store, s->key);
     exchange_log_error(
         child->x, LOG_ERROR,
-        "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
+        "slice response differs from the previous slices: the response is aborted, upstream: \"%s://" STR_FMT
             STR_FMT "\"",
         gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->sent.uri));
 }

@@ -1,4 +1,4 @@
-"""A scripted name server on loopback: what it answers may change while it runs, and it keeps what it was asked."""
+"""A scripted name server on loopback: its zone may change while it runs, and it records the questions."""
 import socket
 import struct
 import threading
@@ -12,14 +12,13 @@ def packed_name(name):
 
 
 class Dns:
-    """
-    `zone` maps (name, type) to a list of (seconds, value): an address, (priority, weight, port, target) for SRV, a name for CNAME.
-    A name that maps to a number is refused with it, to bytes: they are the answer, to None: nothing is said.
-    """
+    """`zone` maps (name, type) to a list of (TTL in seconds, value). The value is an address, (priority, weight, port, target) for SRV, or
+    a name for CNAME. If the key is a name alone, its value replaces the response: a number is the RCODE, bytes are the whole message,
+    and None sends nothing."""
 
     def __init__(self, zone=None, port=0):
         self.zone = zone or {}
-        self.asked = []
+        self.questions = []
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(('127.0.0.1', port))
         self.port = self.socket.getsockname()[1]
@@ -42,7 +41,7 @@ class Dns:
             at += 1 + question[at]
         name, kind = '.'.join(parts), struct.unpack('!H', question[at + 1:at + 3])[0]
         asked = question[12:at + 5]
-        self.asked.append((name, kind))
+        self.questions.append((name, kind))
         whole = self.zone.get(name)
         if name in self.zone and whole is None:
             return None

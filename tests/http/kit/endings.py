@@ -1,4 +1,4 @@
-"""Clients that end in every way there is, thousands of times, and what a worker must look like afterwards."""
+"""Thousands of client connections that end in ten ways, and checks of the resources that a worker holds afterwards."""
 import collections
 import itertools
 import os
@@ -13,17 +13,18 @@ from . import server as server_kit
 from . import tls_end
 
 SMALL, BODY, BIG = b'one\n', 100_000, 16 << 20
-# Of the server: head, send and lingering. In an emulated machine its clients are slow; elsewhere patience would only be waited out.
+# The server's timeouts for header, send and lingering close. In an emulated machine the clients are slow; elsewhere longer timeouts would
+# only make the test longer.
 TIMEOUT_S = 3 * (server_kit.PATIENCE if os.environ.get('SLUICE_IN_GUEST') else 1)
-MORE_MEMORY_KIB = 4096                        # after all connections
-PATIENCE_S = 60 * server_kit.PATIENCE         # of a client that waits for one of these
-WAITING = 40                                  # at most so many of a thread's clients are waiting for it at once
+MORE_MEMORY_KIB = 4096                        # permitted growth after all connections
+PATIENCE_S = 60 * server_kit.PATIENCE         # how long a client waits for one of these timeouts
+WAITING = 40                                  # limit of clients in one thread that wait at the same time
 SETTINGS = {name: f'{int(TIMEOUT_S)}s' for name in
             ('client_header_timeout', 'client_body_timeout', 'send_timeout', 'lingering_timeout', 'lingering_time', 'keepalive_timeout')}
 
 
 def make_files(folder, threads, body=BODY):
-    """What the clients ask for. Files that are cut are each one thread's own."""
+    """Creates the requested files. Each thread has its own file for truncation."""
     for name, size in (('small', None), ('body', body), ('big', BIG), *((f'cut{number}', BIG) for number in range(threads))):
         with open(os.path.join(folder, name), 'wb') as stream:
             if size is None:
@@ -37,12 +38,13 @@ def reset_at_close(sock):
 
 
 def open_window(stream):
-    """A reader that was slow is slow no more."""
+    """Lets a slow reader receive at full speed."""
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
 
 
 def read_to_end(stream):
-    """(bytes, how): 'orderly' (the peer said that it was all), 'cut' (TLS without close_notify) or 'reset'."""
+    """Returns (bytes, end). The end is 'orderly' (close_notify, or FIN on a plain connection), 'cut' (TLS without close_notify) or
+    'reset'."""
     got = 0
     while True:
         try:
@@ -57,17 +59,17 @@ def read_to_end(stream):
 
 
 class Mix:
-    """Connections of one thread to one server: each ends in another way, in an order that is the same in every run."""
+    """The connections of one thread to one server. Their ends vary, in an order that is the same in every run."""
 
     def __init__(self, port, secure, folder, number, body=BODY):
         self.port, self.secure, self.number, self.body = port, secure, number, body
         self.cut_path = os.path.join(folder, f'cut{number}')
         self.order = random.Random(number)
-        self.waiting = collections.deque()    # the server's timers are to end these: (when, stream, expected ends)
+        self.waiting = collections.deque()    # connections that the server's timers must end: (time, stream)
         self.counts = collections.Counter()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
-        self.context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF # some builds of Python take a cut for an end
+        self.context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF # some builds of Python report a TLS end without close_notify as an orderly one
 
     def raw(self, receive_buffer=0):
         sock = socket.socket()
@@ -87,7 +89,7 @@ class Mix:
         stream.sendall('\r\n'.join([f'GET {target} HTTP/1.1', 'Host: localhost', *headers, '', '']).encode())
 
     def head(self, stream):
-        """The answer's length and what came of its body with the head."""
+        """Reads the header section; returns Content-Length and the number of body bytes already received."""
         text = b''
         while b'\r\n\r\n' not in text:
             piece = stream.recv(4096)
@@ -103,10 +105,8 @@ class Mix:
             assert piece, f'{left} bytes are missing'
             left -= len(piece)
 
-    # -- the endings -----------------------------------------------------------------------------------------------
-
     def normal(self):
-        """Close is asked for; everything arrives, and the end is told."""
+        """Requests with Connection: close; the response is complete and the connection ends in good order."""
         stream = self.open()
         self.ask(stream, '/body', 'Connection: close')
         length, got = self.head(stream)
@@ -114,8 +114,8 @@ class Mix:
         assert (length, got + more, how) == (self.body, self.body, 'orderly'), (length, got + more, how)
         stream.close()
 
-    def kept(self):
-        """Two answers on one connection, which the client ends."""
+    def keep_alive(self):
+        """Receives two responses on one connection and closes it."""
         stream = self.open()
         for target in ('/small', '/body'):
             self.ask(stream, target)
@@ -136,11 +136,11 @@ class Mix:
         reset_at_close(sock)
         sock.close()
 
-    def gone_at_once(self):
+    def closed_at_once(self):
         self.raw().close()
 
     def half_closed(self):
-        """The client says that it has said all, and is answered."""
+        """Shuts down its sending side after the request, and receives the complete response."""
         stream = self.open()
         self.ask(stream, '/body')
         socket.socket.shutdown(stream, socket.SHUT_WR)
@@ -150,7 +150,7 @@ class Mix:
         stream.close()
 
     def truncated(self):
-        """The file gets shorter while it is sent: what came must not look whole (rule 13)."""
+        """The file is truncated while the server sends it: the response must be detectably incomplete."""
         os.truncate(self.cut_path, BIG)
         stream = self.open(receive_buffer=16384)
         self.ask(stream, f'/cut{self.number}', 'Connection: close')
@@ -163,34 +163,32 @@ class Mix:
         stream.close()
 
     def silent(self):
-        """Says nothing, not even hello."""
-        self.wait_for_the_end(self.raw())
+        """Sends nothing, no ClientHello either."""
+        self.expect_server_close(self.raw())
 
-    def stuck(self):
-        """Asks for much and reads nothing."""
+    def not_reading(self):
+        """Requests a large file and reads nothing."""
         stream = self.open(receive_buffer=4096)
         self.ask(stream, '/big')
-        self.wait_for_the_end(stream)
+        self.expect_server_close(stream)
 
     def lingering(self):
-        """Has its answer and does not go."""
+        """Receives the response and does not close."""
         stream = self.open()
         self.ask(stream, '/body', 'Connection: close')
         length, got = self.head(stream)
         self.take(stream, length - got)
-        self.wait_for_the_end(stream)
+        self.expect_server_close(stream)
 
-    ENDINGS = (normal, kept, reset_in_body, reset_in_handshake, gone_at_once, half_closed, truncated, silent, stuck, lingering)
+    ENDINGS = (normal, keep_alive, reset_in_body, reset_in_handshake, closed_at_once, half_closed, truncated, silent, not_reading, lingering)
 
-    # ---------------------------------------------------------------------------------------------------------------
-
-    def wait_for_the_end(self, stream):
+    def expect_server_close(self, stream):
         self.waiting.append((time.monotonic() + TIMEOUT_S, stream))
         while self.waiting and (self.waiting[0][0] < time.monotonic() or len(self.waiting) > WAITING):
-            self.await_one()
+            self.wait_for_oldest()
 
-    def await_one(self):
-        """The server's side of the oldest must end by itself: a time-out here is a failure."""
+    def wait_for_oldest(self):
+        """The server must end the oldest waiting connection by itself; a timeout here is a failure."""
         _, stream = self.waiting.popleft()
         open_window(stream)
         read_to_end(stream)
@@ -203,11 +201,11 @@ class Mix:
             ending(self)
             self.counts[ending.__name__] += 1
         while self.waiting:
-            self.await_one()
+            self.wait_for_oldest()
 
 
 def run_mix(port, secure, folder, count, threads, body=BODY):
-    """`count` connections by so many threads; raises the first failure. Returns how many ended in which way."""
+    """Runs `count` connections in `threads` threads and raises the first failure. Returns the number of connections for each end."""
     mixes = [Mix(port, secure, folder, number, body) for number in range(threads)]
     faults = []
 
@@ -227,7 +225,7 @@ def run_mix(port, secure, folder, count, threads, body=BODY):
 
 
 def descriptors(pid):
-    """What a process holds: {'socket': n, 'pipe': m, 'anon_inode': k, '/path': 1, ...}."""
+    """The open descriptors of a process by kind: {'socket': n, 'pipe': m, 'anon_inode': k, '/path': 1, ...}."""
     found = collections.Counter()
     for name in os.listdir(f'/proc/{pid}/fd'):
         try:
@@ -239,7 +237,7 @@ def descriptors(pid):
 
 
 def memory_kib(pid):
-    """Resident memory; None under a sanitizer, which keeps what is freed."""
+    """Resident memory; None under AddressSanitizer, which keeps freed memory."""
     with open(f'/proc/{pid}/maps', encoding='ascii', errors='replace') as stream:
         if 'libasan' in stream.read():
             return None
@@ -247,48 +245,48 @@ def memory_kib(pid):
         return next(int(line.split()[1]) for line in stream if line.startswith('VmRSS:'))
 
 
-def held_by(pid):
-    """Its descriptors without the files, of which the cache keeps some."""
+def descriptors_without_files(pid):
+    """The descriptors of a process without files, of which the file cache keeps some open."""
     return {name: count for name, count in descriptors(pid).items() if not name.startswith('/')}
 
 
-def at_rest(pid):
-    """What it holds while nobody asks: the last connections of a test that was before need a moment to go."""
-    held, since = held_by(pid), time.monotonic()
+def idle_descriptors(pid):
+    """The descriptors of an idle process, once they have not changed for a second: the last connections of the previous test need time to
+    end."""
+    held, since = descriptors_without_files(pid), time.monotonic()
     while time.monotonic() < since + 1:
         time.sleep(0.1)
-        if held_by(pid) != held:
-            held, since = held_by(pid), time.monotonic()
+        if descriptors_without_files(pid) != held:
+            held, since = descriptors_without_files(pid), time.monotonic()
     return held
 
 
-def settled(pid, before):
-    """What it holds once it is as before, or after a long time what it holds then."""
+def wait_for_descriptors(pid, before):
+    """Waits until the descriptors are those of `before`, or until the time limit; returns the descriptors."""
     deadline = time.monotonic() + PATIENCE_S
-    while held_by(pid) != before and time.monotonic() < deadline:
+    while descriptors_without_files(pid) != before and time.monotonic() < deadline:
         time.sleep(0.2)
-    return held_by(pid)
+    return descriptors_without_files(pid)
 
 
-def check_nothing_is_left(server, port, secure, folder, count, threads, body=BODY, parts=1):
-    """
-    The mix, first a part of it to warm up, as crowded as the rest; then the worker holds what it held. Its memory may
-    grow once, where a concurrent_requests was denser than those before; what leaks grows with each part, so the least growth counts.
-    """
+def check_for_leaks(server, port, secure, folder, count, threads, body=BODY, parts=1):
+    """Runs the mix once as warm-up, then `parts` times, and checks that the worker's descriptors are the same after each part. Memory may
+    grow in one part that has more concurrent requests than those before it. A leak grows in every part, so the smallest growth is
+    compared with the limit."""
     pid, = server.workers()
-    held = at_rest(pid)
+    held = idle_descriptors(pid)
     run_mix(port, secure, folder, min(count, threads * 100), threads, body)
-    held['anon_inode'] = descriptors(pid)['anon_inode']        # the helper threads have been started
-    assert settled(pid, held) == held
+    held['anon_inode'] = descriptors(pid)['anon_inode']        # the warm-up has started the helper threads
+    assert wait_for_descriptors(pid, held) == held
     files, memory = len(descriptors(pid)), [memory_kib(pid)]
     for _ in range(parts):
         ended = run_mix(port, secure, folder, count // parts, threads, body)
         assert sum(ended.values()) == count // parts // threads * threads and len(ended) == len(Mix.ENDINGS), ended
-        assert settled(pid, held) == held, 'sockets, pipes and others are all given back'
+        assert wait_for_descriptors(pid, held) == held, 'all sockets, pipes and other descriptors are closed'
         memory.append(memory_kib(pid))
     assert len(descriptors(pid)) <= files, descriptors(pid)
     if memory[0] is not None:
         grown = [after - before for before, after in zip(memory, memory[1:])]
         print(f'{count} connections: {grown} KiB beside {memory[0]}, {sum(descriptors(pid).values())} descriptors')
         assert min(grown) <= MORE_MEMORY_KIB // parts, f'{grown} KiB more than before'
-    assert server.workers() == [pid], 'it is the same worker still'
+    assert server.workers() == [pid], 'the worker has not been replaced'

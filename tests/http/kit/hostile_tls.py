@@ -1,4 +1,5 @@
-"""What a client can do to a TLS connection after the handshake, and what must come of it: its own end, one line in the log, nothing else."""
+"""Hostile actions of a client on an established TLS connection. The expected result is the end of that connection and one line in the
+error log."""
 import time
 
 from . import http1, tls13
@@ -11,10 +12,10 @@ def flood(stream, kind, plain):
         stream.send_record(kind, plain)
 
 
-# name -> (what is done to a tls13.Tls13, words of the one line in the error log)
-DEEDS = {
+# name -> (action on a tls13.Tls13, words of the line in the error log)
+ACTIONS = {
     'garbage': (lambda stream: stream.sock.sendall(bytes(range(64)) * 4), 'TLS: '),
-    'a forged record': (lambda stream: stream.sock.sendall(b'\x17\x03\x03\x00\x40' + bytes(64)), 'does not decrypt'),
+    'a forged record': (lambda stream: stream.sock.sendall(b'\x17\x03\x03\x00\x40' + bytes(64)), 'could not be decrypted'),
     'a record that is too long': (lambda stream: stream.sock.sendall(b'\x17\x03\x03\x41\x01' + bytes(16384 + 257)), 'TLS: '),
     'a fatal alert': (lambda stream: stream.send_alert(40), 'TLS: '),
     'half an alert': (lambda stream: stream.send_record(tls13.ALERT, b'\x02'), 'TLS: '),
@@ -23,12 +24,12 @@ DEEDS = {
     'empty handshake messages without end': (lambda stream: flood(stream, tls13.HANDSHAKE, b'\x18\0\0\0'), 'TLS: '),
     'a ClientHello': (lambda stream: stream.send_record(tls13.HANDSHAKE, b'\x01\0\0\x04\x03\x03\0\0'), 'TLS: '),
     'a record of no known type': (lambda stream: stream.send_record(99, b'x'), 'TLS: '),
-    'key updates without end': (lambda stream: stream.key_update_storm(), 'asks for too much'),
+    'key updates without end': (lambda stream: stream.key_update_storm(), 'too many KeyUpdate or renegotiation requests'),
 }
 
 
 def ends(client):
-    """Takes in what still comes, until the connection ends: True. False where it is still there when patience ends."""
+    """Reads until the connection ends and returns True; returns False if it is still open at the timeout."""
     try:
         while client.fill():
             client.buffer.clear()
@@ -40,12 +41,12 @@ def ends(client):
 
 
 def lines(server, since=0):
-    """Lines of the error log that tell of a connection."""
+    """Lines of the error log that concern a connection."""
     return [line for line in server.errors().splitlines() if ', fd ' in line][since:]
 
 
-def one_line(server, since):
-    """The one line that came behind the first `since`; waits for it, and a moment for a second."""
+def only_line(server, since):
+    """Returns the only line after the first `since`. Waits for it, and a moment longer to detect a second line."""
     deadline = time.monotonic() + 20
     while not lines(server, since) and time.monotonic() < deadline:
         time.sleep(0.05)

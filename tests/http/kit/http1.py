@@ -1,4 +1,4 @@
-"""A reader of HTTP/1.1 responses that forgives nothing (RFC 9112), over anything with recv()."""
+"""A strict parser of HTTP/1.1 responses (RFC 9112) for any object with recv()."""
 import socket
 import ssl
 
@@ -6,14 +6,14 @@ from . import tls13, tls_end
 
 
 class BadResponse(Exception):
-    """What came is not an HTTP/1.1 response."""
+    """The received bytes are not a valid HTTP/1.1 response."""
 
 
 class Response:
-    """A response with its lines as they came. `headers` has lower-case names; repeated ones are joined by a comma."""
+    """A response with its header lines as received. `headers` has lower-case names; the values of repeated fields are joined by a comma."""
 
-    def __init__(self, status, version, lines):
-        self.status, self.version, self.lines = status, version, lines
+    def __init__(self, status, version, lines, reason=''):
+        self.status, self.version, self.lines, self.reason = status, version, lines, reason
         self.body = b''
         self.headers = {}
         for name, value in lines:
@@ -29,7 +29,7 @@ class Response:
 
 
 class Client:
-    """A connection that asks and reads. `stream` has sendall and recv; recv gives b'' at the end."""
+    """An HTTP/1.1 client on one connection. `stream` has sendall and recv; recv returns b'' at the end."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -41,7 +41,7 @@ class Client:
         self.stream.sendall(text if isinstance(text, bytes) else text.encode('latin-1'))
 
     def fill(self):
-        """Takes in more bytes; False at the end of the stream."""
+        """Receives more bytes; False at the end of the stream."""
         if self.ended:
             return False
         try:
@@ -83,14 +83,14 @@ class Client:
         while True:
             text = self.line()
             if not text:
-                return Response(int(parts[1]), parts[0], lines)
+                return Response(int(parts[1]), parts[0], lines, parts[2])
             name, colon, value = text.partition(':')
             if not colon or not name or name != name.strip():
                 raise BadResponse(f'header line {text!r}')
             lines.append((name, value.strip(' \t')))
 
     def read(self, method='GET', keep=True):
-        """One final response with its body; with keep False the body is counted, not kept (response.length)."""
+        """Reads one final response with its body. With keep=False the body of a response with Content-Length is discarded."""
         response = self.head()
         while 100 <= response.status < 200:
             response = self.head()
@@ -136,7 +136,7 @@ class Client:
                 raise BadResponse('a chunk without its CRLF')
 
     def ask(self, method, target, headers=(), body=b'', version='HTTP/1.1'):
-        """Sends a request with a Host and reads the answer."""
+        """Sends a request, with a Host field unless one is given, and reads the response."""
         lines = [f'{method} {target} {version}']
         given = {name.lower() for name, _ in headers}
         if 'host' not in given:
@@ -151,14 +151,14 @@ class Client:
         return self.ask('GET', target, [(name.replace('_', '-'), value) for name, value in headers.items()])
 
     def at_end(self):
-        """Waits for the end of the stream; True when it came with nothing before it."""
+        """Waits for the end of the stream; True if no bytes preceded it."""
         try:
             return not self.buffer and not self.fill()
         except (TimeoutError, socket.timeout):
             return False
 
     def alive(self):
-        """True when the server answers one more request on this connection."""
+        """True if the server responds to one more request on this connection."""
         try:
             return self.get('/one.txt').status == 200
         except (EOFError, OSError):
@@ -170,7 +170,7 @@ class Client:
 
 def tls_context(**settings):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF # some builds of Python take a cut for an end
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF # some builds of Python report a TLS end without close_notify as an orderly one
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     for name, value in settings.items():
@@ -179,7 +179,8 @@ def tls_context(**settings):
 
 
 def connect(port, transport='plain', timeout=30, **options):
-    """A Client over plain TCP, over Python's TLS ('user', 'ktls': the server's affair), or over our own ('own')."""
+    """A Client over plain TCP ('plain'), over Python's ssl module ('user' and 'ktls', which differ only in the server), or over
+    kit/tls13.py ('own')."""
     if transport == 'own':
         return Client(tls13.connect(port, timeout=timeout, **options))
     sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)

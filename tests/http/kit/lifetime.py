@@ -1,4 +1,4 @@
-"""The life of server processes: waiting for what must come, and asking the kernel what is there."""
+"""Waits for processes, ports and log lines, and reads the state of processes from /proc."""
 import os
 import socket
 import time
@@ -27,7 +27,7 @@ def refused(port):
 
 
 def alive(pid):
-    """True for a process that runs: a zombie does not."""
+    """True if the process exists and is not a zombie."""
     try:
         with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
             return stream.read().rsplit(')', 1)[1].split()[0] != 'Z'
@@ -35,13 +35,13 @@ def alive(pid):
         return False
 
 
-def ended(server, how, seconds=20):
+def signal_and_wait(server, how, seconds=20):
     server.process.send_signal(how)
     return server.process.wait(seconds * server_kit.PATIENCE)
 
 
 def sockets_of(pid):
-    """Inodes of the sockets that a process holds."""
+    """Inodes of the sockets that a process has open."""
     inodes = set()
     for name in os.listdir(f'/proc/{pid}/fd'):
         try:
@@ -54,7 +54,7 @@ def sockets_of(pid):
 
 
 def peers_of(pid):
-    """Remote ports of the TCP connections that a process holds."""
+    """Remote ports of the TCP connections that a process has open."""
     inodes = sockets_of(pid)
     with open('/proc/net/tcp', encoding='ascii') as stream:
         rows = [line.split() for line in stream.readlines()[1:]]

@@ -1,6 +1,6 @@
-"""nginx beside sluice: the same configuration served by both, asked the same, and what their answers must agree on.
+"""Runs nginx and sluice with the same configuration, sends both the same requests, and compares the responses.
 
-A request is one line: "METHOD TARGET | Field: value | =body | %HTTP/1.0 | ~what is not compared".
+A request is one line: "METHOD TARGET | Field: value | =body | %HTTP/1.0 | ~property that is not compared".
 """
 import gzip
 import http.server
@@ -17,30 +17,30 @@ from kit.server import SLUICE
 
 CASES = pathlib.Path(__file__).parents[1] / 'nginx'
 NGINX = shutil.which('nginx') or shutil.which('nginx', path='/usr/sbin')
-# Fields that must be the same where one has them; of others (ETag, Expires) that both have them, or none.
-SAME = ('location', 'content-type', 'content-range', 'cache-control', 'last-modified', 'accept-ranges',
+# The header fields in EQUAL_FIELDS must be equal if either server sends them; those in PRESENT_FIELDS must be sent by both servers or by neither.
+EQUAL_FIELDS = ('location', 'content-type', 'content-range', 'cache-control', 'last-modified', 'accept-ranges',
         'strict-transport-security', 'content-disposition', 'content-encoding', 'vary', 'www-authenticate', 'referrer-policy')
-THERE = ('etag', 'expires')
+PRESENT_FIELDS = ('etag', 'expires')
 
 
 def import_file(path, out, *more):
-    """Exit status and what was said."""
+    """Runs `sluice import`; returns exit status and standard error."""
     done = subprocess.run([SLUICE, 'import', str(path), '-o', str(out), *more], capture_output=True, text=True, timeout=60)
     return done.returncode, done.stderr
 
 
 def left_out(said):
-    """Names of the directives that were not carried over, of what the importer says."""
+    """Names of the directives that were not carried over, from the importer's output."""
     part = re.match(r'not carried over \(\d+\):\n((?:  .*\n)*)', said)
     return re.findall(r'^  \S+:\d+: (\S+)', part[1], re.M) if part else []
 
 
-# What sluice adds to requests, and nginx does not.
+# Header fields that sluice adds to upstream requests and nginx does not.
 FORWARDING = ('Via', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host')
 
 
-class Behind(http.server.BaseHTTPRequestHandler):
-    """Says what it was asked."""
+class UpstreamHandler(http.server.BaseHTTPRequestHandler):
+    """Responds with the received request as text."""
     protocol_version = 'HTTP/1.1'
 
     def answer(self):
@@ -60,15 +60,20 @@ class Behind(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_HEAD = answer
 
     def log_message(self, *_):
-        """Nothing is logged."""
+        """Writes no log."""
+
+
+class Listener(http.server.ThreadingHTTPServer):
+    """Accepts the connections of two servers under test on a busy machine."""
+    request_queue_size = 128
+    daemon_threads = True
 
 
 class Upstream:
-    """A server behind both, in a thread of its own."""
+    """An upstream server that nginx and sluice share, in a thread of its own."""
 
     def __init__(self, handler):
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', server_kit.free_port()), handler)
-        self.server.daemon_threads = True
+        self.server = Listener(('127.0.0.1', server_kit.free_port()), handler)
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
         self.port = self.server.server_port
@@ -79,8 +84,8 @@ class Upstream:
         self.server.server_close()
 
 
-def make_packed(folder):
-    """Files with packed ones beside them, and passwords."""
+def make_precompressed(folder):
+    """Creates files with precompressed variants, and a password file."""
     folder.mkdir()
     for name in ('page.html', 'style.css'):
         (folder / name).write_text(name * 100)
@@ -94,12 +99,12 @@ def make_packed(folder):
 
 
 def ask(port, request, transport='plain', timeout=20):
-    """(response or None for a cut, what is not compared)"""
+    """Sends a request; returns the response, None if it was cut, and the names of the properties that are not compared."""
     line, *rest = [part.strip() for part in request.split(' | ')]
     method, target = line.split(' ', 1)
     headers = [tuple(part.split(': ', 1)) for part in rest if part[0] not in '=~%']
     body = ''.join(part[1:] for part in rest if part[0] == '=').encode()
-    apart = {part[1:] for part in rest if part[0] == '~'}
+    ignored = {part[1:] for part in rest if part[0] == '~'}
     version = next((part[1:] for part in rest if part[0] == '%'), 'HTTP/1.1')
     client = http1.connect(port, transport, timeout=timeout * server_kit.PATIENCE)
     try:
@@ -108,48 +113,48 @@ def ask(port, request, transport='plain', timeout=20):
         response = None
     finally:
         client.close()
-    return response, apart
+    return response, ignored
 
 
-def facts(response, apart, port):
-    """What two servers must agree on."""
+def comparable_properties(response, ignored, port):
+    """The properties of a response that must be the same from both servers."""
     if response is None:
         return {'cut': True}
     headers = response.headers
     found = {'status': response.status}
-    for name in SAME:
+    for name in EQUAL_FIELDS:
         if name in headers and (response.status < 400 or name not in ('last-modified', 'accept-ranges')):
             found[name] = headers[name].replace(f':{port}', ':PORT').replace(', charset="UTF-8"', '')
-    if 'location' in apart and 'location' in found: # relative or not, it leads there
+    if 'location' in ignored and 'location' in found: # absolute and relative references are compared by their target
         found['location'] = urllib.parse.urljoin('http://localhost:PORT/', found['location'])
     found.update({name: value for name, value in headers.items() if name.startswith('x-')})
-    found.update({name: True for name in THERE if name in headers})
+    found.update({name: True for name in PRESENT_FIELDS if name in headers})
     packed = headers.get('content-encoding') == 'gzip'
     body = gzip.decompress(response.body) if packed and response.body else response.body
     built_in = response.status >= 300 and b'nginx' in body
-    if packed and not built_in: # packed as each server likes
+    if packed and not built_in: # compressed bytes may differ, decompressed ones may not
         found['body'] = body
-    elif 'body' not in apart and not built_in:
+    elif 'body' not in ignored and not built_in:
         found['body'] = response.body
         found['length'] = headers.get('content-length')
-    for name in apart - {'location'}:
+    for name in ignored - {'location'}:
         found.pop(name, None)
-    if built_in or 'body' in apart:
+    if built_in or 'body' in ignored:
         found.pop('content-type', None)
     return found
 
 
-def agree(there, here):
-    """`here` without what nginx's own pages for errors do not let compare: each server has its own words there."""
-    if 'body' in there:
-        return here
-    found = {name: value for name, value in here.items() if name not in ('body', 'length', 'content-type')}
-    vary = [name for name in here.get('vary', '').split(', ') if name not in ('', 'Accept')]  # which of its pages this is
+def without_built_in_page(by_nginx, by_sluice):
+    """`by_sluice` without the properties that cannot be compared if nginx sent a built-in error page: the text of these pages differs."""
+    if 'body' in by_nginx:
+        return by_sluice
+    found = {name: value for name, value in by_sluice.items() if name not in ('body', 'length', 'content-type')}
+    vary = [name for name in by_sluice.get('vary', '').split(', ') if name not in ('', 'Accept')]  # Accept selects the format of sluice's built-in page
     return {**found, 'vary': ', '.join(vary)} if vary else {name: value for name, value in found.items() if name != 'vary'}
 
 
 def main_file(folder, text):
-    """nginx's main file around the inside of `http`; its temporary folders are made in `folder`."""
+    """nginx's main file around the content of the `http` block; its temporary directories are created in `folder`."""
     names = ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi')
     for name in names:
         (folder / name.split('_')[-1]).mkdir(exist_ok=True)
@@ -160,7 +165,7 @@ def main_file(folder, text):
 
 
 def write_conf(folder, text, places):
-    """nginx's main file and what it includes, in a folder of its own. `places`: what stands for @NAME@."""
+    """Writes nginx's main file and the included files into `folder`; `places` maps each NAME to the value that replaces @NAME@."""
     conf = folder / 'conf'
     shutil.copytree(CASES / 'parts', conf / 'parts')
     for key, value in places.items():
@@ -173,8 +178,8 @@ def nginx_command(folder, conf):
     return [NGINX, '-p', str(folder), '-c', str(conf), '-e', str(folder / 'error.log')]
 
 
-class Running:
-    """A server that is started, and answers on its ports."""
+class RunningServer:
+    """A server process that accepts connections on its ports."""
 
     def __init__(self, command, ports, log):
         self.log = log

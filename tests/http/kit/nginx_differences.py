@@ -1,13 +1,13 @@
-"""What sluice does otherwise than nginx on purpose: the table that the generated comparison allows, with the reason for each row.
+"""The intended differences between sluice and nginx that the generated comparison permits, with the reason for each row.
 
 src/import/README.md has the same list in prose.
 """
 import re
 import urllib.parse
 
-ALL = None  # the whole answer is another one
-# What a location adds to its answers.
-SHAPED = ('x-where', 'x-only', 'cache-control', 'expires', 'vary', 'content-type')
+ALL = None  # the whole response differs
+# Header fields that directives of a location add to responses.
+LOCATION_FIELDS = ('x-where', 'x-only', 'cache-control', 'expires', 'vary', 'content-type')
 
 
 def method(request):
@@ -22,161 +22,240 @@ def field(request, name):
     return next((part[len(name) + 2:] for part in request.split(' | ')[1:] if part.startswith(f'{name}: ')), '')
 
 
-def charset_alone(there, here):
-    kind, _, charset = here.get('content-type', '').partition('; charset=')
-    return charset and there.get('content-type') == kind and kind.startswith('text/')
+def differs_by_charset(by_nginx, by_sluice):
+    kind, _, charset = by_sluice.get('content-type', '').partition('; charset=')
+    return charset and by_nginx.get('content-type') == kind and kind.startswith('text/')
 
 
-def same_but_slashes(one, other):
+def equal_except_slashes(one, other):
     return re.sub('/+', '/', one or '') == re.sub('/+', '/', other or '')
 
 
-def members(value):
+def list_members(value):
     return [name for name in (value or '').split(', ') if name]
 
 
-def named_codes(text):
-    """Statuses that error_page of the site speaks of, or answers with."""
-    return {int(code) for line in re.findall(r'error_page ([^;]*);', text) for code in re.findall(r'\b[2-5]\d\d\b', line)}
+def ruled_codes(text):
+    """The statuses in the `return` directives of servers, alone or in an `if`."""
+    return {int(code) for code in re.findall(r'^    (?:if [^\n]*\{\n        )?return (\d{3})', text, re.M)}
 
 
-def refuses_range(there):
-    """By 416, or by what error_page says of it."""
-    return there.get('status') == 416 or there.get('content-range', '').startswith('bytes */')
+def pages(text, *codes):
+    """The error_page directives with any of these statuses."""
+    return [line for line in re.findall(r'error_page ([^;]*);', text) if {str(code) for code in codes} & set(line.split())]
 
 
-def beside(text, request, there, here):
-    """nginx has joined alias and the rest of the path without a slash: one of the two has found nothing there."""
-    return 404 in (there.get('status'), here.get('status'))
+def changed_codes(text, *codes):
+    """The statuses of responses that error_page may put in the place of these; empty without such a directive."""
+    lines = pages(text, *codes)
+    return {200, 206, 301, 302, 304, 403, 404, 405, 410, 500} | {int(code) for line in lines for code in re.findall(r'=(\d{3})', line)} if lines else set()
 
 
-def says_coding(there, here):
-    """Vary is that of nginx, and Accept-Encoding: where nginx has a page of its own, Accept, too."""
-    more = [name for name in members(here.get('vary')) if name not in members(there.get('vary'))]
-    return 'Accept-Encoding' in more and set(more) <= {'Accept-Encoding', *([] if 'body' in there else ['Accept'])}
+def refuses_range(by_nginx):
+    """Whether nginx's response is a 416, or the error page of one."""
+    return by_nginx.get('status') == 416 or by_nginx.get('content-range', '').startswith('bytes */')
 
 
-# (what, why, names of what may differ, whether it is so in this case)
-DELIBERATE = (
-    ('OPTIONS is answered for files, with 204 and Allow', 'RFC 9110 9.3.7', ALL,
-     lambda text, request, there, here: method(request) == 'OPTIONS' and here.get('status') == 204),
-    ('a method that is not known is 501, not 405', 'RFC 9110 15.6.2', ALL,
-     lambda text, request, there, here: method(request) == 'PROPFIND' and here.get('status') == 501),
-    ('a fragment in a request target is refused', 'RFC 9112 3.2: no request target has one', ALL,
-     lambda text, request, there, here: '#' in target(request) and here.get('status') == 400),
-    ('control characters in a path are refused', 'they split header fields and lines of logs', ALL,
-     lambda text, request, there, here: re.search('%0[0-9a-f]', target(request)) and here.get('status') == 400),
-    ('a Range that is not valid is ignored, and a large one is cut', 'RFC 9110 14.1.2, 14.2', ALL,
-     lambda text, request, there, here: refuses_range(there) and here.get('status') in (200, 206) and
+def asks_folder(request):
+    """True if the path of the target is that of a folder."""
+    return urllib.parse.unquote(target(request).split('?')[0]).endswith(('/', '/.', '/..'))
+
+
+def aliases_without_slash(text):
+    """Locations whose path and alias both end without a slash: nginx joins the alias and the rest of the path."""
+    return re.findall(r'location (?:\^~ )?"?(/[^ "]*[^/ "]|/)"? \{(?:[^{}]|\{[^{}]*\})*?alias [^;]*[^/;];', text)
+
+
+def has_alias_without_slash(text, request):
+    """True if nginx looks for a file beside the folder of an alias."""
+    path = re.sub('/+', '/', urllib.parse.unquote(target(request).split('?')[0]))
+    begins = [path[len(prefix):] for prefix in aliases_without_slash(text) if path.startswith(prefix)]
+    return any(rest and rest[0] != '/' for rest in begins)
+
+
+def uses_of_no_group(text):
+    """Labels of the locations that use $1, while their own pattern has no group, or beside an `if` with a pattern."""
+    block = r'(?:[^{}]|\{[^{}]*\})*'
+    label = r'\{\n[^{}]*?add_header X-Where "(\S+) '
+    return set(re.findall(r'location ~\*? [^(\n]*' + label + block + r'\$1', text)) | set(
+        re.findall(r'location ~[^\n]*' + label + block + r'if \([^\n]*~[^\n]*\{[^{}]*\}' + block + r'\$1', text))
+
+
+def adds_accept_encoding(by_nginx, by_sluice):
+    """Whether sluice's Vary adds Accept-Encoding to that of nginx, and, where nginx sends a built-in page, Accept."""
+    more = [name for name in list_members(by_sluice.get('vary')) if name not in list_members(by_nginx.get('vary'))]
+    return 'Accept-Encoding' in more and set(more) <= {'Accept-Encoding', *([] if 'body' in by_nginx else ['Accept'])}
+
+
+# (difference, reason, names of the properties that may differ, whether the row applies to this case)
+INTENDED = (
+    ('OPTIONS for files is 204 with Allow', 'RFC 9110 9.3.7', ALL,
+     lambda text, request, by_nginx, by_sluice: method(request) == 'OPTIONS' and
+        (by_sluice.get('status') == 204 or by_nginx.get('status') == 405 and by_sluice.get('status', 0) >= 400 and '@first' in text)),
+    ('an unknown method is 501, not 405', 'RFC 9110 15.6.2', ALL,
+     lambda text, request, by_nginx, by_sluice: method(request) == 'PROPFIND' and by_sluice.get('status') == 501),
+    ('a fragment in a request target is refused', 'RFC 9112 3.2 permits none', ALL,
+     lambda text, request, by_nginx, by_sluice: '#' in target(request) and by_sluice.get('status') == 400),
+    ('control characters in a path are refused', 'they could split header fields and log lines', ALL,
+     lambda text, request, by_nginx, by_sluice: re.search('%0[0-9a-f]', target(request)) and by_sluice.get('status') == 400),
+    ('an invalid Range is ignored, and the end of a large one is reduced to the end of the file', 'RFC 9110 14.1.2, 14.2', ALL,
+     lambda text, request, by_nginx, by_sluice: refuses_range(by_nginx) and by_sluice.get('status') in (200, 206) and
         re.search(r'bytes=(x|5-2|\d*-\d{19,})$|lines', field(request, 'Range'))),
-    ('416 has the fields of an error', 'nginx adds those of the answer that is refused, too', (*SHAPED, 'content-range'),
-     lambda text, request, there, here: there.get('status') == here.get('status') >= 400 and
-        (there['status'] == 416 or there.get('content-range', '').startswith('bytes */'))),
+    ('416 has the fields of an error', 'nginx also adds those of the response that it replaces', (*LOCATION_FIELDS, 'content-range', 'x-if'),
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') >= 400 and
+        (by_nginx['status'] == 416 or by_nginx.get('content-range', '').startswith('bytes */'))),
     ('names that begin with a dot are hidden', 'they are rarely meant to be served', ALL,
-     lambda text, request, there, here: re.search('/\\.(hid|git)', urllib.parse.unquote(target(request)))),
-    ('If-None-Match: * fits any answer, whatever If-Modified-Since says', 'RFC 9110 13.1.2, 13.1.3; nginx wants an ETag, and both', ALL,
-     lambda text, request, there, here: field(request, 'If-None-Match') == '*' and here.get('status') in (304, 412)),
-    ('no condition is asked of a text of the configuration', 'RFC 9110 13.2.1: they are of a resource with validators', ALL,
-     lambda text, request, there, here: 'If-' in request and there.get('status') in (304, 412) and 'return 20' in text),
-    ('a list of a folder looks otherwise', 'each server has its own', ('body', 'content-type', 'length'),
-     lambda text, request, there, here: b'<title>Index of' in there.get('body', b'') or ('autoindex on' in text and method(request) == 'HEAD' and not there.get('length'))),
-    ('fields of an error that is redirected are passed on', 'a client may heed Retry-After there', ('retry-after',),
-     lambda text, request, there, here: 'error_page' in text and 300 <= here.get('status', 0) < 400),
-    ('what was captured is encoded in a redirect', 'nginx: a query out of a path', ('location',),
-     lambda text, request, there, here: 'rewrite' in text and same_but_slashes(urllib.parse.unquote(here.get('location', ''), 'latin-1'), urllib.parse.unquote(there.get('location', ''), 'latin-1'))),
-    ('an answer without a body has no type', 'there is nothing that it would be of', ('content-type',),
-     lambda text, request, there, here: here.get('length') == '0' and 'content-type' not in here),
-    ('the page of an error is asked for without the body of the request', 'it is asked for with GET', ('body', 'length'),
-     lambda text, request, there, here: 'error_page' in text and b'content-length: 0' in here.get('body', b'')),
-    ('cycles of internal redirects end after ten, with the URI that the next one has', 'nginx says 500 there, too', SHAPED,
-     lambda text, request, there, here: there.get('status') == here.get('status') == 500),
-    ('internal redirects merge slashes, too, and may then go round', 'one location answers both forms', ALL,
-     lambda text, request, there, here: '//' in there.get('x-where', '') and here.get('status') == 500 and re.search(r'try_files [^;]*\$uri/;', text)),
-    ('internal redirects merge slashes, too', 'one location answers both forms', ('x-where',),
-     lambda text, request, there, here: '//' in there.get('x-where', '') and same_but_slashes(there['x-where'], here.get('x-where'))),
-    ('an answer with trailers goes in chunks', 'RFC 9112 7.1.2', ('length',), lambda text, request, there, here: 'add_trailer' in text),
-    ('a relative Location of a server behind stays relative', 'it is right behind every name and port', ('location',),
-     lambda text, request, there, here: 'proxy_pass' in text and here.get('location', '').startswith('/') and
-        re.sub('^https?://[^/]*', '', there.get('location', '')) == here['location']),
-    ('the page of an error is whole, and not asked for with conditions', 'they are of the resource that was asked for', ALL,
-     lambda text, request, there, here: 'error_page' in text and here.get('status') == 200 and there.get('status') in (206, 304, 412, 416)),
-    ('the page of an error says its own type', 'not that of the answer that led there', ('content-type',),
-     lambda text, request, there, here: 'X-Accel-Redirect' in request and here.get('status', 0) >= 400),
-    ('no part of an empty file is there', 'RFC 9110 15.5.17', ALL,
-     lambda text, request, there, here: 'empty' in target(request) and field(request, 'Range') and here.get('status') == 416),
-    ('charset is said with what this server has itself', 'a server behind says its own', ('content-type',),
-     lambda text, request, there, here: 'proxy_pass' in text and there.get('content-type', '').startswith(here.get('content-type', '-') + '; charset=')),
-    ('expires of multipart/byteranges is that of this type', 'nginx: of the parts', ('expires', 'cache-control'),
-     lambda text, request, there, here: here.get('content-type') == 'multipart/byteranges'),
-    ('a blank in a URI that variables have made is encoded', 'RFC 9112 3.2; nginx passes it on as it is', ALL,
-     lambda text, request, there, here: '%20' in target(request) and 'proxy_pass' in text and here.get('x-said') == 'yes' and
-        (b'Bad request syntax' in there.get('body', b'') or b'%20' in here.get('body', b'') or method(request) == 'HEAD')),
-    ('a list of a folder has a length', 'it is made before it is sent', ('length',),
-     lambda text, request, there, here: 'autoindex on' in text and there.get('length') is None),
-    ('a large Range is cut before error_page 416 is asked', 'RFC 9110 14.1.2', ALL,
-     lambda text, request, there, here: here.get('status') == 206 and re.search(r'-\d{19,}$', field(request, 'Range'))),
-    ('WWW-Authenticate is said once', 'nginx says it again with the page of the error', ('www-authenticate',),
-     lambda text, request, there, here: there.get('www-authenticate') == ', '.join([here.get('www-authenticate', '')] * 2)),
-    ('alias names a folder, with a slash behind it or not', 'no file beside the folder is served', ALL,
-     lambda text, request, there, here: re.search('alias [^;]*[^/;];', text) and beside(text, request, there, here)),
+     lambda text, request, by_nginx, by_sluice: re.search('/\\.(hid|git)', urllib.parse.unquote(target(request)))),
+    ('If-None-Match: * matches any representation, and If-Modified-Since is ignored', 'RFC 9110 13.1.2, 13.1.3; nginx requires an ETag, and evaluates both', ALL,
+     lambda text, request, by_nginx, by_sluice: field(request, 'If-None-Match') == '*' and by_sluice.get('status') in (304, 412)),
+    ('preconditions do not apply to a text from `return`', 'RFC 9110 13.2.1: such a response has no validators', ALL,
+     lambda text, request, by_nginx, by_sluice: 'If-' in request and by_nginx.get('status') in (304, 412) and 'return 20' in text),
+    ('a directory listing differs', 'each server has its own format', ('body', 'content-type', 'length'),
+     lambda text, request, by_nginx, by_sluice: b'<title>Index of' in by_nginx.get('body', b'') or ('autoindex on' in text and method(request) == 'HEAD' and not by_nginx.get('length'))),
+    ('fields of an error that is redirected are passed on', 'a client may use Retry-After there', ('retry-after',),
+     lambda text, request, by_nginx, by_sluice: 'error_page' in text and 300 <= by_sluice.get('status', 0) < 400),
+    ('captures are encoded in a redirect', 'nginx: characters of a path can become a query', ('location',),
+     lambda text, request, by_nginx, by_sluice: 'rewrite' in text and equal_except_slashes(urllib.parse.unquote(by_sluice.get('location', ''), 'latin-1'), urllib.parse.unquote(by_nginx.get('location', ''), 'latin-1'))),
+    ('a response without a body has no Content-Type', 'it would describe nothing', ('content-type',),
+     lambda text, request, by_nginx, by_sluice: by_sluice.get('length') == '0' and 'content-type' not in by_sluice),
+    ('an error page is requested without the body of the request', 'it is requested with GET', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'error_page' in text and b'content-length: 0' in by_sluice.get('body', b'')),
+    ('cycles of internal redirects end after ten, with the URI of the next one', 'nginx also ends them with 500', LOCATION_FIELDS,
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 500),
+    ('internal redirects also merge slashes, which may cause a cycle', 'both forms select the same location', ALL,
+     lambda text, request, by_nginx, by_sluice: by_sluice.get('status') == 500 and re.search(r'try_files [^;]*\$uri/;', text)),
+    ('internal redirects also merge slashes', 'both forms select the same location', ('x-where',),
+     lambda text, request, by_nginx, by_sluice: '//' in by_nginx.get('x-where', '') and equal_except_slashes(by_nginx['x-where'], by_sluice.get('x-where'))),
+    ('a response with trailers is sent in chunks', 'RFC 9112 7.1.2', ('length',), lambda text, request, by_nginx, by_sluice: 'add_trailer' in text),
+    ('a relative Location of an upstream server stays relative', 'it is correct for every host name and port', ('location',),
+     lambda text, request, by_nginx, by_sluice: 'proxy_pass' in text and by_sluice.get('location', '').startswith('/') and
+        re.sub('^https?://[^/]*', '', by_nginx.get('location', '')) == by_sluice['location']),
+    ('an error page is sent completely and unconditionally', 'range and preconditions apply to the requested resource', ALL,
+     lambda text, request, by_nginx, by_sluice: 'error_page' in text and by_sluice.get('status') == 200 and by_nginx.get('status') in (206, 304, 412, 416)),
+    ('an error page has its own Content-Type', 'nginx: that of the response with X-Accel-Redirect', ('content-type',),
+     lambda text, request, by_nginx, by_sluice: 'X-Accel-Redirect' in request and by_sluice.get('status', 0) >= 400),
+    ('no range of an empty file is satisfiable', 'RFC 9110 15.5.17', ALL,
+     lambda text, request, by_nginx, by_sluice: 'empty' in urllib.parse.unquote(target(request)) and field(request, 'Range') and by_sluice.get('status') == 416),
+    ('expires uses the type multipart/byteranges', 'nginx: that of the parts', ('expires', 'cache-control'),
+     lambda text, request, by_nginx, by_sluice: by_sluice.get('content-type') == 'multipart/byteranges'),
+    ('a space in a URI from variables is encoded', 'RFC 9112 3.2; nginx passes it on', ALL,
+     lambda text, request, by_nginx, by_sluice: '%20' in target(request) and 'proxy_pass' in text and
+        (b'Bad request syntax' in by_nginx.get('body', b'') or method(request) == 'HEAD' and by_nginx.get('status') == 400 or
+         by_sluice.get('x-said') == 'yes' and (b'%20' in by_sluice.get('body', b'') or method(request) == 'HEAD'))),
+    ('a directory listing has Content-Length', 'it is generated before it is sent', ('length',),
+     lambda text, request, by_nginx, by_sluice: 'autoindex on' in text and by_nginx.get('length') is None),
+    ('a large Range is reduced before error_page 416 applies', 'RFC 9110 14.1.2', ALL,
+     lambda text, request, by_nginx, by_sluice: by_sluice.get('status') == 206 and re.search(r'-\d{19,}$', field(request, 'Range'))),
+    ('WWW-Authenticate is sent once', 'nginx repeats it with the error page', ('www-authenticate',),
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('www-authenticate') == ', '.join([by_sluice.get('www-authenticate', '')] * 2)),
+    ('alias is a directory, with or without a trailing slash', 'no file beside the directory is served', ALL,
+     lambda text, request, by_nginx, by_sluice: has_alias_without_slash(text, request) and by_nginx.get('status') in {404} | changed_codes(text, 404)),
+    ('a path beside the directory of alias is not a file', 'as above', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: has_alias_without_slash(text, request) and "$request_filename" in text),
+    ('groups keep their values until another pattern with groups matches', 'other patterns capture nothing; nginx deletes the values', ALL,
+     lambda text, request, by_nginx, by_sluice: {by_nginx.get('x-where', '').split(' ')[0], by_sluice.get('x-where', '').split(' ')[0]} & uses_of_no_group(text)),
     ('server_name_in_redirect without a name leaves the redirect relative', 'nginx: http://:80/', ('location',),
-     lambda text, request, there, here: re.match('http://(:PORT)?/', there.get('location', ''))),
-    ('a path that climbs behind the prefix of an alias is refused', 'it leads out of the folder', ALL,
-     lambda text, request, there, here: re.search('alias|proxy_pass', text) and re.search(r'\.\.', target(request)) and here.get('status') == 404),
-    ('a location with gzip_static says Vary', 'a cache may hold both forms', ('vary',),
-     lambda text, request, there, here: 'gzip_static' in text and here.get('vary', '').startswith('Accept-Encoding')),
-    ('what could be encoded says Vary: Accept-Encoding', 'RFC 9110 12.5.5; nginx: with gzip_vary alone', ('vary',),
-     lambda text, request, there, here: re.search('gu?n?zip on', text) and says_coding(there, here)),
-    ('pages of errors are encoded, whatever their status', 'nginx encodes those of 403 and 404', ('content-encoding',),
-     lambda text, request, there, here: 'gzip on' in text and 'body' not in there and here.get('content-encoding') == 'gzip'),
-    ('Accept-Encoding: * takes gzip', 'RFC 9110 12.5.3', ('content-encoding', 'length', 'accept-ranges'),
-     lambda text, request, there, here: field(request, 'Accept-Encoding') == '*' and here.get('content-encoding') == 'gzip'),
-    ('If-Match and If-Unmodified-Since are asked of the server behind, and not of a stored answer', 'RFC 9111 4.3.2', ALL,
-     lambda text, request, there, here: here.get('x-cache') == 'BYPASS' and re.search('If-(Match|Unmodified)', request)),
-    ('If-Range is compared with the date of the file', 'add_header hides it from the client alone', ALL,
-     lambda text, request, there, here: 'add_header Last-Modified ""' in text and 'If-Range' in request and (there.get('status'), here.get('status')) == (200, 206)),
-    ('ranges of what may be stored are given', 'the stored answer has them', ('accept-ranges',),
-     lambda text, request, there, here: 'x-cache' in here and here.get('accept-ranges') == 'bytes'),
-    ('a Range is given of what may be stored, from the first answer on', 'the next one has it', ALL,
-     lambda text, request, there, here: 'x-cache' in here and field(request, 'Range') and (there.get('status'), here.get('status')) == (200, 206)),
-    ('a link inside a path that disable_symlinks refuses is 403', 'nginx documents that access is denied; its 404 is that of ENOTDIR', ALL,
-     lambda text, request, there, here: re.search('disable_symlinks (on|if)', text) and 'link-folder' in target(request)),
-    ('parts of multipart/byteranges have the type of their file', 'it is there with default_type "", too', ('body',),
-     lambda text, request, there, here: 'default_type ""' in text and here.get('content-type') == 'multipart/byteranges'),
-    ('the page of an error that the rules of a server answer is given', 'nginx asks these rules for it again, and has its built-in page', ALL,
-     lambda text, request, there, here: there.get('status', 0) >= 400 and 'body' not in there and 'error_page' in text and
-        re.search('^    (return|if|rewrite) ', text, re.M) and (here.get('status') in named_codes(text) | {200, 206, 304})),
-    ('the answer to a request with Authorization is not stored', 'RFC 9111 3.5; nginx stores it', ALL,
-     lambda text, request, there, here: there.get('x-cache') == 'HIT' and here.get('x-cache') == 'MISS' and field(request, 'Authorization')),
+     lambda text, request, by_nginx, by_sluice: re.match('http://(:PORT)?/', by_nginx.get('location', ''))),
+    ('a path with ".." after the prefix of an alias is refused', 'it leaves the directory', ALL,
+     lambda text, request, by_nginx, by_sluice: re.search('alias|proxy_pass', text) and re.search(r'\.\.', target(request)) and by_sluice.get('status') == 404),
+    ('a location with gzip_static adds Vary', 'a cache may store both representations', ('vary',),
+     lambda text, request, by_nginx, by_sluice: 'gzip_static' in text and by_sluice.get('vary', '').startswith('Accept-Encoding')),
+    ('a response that could be encoded has Vary: Accept-Encoding', 'RFC 9110 12.5.5; nginx: only with gzip_vary', ('vary',),
+     lambda text, request, by_nginx, by_sluice: re.search('gu?n?zip on', text) and adds_accept_encoding(by_nginx, by_sluice)),
+    ('error pages of all statuses are encoded', 'nginx: only those of 403 and 404', ('content-encoding',),
+     lambda text, request, by_nginx, by_sluice: 'gzip on' in text and 'body' not in by_nginx and by_sluice.get('content-encoding') == 'gzip'),
+    ('Accept-Encoding: * accepts gzip', 'RFC 9110 12.5.3', ('content-encoding', 'length', 'accept-ranges'),
+     lambda text, request, by_nginx, by_sluice: field(request, 'Accept-Encoding') == '*' and by_sluice.get('content-encoding') == 'gzip'),
+    ('the upstream server evaluates If-Match and If-Unmodified-Since, the cache does not', 'RFC 9111 4.3.2', ALL,
+     lambda text, request, by_nginx, by_sluice: by_sluice.get('x-cache') == 'BYPASS' and re.search('If-(Match|Unmodified)', request)),
+    ('If-Range is compared with the date of the file', 'add_header hides it only from the client', ALL,
+     lambda text, request, by_nginx, by_sluice: 'add_header Last-Modified ""' in text and 'If-Range' in request and (by_nginx.get('status'), by_sluice.get('status')) == (200, 206)),
+    ('with proxy_cache_convert_head off, the response to a HEAD is not stored', 'it would be used for a GET, without a body', ALL,
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache_convert_head off' in text and by_nginx.get('x-cache') == 'HIT' and by_sluice.get('x-cache') == 'MISS'),
+    ('index names files', 'nginx also accepts a directory', ALL,
+     lambda text, request, by_nginx, by_sluice: 'index folder/' in text and by_sluice.get('status') in {403} | changed_codes(text, 403) and
+        re.search(' /+folder/', by_nginx.get('x-where', ''))),
+    ('proxy_method also holds for a HEAD that fills the cache', 'nginx sends GET, and stores the response to it', ALL,
+     lambda text, request, by_nginx, by_sluice: 'proxy_method' in text and 'x-cache' in by_sluice and method(request) == 'HEAD' and
+        by_nginx.get('status') == by_sluice.get('status')),
+    ('error_page 416 adds the fields of its location once', 'nginx also adds them to the response that it replaces',
+     ('x-where', 'x-only', 'x-if'),
+     lambda text, request, by_nginx, by_sluice: 'error_page' in text and field(request, 'Range') and
+        by_nginx.get('x-where') == ', '.join([by_sluice.get('x-where', '')] * 2)),
+    ('gzip_proxied permits encoding only where its parameters apply', 'nginx also encodes without Expires and Cache-Control',
+     ('content-encoding', 'length', 'accept-ranges', 'vary'),
+     lambda text, request, by_nginx, by_sluice: 'gzip_proxied' in text and field(request, 'Via') and 'content-encoding' not in by_sluice and
+        by_nginx.get('content-encoding') == 'gzip' and not {'expires', 'cache-control'} & set(by_nginx)),
+    ('a URI that a rewrite takes out of the prefix of an alias is not a file', 'nginx cuts its first bytes off', ALL,
+     lambda text, request, by_nginx, by_sluice: 'alias' in text and re.search('rewrite [^;]* break;', text) and by_nginx.get('status') == 500 and
+        by_sluice.get('status') in {404} | changed_codes(text, 404)),
+    ('with proxy_buffering off, responses are stored, too', 'the cache does not need buffers', ALL,
+     lambda text, request, by_nginx, by_sluice: 'proxy_buffering off' in text and by_nginx.get('x-cache') == 'MISS' and by_sluice.get('x-cache') == 'HIT'),
+    ('return 204 has no text, as the page of an error neither', 'nginx sends it with the status of the error', ('body', 'content-type', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'return 204 "' in text and 'error_page' in text and by_sluice.get('status', 0) >= 300 and
+        by_sluice.get('body') == b''),
+    ('a Range is of the file, which is then not encoded', 'RFC 9110 14.2; nginx encodes the whole in its place', ALL,
+     lambda text, request, by_nginx, by_sluice: 'gzip on' in text and by_nginx.get('content-encoding') == 'gzip' and field(request, 'Range') and
+        by_nginx['status'] == 200 and by_sluice.get('status') in (206, 416) and 'content-encoding' not in by_sluice),
+    ('a response that may be stored supports ranges', 'the stored response supports them', ('accept-ranges',),
+     lambda text, request, by_nginx, by_sluice: 'x-cache' in by_sluice and by_sluice.get('accept-ranges') == 'bytes'),
+    ('the first response that is stored already supports ranges, or is 416', 'the next ones support them', ALL,
+     lambda text, request, by_nginx, by_sluice: 'x-cache' in by_sluice and field(request, 'Range') and by_nginx.get('status') == 200 and by_sluice.get('status') in (206, 416)),
+    ('a path with a link that disable_symlinks refuses is 403', 'nginx documents that access is denied; its 404 results from ENOTDIR', ALL,
+     lambda text, request, by_nginx, by_sluice: re.search('disable_symlinks (on|if)', text) and 'link-folder' in target(request) and
+        by_nginx.get('status') in {404} | changed_codes(text, 404) and by_sluice.get('status') in {403} | changed_codes(text, 403)),
+    ('parts of multipart/byteranges have the type of their file', 'also with default_type "" and after X-Accel-Redirect', ('body',),
+     lambda text, request, by_nginx, by_sluice: ('default_type ""' in text or 'X-Accel-Redirect' in request) and by_sluice.get('content-type') == 'multipart/byteranges'),
+    ('an error from the rules of a server has its error page', 'nginx applies these rules to the page again and sends its built-in page', ALL,
+     lambda text, request, by_nginx, by_sluice: 'body' not in by_nginx and by_nginx.get('status') in ruled_codes(text) and
+        bool(pages(text, by_nginx['status'])) and
+        by_sluice.get('status') in changed_codes(text, by_nginx['status']) | {by_nginx['status']}),
+    ('the response to a request with Authorization is not stored', 'RFC 9111 3.5; nginx stores it', ALL,
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('x-cache') == 'HIT' and by_sluice.get('x-cache') == 'MISS' and field(request, 'Authorization')),
     ('a field that proxy_set_header names twice has the last value', 'nginx sends both', ('body', 'length'),
-     lambda text, request, there, here: text.count('proxy_set_header X-Mine') > 1 and
-        [line for line in there.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')] ==
-        [line for line in here.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')]),
-    ('a status that nginx has no page for has one', 'each error has a page', ('body', 'length', 'content-type', 'content-encoding', 'vary'),
-     lambda text, request, there, here: there.get('body') == b'' and f'return {there["status"]};' in text),
+     lambda text, request, by_nginx, by_sluice: text.count('proxy_set_header X-Mine') > 1 and
+        [line for line in by_nginx.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')] ==
+        [line for line in by_sluice.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')]),
+    ('statuses for which nginx has no built-in page have one', 'each error has a page', ('body', 'length', 'content-type', 'content-encoding', 'vary'),
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('body') == b'' and f'return {by_nginx["status"]};' in text),
     ('a request that is refused before its head is read is of no server in particular', 'its Host is not known',
-     SHAPED,
-     lambda text, request, there, here: there.get('status') == here.get('status') == 400),
-    ('alias of a file with a slash behind it is 403 or 404', 'nginx: 500', ALL,
-     lambda text, request, there, here: there.get('status') == 500 and 'alias' in text and here.get('status') in (200, 403, 404)),
-    ('a Range of another method than GET, or of parts that overlap, is ignored', 'RFC 9110 14.2', ALL,
-     lambda text, request, there, here: (there.get('status') == 206 or refuses_range(there)) and here.get('status') == 200 and field(request, 'Range') and
+     LOCATION_FIELDS,
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 400),
+    ('alias of a file with a trailing slash is 403 or 404', 'nginx: 500', ALL,
+     lambda text, request, by_nginx, by_sluice: re.search(r'alias [^;]*\.txt;', text) and asks_folder(request) and
+        by_nginx.get('status') in {500} | changed_codes(text, 500) and by_sluice.get('status') in {403, 404} | changed_codes(text, 403, 404)),
+    ('the body of the request does not cause the refusal of an error page', 'the page is requested without it', ALL,
+     lambda text, request, by_nginx, by_sluice: ' | =' in request and 'client_max_body_size' in text and 'error_page' in text and
+        by_nginx.get('status') == 413 and by_sluice.get('status', 0) >= 400),
+    ('the URI of an absolute form without a path begins with a slash', 'RFC 9112 3.2.2: it is that of /', ('location',),
+     lambda text, request, by_nginx, by_sluice: re.match(r'http://[^/?]*\?', target(request)) and '$request_uri' in text and
+        by_sluice.get('location', '').replace('/?', '?', 1) == by_nginx.get('location')),
+    ('a Range of a method other than GET, or with overlapping ranges, is ignored', 'RFC 9110 14.2', ALL,
+     lambda text, request, by_nginx, by_sluice: (by_nginx.get('status') == 206 or refuses_range(by_nginx)) and by_sluice.get('status') == 200 and field(request, 'Range') and
         (method(request) != 'GET' or field(request, 'Range') == 'bytes=0-0,0-0,0-0')),
     ('the redirect to what passes requests on has no fields of that location', 'import writes a location of its own for it',
-     SHAPED,
-     lambda text, request, there, here: there.get('status') == here.get('status') and 'proxy_pass' in text and
-        (there.get('location', '').split('?')[0].endswith('/') or 'internal' in text and there['status'] == 404)),
-    ('an answer has a type, with default_type "" too', 'clients would guess it', ('content-type',),
-     lambda text, request, there, here: 'default_type ""' in text and 'content-type' not in there),
-    ('charset is said with all of text/*', 'one rule for all text', ('content-type',),
-     lambda text, request, there, here: charset_alone(there, here)),
+     LOCATION_FIELDS,
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') and 'proxy_pass' in text and
+        (by_nginx.get('location', '').split('?')[0].endswith('/') or 'internal' in text and by_nginx['status'] == 404)),
+    ('a response has a Content-Type, also with default_type ""', 'clients would guess it', ('content-type',),
+     lambda text, request, by_nginx, by_sluice: 'default_type ""' in text and 'content-type' not in by_nginx),
+    ('expires uses the type of a response that has none in nginx', 'the row above', ('expires', 'cache-control'),
+     lambda text, request, by_nginx, by_sluice: 'default_type ""' in text and 'expires $e' in text and 'content-type' not in by_nginx),
+    ('charset is added to all of text/*', 'one rule for all text', ('content-type',),
+     lambda text, request, by_nginx, by_sluice: differs_by_charset(by_nginx, by_sluice)),
 )
 
 
-def explained(text, request, there, here):
-    """True where rows of the table explain all that is different in the two answers to a request of the site of this text."""
-    left = {name for name in {*there, *here} if there.get(name) != here.get(name)}
-    for _, _, names, applies in DELIBERATE:
-        if left and applies(text, request, there, here):
+def explaining(text, request, by_nginx, by_sluice):
+    """The rows of the table that explain every difference between the two responses; None: some difference has no row.
+
+    `text` is the configuration of the site.
+    """
+    left = {name for name in {*by_nginx, *by_sluice} if by_nginx.get(name) != by_sluice.get(name)}
+    rows = []
+    for row in INTENDED:
+        _, _, names, applies = row
+        if left and applies(text, request, by_nginx, by_sluice):
+            rows.append(row)
             left -= left if names is ALL else set(names)
-    return not left
+    return None if left else rows

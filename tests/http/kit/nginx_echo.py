@@ -1,7 +1,8 @@
-"""The server behind both: answers with what it was asked, or as the request tells it to: "X-Answer: STATUS [NAME=VALUE]", blanks as +."""
+"""The upstream server of the generated comparison. It responds with the received request, or as the request directs: "X-Answer: STATUS
+[NAME=VALUE]", with + for each space."""
 import http.server
 
-# What sluice adds of its own, what speaks of one connection, and what has told this server how to answer.
+# Fields that are not compared: those that sluice adds, hop-by-hop fields, and the directions to this server.
 UNSAID = ('via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip', 'connection',
           'x-answer', 'transfer-encoding', 'te')
 
@@ -43,7 +44,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
         try:
             super().handle()
         except OSError:
-            """The server under test has gone: nothing is to be told."""
+            pass        # the server under test closed the connection
 
     def __getattr__(self, name):
         if name.startswith('do_'):
@@ -51,4 +52,4 @@ class Echo(http.server.BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def log_message(self, *_):
-        """Nothing is logged."""
+        """Writes no log."""

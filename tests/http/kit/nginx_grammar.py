@@ -1,6 +1,6 @@
-"""Hypothesis' strategies of sites: configurations of nginx's within what `sluice import` carries.
+"""Hypothesis strategies that generate sites: nginx configurations within the subset that `sluice import` supports.
 
-What is drawn is valid for nginx in nearly all cases; a site that nginx refuses is thrown away (kit/nginx_pair.py).
+nginx accepts nearly all generated sites; kit/nginx_pair.py discards the others.
 """
 import dataclasses
 
@@ -8,7 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from kit.nginx_requests import requests
-from kit.nginx_site import Directive, Site, holding, repeated
+from kit.nginx_site import Directive, Site, inheritable, with_inherited
 
 SEGMENTS = ('a', 'b', 'folder', 'bare', 'one.txt', 'none', 'inner.txt', 'ten.txt', 'style.css')
 PREFIXES = ('/', '/a', '/a/', '/a/b', '/a/b/', '/folder', '/folder/', '/folder/inner.txt', '/bare/', '/one', '/none/',
@@ -25,7 +25,7 @@ TARGETS = ('/one.txt', '/none', '/folder/', '/folder', '/a/x', '/b', '/c/y', '/a
 
 
 class Maker:
-    """What the strategies of one server draw from, and what they have made so far."""
+    """The source of choices for one site, and what the strategies have generated so far."""
 
     def __init__(self, draw):
         self.draw, self.named, self.caches, self.paths = draw, [], False, ['/', '/one.txt', '/folder', '/none', '/folder/inner.txt']
@@ -37,7 +37,7 @@ class Maker:
         return self.draw(st.integers(0, 99)) < percent
 
     def some(self, options, most):
-        """Up to `most` of the options, each once, in the order that they have."""
+        """At most `most` of the options, each at most once, in their original order."""
         chosen = self.draw(st.sets(st.sampled_from(range(len(options))), max_size=most))
         return [options[number] for number in sorted(chosen)]
 
@@ -50,9 +50,10 @@ class Maker:
         return name
 
 
-# What answers: each makes directives from (maker, path, kind), kind one of "prefix", "exact", "regex", "named", "server".
+# Generators of the directives that produce a location's response. Arguments: (maker, path, kind); kind is "prefix", "exact", "regex",
+# "named" or "server".
 
-def nothing(make, path, kind):
+def no_directives(make, path, kind):
     return []
 
 
@@ -85,10 +86,10 @@ def an_alias(make, path, kind):
     return [Directive(f'alias @WWW@{make.pick(("", "/folder", "/bare"))}{end}')]
 
 
-def a_try(make, path, kind):
+def a_try_files(make, path, kind):
     tried = [make.pick(('$uri', '$uri/', '/one.txt', '/folder/', '/none', '$uri.txt', '/folder$uri', '$uri/index.html', '/$arg_x',
                         '/folder/$1', '/bare/', '""', '/link-folder/inner.txt')) for _ in range(make.draw(st.integers(1, 3)))]
-    last = make.pick(('=404', '=403', '=204', '@NAMED', '/one.txt', '/none', '/folder/', '/a/x?y=$arg_x', '/c/y?$args', '$uri/'))    # nginx never answers =200
+    last = make.pick(('=404', '=403', '=204', '@NAMED', '/one.txt', '/none', '/folder/', '/a/x?y=$arg_x', '/c/y?$args', '$uri/'))    # nginx never sends =200
     if last == '@NAMED':
         last = make.location_of('@first')
     return [Directive('try_files ' + ' '.join([*tried, last]))]
@@ -107,7 +108,7 @@ def a_rewrite(make, path, kind):
     return made
 
 
-def a_pass(make, path, kind):
+def a_proxy_pass(make, path, kind):
     uris = ('', '', '/', '/up', '/up/', '/up?q=1', '$request_uri', '/$1$uri')
     if kind in ('regex', 'named'):
         uris = ('', '', '$request_uri', '$uri$is_args$args')
@@ -131,7 +132,7 @@ def a_file(make, path, kind):
             *([Directive('autoindex on')] if make.chance(20) else [])]
 
 
-ANSWERS = (nothing, nothing, a_return, a_return, a_root, an_alias, an_alias, a_try, a_try, a_rewrite, a_rewrite, a_pass, a_pass, a_file)
+RESPONSE_MAKERS = (no_directives, no_directives, a_return, a_return, a_root, an_alias, an_alias, a_try_files, a_try_files, a_rewrite, a_rewrite, a_proxy_pass, a_proxy_pass, a_file)
 
 PROXY_SHAPES = (
     Directive('proxy_set_header Host $host'), Directive('proxy_set_header X-Mine "$uri-$http_x_kind"'),
@@ -153,8 +154,8 @@ CACHE_SHAPES = (
     Directive('proxy_ignore_headers Set-Cookie Vary'), Directive('proxy_buffering on'),
 )
 
-# Directives that change an answer or restrict access.
-SHAPES = (
+# Directives that change a response or restrict access.
+OTHER_DIRECTIVES = (
     Directive('expires 1h'), Directive('expires -1'), Directive('expires max'), Directive('expires epoch'), Directive('expires off'),
     Directive('expires $e@N@'), Directive('charset utf-8'), Directive('charset off'), Directive('charset iso-8859-1'),
     Directive('default_type application/json'), Directive('default_type text/html'), Directive('default_type ""'),
@@ -178,7 +179,7 @@ SHAPES = (
 CONDITIONS = ('$arg_x', '$arg_x = 1', '$request_method = POST', '$http_x_kind ~ ^a', '$http_x_kind !~* A', '$uri ~ ^/(a|b)/(.*)', '-f $request_filename',
               '!-e $request_filename', '-d $request_filename', '$host != localhost', '$m@N@', '$args ~ "x=(?<got>[0-9]+)"', '$http_cookie ~ c=(.)')
 
-# Those of a server: nginx asks them again where an internal redirect has led, sluice once.
+# Conditions for the server level: nginx evaluates them again after an internal redirect, sluice once.
 CONSTANT = ('$http_x_kind ~ ^a', '$http_x_kind !~* A', '$host != localhost', '$http_cookie ~ c=(.)')
 
 
@@ -202,11 +203,11 @@ def a_condition(make, kind):
     return Directive(f'if ({condition})', (what,))
 
 
-def shaped(make, kind):
-    """Directives that stand beside what answers."""
-    # One of a name, so that nginx takes it.
+def other_directives(make, kind):
+    """Directives that accompany those of RESPONSE_MAKERS."""
+    # nginx accepts most directives only once in a block.
     found = {}
-    for one in make.some(SHAPES, 3 if kind != 'server' else 5):
+    for one in make.some(OTHER_DIRECTIVES, 3 if kind != 'server' else 5):
         name = one.text.split()[0]
         if (name in ('internal', 'limit_except') and kind in ('server', 'named')) or \
                 (name in ('deny', 'allow', 'auth_basic') and kind == 'server' and not make.chance(10)):
@@ -220,19 +221,19 @@ def shaped(make, kind):
     return made
 
 
-def where(label):
-    """Tells which location has answered, and how it sees the request."""
+def identifying_header(label):
+    """Adds a header field that identifies the location and the URI that it sees."""
     return Directive(f'add_header X-Where "{label} $uri $args" always')
 
 
-def unguarded(shapes, answers):
-    """Without rules of access where a return answers: it comes after these here, which the importer notes."""
+def without_access_rules(shapes, answers):
+    """Removes access rules beside a `return`: sluice checks access first, nginx does not, and the importer notes this difference."""
     returns = any(one.text.startswith('return') for one in answers)
     return [one for one in shapes if not (returns and one.text.split()[0] in ('deny', 'allow', 'auth_basic'))]
 
 
 def a_location(make, outer, depth, label):
-    """(key, directive) of a location in `outer`, the path of the location around it, or None where it is a pattern's."""
+    """(key, directive) of a location inside `outer`, the path of the enclosing location; None inside a location with a regular expression."""
     kind = make.pick(('prefix', 'prefix', 'prefix', 'exact', 'regex', 'regex'))
     if outer is None:
         kind = 'regex'
@@ -251,9 +252,9 @@ def a_location(make, outer, depth, label):
         key = f'^~ {path}'
     if kind != 'regex':
         make.paths.append(path.strip('"'))
-    answers = make.pick(ANSWERS)(make, path.strip('"'), kind)
-    inside = [where(label), *unguarded(shaped(make, kind), answers), *answers]
-    aliased = kind == 'regex' and any(one.text.startswith('alias') for one in answers)   # whose $1 would be another one's
+    answers = make.pick(RESPONSE_MAKERS)(make, path.strip('"'), kind)
+    inside = [identifying_header(label), *without_access_rules(other_directives(make, kind), answers), *answers]
+    aliased = kind == 'regex' and any(one.text.startswith('alias') for one in answers)   # its $1 would refer to the captures of another pattern
     if depth < 2 and kind != 'exact' and not aliased and make.chance(25):
         inside += locations(make, None if kind == 'regex' else path, depth + 1, label)
     return key, Directive(f'location {key}', tuple(inside))
@@ -270,9 +271,9 @@ def locations(make, outer, depth, label):
 def named_locations(make):
     made = []
     for name in make.named:
-        answers = make.pick((a_return, a_pass, a_root, nothing, a_rewrite, a_try))
+        answers = make.pick((a_return, a_proxy_pass, a_root, no_directives, a_rewrite, a_try_files))
         answers = answers(make, '/', 'named')
-        inside = [where(name), *unguarded(shaped(make, 'named'), answers), *answers]
+        inside = [identifying_header(name), *without_access_rules(other_directives(make, 'named'), answers), *answers]
         made.append(Directive(f'location {name}', tuple(inside)))
     return made
 
@@ -285,8 +286,8 @@ def a_server(make, number, default):
     make.named.clear()
     name = make.pick(NAMES)
     inside = [Directive('listen 127.0.0.1:@PORT@' + (' default_server' if default else '')), Directive(f'server_name {name}'),
-              Directive('root @WWW@'), Directive('auth_basic_user_file @PACKED@/users'), where(f's{number}')]
-    inside += [one for one in shaped(make, 'server') if one.text != 'internal']
+              Directive('root @WWW@'), Directive('auth_basic_user_file @PACKED@/users'), identifying_header(f's{number}')]
+    inside += [one for one in other_directives(make, 'server') if one.text != 'internal']
     if make.chance(20):
         inside.append(Directive(f'merge_slashes {make.pick(("off", "on"))}'))
     if make.chance(10):
@@ -299,8 +300,8 @@ def a_server(make, number, default):
     return Directive('server', tuple(inside))
 
 
-def tables(make):
-    """What the variables of this site's own are made of, and its group of servers."""
+def http_directives(make):
+    """The maps of this site's variables, and its upstream group."""
     source = make.pick(('$http_x_kind', '$uri', '$arg_x', '$request_method', '$args'))
     return (
         Directive(f'map {source} $m@N@', (Directive('default other'), Directive('a "it is $uri"'), Directive('~^/(a|b) "like $1"'), Directive('GET 0'),
@@ -316,13 +317,13 @@ def tables(make):
 @st.composite
 def sites(draw):
     make = Maker(draw)
-    http = tables(make)
+    http = http_directives(make)
     count = make.pick((1, 1, 1, 1, 2, 3))
     servers = tuple(a_server(make, number, number == count - 1 and count > 1) for number in range(count))
     return Site(http, servers, tuple(draw(requests(tuple(dict.fromkeys(make.paths)), make.caches))))
 
 
-# What stands in http around all sites that are served together.
+# Directives of the `http` block around all sites of one batch.
 TYPES = Directive('types', tuple(Directive(line) for line in ('text/html html', 'text/plain txt', 'text/css css', 'image/png png',
                                                               'application/octet-stream bin')))
 CACHE = Directive('proxy_cache_path cache keys_zone=kept:1m levels=1:2 inactive=1h')
@@ -336,21 +337,21 @@ PRELUDES = (
      Directive('error_page 502 503 504 = /ten.txt')),
 )
 
-# Hypothesis begins to vary what it has drawn, after so many examples: the next ones would repeat much of them.
-FRESH = 10
+# After this many examples Hypothesis mutates earlier ones, which would repeat much of them.
+FIRST_EXAMPLES = 10
 
 
-def drawn(number):
-    """The sites that the seed of this number makes, and what stands around them; always the same ones."""
+def generated_sites(number):
+    """Returns the sites for this seed, which are the same in every run, and the directives around them."""
     found = []
 
     @hypothesis.seed(number)
-    @hypothesis.settings(max_examples=FRESH, database=None, phases=[hypothesis.Phase.generate], deadline=None,
+    @hypothesis.settings(max_examples=FIRST_EXAMPLES, database=None, phases=[hypothesis.Phase.generate], deadline=None,
                          suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(sites())
     def collect(site):
         found.append(site)
     collect()
     prelude = PRELUDES[number % len(PRELUDES)]
-    return [dataclasses.replace(site, servers=tuple(repeated(one, holding(prelude)) for one in site.servers))
-            for site in found[1:]], prelude     # the first one is the smallest of all, whatever the seed
+    return [dataclasses.replace(site, servers=tuple(with_inherited(one, inheritable(prelude)) for one in site.servers))
+            for site in found[1:]], prelude     # for every seed the first example is the minimal one

@@ -1,7 +1,7 @@
-"""A generated piece of nginx's configuration: directives as a tree, the requests that it is asked, and how both are written.
+"""A generated part of an nginx configuration: its directives as a tree, and the requests for it.
 
-@N@ stands for the number of the site among those that are served together, @PORT@ for its port; other places are those of the
-files of nginx/, so that a site is printed as one of these.
+@N@ is replaced by the number of the site in its batch, @PORT@ by its port. The other placeholders are those of the files in nginx/, so
+that a printed site has their format.
 """
 import dataclasses
 import re
@@ -9,7 +9,7 @@ import re
 
 @dataclasses.dataclass(frozen=True)
 class Directive:
-    """One directive; `inside` is None where it ends with a semicolon, else what stands in its braces."""
+    """One directive; `inside` has the directives of its block, or is None if it ends with a semicolon."""
     text: str
     inside: tuple = None
 
@@ -20,7 +20,7 @@ class Directive:
         return [f'{pad}{self.text} {{', *(line for child in self.inside for line in child.lines(indent + 1)), f'{pad}}}']
 
     def smaller(self):
-        """Trees of one thing less: without one of the children, or with a smaller one."""
+        """Smaller trees: with one child removed, or with one child reduced."""
         for number, child in enumerate(self.inside or ()):
             if child.text.startswith('listen '):
                 continue
@@ -32,7 +32,7 @@ class Directive:
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    http: tuple         # maps, groups: what stands beside its servers
+    http: tuple         # maps and upstream groups: directives beside the servers
     servers: tuple
     requests: tuple
 
@@ -57,32 +57,33 @@ class Site:
                 yield dataclasses.replace(self, requests=(*before, ' | '.join(parts[:skipped] + parts[skipped + 1:]), *after))
 
 
-GROWING = ('add_header', 'add_trailer', 'proxy_set_header', 'proxy_hide_header', 'proxy_pass_header')
+INHERITED = ('add_header', 'add_trailer', 'proxy_set_header', 'proxy_hide_header', 'proxy_pass_header')
 
 
-def repeated(directive, outer):
-    """The directive with what inner scopes of nginx's forget said again in each: sluice adds there (noted by the importer).
+def with_inherited(directive, outer):
+    """Returns the directive with outer directives repeated in its block, if the block has directives of the same name: nginx does not
+    inherit them then, but sluice does, as the importer notes.
 
-    `outer`: {name of a growing directive: those that hold around it}.
+    `outer` maps the name of such a directive to its occurrences in effect around this one.
     """
     if directive.inside is None or directive.text.split()[0] not in ('server', 'location', 'if', 'limit_except'):
         return directive
     more, holds = [], dict(outer)
-    for name in GROWING:
+    for name in INHERITED:
         own = [one for one in directive.inside if one.text.startswith(f'{name} ')]
         if own:
             said = {one.text.split()[1].lower() for one in own}
             kept = [one for one in outer.get(name, ()) if one.text.split()[1].lower() not in said]
             more += kept
             holds[name] = (*kept, *own)
-    return Directive(directive.text, tuple(repeated(one, holds) for one in (*more, *directive.inside)))
+    return Directive(directive.text, tuple(with_inherited(one, holds) for one in (*more, *directive.inside)))
 
 
-def holding(directives):
-    """`outer` of `repeated` for these directives of http."""
-    return {name: tuple(one for one in directives if one.text.startswith(f'{name} ')) for name in GROWING}
+def inheritable(directives):
+    """The `outer` argument of with_inherited() for these directives of `http`."""
+    return {name: tuple(one for one in directives if one.text.startswith(f'{name} ')) for name in INHERITED}
 
 
-def filled(text, places):
-    """The text with what stands for each @NAME@."""
+def substituted(text, places):
+    """The text with each @NAME@ replaced by its value in `places`."""
     return re.sub(r'@([A-Z]+)@', lambda found: str(places.get(found[1], found[0])), text)

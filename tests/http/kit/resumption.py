@@ -1,4 +1,4 @@
-"""Sessions of `openssl s_client`, kept in a file and taken up again."""
+"""TLS sessions of `openssl s_client`, saved in a file and resumed."""
 import contextlib
 import subprocess
 
@@ -8,11 +8,12 @@ from .lifetime import wait_for
 VERSIONS = ['-tls1_2', '-tls1_3']
 
 
-def fetch_with_session(port, version, given=None, kept=None, name='localhost', target='/', more=()):
-    """One request over a connection of its own, with the session of the file `given`, the new one into `kept`: (resumed, answer)."""
+def fetch_with_session(port, version, session_in=None, session_out=None, name='localhost', target='/', more=()):
+    """Sends one request on a new connection, with the session in the file `given`, and saves the new session in `kept`. Returns (resumed,
+    output)."""
     words = ['openssl', 's_client', '-connect', f'127.0.0.1:{port}', '-servername', name, version, '-ign_eof', *more]
-    words += ['-sess_in', str(given)] if given else []
-    words += ['-sess_out', str(kept)] if kept else []
+    words += ['-sess_in', str(session_in)] if session_in else []
+    words += ['-sess_out', str(session_out)] if session_out else []
     request = f'GET {target} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n'
     done = subprocess.run(words, input=request.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=60 * server.PATIENCE, check=False)
@@ -22,7 +23,7 @@ def fetch_with_session(port, version, given=None, kept=None, name='localhost', t
 
 
 @contextlib.contextmanager
-def beginner(certificate, folder, loop, body):
+def server_starter(certificate, folder, loop, body):
     """begin(*blocks, workers=2, main=None) -> a running server with a virtual server for each block, all on its `port`."""
     running = []
 

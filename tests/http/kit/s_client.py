@@ -1,4 +1,4 @@
-"""`openssl s_client` at the keyboard: its commands k (a new key of its own) and K (and one of the server's) while a body comes."""
+"""Drives `openssl s_client` by its commands while a body arrives: k updates its own key, K also requests an update of the server's key."""
 import array
 import fcntl
 import os
@@ -11,7 +11,7 @@ from . import server
 
 
 class SClient:
-    """Takes in as slowly as it is read: the rest waits in the pipe, then in the sockets."""
+    """Receives no faster than the test reads: unread output stays in the pipe, then in the sockets."""
 
     def __init__(self, port, *options):
         words = ['openssl', 's_client', '-quiet', '-no_ign_eof', '-connect', f'127.0.0.1:{port}', '-tls1_3', *options]
@@ -22,7 +22,7 @@ class SClient:
         self.process.stdin.write(text.encode())
 
     def fill(self, count):
-        """Takes in until there are `count` bytes; False where the stream ended before."""
+        """Reads until `output` has `count` bytes; False if the stream ends earlier."""
         while len(self.output) < count:
             piece = os.read(self.process.stdout.fileno(), min(65536, count - len(self.output)))
             if not piece:
@@ -31,7 +31,8 @@ class SClient:
         return True
 
     def command(self, letter):
-        """A command is what begins a piece of input: returns when s_client has read it. Output that would block s_client is read."""
+        """Sends a command, which must begin a piece of input, and returns when s_client has read it. Reads output that would otherwise
+        block s_client."""
         self.send(letter + '\n')
         deadline, unread = time.monotonic() + 20 * server.PATIENCE, array.array('i', [1])
         while fcntl.ioctl(self.process.stdin, termios.FIONREAD, unread) == 0 and unread[0]:
@@ -43,7 +44,7 @@ class SClient:
                 self.output += piece
 
     def close(self):
-        """Ends it; how many key updates it has sent."""
+        """Ends s_client; returns the number of key updates that it has sent."""
         self.process.terminate()
         self.process.wait()
         said = self.process.stderr.read()
@@ -53,10 +54,10 @@ class SClient:
 
 
 def body_with_commands(client, target, length, letters):
-    """The body of one answer, in whose first half the commands are typed."""
+    """Reads the body of one response and sends the commands during its first half."""
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     while b'\r\n\r\n' not in client.output:
-        assert client.fill(len(client.output) + 1), 'no answer'
+        assert client.fill(len(client.output) + 1), 'no response'
     head, client.output = bytes(client.output), bytearray()
     assert head.startswith(b'HTTP/1.1 200'), head
     for number, letter in enumerate(letters, 1):

@@ -1,4 +1,4 @@
-"""Starts the server under test with a made configuration, watches it, and stops it by its process id."""
+"""Starts the server under test with a generated configuration, reads its logs and processes, and stops it."""
 import fcntl
 import json
 import os
@@ -9,7 +9,7 @@ import tempfile
 import time
 
 SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../../../build/sluice'))
-# An emulated machine is slower by a factor; nothing is asserted of time, but patience is scaled.
+# Multiplies all timeouts: an emulated machine is slower by this factor. No test asserts a duration.
 PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 FIRST_PORT = int(os.environ.get('SLUICE_FIRST_PORT', '21100'))
 LAST_PORT = FIRST_PORT + 800
@@ -18,7 +18,7 @@ ACCESS_FIELDS = ('request_uri', 'status', 'tls_path', 'tls_path_reason', 'bytes_
                  'ssl_protocol', 'ssl_cipher', 'ssl_session_reused', 'request_method')
 PROOF = '|'.join(f'${field}' for field in ACCESS_FIELDS)
 
-# Set where every large answer must leave by the kernel's TLS.
+# Set if the kernel must encrypt every large response.
 KERNEL_ONLY = os.environ.get('SLUICE_TRANSPORTS') == 'ktls'
 
 _next_port = FIRST_PORT + os.getpid() * 7 % 700
@@ -26,7 +26,8 @@ _held_ports = []
 
 
 def free_port():
-    """A port on 127.0.0.1 that nobody listens on, and that no other test process will choose (servers share ports silently)."""
+    """A port on 127.0.0.1 that is not in use. A lock reserves it among the test processes, because servers can share a port without an
+    error (SO_REUSEPORT)."""
     global _next_port
     for _ in range(800):
         _next_port = FIRST_PORT if _next_port >= LAST_PORT else _next_port + 1
@@ -44,7 +45,7 @@ def free_port():
 
 
 def yaml(value, indent=0):
-    """A tree of dicts, lists and scalars as block YAML; every scalar in double quotes, so that none is guessed at."""
+    """A tree of dicts, lists and scalars as block YAML. Scalars are in double quotes, except integers and `on` and `off`."""
     pad = '  ' * indent
     if isinstance(value, dict):
         lines = []
@@ -69,9 +70,9 @@ def yaml(value, indent=0):
 
 
 class Server:
-    """One running server. `http` and `main` are laid over the usual configuration; `servers` replaces its server list."""
+    """One server process. `http` and `main` are merged into the default configuration; `servers` is its list of servers."""
 
-    def __init__(self, folder, servers, loop='epoll', http=None, main=None, environment=None, under=()):
+    def __init__(self, folder, servers, loop='epoll', http=None, main=None, environment=None, command_prefix=()):
         self.folder = str(folder)
         os.makedirs(self.folder, exist_ok=True)
         self.error_path = os.path.join(self.folder, 'error.log')
@@ -79,7 +80,7 @@ class Server:
         self.output_path = os.path.join(self.folder, 'output')
         self.config_path = os.path.join(self.folder, 'sluice.yaml')
         self.process = None
-        self.under = list(under)
+        self.command_prefix = list(command_prefix)
         self.environment = environment or {}
         tree = {
             'worker_processes': 1,
@@ -99,29 +100,29 @@ class Server:
             stream.write(yaml(self.tree) + '\n')
 
     def start(self, ports):
-        """Starts it and returns once every port accepts."""
+        """Starts the server and returns once every port accepts connections."""
         output = open(self.output_path, 'ab')
-        self.process = subprocess.Popen([*self.under, SLUICE, '-c', self.config_path], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*self.command_prefix, SLUICE, '-c', self.config_path], stdin=subprocess.DEVNULL,
                                         stdout=output, stderr=output, env={**os.environ, **self.environment})
         output.close()
         deadline = time.monotonic() + 20 * PATIENCE
         for port in ports:
             while True:
                 if self.process.poll() is not None:
-                    raise RuntimeError(f'the server ended with {self.process.returncode}:\n{self.said()}')
+                    raise RuntimeError(f'the server ended with {self.process.returncode}:\n{self.output()}')
                 try:
                     socket.create_connection(('127.0.0.1', port), timeout=1).close()
                     break
                 except OSError:
                     if time.monotonic() > deadline:
                         self.stop(check=False)
-                        raise RuntimeError(f'nobody listens on port {port}:\n{self.said()}') from None
+                        raise RuntimeError(f'no process listens on port {port}:\n{self.output()}') from None
                     time.sleep(0.05)
         return self
 
-    def by_another_way(self):
-        """Large answers that the kernel could have encrypted and did not: lines of the access log. (To "openssl" no key is given, and
-        bytes are no reason to begin with the kernel; a log with other fields tells nothing of it.)"""
+    def sent_without_kernel(self):
+        """Access log rows of large responses that the kernel could have encrypted and did not. Not counted: the path "openssl", where
+        OpenSSL offers no key, and the reason "bytes", where the body is in memory. The list is empty if the log has other fields."""
         if self.tree['http']['log_format'].get('proof') != PROOF:
             return []
         return [str(row) for row in self.access() if row.get('ssl_protocol', '-') != '-' and row['status'] in ('200', '206')
@@ -129,7 +130,8 @@ class Server:
                 and not row['tls_path'].startswith(('ktls-', 'openssl'))]
 
     def stop(self, how=signal.SIGTERM, check=True):
-        """Ends it; with `check`, an exit status other than 0, a sanitizer's report or a large answer that went by the wrong way is an error."""
+        """Stops the server. With `check`, each of these is an error: an exit status other than 0, a sanitizer's report, a large response
+        that the kernel should have encrypted."""
         if self.process is None:
             return 0
         process, self.process = self.process, None
@@ -141,29 +143,29 @@ class Server:
                 process.kill()
                 process.wait()
                 if check:
-                    raise RuntimeError(f'the server did not end after signal {how}:\n{self.said()}') from None
+                    raise RuntimeError(f'the server did not end after signal {how}:\n{self.output()}') from None
         if check:
-            said = self.said()
-            marks = [mark for mark in SANITIZER_MARKS if mark in said]
+            output = self.output()
+            marks = [mark for mark in SANITIZER_MARKS if mark in output]
             if process.returncode != 0 or marks:
-                raise RuntimeError(f'the server ended with {process.returncode} {marks}:\n{said}')
-            if KERNEL_ONLY and (others := self.by_another_way()):
+                raise RuntimeError(f'the server ended with {process.returncode} {marks}:\n{output}')
+            if KERNEL_ONLY and (others := self.sent_without_kernel()):
                 raise RuntimeError('not by the kernel:\n' + '\n'.join(others))
         return process.returncode
 
-    def said(self):
+    def output(self):
         return read_text(self.output_path) + read_text(self.error_path)
 
     def errors(self):
         return read_text(self.error_path)
 
     def access(self):
-        """The access log as dicts, one a request, in order."""
+        """The rows of the access log as dicts, one for each request, in order."""
         lines = read_text(self.access_path).splitlines()
-        return [dict(zip(ACCESS_FIELDS, line.rsplit('|', len(ACCESS_FIELDS) - 1))) for line in lines]     # the address may hold any sign
+        return [dict(zip(ACCESS_FIELDS, line.rsplit('|', len(ACCESS_FIELDS) - 1))) for line in lines]     # the URI may contain any character
 
     def access_for(self, uri, count=1):
-        """The last lines for one URI, waited for: the log is written in batches."""
+        """Waits for the last `count` rows for this URI: the log is written in batches."""
         deadline = time.monotonic() + 10 * PATIENCE
         while True:
             rows = [row for row in self.access() if row['request_uri'] == uri]
@@ -188,7 +190,7 @@ class Server:
         return self.processes()[1:]
 
     def ticks(self):
-        """User and system time of all its processes, in clock ticks."""
+        """User and system time of all processes of the server, in clock ticks."""
         return sum(process_ticks(pid) for pid in self.processes())
 
 

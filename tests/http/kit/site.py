@@ -1,11 +1,11 @@
-"""Makes the folder that the tests serve, and the certificates."""
+"""Creates the document root of the tests, and certificates."""
 import hashlib
 import os
 import subprocess
 
 
 def make_file(path, size, seed=b'sluice'):
-    """A file of pseudo-random bytes that is the same in every run; returns its SHA-256."""
+    """Creates a file of pseudo-random bytes, the same in every run; returns its SHA-256."""
     digest = hashlib.sha256()
     with open(path, 'wb') as stream:
         block, left, number = 1 << 20, size, 0
@@ -19,7 +19,7 @@ def make_file(path, size, seed=b'sluice'):
 
 
 def make_certificate(folder, name='localhost', kind='ec', names=('localhost', '*.localhost'), days=30):
-    """A self-signed certificate and key; returns both paths."""
+    """Creates a self-signed certificate and its key; returns both paths."""
     certificate, key = os.path.join(folder, f'{name}.{kind}.crt'), os.path.join(folder, f'{name}.{kind}.key')
     algorithm = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] if kind == 'ec' else ['-newkey', 'rsa:2048']
     alternatives = ','.join(f'DNS:{item}' for item in names) + ',IP:127.0.0.1'
@@ -38,7 +38,7 @@ def write(folder, name, content):
 
 
 def make_site(folder):
-    """The folder of small files of all kinds that most tests use."""
+    """Creates the document root that most tests use, with small files of many kinds."""
     write(folder, 'index.html', '<!doctype html><title>one</title><p>the first page\n')
     write(folder, 'one.txt', 'one\n')
     write(folder, 'ten.txt', '0123456789')
@@ -68,7 +68,7 @@ def make_site(folder):
     os.symlink('nowhere', os.path.join(folder, 'link-broken'))
     os.symlink('link-loop', os.path.join(folder, 'link-loop'))
     os.mkfifo(os.path.join(folder, 'fifo'))
-    write(folder, 'closed.txt', 'nobody may read this\n')
+    write(folder, 'closed.txt', 'no permission to read this\n')
     os.chmod(os.path.join(folder, 'closed.txt'), 0)
     for size in (1024, 16384, 65535, 65536, 65537, 1 << 20):
         make_file(os.path.join(folder, f'{size}.bin'), size)

@@ -1,4 +1,4 @@
-"""A server behind the one under test, scripted: it says what a test wants it to say, and keeps what it was told, byte by byte."""
+"""A scripted upstream server: tests define its responses, and it records the requests."""
 import os
 import socket
 import struct
@@ -6,7 +6,7 @@ import threading
 
 
 class Conversation:
-    """One connection to the upstream; `request` is the newest request on it."""
+    """One connection to the upstream server; `request` is the last request on it."""
 
     def __init__(self, upstream, stream):
         self.upstream, self.stream = upstream, stream
@@ -65,12 +65,12 @@ class Conversation:
         self.stream.sendall(data.encode('latin-1') if isinstance(data, str) else data)
 
     def reset(self):
-        """The end without a goodbye: RST."""
+        """Closes the connection with RST."""
         self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
         self.stream.close()
 
     def at_end(self):
-        """Waits for the other side's end; True when nothing came before it."""
+        """Waits for the end of the stream; True if no bytes preceded it."""
         try:
             return not self.buffer and not self.fill()
         except OSError:
@@ -97,7 +97,7 @@ class Request:
 
 
 def plain(talk):
-    """The answer of who has nothing else to do: what was asked for."""
+    """The default response: server name, method and target as text."""
     talk.read_body()
     body = f'{talk.upstream.name} {talk.request.method} {talk.request.target}\n'
     head = f'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'
@@ -106,10 +106,8 @@ def plain(talk):
 
 
 class Upstream:
-    """
-    Listens on an address or a UNIX socket. `scripts` maps a path (without its query) to a function of the conversation, called with
-    a whole head; it returns true where the connection goes on. Other paths get `plain`.
-    """
+    """Listens on an address or a UNIX socket. `scripts` maps a path (without query) to a function of the conversation, which is called
+    after the header section has been read; it returns True if the connection stays open. Other paths get `plain`."""
 
     def __init__(self, scripts=None, name='one', path=None, port=0, tls=None, address='127.0.0.1'):
         self.tls, self.server_names = tls, []
@@ -118,7 +116,7 @@ class Upstream:
         self.scripts, self.name = scripts or {}, name
         self.requests, self.connections, self.faults = [], 0, []
         self.open = []
-        self.heard = b''
+        self.received = b''
         self.address, self.port = address, port
         self.path = path
         self.listener = None
@@ -160,7 +158,7 @@ class Upstream:
                     break
         except (EOFError, OSError):
             pass
-        except Exception as error:      # a fault of the test, or bytes that should never have come
+        except Exception as error:      # a fault of the test, or bytes that the server must not send
             self.faults.append(repr(error))
         try:
             stream.close()
@@ -168,7 +166,7 @@ class Upstream:
             pass
 
     def stop(self):
-        """Ends the listener and every connection."""
+        """Closes the listener and every connection."""
         try:
             self.listener.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -46,7 +46,7 @@ START_TEST(large_keeps_current_block)
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(refuses_excess)
 {
     struct arena arena;
 
@@ -84,7 +84,7 @@ START_TEST(pool_reuses)
 }
 END_TEST
 
-START_TEST(text)
+START_TEST(copies_and_formats_text)
 {
     struct arena arena;
     struct str none = {NULL, 0};
@@ -106,7 +106,7 @@ START_TEST(text)
 }
 END_TEST
 
-START_TEST(joins)
+START_TEST(joins_strings)
 {
     const struct str parts[] = {STR("one"), STR(""), STR(" two")}, bad[] = {STR("one"), {NULL, 0}};
     struct arena arena;
@@ -135,10 +135,10 @@ int main(void)
 
     tcase_add_test(tests, allocates_aligned);
     tcase_add_test(tests, large_keeps_current_block);
-    tcase_add_test(tests, refuses);
+    tcase_add_test(tests, refuses_excess);
     tcase_add_test(tests, pool_reuses);
-    tcase_add_test(tests, text);
-    tcase_add_test(tests, joins);
+    tcase_add_test(tests, copies_and_formats_text);
+    tcase_add_test(tests, joins_strings);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

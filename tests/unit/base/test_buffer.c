@@ -21,7 +21,7 @@ START_TEST(grows_and_consumes)
 }
 END_TEST
 
-START_TEST(cap_is_exact)
+START_TEST(limit_is_exact)
 {
     struct buffer buffer;
 
@@ -60,7 +60,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, grows_and_consumes);
-    tcase_add_test(tests, cap_is_exact);
+    tcase_add_test(tests, limit_is_exact);
     tcase_add_test(tests, prints_long);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -63,7 +63,7 @@ static const struct {
     {"(?<n>a)(?<n>b)", 10, NULL},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_patterns_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         struct regex *regex = NULL;
@@ -82,7 +82,7 @@ START_TEST(mistakes_are_told)
 }
 END_TEST
 
-START_TEST(a_pattern_has_a_greatest_length)
+START_TEST(pattern_length_is_limited)
 {
     char *pattern = malloc(LIMIT_REGEX_PATTERN + 1);
     struct regex *regex = NULL;
@@ -122,8 +122,8 @@ START_TEST(groups)
 }
 END_TEST
 
-/* Twenty-odd nested choices would take years; here they take no longer than the cap. */
-START_TEST(endless_backtracking_fails)
+/* Without the match limit, the nested repetition would take time exponential in the length of the subject. */
+START_TEST(exponential_backtracking_fails)
 {
     struct regex *regex = compiled("^(a+)+$", false);
 
@@ -136,7 +136,7 @@ START_TEST(endless_backtracking_fails)
 }
 END_TEST
 
-/* A subject as long as a head may be: the stack of the machine code does not bound it. */
+/* A subject as long as a request head may be. The match must not fail for lack of JIT stack. */
 START_TEST(long_subjects)
 {
     static char text[8192];
@@ -159,10 +159,10 @@ int main(void)
     int failed;
 
     tcase_add_test(cases_of, matches);
-    tcase_add_test(cases_of, mistakes_are_told);
-    tcase_add_test(cases_of, a_pattern_has_a_greatest_length);
+    tcase_add_test(cases_of, invalid_patterns_are_refused);
+    tcase_add_test(cases_of, pattern_length_is_limited);
     tcase_add_test(cases_of, groups);
-    tcase_add_test(cases_of, endless_backtracking_fails);
+    tcase_add_test(cases_of, exponential_backtracking_fails);
     tcase_add_test(cases_of, long_subjects);
     suite_add_tcase(suite, cases_of);
     runner = srunner_create(suite);

@@ -1,6 +1,4 @@
-/*
- * Memory of several processes: what one writes another reads, and who dies with the lock stops nobody.
- */
+/* Shared memory: all processes see each write, and a process that dies with the lock does not block the others. */
 #include "base/shared_zone.h"
 
 #include <check.h>
@@ -17,8 +15,8 @@ struct notes {
     char rest[10000];
 };
 
-/* In a process of its own, which ends without giving back what it holds. */
-static void elsewhere(struct notes *notes, void (*what)(struct notes *notes))
+/* Runs the function in a child process, which exits without releasing what it holds. */
+static void run_in_child(struct notes *notes, void (*what)(struct notes *notes))
 {
     pid_t child = fork();
     int status;
@@ -41,13 +39,13 @@ static void add_one(struct notes *notes)
     }
 }
 
-static void die_with_it(struct notes *notes)
+static void die_with_the_lock(struct notes *notes)
 {
     (void)shared_zone_lock(&notes->shared);
     notes->count = 7;
 }
 
-START_TEST(what_cannot_be_made)
+START_TEST(invalid_sizes_are_refused)
 {
     ck_assert_ptr_null(shared_zone_create(0));
     ck_assert_ptr_null(shared_zone_create(sizeof(struct shared_zone) - 1));
@@ -57,7 +55,7 @@ START_TEST(what_cannot_be_made)
 }
 END_TEST
 
-START_TEST(others_see_it)
+START_TEST(other_processes_see_writes)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
@@ -66,26 +64,26 @@ START_TEST(others_see_it)
     for (size_t i = 0; i < sizeof(notes->rest); i++)
         ck_assert_int_eq(notes->rest[i], 0);
     for (int i = 0; i < 3; i++)
-        elsewhere(notes, add_one);
+        run_in_child(notes, add_one);
     ck_assert_uint_eq(notes->count, 3000);
     shared_zone_destroy(&notes->shared);
 }
 END_TEST
 
-START_TEST(death_with_the_lock_is_told_once)
+START_TEST(death_with_the_lock_is_reported_once)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
     for (int i = 0; i < 2; i++) {
-        elsewhere(notes, die_with_it);
+        run_in_child(notes, die_with_the_lock);
         ck_assert(shared_zone_lock(&notes->shared));
         ck_assert_uint_eq(notes->count, 7);
         shared_zone_unlock(&notes->shared);
         ck_assert(!shared_zone_lock(&notes->shared));
         shared_zone_unlock(&notes->shared);
     }
-    elsewhere(notes, die_with_it); /* and once more, in the middle of putting it in order */
-    elsewhere(notes, die_with_it);
+    run_in_child(notes, die_with_the_lock); /* the second child dies while it holds the lock that it recovered */
+    run_in_child(notes, die_with_the_lock);
     ck_assert(shared_zone_lock(&notes->shared));
     shared_zone_unlock(&notes->shared);
     shared_zone_destroy(&notes->shared);
@@ -99,7 +97,7 @@ static bool is_mapped(void *page)
     return mincore(page, 1, &in_core) == 0 || errno != ENOMEM;
 }
 
-START_TEST(the_last_one_gives_it_back)
+START_TEST(last_reference_frees_the_zone)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
@@ -118,10 +116,10 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_test(all, what_cannot_be_made);
-    tcase_add_test(all, others_see_it);
-    tcase_add_test(all, death_with_the_lock_is_told_once);
-    tcase_add_test(all, the_last_one_gives_it_back);
+    tcase_add_test(all, invalid_sizes_are_refused);
+    tcase_add_test(all, other_processes_see_writes);
+    tcase_add_test(all, death_with_the_lock_is_reported_once);
+    tcase_add_test(all, last_reference_frees_the_zone);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -22,13 +22,14 @@ void room_open(struct room *room)
 {
     snprintf(room->path, sizeof(room->path), "/tmp/sluice-cache-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(room->path));
-    room->folder = (struct cache_folder){.fd = open(room->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .levels = {1, 2}};
-    ck_assert_int_ge(room->folder.fd, 0);
+    room->directory = (struct cache_directory){.fd = open(room->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                               .levels = {1, 2}};
+    ck_assert_int_ge(room->directory.fd, 0);
 }
 
 void room_close(struct room *room)
 {
-    close(room->folder.fd);
+    close(room->directory.fd);
     ck_assert_int_eq(nftw(room->path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
@@ -46,7 +47,7 @@ struct cache_id room_id(unsigned char hash, uint64_t sequence)
 
 uint64_t room_store(struct room *room, const struct cache_id *id, const char *key, const char *head, struct str body)
 {
-    struct cache_making making = {.folder = &room->folder, .id = *id, .fd = -1};
+    struct cache_making making = {.directory = &room->directory, .id = *id, .fd = -1};
     uint64_t size = 0;
 
     ck_assert_int_eq(cache_file_create(&making), 0);

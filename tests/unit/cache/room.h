@@ -1,6 +1,4 @@
-/*
- * A folder for one test, and what the tests of this folder share.
- */
+/* A temporary cache directory for one test, and functions that the tests of this folder share. */
 #ifndef TEST_CACHE_ROOM_H
 #define TEST_CACHE_ROOM_H
 
@@ -11,16 +9,16 @@
 
 struct room {
     char path[64];
-    struct cache_folder folder;     /* levels 1:2 */
+    struct cache_directory directory;     /* levels 1:2 */
 };
 
 void room_open(struct room *room);
 void room_close(struct room *room);
-/* Files in it, at any depth. */
+/* Returns the number of files in it, at any depth. */
 unsigned room_count(const struct room *room);
-/* A whole file; its size. */
+/* Writes a complete file. Returns its size. */
 uint64_t room_store(struct room *room, const struct cache_id *id, const char *key, const char *head, struct str body);
-/* An id of small numbers. */
+/* An id whose hash begins with this byte. */
 struct cache_id room_id(unsigned char hash, uint64_t sequence);
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

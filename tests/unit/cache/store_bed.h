@@ -1,6 +1,4 @@
-/*
- * A store over a folder and a real loop, for the tests of storing and finding.
- */
+/* A cache store over a temporary directory and a real loop. */
 #ifndef TEST_CACHE_STORE_BED_H
 #define TEST_CACHE_STORE_BED_H
 
@@ -24,7 +22,7 @@ static void log_line(void *owner, enum log_level level, struct str line)
     ck_assert_int_eq(buffer_append(&said, line), 0);
 }
 
-/* A store over the folder as it is, as after a start of the server. */
+/* Opens a store over the directory as it is, as a starting server does. */
 static void begin(void)
 {
     struct clock now;
@@ -32,7 +30,7 @@ static void begin(void)
     clock_read(&now);
     quiet = (struct log){.level = LOG_INFO, .sink = log_line};
     ck_assert_int_eq(loop_open(&loop, "epoll", &quiet), 0);
-    conf = (struct cache_conf){.name = STR("one"), .path = str_from(room.path), .folder = room.folder,
+    conf = (struct cache_conf){.name = STR("one"), .path = str_from(room.path), .directory = room.directory,
                                .max_size = UINT64_MAX, .inactive_ms = 600000, .files_at_once = 10, .pause_ms = 1,
                                .step_ms = 100, .zone = cache_zone_create(128 * 1024, (uint64_t)now.wall_ms * 1000)};
     store = cache_store_create(&loop, &quiet, &conf, 0);
@@ -47,7 +45,7 @@ static void turn_for(unsigned ms)
         ck_assert_int_ge(loop_run_iteration(&loop, until), 0);
 }
 
-/* Until nothing is asked for but what the cache manager asks for: its timer, or its step. */
+/* Runs the loop until at most `left` operations are in flight: those of the cache manager, its timer or its step. */
 static void settle_to(unsigned left)
 {
     for (unsigned i = 0; i < 2000 && loop.in_flight > left; i++)
@@ -76,7 +74,7 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
     answered = true;
 }
 
-/* The entry, or NULL. */
+/* Returns the entry, or NULL. */
 static struct cache_entry *get(const char *key)
 {
     struct cache_lookup lookup = {.found = found};

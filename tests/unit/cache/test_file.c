@@ -14,7 +14,7 @@ static struct room room;
 
 static int open_again(const struct cache_id *id, uint64_t size, size_t content_max, struct cache_opened *out)
 {
-    return cache_file_open(&room.folder, id, size, content_max, out);
+    return cache_file_open(&room.directory, id, size, content_max, out);
 }
 
 static int file_of(const struct cache_id *id)
@@ -22,20 +22,20 @@ static int file_of(const struct cache_id *id)
     char name[CACHE_NAME];
     int fd;
 
-    cache_file_name(&room.folder, id, name);
-    fd = openat(room.folder.fd, name, O_RDWR);
+    cache_file_name(&room.directory, id, name);
+    fd = openat(room.directory.fd, name, O_RDWR);
     ck_assert_int_ge(fd, 0);
     return fd;
 }
 
-START_TEST(names)
+START_TEST(file_names)
 {
     struct cache_id id = {.hash = {{0x12, 0xab, [14] = 0xde, [15] = 0xf3}}, .sequence = 0x1234};
     struct cache_id read_back;
     char name[CACHE_NAME];
 
-    room.folder.levels[0] = 1, room.folder.levels[1] = 2, room.folder.levels[2] = 0;
-    cache_file_name(&room.folder, &id, name);
+    room.directory.levels[0] = 1, room.directory.levels[1] = 2, room.directory.levels[2] = 0;
+    cache_file_name(&room.directory, &id, name);
     ck_assert_str_eq(name, "3/ef/12ab000000000000000000000000def3.0000000000001234");
     ck_assert(cache_file_parse_name(name + 5, &read_back));
     ck_assert_mem_eq(&read_back, &id, sizeof(id));
@@ -52,7 +52,7 @@ START_TEST(names)
 }
 END_TEST
 
-START_TEST(sums_do_not_depend_on_pieces)
+START_TEST(checksums_do_not_depend_on_pieces)
 {
     struct cache_sum whole = {0}, other = {0};
     char bytes[100];
@@ -102,14 +102,14 @@ static void sweep(const struct cache_making *making)
 {
     char name[CACHE_NAME + 8];
 
-    cache_file_name(making->folder, &making->id, name);
+    cache_file_name(making->directory, &making->id, name);
     strcat(name, ".tmp");
-    cache_file_remove_unfinished(room.folder.fd, name);
+    cache_file_remove_unfinished(room.directory.fd, name);
 }
 
-START_TEST(what_was_left_is_swept)
+START_TEST(unfinished_files_are_deleted)
 {
-    struct cache_making making = {.folder = &room.folder, .fd = -1, .id = room_id(1, 7)};
+    struct cache_making making = {.directory = &room.directory, .fd = -1, .id = room_id(1, 7)};
 
     room_open(&room);
     ck_assert_int_eq(cache_file_create(&making), 0);
@@ -121,9 +121,9 @@ START_TEST(what_was_left_is_swept)
 }
 END_TEST
 
-START_TEST(one_that_was_dropped_leaves_nothing)
+START_TEST(discarded_file_is_deleted)
 {
-    struct cache_making making = {.folder = &room.folder, .fd = -1};
+    struct cache_making making = {.directory = &room.directory, .fd = -1};
 
     room_open(&room);
     cache_file_discard(&making); /* never created */
@@ -131,7 +131,7 @@ START_TEST(one_that_was_dropped_leaves_nothing)
     ck_assert_int_eq(cache_file_create(&making), 0);
     ck_assert_int_eq(cache_file_write(&making, STR("some")), 0);
     ck_assert_uint_eq(room_count(&room), 1);
-    sweep(&making); /* it is being made: nobody else deletes it */
+    sweep(&making); /* the file is being written: another process does not delete it */
     ck_assert_uint_eq(room_count(&room), 1);
     cache_file_discard(&making);
     ck_assert_uint_eq(room_count(&room), 0);
@@ -139,8 +139,8 @@ START_TEST(one_that_was_dropped_leaves_nothing)
 }
 END_TEST
 
-/* Whatever byte of key, head and mark is another, wherever the file ends: it is not believed. */
-START_TEST(damage_is_seen)
+/* Changes each byte of key, head and mark, and truncates the file at each length: no such file is valid. */
+START_TEST(damaged_files_are_invalid)
 {
     struct cache_id id = room_id(1, 7);
     struct cache_opened opened;
@@ -168,8 +168,11 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
-/* As if the file had been written before the machine was last started: its mark ends with that start and a sum. */
-static void date_back(int fd, uint64_t size)
+/*
+ * Makes the file look as if it had been written before the machine's last boot: the mark ends with the id of that boot
+ * and a checksum.
+ */
+static void move_before_boot(int fd, uint64_t size)
 {
     struct cache_sum sum = {0};
     char mark[88];
@@ -184,8 +187,11 @@ static void date_back(int fd, uint64_t size)
     ck_assert_int_eq(pwrite(fd, mark, sizeof(mark), (off_t)(size - sizeof(mark))), sizeof(mark));
 }
 
-/* A body that the machine had not written out when it went down: its mark is of another start, so the body is read. */
-START_TEST(a_body_of_another_start_is_read)
+/*
+ * The machine may have stopped before it wrote the body to disk. The mark has the id of another boot, so the body is
+ * verified.
+ */
+START_TEST(body_from_before_a_boot_is_verified)
 {
     struct cache_id id = room_id(1, 7);
     struct cache_opened opened;
@@ -197,9 +203,9 @@ START_TEST(a_body_of_another_start_is_read)
     size = room_store(&room, &id, "key", "head", body);
     fd = file_of(&id);
     ck_assert_int_eq(pwrite(fd, "X", 1, 10), 1);
-    ck_assert_int_eq(open_again(&id, size, 0, &opened), 0); /* of this start: the kernel has it */
+    ck_assert_int_eq(open_again(&id, size, 0, &opened), 0); /* written since this boot: the body is not verified */
     cache_opened_close(&opened);
-    date_back(fd, size);
+    move_before_boot(fd, size);
     ck_assert_int_eq(open_again(&id, size, 0, &opened), -EBADMSG);
     ck_assert_int_eq(pwrite(fd, body.data + 10, 1, 10), 1);
     ck_assert_int_eq(open_again(&id, size, 0, &opened), 0);
@@ -209,7 +215,7 @@ START_TEST(a_body_of_another_start_is_read)
 }
 END_TEST
 
-START_TEST(noted_anew)
+START_TEST(head_is_updated)
 {
     struct cache_zone *zone = cache_zone_create(32 * 1024, 0);
     struct cache_id id = room_id(1, 7);
@@ -223,21 +229,21 @@ START_TEST(noted_anew)
     size = room_store(&room, &id, "key", "one", STR("the body"));
     ck_assert_int_eq(cache_zone_publish(zone, &id, size, &(struct cache_origin){id.hash, UINT64_MAX}, 1, &none), 0);
     ck_assert(cache_zone_find(zone, &id.hash, false, 1, &first, &none));
-    fd = file_of(&id); /* what somebody who died began to note does not matter */
+    fd = file_of(&id); /* the incomplete update of a process that died is overwritten */
     ck_assert_int_eq(pwrite(fd, "half a note", 11, (off_t)size), 11);
     close(fd);
-    ck_assert_int_eq(cache_file_update(&room.folder, zone, &id, &first, STR("another")), 0);
-    ck_assert_int_eq(cache_file_update(&room.folder, zone, &id, &first, STR("too late")), -EBUSY);
+    ck_assert_int_eq(cache_file_update(&room.directory, zone, &id, &first, STR("another")), 0);
+    ck_assert_int_eq(cache_file_update(&room.directory, zone, &id, &first, STR("too late")), -EBUSY);
     ck_assert(cache_zone_find(zone, &id.hash, false, 1, &second, &none));
     ck_assert_uint_gt(second.size, first.size);
     ck_assert_int_eq(open_again(&id, second.size, 100, &opened), 0);
     ck_assert(str_equal(opened.head, STR("another")) && str_equal(opened.content, STR("the body")));
     ck_assert_uint_eq(opened.updates, 1);
     cache_opened_close(&opened);
-    ck_assert_int_eq(open_again(&id, first.size, 100, &opened), 0); /* who knows the old size sees the old head */
+    ck_assert_int_eq(open_again(&id, first.size, 100, &opened), 0); /* the old size selects the old head */
     ck_assert(str_equal(opened.head, STR("one")));
     cache_opened_close(&opened);
-    ck_assert_int_eq(open_again(&id, 0, 100, &opened), 0); /* and the loader, the last one */
+    ck_assert_int_eq(open_again(&id, 0, 100, &opened), 0); /* without a size, as for the loader: the newest head */
     ck_assert(str_equal(opened.head, STR("another")));
     cache_opened_close(&opened);
     room_close(&room);
@@ -253,22 +259,22 @@ START_TEST(links_are_not_followed)
 
     room_open(&room);
     (void)room_store(&room, &id, "key", "head", STR("body"));
-    cache_file_name(&room.folder, &id, target);
-    cache_file_name(&room.folder, &other, name);
-    ck_assert_int_eq(symlinkat(target + 5, room.folder.fd, name), 0);
+    cache_file_name(&room.directory, &id, target);
+    cache_file_name(&room.directory, &other, name);
+    ck_assert_int_eq(symlinkat(target + 5, room.directory.fd, name), 0);
     ck_assert_int_eq(open_again(&other, 0, 100, &opened), -ELOOP);
     room_close(&room);
 }
 END_TEST
 
-static char folder[CACHE_NAME + sizeof(room.path)];
+static char directory[CACHE_NAME + sizeof(room.path)];
 static bool enough;
 
-/* What a walk does where the files are made, over and over. */
-static void *sweep_on(void *unused)
+/* Deletes unfinished files in the directory where files are created, as the loader does, again and again. */
+static void *delete_unfinished_files(void *unused)
 {
     while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
-        DIR *all = opendir(folder);
+        DIR *all = opendir(directory);
         const struct dirent *entry;
 
         while (all && (entry = readdir(all)))
@@ -276,25 +282,25 @@ static void *sweep_on(void *unused)
                 cache_file_remove_unfinished(dirfd(all), entry->d_name);
         if (all)
             closedir(all);
-        usleep(1000); /* between two walks: no file meets many */
+        usleep(1000); /* so seldom that each file meets few passes */
     }
     return unused;
 }
 
-START_TEST(what_is_begun_is_not_swept)
+START_TEST(file_in_progress_is_not_deleted)
 {
     struct cache_id id = room_id(1, 7);
     char name[CACHE_NAME];
     pthread_t sweeper;
 
     room_open(&room);
-    cache_file_name(&room.folder, &id, name);
-    snprintf(folder, sizeof(folder), "%s/%.4s", room.path, name);
+    cache_file_name(&room.directory, &id, name);
+    snprintf(directory, sizeof(directory), "%s/%.4s", room.path, name);
     enough = false;
-    ck_assert_int_eq(pthread_create(&sweeper, NULL, sweep_on, NULL), 0);
+    ck_assert_int_eq(pthread_create(&sweeper, NULL, delete_unfinished_files, NULL), 0);
     for (; id.sequence < 3000; id.sequence++) {
         (void)room_store(&room, &id, "key", "head", STR("body"));
-        cache_file_delete(&room.folder, &id);
+        cache_file_delete(&room.directory, &id);
     }
     __atomic_store_n(&enough, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(sweeper, NULL), 0);
@@ -304,16 +310,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {names,
-                                  sums_do_not_depend_on_pieces,
-                                  written_and_read,
-                                  one_that_was_dropped_leaves_nothing,
-                                  what_was_left_is_swept,
-                                  what_is_begun_is_not_swept,
-                                  damage_is_seen,
-                                  a_body_of_another_start_is_read,
-                                  noted_anew,
-                                  links_are_not_followed};
+    const TTest *const tests[] = {
+        file_names, checksums_do_not_depend_on_pieces, written_and_read, discarded_file_is_deleted,
+        unfinished_files_are_deleted, file_in_progress_is_not_deleted, damaged_files_are_invalid,
+        body_from_before_a_boot_is_verified, head_is_updated, links_are_not_followed,
+    };
 
     return room_run("file", tests, COUNT(tests));
 }

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What the body of `key` is after `between` was stored between two parts of another's. */
-static void check_spliced(const char *from, struct str body, uint64_t first, struct str between, uint64_t end)
+/*
+ * Stores `between`, preceded and followed by parts of the body of `from`, as "spliced", and compares the result with
+ * `body`.
+ */
+static void check_splice(const char *from, struct str body, uint64_t first, struct str between, uint64_t end)
 {
     struct cache_entry *entry = get(from);
     struct cache_fill *made = fill("spliced");
@@ -16,7 +19,7 @@ static void check_spliced(const char *from, struct str body, uint64_t first, str
     if (end > 0)
         cache_fill_append(made, entry, body.length - end, end);
     cache_entry_unref(entry);
-    ck_assert(cache_store_discard(store, str_from(from))); /* its file is gone: what is referenced stays */
+    ck_assert(cache_store_discard(store, str_from(from))); /* the entry's file stays open */
     for (size_t at = 0; at < between.length; at += 30000)
         cache_fill_add(made, str_slice(between, at, at + 30000));
     cache_fill_end(made, STR("head"));
@@ -29,7 +32,7 @@ static void check_spliced(const char *from, struct str body, uint64_t first, str
     buffer_finish(&whole);
 }
 
-START_TEST(new_bytes_between_stored_ones)
+START_TEST(fill_splices_stored_and_new_bytes)
 {
     static const size_t sizes[] = {1, 1000, LIMIT_FILE_CACHE_CONTENT, LIMIT_FILE_CACHE_CONTENT + 1, LIMIT_CACHE_COPY,
                                    2 * LIMIT_CACHE_COPY + 17};
@@ -44,18 +47,18 @@ START_TEST(new_bytes_between_stored_ones)
         struct str body = str_of(old, sizes[i]);
 
         put("old", "its head", body);
-        check_spliced("old", body, sizes[i], str_of(new, sizeof(new)), 0);
+        check_splice("old", body, sizes[i], str_of(new, sizeof(new)), 0);
         put("old", "its head", body);
-        check_spliced("old", body, 0, str_of(new, 1), sizes[i]);
+        check_splice("old", body, 0, str_of(new, 1), sizes[i]);
         put("old", "its head", body);
-        check_spliced("old", body, sizes[i] / 2, str_of(new, sizeof(new)), sizes[i] / 2);
+        check_splice("old", body, sizes[i] / 2, str_of(new, sizeof(new)), sizes[i] / 2);
     }
     finish();
     room_close(&room);
 }
 END_TEST
 
-START_TEST(what_breaks_while_it_is_spliced_is_not_there)
+START_TEST(failed_splice_stores_nothing)
 {
     static char old[2 * LIMIT_CACHE_COPY];
     struct cache_entry *entry;
@@ -67,13 +70,13 @@ START_TEST(what_breaks_while_it_is_spliced_is_not_there)
     entry = get("old");
     made = fill("given up");
     cache_fill_prepend(made, entry, 0, sizeof(old));
-    cache_fill_discard(made); /* while a part of it is being copied */
+    cache_fill_discard(made); /* while a part of the other body is being copied */
     settle();
     ck_assert_uint_eq(room_count(&room), 1);
 
     made = fill("too short");
     cache_fill_append(made, entry, 0, sizeof(old));
-    made->after.at = 2 * sizeof(old); /* behind the end of the file, as of one that somebody has cut */
+    made->after.at = 2 * sizeof(old); /* after the end of the file, as if the file had been truncated */
     cache_fill_add(made, STR("new"));
     cache_fill_end(made, STR("head"));
     settle();
@@ -86,7 +89,7 @@ START_TEST(what_breaks_while_it_is_spliced_is_not_there)
 }
 END_TEST
 
-START_TEST(ended_under_another_key)
+START_TEST(fill_ends_under_another_key)
 {
     static char body[LIMIT_CACHE_WRITE * 2];
     struct cache_totals totals;
@@ -94,7 +97,7 @@ START_TEST(ended_under_another_key)
 
     room_open(&room);
     begin();
-    for (unsigned i = 0; i < 40; i++) { /* of 40 keys some have folders that are not there yet */
+    for (unsigned i = 0; i < 40; i++) { /* the directories of some of the 40 keys do not exist yet */
         char key[20];
 
         snprintf(key, sizeof(key), "other %u", i);
@@ -118,7 +121,7 @@ START_TEST(ended_under_another_key)
     ck_assert_uint_eq(totals.files, 40);
     finish();
 
-    begin(); /* and a walk takes each for what it says it is */
+    begin(); /* the loader indexes each file under the key that the file contains */
     turn_for(300);
     settle();
     cache_zone_totals(conf.zone, &totals);
@@ -130,7 +133,7 @@ START_TEST(ended_under_another_key)
 }
 END_TEST
 
-START_TEST(peeked_at_and_discarded)
+START_TEST(peek_and_discard)
 {
     struct cache_lookup lookup = {.found = found};
     struct cache_totals totals;
@@ -142,7 +145,7 @@ START_TEST(peeked_at_and_discarded)
     ck_assert(!pending);
     ck_assert(!cache_store_discard(store, STR("a")));
     cache_zone_totals(conf.zone, &totals);
-    ck_assert_uint_eq(totals.entries, 0); /* what was only looked for takes no place */
+    ck_assert_uint_eq(totals.entries, 0); /* a lookup that finds nothing creates no entry */
     put("a", "head", STR("body"));
     answered = false;
     ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
@@ -157,7 +160,7 @@ START_TEST(peeked_at_and_discarded)
     ck_assert(!cache_store_discard(store, STR("a")));
     ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
     ck_assert(!pending);
-    put("a", "head", STR("body")); /* other than what was purged, it may be stored again at once */
+    put("a", "head", STR("body")); /* unlike a purged key, it can be stored again at once */
     check_is("a", "head", STR("body"));
     finish();
     room_close(&room);
@@ -166,8 +169,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {new_bytes_between_stored_ones, what_breaks_while_it_is_spliced_is_not_there,
-                                  ended_under_another_key, peeked_at_and_discarded};
+    const TTest *const tests[] = {
+        fill_splices_stored_and_new_bytes, failed_splice_stores_nothing, fill_ends_under_another_key, peek_and_discard,
+    };
 
     return room_run("fill", tests, COUNT(tests));
 }

@@ -34,7 +34,7 @@ START_TEST(stored_and_found)
 }
 END_TEST
 
-START_TEST(uses_before_it_is_stored)
+START_TEST(uses_are_counted_before_storing)
 {
     struct cache_lookup lookup = {.found = found};
     bool pending;
@@ -58,7 +58,7 @@ static void relieved(void *owner)
     reliefs++;
 }
 
-START_TEST(large_bodies_are_written_while_they_come)
+START_TEST(large_bodies_are_written_while_they_arrive)
 {
     static char piece[50000];
     struct buffer body = {0};
@@ -91,7 +91,7 @@ START_TEST(large_bodies_are_written_while_they_come)
 }
 END_TEST
 
-START_TEST(what_was_given_up_is_not_there)
+START_TEST(discarded_fill_stores_nothing)
 {
     static char piece[200000];
     struct cache_fill *made;
@@ -101,7 +101,7 @@ START_TEST(what_was_given_up_is_not_there)
     made = fill("a");
     cache_fill_add(made, str_of(piece, sizeof(piece)));
     settle();
-    ck_assert_uint_eq(room_count(&room), 1); /* begun, under another name */
+    ck_assert_uint_eq(room_count(&room), 1); /* the unfinished file has a temporary name */
     cache_fill_discard(made);
     cache_fill_discard(fill("b"));
     cache_fill_discard(NULL);
@@ -113,7 +113,7 @@ START_TEST(what_was_given_up_is_not_there)
 }
 END_TEST
 
-START_TEST(found_again_after_a_start)
+START_TEST(found_after_a_restart)
 {
     int fd;
 
@@ -122,17 +122,20 @@ START_TEST(found_again_after_a_start)
     put("a", "head", STR("body"));
     put("b", "head b", STR("body b"));
     finish();
-    /* What a server that was killed leaves: a file without its name. And things that are not ours. */
-    ck_assert_int_eq(mkdirat(room.folder.fd, "0", 0700) == 0 || errno == EEXIST, 1);
-    ck_assert_int_eq(mkdirat(room.folder.fd, "0/00", 0700) == 0 || errno == EEXIST, 1);
-    fd = openat(room.folder.fd, "0/00/00000000000000000000000000000000.0000000000001234.tmp",
+    /*
+     * The files that a killed server leaves: a temporary one, and one with its final name and incomplete. And files
+     * that do not belong to the cache.
+     */
+    ck_assert_int_eq(mkdirat(room.directory.fd, "0", 0700) == 0 || errno == EEXIST, 1);
+    ck_assert_int_eq(mkdirat(room.directory.fd, "0/00", 0700) == 0 || errno == EEXIST, 1);
+    fd = openat(room.directory.fd, "0/00/00000000000000000000000000000000.0000000000001234.tmp",
                 O_CREAT | O_WRONLY, 0600);
     ck_assert_int_ge(fd, 0);
     close(fd);
-    fd = openat(room.folder.fd, "0/00/00000000000000000000000000000000.0000000000001234", O_CREAT | O_WRONLY, 0600);
+    fd = openat(room.directory.fd, "0/00/00000000000000000000000000000000.0000000000001234", O_CREAT | O_WRONLY, 0600);
     ck_assert_int_eq(write(fd, "half of it", 10), 10);
     close(fd);
-    fd = openat(room.folder.fd, "0/00/readme", O_CREAT | O_WRONLY, 0600);
+    fd = openat(room.directory.fd, "0/00/readme", O_CREAT | O_WRONLY, 0600);
     close(fd);
     ck_assert_uint_eq(room_count(&room), 5);
     begin();
@@ -147,7 +150,7 @@ START_TEST(found_again_after_a_start)
 }
 END_TEST
 
-START_TEST(what_is_damaged_is_dropped)
+START_TEST(damaged_files_are_dropped)
 {
     struct cache_entry *entry;
     char name[CACHE_NAME];
@@ -158,17 +161,17 @@ START_TEST(what_is_damaged_is_dropped)
     put("a", "head", STR("body"));
     entry = get("a");
     ck_assert_ptr_nonnull(entry);
-    cache_file_name(&room.folder, &entry->id, name);
+    cache_file_name(&room.directory, &entry->id, name);
     cache_entry_unref(entry);
-    fd = openat(room.folder.fd, name, O_WRONLY);
+    fd = openat(room.directory.fd, name, O_WRONLY);
     ck_assert_int_eq(pwrite(fd, "X", 1, 5), 1);
     close(fd);
     cache_store_stop(store);
     settle_to(0);
     cache_store_destroy(store);
-    store = cache_store_create(&loop, &quiet, &conf, 0); /* another worker: it has nothing open */
+    store = cache_store_create(&loop, &quiet, &conf, 0); /* another worker, which has no file open */
     ck_assert_ptr_null(get("a"));
-    ck_assert(was_said("a file is damaged"));
+    ck_assert(was_said("a damaged file"));
     settle();
     ck_assert_uint_eq(room_count(&room), 0);
     finish();
@@ -176,7 +179,7 @@ START_TEST(what_is_damaged_is_dropped)
 }
 END_TEST
 
-START_TEST(limits_are_kept)
+START_TEST(size_limits_are_kept)
 {
     char key[16];
 
@@ -206,8 +209,8 @@ START_TEST(limits_are_kept)
 }
 END_TEST
 
-/* A limit on the size of files is to a process what a full disk is: writing fails. */
-START_TEST(a_full_disk_stores_nothing_and_says_so_once)
+/* The limit RLIMIT_FSIZE makes writes fail as a full disk does. */
+START_TEST(full_disk_is_logged_once)
 {
     static char piece[200000];
     struct rlimit limit = {100000, RLIM_INFINITY};
@@ -241,7 +244,7 @@ static void woken(struct cache_waiter *waiter, bool late)
     was_late = late;
 }
 
-START_TEST(one_fetches_for_all)
+START_TEST(fill_lock_permits_one_fetch)
 {
     struct cache_waiter waiters[3] = {{.woken = woken}, {.woken = woken}, {.woken = woken}};
     struct cache_hash hash;
@@ -272,7 +275,7 @@ START_TEST(one_fetches_for_all)
     turn_for(200);
     ck_assert_uint_eq(wakes, 3);
     ck_assert(was_late);
-    waiters[1].until_ms = loop.clock.monotonic_ms + 10000; /* another worker gives it back: seen soon */
+    waiters[1].until_ms = loop.clock.monotonic_ms + 10000; /* for a lock released by another worker */
     cache_store_wait(store, &waiters[1]);
     cache_zone_fill_unlock(conf.zone, &hash, fill_lock);
     turn_for(200);
@@ -283,20 +286,45 @@ START_TEST(one_fetches_for_all)
 }
 END_TEST
 
-START_TEST(heads_noted_anew_are_seen)
+static unsigned renewals;
+
+static void renewed(struct cache_renewal *renewal)
 {
-    struct cache_entry *entry;
+    ck_assert_ptr_null(renewal->task);
+    renewals++;
+}
+
+START_TEST(updated_heads_are_found)
+{
+    struct cache_renewal renewal = {.ended = renewed};
+    struct cache_entry *entry, *newer;
 
     room_open(&room);
     begin();
     put("a", "one", STR("body"));
     entry = get("a");
     ck_assert_ptr_nonnull(entry);
-    cache_store_update(store, entry, STR("two"), &entry->id.hash, 0);
+    cache_store_update(store, entry, STR("two"), &entry->id.hash, 0, NULL);
     ck_assert(str_equal(entry->head, STR("one")));
     settle();
     check_is("a", "two", STR("body"));
-    ck_assert(str_equal(entry->head, STR("one"))); /* whoever has it keeps what he has */
+    ck_assert(str_equal(entry->head, STR("one"))); /* the response in use does not change */
+    newer = get("a");
+    cache_store_update(store, newer, STR("three"), &newer->id.hash, 0, &renewal);
+    ck_assert_ptr_nonnull(renewal.task);
+    ck_assert_uint_eq(renewals, 0);
+    settle();
+    ck_assert_uint_eq(renewals, 1);
+    check_is("a", "three", STR("body"));
+    cache_entry_unref(newer);
+    newer = get("a");
+    cache_store_update(store, newer, STR("four"), &newer->id.hash, 0, &renewal);
+    cache_renewal_cancel(&renewal);
+    cache_renewal_cancel(&renewal);
+    settle();
+    ck_assert_uint_eq(renewals, 1); /* the head is written nevertheless */
+    check_is("a", "four", STR("body"));
+    cache_entry_unref(newer);
     cache_entry_unref(entry);
     finish();
     room_close(&room);
@@ -305,10 +333,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {stored_and_found, uses_before_it_is_stored, large_bodies_are_written_while_they_come,
-                                  what_was_given_up_is_not_there, found_again_after_a_start, what_is_damaged_is_dropped,
-                                  limits_are_kept, a_full_disk_stores_nothing_and_says_so_once, one_fetches_for_all,
-                                  heads_noted_anew_are_seen};
+    const TTest *const tests[] = {
+        stored_and_found, uses_are_counted_before_storing, large_bodies_are_written_while_they_arrive,
+        discarded_fill_stores_nothing, found_after_a_restart, damaged_files_are_dropped, size_limits_are_kept,
+        full_disk_is_logged_once, fill_lock_permits_one_fetch, updated_heads_are_found,
+    };
 
     return room_run("store", tests, COUNT(tests));
 }

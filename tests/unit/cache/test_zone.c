@@ -79,24 +79,24 @@ static int publish_of(unsigned char hash, unsigned char fetched, uint64_t since)
     return cache_zone_publish(zone, &id, 10, &(struct cache_origin){of.hash, since}, 1, &victims);
 }
 
-START_TEST(what_was_purged_since_stays_out)
+START_TEST(fetch_from_before_a_purge_is_not_stored)
 {
     struct cache_id id = room_id(1, 0);
     uint64_t before, after;
 
     zone = cache_zone_create(SIZE, 1000);
     before = cache_zone_sequence(zone);
-    ck_assert(!cache_zone_purge(zone, &id.hash, 1, &victims)); /* nobody knew it yet */
+    ck_assert(!cache_zone_purge(zone, &id.hash, 1, &victims)); /* the key is unknown at this time */
     after = cache_zone_sequence(zone);
     ck_assert_int_eq(publish_of(1, 1, before), -ESTALE);
-    ck_assert_int_eq(publish_of(2, 1, before), -ESTALE); /* a variant of it */
+    ck_assert_int_eq(publish_of(2, 1, before), -ESTALE); /* a variant of the purged response */
     ck_assert_uint_eq(totals().files, 0);
     ck_assert_int_eq(publish_of(2, 2, before), 0);
     ck_assert_int_eq(publish_of(1, 1, after), 0);
     ck_assert(cache_zone_purge(zone, &id.hash, 1, &victims));
     ck_assert_uint_eq(victims.count, 1);
     ck_assert_int_eq(publish_of(1, 1, after), -ESTALE);
-    while (cache_zone_evict(zone, UINT32_MAX, 0, 1, &victims)) /* what is forgotten was purged, for all anybody knows */
+    while (cache_zone_evict(zone, UINT32_MAX, 0, 1, &victims)) /* evicted nodes count as purged */
         victims.count = 0;
     ck_assert_int_eq(publish_of(1, 1, after), -ESTALE);
     ck_assert_int_eq(publish_of(1, 1, cache_zone_sequence(zone)), 0);
@@ -119,7 +119,7 @@ START_TEST(uses_are_counted)
 }
 END_TEST
 
-START_TEST(found_on_disk)
+START_TEST(files_on_disk_are_indexed)
 {
     struct cache_id older = room_id(1, 5), newer = room_id(1, 7);
 
@@ -132,15 +132,17 @@ START_TEST(found_on_disk)
     ck_assert_int_eq(cache_zone_adopt(zone, &newer, 70, 1, &victims), 0);
     ck_assert_uint_eq(victims.count, 1);
     ck_assert_uint_eq(totals().bytes, 70);
-    ck_assert_int_eq(publish(1, 7, 70, 1), 0); /* the walk was faster than who stored it */
+    ck_assert_int_eq(publish(1, 7, 70, 1), 0); /* the loader found the file before the worker published it */
     ck_assert_uint_eq(victims.count, 0);
     ck_assert_uint_eq(totals().bytes, 70);
     cache_zone_destroy(zone);
 }
 END_TEST
 
-/* Numbers are of the time, which was set back before the start: files of before have greater ones. */
-START_TEST(found_on_disk_from_the_future)
+/*
+ * Sequence numbers derive from the clock. It was set back before this start, so files from before have greater numbers.
+ */
+START_TEST(files_with_greater_numbers_are_indexed)
 {
     struct cache_id before = room_id(1, 900000), purged = room_id(2, 900001), known = room_id(3, 900002);
     struct cache_id now = room_id(1, 0);
@@ -153,7 +155,7 @@ START_TEST(found_on_disk_from_the_future)
     ck_assert_uint_eq(victims.ids[0].sequence, 900000);
     ck_assert_uint_eq(view_of(1).sequence, now.sequence);
     victims.count = 0;
-    ck_assert(!cache_zone_purge(zone, &purged.hash, 1, &victims)); /* before the walk came to it */
+    ck_assert(!cache_zone_purge(zone, &purged.hash, 1, &victims)); /* before the loader finds the file */
     ck_assert_int_eq(cache_zone_adopt(zone, &purged, 50, 1, &victims), 0);
     ck_assert_uint_eq(victims.count, 1);
     ck_assert_uint_eq(view_of(2).sequence, 0);
@@ -165,7 +167,7 @@ START_TEST(found_on_disk_from_the_future)
 }
 END_TEST
 
-START_TEST(least_recently_used_go_first)
+START_TEST(least_recently_used_is_evicted_first)
 {
     zone = cache_zone_create(SIZE, 0);
     for (unsigned char i = 1; i <= 10; i++)
@@ -177,7 +179,7 @@ START_TEST(least_recently_used_go_first)
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_eq(victims.ids[i].sequence, i + 2);
     victims.count = 0;
-    ck_assert(!cache_zone_evict(zone, 8, UINT64_MAX, 0, &victims)); /* not used since 8: 5, 6, 7 */
+    ck_assert(!cache_zone_evict(zone, 8, UINT64_MAX, 0, &victims)); /* last used before 8: 5, 6, 7 */
     ck_assert_uint_eq(victims.count, 3);
     ck_assert_uint_eq(totals().files, 4);
     victims.count = 0;
@@ -187,7 +189,7 @@ START_TEST(least_recently_used_go_first)
 }
 END_TEST
 
-START_TEST(a_full_index_gives_up_the_oldest)
+START_TEST(full_index_evicts)
 {
     unsigned lost = 0;
 
@@ -205,7 +207,7 @@ START_TEST(a_full_index_gives_up_the_oldest)
 }
 END_TEST
 
-START_TEST(one_fetches)
+START_TEST(one_worker_holds_the_fill_lock)
 {
     struct cache_id id = room_id(1, 0);
     const uint64_t a = 1 * LIMIT_WORKERS + 3, b = 1 * LIMIT_WORKERS + 4;
@@ -215,9 +217,9 @@ START_TEST(one_fetches)
     ck_assert(cache_zone_fill_lock(zone, &id.hash, a, 100, 200, &victims));
     ck_assert(!cache_zone_fill_lock(zone, &id.hash, b, 150, 250, &victims));
     ck_assert(cache_zone_fill_locked(zone, &id.hash, 199));
-    cache_zone_fill_unlock(zone, &id.hash, b); /* not b's to give */
+    cache_zone_fill_unlock(zone, &id.hash, b); /* b does not hold the lock */
     ck_assert(cache_zone_fill_locked(zone, &id.hash, 199));
-    ck_assert(cache_zone_fill_lock(zone, &id.hash, b, 200, 300, &victims)); /* a took too long */
+    ck_assert(cache_zone_fill_lock(zone, &id.hash, b, 200, 300, &victims)); /* the lock of a has expired */
     cache_zone_fill_unlock(zone, &id.hash, a);
     ck_assert(cache_zone_fill_locked(zone, &id.hash, 299));
     cache_zone_abandon(zone, 3);
@@ -226,13 +228,13 @@ START_TEST(one_fetches)
     ck_assert(!cache_zone_fill_locked(zone, &id.hash, 299));
     victims.count = 0;
     ck_assert(cache_zone_fill_lock(zone, &id.hash, a, 100, 200, &victims));
-    (void)cache_zone_evict(zone, UINT32_MAX, 0, 100, &victims); /* what is fetched stays known */
+    (void)cache_zone_evict(zone, UINT32_MAX, 0, 100, &victims); /* an entry with a fill lock is not evicted */
     ck_assert(cache_zone_fill_locked(zone, &id.hash, 150));
     cache_zone_destroy(zone);
 }
 END_TEST
 
-START_TEST(one_keeps)
+START_TEST(one_worker_leads)
 {
     zone = cache_zone_create(SIZE, 0);
     ck_assert(cache_zone_lead(zone, 1, 1000, 500));
@@ -246,7 +248,7 @@ START_TEST(one_keeps)
 }
 END_TEST
 
-START_TEST(walks)
+START_TEST(walks_of_the_loader)
 {
     zone = cache_zone_create(SIZE, 0);
     ck_assert(!cache_zone_loaded(zone));
@@ -260,8 +262,8 @@ START_TEST(walks)
 }
 END_TEST
 
-/* Processes that only change the index are killed while they do: the next one goes on, and the sums are right. */
-START_TEST(who_dies_with_the_lock_stops_nobody)
+/* Kills processes that only change the index: the next process continues, and the totals are right. */
+START_TEST(death_with_the_lock_blocks_no_process)
 {
     zone = cache_zone_create(SIZE, 0);
     for (unsigned round = 0; round < 100; round++) {
@@ -306,10 +308,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {stored_and_replaced, what_was_purged_since_stays_out, uses_are_counted,
-                                  found_on_disk, found_on_disk_from_the_future, least_recently_used_go_first,
-                                  a_full_index_gives_up_the_oldest, one_fetches, one_keeps, walks,
-                                  who_dies_with_the_lock_stops_nobody};
+    const TTest *const tests[] = {
+        stored_and_replaced, fetch_from_before_a_purge_is_not_stored, uses_are_counted, files_on_disk_are_indexed,
+        files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
+        one_worker_holds_the_fill_lock, one_worker_leads, walks_of_the_loader, death_with_the_lock_blocks_no_process,
+    };
 
     return room_run("zone", tests, COUNT(tests));
 }

@@ -25,7 +25,7 @@ static int parse(const char *line, struct options *out, char *error)
 static const struct {
     const char *line;
     enum command command;
-    const char *conf, *prefix, *error_log, *overlay, *signal, *folder, *directive, *input, *output;
+    const char *conf, *prefix, *error_log, *overlay, *signal, *directory, *directive, *input, *output;
     unsigned port;
     bool quiet, json, report;
     const char *certificate, *key;
@@ -53,11 +53,11 @@ static const struct {
     {"-s stop", COMMAND_SIGNAL, .signal = "stop"},
     {"-s reopen", COMMAND_SIGNAL, .signal = "reopen"},
     {"serve", COMMAND_SERVE},
-    {"serve /tmp --port 9", COMMAND_SERVE, .folder = "/tmp", .port = 9},
-    {"serve --port=65535 x", COMMAND_SERVE, .folder = "x", .port = 65535},
-    {"serve -- -odd", COMMAND_SERVE, .folder = "-odd"},
+    {"serve /tmp --port 9", COMMAND_SERVE, .directory = "/tmp", .port = 9},
+    {"serve --port=65535 x", COMMAND_SERVE, .directory = "x", .port = 65535},
+    {"serve -- -odd", COMMAND_SERVE, .directory = "-odd"},
     {"serve --help", COMMAND_USAGE},
-    {"serve --spa x --autoindex --open-to-network", COMMAND_SERVE, .folder = "x", .spa = true, .autoindex = true,
+    {"serve --spa x --autoindex --open-to-network", COMMAND_SERVE, .directory = "x", .spa = true, .autoindex = true,
      .open_to_network = true},
     {"serve --cert a.pem --key=b.key", COMMAND_SERVE, .certificate = "a.pem", .key = "b.key"},
     {"serve --cert=a=b", COMMAND_SERVE, .certificate = "a=b"},
@@ -154,7 +154,7 @@ START_TEST(reads_command_lines)
     same(good[_i].line, options.error_log, good[_i].error_log);
     same(good[_i].line, options.overlay, good[_i].overlay);
     same(good[_i].line, options.signal, good[_i].signal);
-    same(good[_i].line, options.folder, good[_i].folder);
+    same(good[_i].line, options.directory, good[_i].directory);
     same(good[_i].line, options.directive, good[_i].directive);
     same(good[_i].line, options.input, good[_i].input);
     same(good[_i].line, options.output, good[_i].output);
@@ -181,7 +181,7 @@ START_TEST(refuses_command_lines)
 }
 END_TEST
 
-START_TEST(long_words_are_cut_not_overrun)
+START_TEST(long_arguments_are_truncated)
 {
     char word[1024];
     char error[256];
@@ -240,7 +240,7 @@ int main(void)
     tcase_set_timeout(tcase, 30);
     tcase_add_loop_test(tcase, reads_command_lines, 0, (int)(sizeof(good) / sizeof(good[0])));
     tcase_add_loop_test(tcase, refuses_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
-    tcase_add_test(tcase, long_words_are_cut_not_overrun);
+    tcase_add_test(tcase, long_arguments_are_truncated);
     tcase_add_test(tcase, usage_is_short);
     tcase_add_test(tcase, finds_the_configuration);
     suite_add_tcase(suite, tcase);

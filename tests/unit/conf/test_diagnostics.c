@@ -1,6 +1,6 @@
 /*
- * Every message of the loader and of the reading of scopes, exactly as it is printed: the
- * cases stand in broken.cases, each with its output.
+ * Every message of the loader and of the reader of scopes, exactly as it is printed. broken.cases has the sources and
+ * their output.
  */
 #include "sample.h"
 
@@ -74,7 +74,7 @@ static void diagnose(struct str source, struct buffer *out)
     arena_reset(&arena);
 }
 
-START_TEST(printed)
+START_TEST(each_case_prints_its_output)
 {
     struct buffer out = {0};
     struct str name = cases[_i].name;
@@ -89,7 +89,7 @@ START_TEST(printed)
 }
 END_TEST
 
-/* Prints the cases with the output of today, to be looked at and kept. */
+/* Prints the cases with the present output, to be reviewed and stored in broken.cases. */
 static int rewrite(void)
 {
     for (size_t i = 0; i < case_count; i++) {
@@ -104,7 +104,7 @@ static int rewrite(void)
     return 0;
 }
 
-START_TEST(enough_cases)
+START_TEST(number_of_cases)
 {
     ck_assert_uint_ge(case_count, 60);
 }
@@ -120,8 +120,8 @@ int main(int count, char **arguments)
     cases_load(count > 1 ? arguments[1] : "broken.cases");
     if (count > 2 && strcmp(arguments[2], "--rewrite") == 0)
         return rewrite();
-    tcase_add_test(tests, enough_cases);
-    tcase_add_loop_test(tests, printed, 0, (int)case_count);
+    tcase_add_test(tests, number_of_cases);
+    tcase_add_loop_test(tests, each_case_prints_its_output, 0, (int)case_count);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -23,7 +23,7 @@ static const struct {
     {"\xff", "\\xFF", "\\ufffd"},
 };
 
-START_TEST(notations)
+START_TEST(escape_sequences)
 {
     struct buffer log = {0};
     struct buffer json = {0};
@@ -49,7 +49,7 @@ START_TEST(nul_byte)
 }
 END_TEST
 
-START_TEST(whole_or_nothing)
+START_TEST(incomplete_escapes_write_nothing)
 {
     struct buffer small = {.max = 4};
 
@@ -68,9 +68,9 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, notations, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+    tcase_add_loop_test(tests, escape_sequences, 0, (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_test(tests, nul_byte);
-    tcase_add_test(tests, whole_or_nothing);
+    tcase_add_test(tests, incomplete_escapes_write_nothing);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

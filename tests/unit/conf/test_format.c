@@ -1,6 +1,6 @@
 /*
- * One layout for every source: what it looks like, that it is the same a second time, and
- * that what cannot be laid out without changing what it says is left alone.
+ * The formatter: its layout; that formatting twice changes nothing; and that a source is left alone if its layout
+ * cannot be changed without changing its meaning.
  */
 #include "conf/format.h"
 
@@ -83,7 +83,7 @@ static int format(struct str text, struct buffer *out, struct buffer *said)
     return error;
 }
 
-START_TEST(laid_out)
+START_TEST(formatted_layout)
 {
     struct buffer once = {0}, twice = {0}, said = {0};
     struct str after = str_from(layouts[_i].after);
@@ -109,11 +109,11 @@ static const struct {
     {"a: [1\nb: 2\n", "t.yaml:1:4: error: this '[' is never closed"},
     {"a: 1\n\tb: 2\n", "t.yaml:2:1: error: a tab is used for indentation"},
     {"a: \"x\n", "t.yaml:1:4: error: this quote is never closed"},
-    {"a: \xff\n", "t.yaml:1:4: error: byte 0xFF is no UTF-8"},
+    {"a: \xff\n", "t.yaml:1:4: error: byte 0xFF is not valid UTF-8"},
     {"a: \x01\n", "t.yaml:1:4: error: the control character U+0001 is not allowed in YAML"},
 };
 
-START_TEST(broken)
+START_TEST(invalid_sources_are_refused)
 {
     struct buffer out = {0}, said = {0};
 
@@ -127,7 +127,7 @@ START_TEST(broken)
 }
 END_TEST
 
-START_TEST(too_deep)
+START_TEST(deep_sources_are_refused)
 {
     char text[4096] = "";
     struct buffer out = {0}, said = {0};
@@ -143,7 +143,7 @@ START_TEST(too_deep)
 }
 END_TEST
 
-/* What guards every file that is rewritten. */
+/* The comparison that the formatter makes before it overwrites a file. */
 static const struct {
     const char *before, *after;
     bool same;
@@ -165,7 +165,7 @@ static const struct {
     {"a: [\n", "a: [\n", false},
 };
 
-START_TEST(compared)
+START_TEST(meaning_is_compared)
 {
     ck_assert_msg(format_same(str_from(pairs[_i].before), str_from(pairs[_i].after)) == pairs[_i].same, "%s",
                   pairs[_i].before);
@@ -182,10 +182,10 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, laid_out, 0, COUNT(layouts));
-    tcase_add_loop_test(tests, broken, 0, COUNT(left_alone));
-    tcase_add_loop_test(tests, compared, 0, COUNT(pairs));
-    tcase_add_test(tests, too_deep);
+    tcase_add_loop_test(tests, formatted_layout, 0, COUNT(layouts));
+    tcase_add_loop_test(tests, invalid_sources_are_refused, 0, COUNT(left_alone));
+    tcase_add_loop_test(tests, meaning_is_compared, 0, COUNT(pairs));
+    tcase_add_test(tests, deep_sources_are_refused);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

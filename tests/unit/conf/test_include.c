@@ -1,6 +1,4 @@
-/*
- * Includes over real files in a folder made for each test.
- */
+/* Includes of real files in a temporary directory. */
 #include "conf/conf_tree.h"
 
 #include <check.h>
@@ -14,13 +12,13 @@
 static struct arena arena;
 static struct conf_errors errors;
 static struct buffer said;
-static char folder[] = "/tmp/sluice-include-XXXXXX";
+static char directory[] = "/tmp/sluice-include-XXXXXX";
 
 static void start(void)
 {
-    strcpy(folder + sizeof(folder) - 7, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
+    strcpy(directory + sizeof(directory) - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_eq(chdir(directory), 0);
     arena_init(&arena, NULL, 0);
     errors = (struct conf_errors){.arena = &arena};
     buffer_init(&said, 0);
@@ -33,7 +31,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 static void finish(void)
 {
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     arena_reset(&arena);
     buffer_finish(&said);
 }
@@ -76,7 +74,7 @@ static struct str value(const struct conf_node *map, const char *key)
     return node && node->kind == CONF_SCALAR ? node->text : STR("(none)");
 }
 
-START_TEST(merges_where_it_stands)
+START_TEST(include_merges_in_place)
 {
     const struct conf_node *root;
     const struct conf_node *http;
@@ -100,7 +98,7 @@ START_TEST(merges_where_it_stands)
 }
 END_TEST
 
-START_TEST(servers_append)
+START_TEST(included_servers_are_appended)
 {
     const struct conf_node *servers;
 
@@ -115,7 +113,7 @@ START_TEST(servers_append)
 }
 END_TEST
 
-START_TEST(lists_by_tag)
+START_TEST(include_tag_in_lists)
 {
     const struct conf_node *root;
 
@@ -142,17 +140,17 @@ START_TEST(relative_to_its_own_file)
     write_file("sub/deep/c.yaml", "leaf: here\n");
     root = load_good("a.yaml");
     leaf = conf_map_get(root, STR("leaf"));
-    snprintf(want, sizeof(want), "%s/sub/deep", folder);
-    ck_assert(str_equal(leaf->mark.file->folder, str_from(want)));
+    snprintf(want, sizeof(want), "%s/sub/deep", directory);
+    ck_assert(str_equal(leaf->mark.file->directory, str_from(want)));
     ck_assert(str_equal(leaf->mark.file->path, STR("sub/deep/c.yaml")));
     ck_assert(str_equal(leaf->mark.file->included_at.file->path, STR("sub/b.yaml")));
-    snprintf(want, sizeof(want), "%s/a.yaml", folder);
+    snprintf(want, sizeof(want), "%s/a.yaml", directory);
     leaf = conf_map_get(load_good(want), STR("leaf"));
-    ck_assert(str_starts(leaf->mark.file->path, str_from(folder)));
+    ck_assert(str_starts(leaf->mark.file->path, str_from(directory)));
 }
 END_TEST
 
-START_TEST(nothing_found)
+START_TEST(pattern_without_match)
 {
     const struct conf_node *root;
 
@@ -163,7 +161,7 @@ START_TEST(nothing_found)
 }
 END_TEST
 
-START_TEST(given_twice)
+START_TEST(key_given_twice)
 {
     write_file("a.yaml", "root: /a\ninclude: b.yaml\n");
     write_file("b.yaml", "# a comment\nroot: /b\n");
@@ -196,7 +194,7 @@ START_TEST(mistakes_in_included_files)
 }
 END_TEST
 
-START_TEST(itself)
+START_TEST(including_itself)
 {
     write_file("a.yaml", "include: b.yaml\n");
     write_file("b.yaml", "include: ./a.yaml\nx: 1\n");
@@ -218,26 +216,26 @@ START_TEST(missing_file)
 }
 END_TEST
 
-START_TEST(no_file)
+START_TEST(directory_is_refused)
 {
     ck_assert_int_eq(mkfifo("pipe.yaml", 0600), 0);
     write_file("a.yaml", "include: [pipe.yaml, /dev/zero]\n");
     load("a.yaml");
-    expect("a.yaml:1:11: error: cannot read pipe.yaml: it is no regular file\n"
+    expect("a.yaml:1:11: error: cannot read pipe.yaml: it is not a regular file\n"
            "    1 | include: [pipe.yaml, /dev/zero]\n"
            "      |           ^\n"
-           "a.yaml:1:22: error: cannot read /dev/zero: it is no regular file\n"
+           "a.yaml:1:22: error: cannot read /dev/zero: it is not a regular file\n"
            "    1 | include: [pipe.yaml, /dev/zero]\n"
            "      |                      ^\n");
 }
 END_TEST
 
-START_TEST(not_a_mapping)
+START_TEST(included_file_must_be_a_mapping)
 {
     write_file("a.yaml", "include: [b.yaml, {}]\nc:\n  include:\n");
     write_file("b.yaml", "- a\n");
     load("a.yaml");
-    expect("a.yaml:1:11: error: b.yaml holds no mapping, which include: needs\n"
+    expect("a.yaml:1:11: error: b.yaml contains no mapping, as include: requires\n"
            "    1 | include: [b.yaml, {}]\n"
            "      |           ^\n"
            "      hint: a list comes in by '- !include FILE', as an item of a list\n"
@@ -252,7 +250,7 @@ START_TEST(not_a_mapping)
 }
 END_TEST
 
-START_TEST(unreadable)
+START_TEST(unreadable_file)
 {
     ck_assert_ptr_null(load("none.yaml"));
     ck_assert_ptr_null(load("/tmp"));
@@ -298,18 +296,18 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tests, start, finish);
-    tcase_add_test(tests, merges_where_it_stands);
-    tcase_add_test(tests, servers_append);
-    tcase_add_test(tests, lists_by_tag);
+    tcase_add_test(tests, include_merges_in_place);
+    tcase_add_test(tests, included_servers_are_appended);
+    tcase_add_test(tests, include_tag_in_lists);
     tcase_add_test(tests, relative_to_its_own_file);
-    tcase_add_test(tests, nothing_found);
-    tcase_add_test(tests, given_twice);
+    tcase_add_test(tests, pattern_without_match);
+    tcase_add_test(tests, key_given_twice);
     tcase_add_test(tests, mistakes_in_included_files);
-    tcase_add_test(tests, itself);
+    tcase_add_test(tests, including_itself);
     tcase_add_test(tests, missing_file);
-    tcase_add_test(tests, no_file);
-    tcase_add_test(tests, not_a_mapping);
-    tcase_add_test(tests, unreadable);
+    tcase_add_test(tests, directory_is_refused);
+    tcase_add_test(tests, included_file_must_be_a_mapping);
+    tcase_add_test(tests, unreadable_file);
     tcase_add_test(tests, too_many_files);
     tcase_add_test(tests, too_large);
     suite_add_tcase(suite, tests);

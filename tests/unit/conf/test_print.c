@@ -56,7 +56,7 @@ static const char *const trees[] = {
     "a: $${SLUICE_X:-d ${SLUICE_X}\nb: $${SLUICE_X:-$${SLUICE_X} ${SLUICE_X}\n",
 };
 
-START_TEST(reads_back)
+START_TEST(printed_tree_loads_the_same)
 {
     struct conf_node *first;
     struct conf_node *second;
@@ -65,7 +65,7 @@ START_TEST(reads_back)
 
     setenv("SLUICE_X", "dollar ${SLUICE_X}", 1);
     first = conf_tree_parse(&arena, STR("t"), str_from(trees[_i]), &errors);
-    if (!first) /* not every one is good: what is refused needs no printing */
+    if (!first) /* some cases are invalid */
         return;
     ck_assert_int_eq(conf_print_tree(first, &out), 0);
     errors.count = 0;
@@ -130,7 +130,7 @@ static const struct {
      "server\n  A server: one mapping, or a list of them.\n\n  where     http\n"
      "  example   server: [{listen: 8080, server_name: a.test, root: www}]\n"},
     {"lisen", -ENOENT, "no directive is named 'lisen'; did you mean listen?\n"},
-    {"ssl", -ENOENT, "'ssl' is not supported by sluice: write it behind the port: listen: 443 ssl\n"},
+    {"ssl", -ENOENT, "'ssl' is not supported by sluice: write it after the port: listen: 443 ssl\n"},
     {"header", -ENOENT,
      "no directive is named 'header'; did you mean add_header, client_header_buffer_size?\n"},
     {"zzzzzzzzzz", -ENOENT, "no directive is named 'zzzzzzzzzz'\n"},
@@ -147,7 +147,7 @@ START_TEST(help)
 }
 END_TEST
 
-START_TEST(reference_has_all)
+START_TEST(reference_has_all_directives)
 {
     struct buffer out = {0};
 
@@ -169,7 +169,7 @@ START_TEST(reference_has_all)
 }
 END_TEST
 
-START_TEST(unsupported_has_all)
+START_TEST(unsupported_directives_are_listed)
 {
     struct buffer out = {0};
     const char *hint;
@@ -230,8 +230,8 @@ START_TEST(variables)
 }
 END_TEST
 
-/* The schema is YAML as well: so our own loader can tell whether its brackets and quotes are right. */
-START_TEST(schema_is_whole)
+/* JSON is YAML, so the loader can check the brackets and quotes of the schema. */
+START_TEST(schema_is_valid_yaml)
 {
     struct buffer out = {0};
     const struct conf_node *root;
@@ -249,7 +249,7 @@ START_TEST(schema_is_whole)
 }
 END_TEST
 
-START_TEST(full_buffers)
+START_TEST(print_fails_in_a_full_buffer)
 {
     for (size_t max = 1; max < 4000; max += 97) {
         struct buffer out = {.max = max};
@@ -281,15 +281,15 @@ int main(int count, char **arguments)
         return failed;
     }
     tcase_add_checked_fixture(tests, start, finish);
-    tcase_add_loop_test(tests, reads_back, 0, COUNT(trees));
+    tcase_add_loop_test(tests, printed_tree_loads_the_same, 0, COUNT(trees));
     tcase_add_test(tests, long_keys);
     tcase_add_test(tests, printed_as_expected);
     tcase_add_loop_test(tests, help, 0, COUNT(helps));
-    tcase_add_test(tests, reference_has_all);
-    tcase_add_test(tests, unsupported_has_all);
+    tcase_add_test(tests, reference_has_all_directives);
+    tcase_add_test(tests, unsupported_directives_are_listed);
     tcase_add_loop_test(tests, variables, 0, COUNT(variable_helps));
-    tcase_add_test(tests, schema_is_whole);
-    tcase_add_test(tests, full_buffers);
+    tcase_add_test(tests, schema_is_valid_yaml);
+    tcase_add_test(tests, print_fails_in_a_full_buffer);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -40,7 +40,7 @@ static const struct sample_site *site_of(const struct conf_scope_values *scope)
     return conf_scope_group(scope, SAMPLE_SITE);
 }
 
-START_TEST(fallbacks)
+START_TEST(defaults)
 {
     const struct sample_main *main_conf;
     const struct sample_site *site;
@@ -148,7 +148,7 @@ START_TEST(inheritance)
 }
 END_TEST
 
-START_TEST(appended)
+START_TEST(appended_lists)
 {
     const struct sample_site *http;
     const struct sample_site *location;
@@ -179,7 +179,7 @@ START_TEST(appended)
 }
 END_TEST
 
-START_TEST(siblings_do_not_share)
+START_TEST(siblings_share_no_values)
 {
     const struct sample_site *site;
 
@@ -200,7 +200,7 @@ static const struct {
     {"2g", 2ull << 30}, {"1kb", 1024}, {"3MiB", 3 << 20}, {"1GB", 1 << 30},
 };
 
-START_TEST(sizes_read)
+START_TEST(sizes_are_parsed)
 {
     char text[64];
 
@@ -219,7 +219,7 @@ static const struct {
     {"1h", 3600000}, {"1m 500ms", 60500},
 };
 
-START_TEST(durations_read)
+START_TEST(durations_are_parsed)
 {
     char text[64];
 
@@ -237,7 +237,7 @@ static const struct {
     {"no", false}, {"True", true}, {"OFF", false}, {"'on'", true},
 };
 
-START_TEST(switches_read)
+START_TEST(switches_are_parsed)
 {
     char text[64];
 
@@ -266,7 +266,7 @@ static const struct {
     {"a # a comment", "a"},
 };
 
-START_TEST(words_read)
+START_TEST(words_are_parsed)
 {
     const struct conf_words *got;
     struct buffer joined = {0};
@@ -285,7 +285,7 @@ START_TEST(words_read)
 }
 END_TEST
 
-START_TEST(paths_start_somewhere)
+START_TEST(relative_paths)
 {
     char here[4096];
     struct str want;
@@ -318,13 +318,13 @@ START_TEST(environment_in_values)
 }
 END_TEST
 
-START_TEST(free_keys)
+START_TEST(x_keys_are_ignored)
 {
     read_good("x-anything: {no: [such, thing]}\nhttp:\n  x-more: 1\n  server: {x-y: z}\n");
 }
 END_TEST
 
-/* Every value is right, or the scope is NULL, or an error says that memory ran out: no value is half read. */
+/* Every value is right, or the scope is NULL, or an error reports the lack of memory: no value is read in part. */
 static bool reads_whole_or_fails(const struct conf_node *root, size_t room)
 {
     struct conf_errors found = {.arena = &arena};
@@ -378,18 +378,18 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tests, start, finish);
-    tcase_add_test(tests, fallbacks);
+    tcase_add_test(tests, defaults);
     tcase_add_test(tests, every_type);
     tcase_add_test(tests, inheritance);
-    tcase_add_test(tests, appended);
-    tcase_add_test(tests, siblings_do_not_share);
-    tcase_add_loop_test(tests, sizes_read, 0, COUNT(sizes));
-    tcase_add_loop_test(tests, durations_read, 0, COUNT(durations));
-    tcase_add_loop_test(tests, switches_read, 0, COUNT(switches));
-    tcase_add_loop_test(tests, words_read, 0, COUNT(words));
-    tcase_add_test(tests, paths_start_somewhere);
+    tcase_add_test(tests, appended_lists);
+    tcase_add_test(tests, siblings_share_no_values);
+    tcase_add_loop_test(tests, sizes_are_parsed, 0, COUNT(sizes));
+    tcase_add_loop_test(tests, durations_are_parsed, 0, COUNT(durations));
+    tcase_add_loop_test(tests, switches_are_parsed, 0, COUNT(switches));
+    tcase_add_loop_test(tests, words_are_parsed, 0, COUNT(words));
+    tcase_add_test(tests, relative_paths);
     tcase_add_test(tests, environment_in_values);
-    tcase_add_test(tests, free_keys);
+    tcase_add_test(tests, x_keys_are_ignored);
     tcase_add_test(tests, out_of_memory);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,6 +1,6 @@
 /*
- * What is shipped must load: the default configuration, the examples, and the example of
- * every directive in the tables of this build.
+ * The shipped configurations load: the default one, the examples, and the example of every directive in the tables of
+ * this build.
  */
 #include "site/capture.h"
 #include "site/configuration.h"
@@ -11,7 +11,7 @@
 #include <glob.h>
 #include <stdio.h>
 
-static const char *folder;
+static const char *directory;
 static bool partial; /* some modules are left out of this build */
 
 static size_t occurrences(struct str text, struct str of)
@@ -25,13 +25,13 @@ static size_t occurrences(struct str text, struct str of)
     return count;
 }
 
-/* Where a module is left out, what it brings is refused by its name; other errors may follow from that. */
+/* A directive or a variable of an absent module is refused by name. Other errors may follow from that. */
 static bool refused_for_modules(struct str said)
 {
     static const char *const refusals[] = {": error: unknown directive '", ": error: unknown variable $",
                                            "' is not in this build of sluice\n",
-                                           "hint: it stands in stream", /* stream has some of the names too */
-                                           "hint: it stands in a server of stream\n"};
+                                           "hint: it is allowed in stream", /* stream has the same names */
+                                           "hint: it is allowed in a server of stream\n"};
     size_t refused = 0;
 
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
@@ -59,7 +59,7 @@ static void load_all(const char *pattern, size_t least)
     char path[4096];
     glob_t found;
 
-    snprintf(path, sizeof(path), "%s/%s", folder, pattern);
+    snprintf(path, sizeof(path), "%s/%s", directory, pattern);
     ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
     ck_assert_uint_ge(found.gl_pathc, least);
     for (size_t i = 0; i < found.gl_pathc; i++)
@@ -139,7 +139,7 @@ START_TEST(examples_of_directives)
 }
 END_TEST
 
-/* The schema of each custom row stands in the JSON Schema as it is: it must be JSON, and so YAML. */
+/* The schema of each custom directive is copied into the JSON Schema, so it must be JSON, and thus YAML. */
 START_TEST(schemas_of_directives)
 {
     const struct conf_schema *schema = configuration_schema();
@@ -169,7 +169,7 @@ int main(int count, char **arguments)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    folder = count > 1 ? arguments[1] : "conf";
+    directory = count > 1 ? arguments[1] : "conf";
     partial = count > 2;
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, default_configuration);

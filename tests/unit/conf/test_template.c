@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The subject of these tests: a host and a count of how often getters ran. */
+/* The subject of these tests: a host and the number of calls of getters. */
 struct fake {
     struct str host;
     unsigned calls;
@@ -31,7 +31,7 @@ static struct str get_long_family(const void *subject, struct str parameter, str
     return STR("long");
 }
 
-/* Rows whose subject is a part of the fake: its host. */
+/* Variables whose subject is a part of the fake: its host. */
 static struct str get_host_itself(const void *subject, struct str parameter, struct arena *arena)
 {
     return *(const struct str *)subject;
@@ -121,11 +121,11 @@ static const struct {
     {"$host${host", 5, "the variable that begins here has no closing }"},
     {"${host!}", 0, "the variable that begins here has no closing }"},
     {"$arg_", 0, "unknown variable $arg_"},
-    {"x$1", 1, "$1 stands for a capture, and there is no regular expression here"},
+    {"x$1", 1, "$1 is a capture, but there is no regular expression here"},
     {"$requst_uri", 0, "unknown variable $requst_uri; did you mean $request_uri?"},
 };
 
-START_TEST(refusals)
+START_TEST(invalid_templates)
 {
     struct arena arena;
     const struct template *template = NULL;
@@ -142,7 +142,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-START_TEST(costs_nothing)
+START_TEST(constants_need_no_memory)
 {
     struct arena arena;
     struct arena request;
@@ -198,9 +198,8 @@ static const struct {
     {"$late.$host", "second.fir\\x22st"},
 };
 
-/* What is settled is asked for once, and stays as it was; what is late is asked for at the end. */
-/* No part: its variables are absent, and no getter is called. */
-START_TEST(without_the_part)
+/* If the part is absent, its variables are absent, and no getter is called. */
+START_TEST(variables_of_an_absent_part)
 {
     struct fake fake = {.host = STR("")};
     const struct template *template;
@@ -218,7 +217,8 @@ START_TEST(without_the_part)
 }
 END_TEST
 
-START_TEST(settling)
+/* template_finish evaluates all variables except late ones, which the later call of template_write evaluates. */
+START_TEST(finish_keeps_only_late_variables)
 {
     struct fake fake = {STR("fir\"st"), 0};
     struct arena arena;
@@ -243,7 +243,7 @@ START_TEST(settling)
 }
 END_TEST
 
-START_TEST(writing)
+START_TEST(template_write_escapes)
 {
     struct arena arena;
     struct fake fake = {STR("a\"b"), 0};
@@ -276,12 +276,13 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tests, values, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tests, refusals, 0, (int)(sizeof(bad) / sizeof(bad[0])));
-    tcase_add_test(tests, costs_nothing);
+    tcase_add_loop_test(tests, invalid_templates, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_test(tests, constants_need_no_memory);
     tcase_add_test(tests, many_parts);
-    tcase_add_test(tests, writing);
-    tcase_add_test(tests, without_the_part);
-    tcase_add_loop_test(tests, settling, 0, (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
+    tcase_add_test(tests, template_write_escapes);
+    tcase_add_test(tests, variables_of_an_absent_part);
+    tcase_add_loop_test(tests, finish_keeps_only_late_variables, 0,
+                        (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -74,7 +74,7 @@ START_TEST(anchors_and_merges)
 }
 END_TEST
 
-/* Ten levels of ten aliases each would be ten billion nodes. */
+/* Ten levels of ten aliases each: ten billion nodes if they were expanded. */
 START_TEST(billion_laughs)
 {
     struct buffer text = {0};
@@ -95,8 +95,8 @@ START_TEST(billion_laughs)
 }
 END_TEST
 
-/* Depth counts through aliases: each stands in a list that the next one names. */
-START_TEST(deep_by_aliases)
+/* Aliases add to the depth: each list contains the alias of the one before. */
+START_TEST(depth_of_aliases)
 {
     struct buffer text = {0};
 
@@ -139,7 +139,7 @@ START_TEST(many_keys)
 }
 END_TEST
 
-START_TEST(tight_memory)
+START_TEST(limited_memory)
 {
     static const char text[] = "a: &a {b: [1, 2, {c: d}], e: 'f'}\ng: {<<: *a, h: ${TIGHT_X:-i}}\n";
     unsigned failed = 0;
@@ -171,10 +171,10 @@ int main(void)
     tcase_add_test(tests, marks_and_kinds);
     tcase_add_test(tests, anchors_and_merges);
     tcase_add_test(tests, billion_laughs);
-    tcase_add_test(tests, deep_by_aliases);
+    tcase_add_test(tests, depth_of_aliases);
     tcase_add_test(tests, overlays);
     tcase_add_test(tests, many_keys);
-    tcase_add_test(tests, tight_memory);
+    tcase_add_test(tests, limited_memory);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

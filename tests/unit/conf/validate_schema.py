@@ -1,7 +1,5 @@
-"""The JSON Schema as an editor uses it: a validator of its own accepts what is shipped and refuses mistakes.
-
-usage: validate_schema.py CONF_FOLDER
-"""
+"""Validates the JSON Schema as an editor does: an independent validator accepts the shipped files and reports mistakes."""
+import argparse
 import json
 import pathlib
 import sys
@@ -9,7 +7,7 @@ import sys
 import jsonschema
 import yaml
 
-# A mistake, and where an editor must underline it: the keys and indices that lead there.
+# A source with a mistake, and the path of the node that an editor must underline, as keys and indices.
 REFUSED = [
     ('http: {server: {lisen: 80}}', ['http', 'server']),
     ('listen: 80', []),
@@ -53,7 +51,7 @@ ACCEPTED = [
 
 
 def leaves(error):
-    """The errors that a choice between forms is made of, down to those that are about one place."""
+    """The errors behind a failed choice between forms, down to those of one node."""
     if not error.context:
         yield error
     for inner in error.context:
@@ -61,7 +59,7 @@ def leaves(error):
 
 
 def places(validator, tree):
-    """Where an editor underlines: each error, and what its alternatives say more exactly."""
+    """The nodes that an editor underlines: that of each error, and those of its alternatives."""
     for error in validator.iter_errors(tree):
         yield list(error.absolute_path)
         for leaf in leaves(error):
@@ -69,7 +67,7 @@ def places(validator, tree):
 
 
 def shipped(folder):
-    """(path, what it says): what is included stands where it is included."""
+    """(path, content) of the shipped files; an included file is placed in the scope that includes it."""
     for path in [folder / 'sluice.yaml', *sorted((folder / 'examples').glob('*.yaml'))]:
         yield path, yaml.safe_load(path.read_text())
     yield folder / 'types.yaml', {'http': {'types': yaml.safe_load((folder / 'types.yaml').read_text())}}
@@ -78,7 +76,9 @@ def shipped(folder):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('folder', metavar='CONF', type=pathlib.Path, help='the directory conf/')
+    folder = parser.parse_args().folder
     schema = json.loads((folder / 'sluice.schema.json').read_text())
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)

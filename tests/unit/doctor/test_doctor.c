@@ -16,7 +16,7 @@ static void refuse_all(struct ktls_support *support, enum ktls_reason reason)
             support->reason[version][cipher] = reason;
 }
 
-/* Whatever this kernel can: the bytes arrive, and the way they went is what the probe has said. */
+/* On any kernel: all bytes arrive, and the path of the response agrees with the probe. */
 START_TEST(a_file_arrives_by_every_suite)
 {
     struct ktls_support support = {0};
@@ -38,7 +38,7 @@ START_TEST(a_file_arrives_by_every_suite)
 }
 END_TEST
 
-START_TEST(a_refusal_is_named_and_loses_nothing)
+START_TEST(refusal_is_reported_and_loses_no_bytes)
 {
     struct ktls_support support = {0};
     struct self_test self_test;
@@ -52,7 +52,7 @@ START_TEST(a_refusal_is_named_and_loses_nothing)
 }
 END_TEST
 
-START_TEST(a_handshake_that_fails_is_told)
+START_TEST(failed_handshake_is_reported)
 {
     static const struct suite none[] = {{"none", 1, RECORD_AES_128_GCM, "NO_SUCH_SUITE"},
                                         {"none", 0, RECORD_AES_128_GCM, "NO_SUCH_CIPHER"}};
@@ -89,7 +89,7 @@ static int run_doctor(bool json, char *out, size_t size)
     return status;
 }
 
-START_TEST(says_what_works_and_what_to_do)
+START_TEST(text_report)
 {
     static const char *const wanted[] = {"OpenSSL offers its write key",
                                          "TLS 1.3 AES-128-GCM",
@@ -113,7 +113,7 @@ START_TEST(says_what_works_and_what_to_do)
 }
 END_TEST
 
-START_TEST(speaks_json)
+START_TEST(json_report)
 {
     char text[16384];
     int status = run_doctor(true, text, sizeof(text));
@@ -130,7 +130,7 @@ static const struct finding *last(const struct diagnosis *diagnosis)
     return &diagnosis->findings[diagnosis->count - 1];
 }
 
-/* What no machine at hand can show: each end of a self-test, and the report on it. */
+/* Results that do not occur on this machine: each result of a self-test, and its report. */
 START_TEST(each_result_of_a_self_test_is_reported)
 {
     static struct diagnosis diagnosis;
@@ -139,7 +139,7 @@ START_TEST(each_result_of_a_self_test_is_reported)
 
     ck_assert(!doctor_report_first(&diagnosis, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
-    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "handshake with itself failed: it rained"));
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "TLS handshake of the self-test failed: it rained"));
     ck_assert(doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
     ck_assert_ptr_nonnull(
@@ -147,7 +147,7 @@ START_TEST(each_result_of_a_self_test_is_reported)
 
     self_test.handshake = true;
     ck_assert(!doctor_report_first(&diagnosis, &self_test));
-    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "did not arrive whole: it rained"));
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "did not arrive complete: it rained"));
     ck_assert(!doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->advice, "ssl_ktls: off"));
@@ -157,7 +157,7 @@ START_TEST(each_result_of_a_self_test_is_reported)
     self_test.reason = KTLS_TX_REFUSED;
     ck_assert(!doctor_report_first(&diagnosis, &self_test));
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "tls_path user, tls_path_reason tx-refused"));
-    ck_assert_int_eq(diagnosis.findings[diagnosis.count - 2].verdict, VERDICT_FAULT); /* no key was offered */
+    ck_assert_int_eq(diagnosis.findings[diagnosis.count - 2].verdict, VERDICT_FAULT); /* OpenSSL offered no key */
     ck_assert(doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
 
@@ -170,7 +170,10 @@ START_TEST(each_result_of_a_self_test_is_reported)
 }
 END_TEST
 
-/* The first suite is what servers negotiate; advice is given once for all that are refused alike. */
+/*
+ * The first suite is the one that servers negotiate. One advice is printed for all suites that fail for the same
+ * reason.
+ */
 START_TEST(each_refusal_is_reported)
 {
     static const struct {
@@ -179,7 +182,7 @@ START_TEST(each_refusal_is_reported)
     } refusals[] = {{KTLS_NO_MODULE, ""},
                     {KTLS_NOT_BUILT, "linux-libc-dev"},
                     {KTLS_NO_PERMISSION, "sandbox"},
-                    {KTLS_CIPHER, "5.11 ChaCha20"},
+                    {KTLS_CIPHER, "ChaCha20-Poly1305 5.11"},
                     {KTLS_ULP_REFUSED, "loopback is down"}};
     static struct diagnosis diagnosis;
 
@@ -198,7 +201,7 @@ START_TEST(each_refusal_is_reported)
 }
 END_TEST
 
-START_TEST(findings_never_overrun)
+START_TEST(findings_are_limited)
 {
     static struct diagnosis diagnosis;
     char longer[2000];
@@ -218,8 +221,8 @@ int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     return run_tests(
-        "doctor", (const TTest *const[]){a_file_arrives_by_every_suite, a_refusal_is_named_and_loses_nothing,
-                                         a_handshake_that_fails_is_told, says_what_works_and_what_to_do,
-                                         speaks_json, each_result_of_a_self_test_is_reported, each_refusal_is_reported,
-                                         findings_never_overrun, NULL});
+        "doctor", (const TTest *const[]){a_file_arrives_by_every_suite, refusal_is_reported_and_loses_no_bytes,
+                                         failed_handshake_is_reported, text_report,
+                                         json_report, each_result_of_a_self_test_is_reported, each_refusal_is_reported,
+                                         findings_are_limited, NULL});
 }

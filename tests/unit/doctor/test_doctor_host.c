@@ -1,8 +1,9 @@
 /*
- * What the doctor says of machines that this one is not: each a folder with the files that such a kernel
- * shows.
+ * The findings of the doctor on other machines. A directory has the files of /proc and /sys that such a kernel shows.
  */
 #include "doctor/doctor.h"
+
+#include "build_options.h"
 
 #include "../runner.h"
 
@@ -53,8 +54,8 @@ static void set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(root));
 }
 
-/* With the folders above it; NULL: no such file. */
-static void put(const char *path, const char *text)
+/* Writes a file, and creates its directories. text NULL: creates nothing. */
+static void write_host_file(const char *path, const char *text)
 {
     char name[256];
     int fd;
@@ -82,7 +83,7 @@ static const struct finding *find(const char *name)
     return NULL;
 }
 
-/* text NULL: there must be no such finding; advice NULL: there is nothing to do. */
+/* text NULL: there must be no such finding. advice NULL: there must be no advice. */
 static void expect(int number, const char *name, enum verdict verdict, const char *text, const char *advice)
 {
     const struct finding *found = find(name);
@@ -110,20 +111,20 @@ static const struct {
     enum verdict autoload_verdict;
     const char *autoload, *autoload_advice;
 } kernels[] = {
-    /* There: built in, as a module that would come again, and as one that would not. */
-    {KTLS_OK, "x 1 0\n", NOBODY, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, "is there", NULL,
+    /* Available: built in; a module that can be loaded again; a module that cannot. */
+    {KTLS_OK, "x 1 0\n", NOBODY, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, "is available", NULL,
      VERDICT_GOOD, NULL, NULL},
     {KTLS_OK, "x 1 0\ntls 151552 0 - Live\n", ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD,
-     "is there", NULL, VERDICT_GOOD, "would load it again", NULL},
+     "is available", NULL, VERDICT_GOOD, "would load it again", NULL},
     {KTLS_CIPHER, "tls 151552 0 - Live\n", ROOT, MACHINE, MODPROBE, "", NULL, NULL, NULL, VERDICT_GOOD,
-     "is there", NULL, VERDICT_GOOD, "would load it again", NULL},
+     "is available", NULL, VERDICT_GOOD, "would load it again", NULL},
     {KTLS_OK, "tls 151552 0 - Live\n", NOBODY, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD,
-     "is there", NULL, VERDICT_NOTE, "CAP_NET_ADMIN", "/etc/modules-load.d/tls.conf"},
-    {KTLS_OK, "tls 151552 0 - Live\n", ROOT, OWN, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, "is there",
+     "is available", NULL, VERDICT_NOTE, "CAP_NET_ADMIN", "/etc/modules-load.d/tls.conf"},
+    {KTLS_OK, "tls 151552 0 - Live\n", ROOT, OWN, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, "is available",
      NULL, VERDICT_NOTE, "user namespace", "modules-load.d"},
-    /* Not there, but it could be. */
+    /* Not available, but it can be loaded. */
     {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", "", NULL, VERDICT_FAULT, "no TLS",
-     "modprobe tls; to keep", VERDICT_NOTE, "modprobe was run", NULL},
+     "modprobe tls; to keep", VERDICT_NOTE, "modprobe ran", NULL},
     {KTLS_NO_MODULE, NULL, NOBODY, MACHINE, MODPROBE, "", "0\n", "", "CONFIG_NET=y\nCONFIG_TLS=m\n",
      VERDICT_FAULT, "no TLS", "as root: modprobe tls", VERDICT_NOTE, "CAP_NET_ADMIN", NULL},
     {KTLS_NO_MODULE, NULL, ROOT, OWN, MODPROBE, "", "0\n", "", NULL, VERDICT_FAULT, "no TLS",
@@ -133,34 +134,34 @@ static const struct {
     {KTLS_NO_MODULE, NULL, ROOT, MACHINE, "\n", "", "0\n", "", NULL, VERDICT_FAULT, "no TLS", "modprobe tls",
      VERDICT_NOTE, "kernel.modprobe is empty", NULL},
     {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, NULL, "0\n", "", NULL, VERDICT_FAULT, "no TLS",
-     "modprobe tls", VERDICT_NOTE, "no /sbin/modprobe", NULL},
-    /* Not there, and it cannot be. */
+     "modprobe tls", VERDICT_NOTE, "/sbin/modprobe, which the kernel runs, does not exist", NULL},
+    /* Not available, and it cannot be loaded. */
     {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL,
      "CONFIG_NET=y\n# CONFIG_TLS is not set\n", VERDICT_FAULT, "no TLS", "built without CONFIG_TLS",
-     VERDICT_NOTE, "modprobe was run", NULL},
+     VERDICT_NOTE, "modprobe ran", NULL},
     {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_FAULT, "no TLS",
-     "no module tls is installed", VERDICT_NOTE, "modprobe was run", NULL},
+     "no module tls is installed", VERDICT_NOTE, "modprobe ran", NULL},
     {KTLS_NO_MODULE, NULL, ROOT, OWN, NULL, NULL, NULL, NULL, NULL, VERDICT_FAULT, "no TLS",
      "built without CONFIG_TLS", VERDICT_NOTE, "loads no modules", NULL},
-    /* It was never asked for. */
+    /* The build has no kernel TLS, so the kernel was not asked. */
     {KTLS_NOT_BUILT, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, NULL, NULL,
      VERDICT_GOOD, NULL, NULL},
 };
 
-START_TEST(module_and_who_loads_it)
+START_TEST(tls_module_and_its_loading)
 {
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         set_up();
         diagnosis.support.reason[1][RECORD_AES_128_GCM] = kernels[i].reason;
-        put("/proc/sys/kernel/osrelease", RELEASE "\n");
-        put("/proc/modules", kernels[i].modules);
-        put("/proc/self/status", kernels[i].status);
-        put("/proc/self/uid_map", kernels[i].map);
-        put("/proc/sys/kernel/modprobe", kernels[i].modprobe);
-        put("/proc/sys/kernel/modules_disabled", kernels[i].disabled);
-        put("/sbin/modprobe", kernels[i].program);
-        put("/lib/modules/" RELEASE "/kernel/net/tls/tls.ko.xz", kernels[i].ko);
-        put("/boot/config-" RELEASE, kernels[i].config);
+        write_host_file("/proc/sys/kernel/osrelease", RELEASE "\n");
+        write_host_file("/proc/modules", kernels[i].modules);
+        write_host_file("/proc/self/status", kernels[i].status);
+        write_host_file("/proc/self/uid_map", kernels[i].map);
+        write_host_file("/proc/sys/kernel/modprobe", kernels[i].modprobe);
+        write_host_file("/proc/sys/kernel/modules_disabled", kernels[i].disabled);
+        write_host_file("/sbin/modprobe", kernels[i].program);
+        write_host_file("/lib/modules/" RELEASE "/kernel/net/tls/tls.ko.xz", kernels[i].ko);
+        write_host_file("/boot/config-" RELEASE, kernels[i].config);
         doctor_examine_module(&diagnosis, &host);
         expect((int)i, "kernel", VERDICT_GOOD, "Linux " RELEASE, NULL);
         expect((int)i, "module", kernels[i].module_verdict, kernels[i].module, kernels[i].module_advice);
@@ -204,12 +205,12 @@ static const struct {
     {-EIO, NULL, ROOT, VERDICT_NOTE, "Input/output error", NULL},
 };
 
-START_TEST(why_there_is_no_io_uring)
+START_TEST(io_uring_unavailable)
 {
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         set_up();
-        put("/proc/sys/kernel/io_uring_disabled", loops[i].disabled);
-        put("/proc/self/status", loops[i].status);
+        write_host_file("/proc/sys/kernel/io_uring_disabled", loops[i].disabled);
+        write_host_file("/proc/self/status", loops[i].status);
         doctor_report_loop(&diagnosis, &host, "io_uring", loops[i].error);
         expect((int)i, "loop", loops[i].verdict, loops[i].text, loops[i].advice);
         tear_down();
@@ -242,7 +243,7 @@ START_TEST(descriptors_for_connections)
 {
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         set_up();
-        put("/proc/self/limits", limits[i].limits);
+        write_host_file("/proc/self/limits", limits[i].limits);
         doctor_examine_limits(&diagnosis, &host);
         expect((int)i, "files", limits[i].verdict, limits[i].text, limits[i].advice);
         expect((int)i, "memlock", VERDICT_GOOD, i < 5 ? "8192 KiB" : NULL, NULL);
@@ -268,8 +269,8 @@ START_TEST(send_buffers)
 {
     for (size_t i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++) {
         set_up();
-        put("/proc/sys/net/ipv4/tcp_wmem", buffers[i].wmem);
-        put("/proc/sys/net/core/wmem_max", buffers[i].wmem_max);
+        write_host_file("/proc/sys/net/ipv4/tcp_wmem", buffers[i].wmem);
+        write_host_file("/proc/sys/net/core/wmem_max", buffers[i].wmem_max);
         doctor_examine_buffers(&diagnosis, &host);
         expect((int)i, "buffers", buffers[i].verdict, buffers[i].text, buffers[i].advice);
         expect((int)i, "wmem_max", VERDICT_GOOD, buffers[i].text && buffers[i].wmem_max ? "208 KiB" : NULL,
@@ -284,7 +285,7 @@ static void put_device(const char *name, const char *type)
     char path[128];
 
     snprintf(path, sizeof(path), "/sys/class/net/%s/type", name);
-    put(path, type);
+    write_host_file(path, type);
 }
 
 START_TEST(network_devices)
@@ -292,7 +293,7 @@ START_TEST(network_devices)
     set_up();
     doctor_examine_devices(&diagnosis, &host);
     ck_assert_uint_eq(diagnosis.count, 0);
-    put("/sys/class/net/bonding_masters", "\n");
+    write_host_file("/sys/class/net/bonding_masters", "\n");
     put_device("lo", "772\n");
     put_device("able0", "1\n");
     put_device("fixed0", "1\n");
@@ -328,8 +329,52 @@ START_TEST(many_network_devices)
 }
 END_TEST
 
-/* The real one: the loopback device exists everywhere, and answers or says that it does not. */
-START_TEST(asks_the_kernel_itself)
+START_TEST(engines_of_records)
+{
+    struct aead_choice choice = {.kind = {[RECORD_AES_128_GCM] = AEAD_IPSEC_MB},
+                                 .figures = {[AEAD_OPENSSL][RECORD_AES_128_GCM] = {469, 3968},
+                                             [AEAD_IPSEC_MB][RECORD_AES_128_GCM] = {312, 3861}}};
+
+    set_up();
+    memset(choice.state, AEAD_USABLE, sizeof(choice.state));
+    choice.state[AEAD_IPSEC_MB][RECORD_AES_256_GCM] = AEAD_WRONG;
+    choice.state[AEAD_IPSEC_MB][RECORD_CHACHA20_POLY1305] = AEAD_NO_CIPHER;
+    doctor_report_aead(&diagnosis, &choice);
+    ck_assert_uint_eq(diagnosis.count, 3);
+    ck_assert_str_eq(diagnosis.findings[0].text, "AES-128-GCM in user space: ipsec-mb: 312 ns per record of 1200 "
+                                                 "bytes, 3861 ns of 16384; openssl: 469 ns, 3968 ns");
+    ck_assert_uint_eq(diagnosis.findings[0].verdict, VERDICT_GOOD);
+    ck_assert_str_eq(diagnosis.findings[0].advice, "");
+    ck_assert_str_eq(diagnosis.findings[1].text, "AES-256-GCM in user space: openssl");
+    ck_assert_uint_eq(diagnosis.findings[1].verdict, VERDICT_NOTE);
+    ck_assert_str_eq(diagnosis.findings[1].advice, "ipsec-mb encrypts incorrectly on this processor, and is not used");
+    ck_assert_str_eq(diagnosis.findings[2].text, "ChaCha20-Poly1305 in user space: openssl");
+    ck_assert_str_eq(diagnosis.findings[2].advice, "");
+    tear_down();
+}
+END_TEST
+
+/* Nothing is advised that the machine cannot have. */
+START_TEST(an_engine_that_is_not_built)
+{
+    struct aead_choice choice = {0};
+
+    set_up();
+    memset(choice.state[AEAD_OPENSSL], AEAD_USABLE, sizeof(choice.state[AEAD_OPENSSL]));
+    memset(choice.state[AEAD_IPSEC_MB], AEAD_NOT_BUILT, sizeof(choice.state[AEAD_IPSEC_MB]));
+    doctor_report_aead(&diagnosis, &choice);
+    ck_assert_int_eq(strstr(diagnosis.findings[0].advice, "libipsec-mb-dev") != NULL, BUILD_AMD64);
+    ck_assert_str_eq(diagnosis.findings[1].advice, "");
+    choice.state[AEAD_OPENSSL][RECORD_AES_256_GCM] = AEAD_WRONG;
+    doctor_report_aead(&diagnosis, &choice);
+    ck_assert_uint_eq(diagnosis.findings[4].verdict, VERDICT_NOTE);
+    ck_assert(str_starts(str_from(diagnosis.findings[4].advice), STR("OpenSSL encrypts incorrectly")));
+    tear_down();
+}
+END_TEST
+
+/* The loopback device exists everywhere. The kernel may refuse the query. */
+START_TEST(real_device_query)
 {
     struct offload offload = {false, false};
     int error = doctor_query_device("lo", &offload);
@@ -343,7 +388,8 @@ END_TEST
 int main(void)
 {
     return run_tests("doctor_host",
-                     (const TTest *const[]){module_and_who_loads_it, rekeying, why_there_is_no_io_uring,
+                     (const TTest *const[]){tls_module_and_its_loading, rekeying, io_uring_unavailable,
                                             descriptors_for_connections, send_buffers, network_devices,
-                                            many_network_devices, asks_the_kernel_itself, NULL});
+                                            many_network_devices, engines_of_records, an_engine_that_is_not_built,
+                                            real_device_query, NULL});
 }

@@ -1,6 +1,4 @@
-/*
- * The server in memory. Memory that runs out aborts: this is a test's part.
- */
+/* The server in memory. It aborts when memory runs out. */
 #include "table_server.h"
 
 #include "base/list.h"
@@ -8,12 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The server's part of one exchange. */
+/* The state of one exchange. */
 struct table_request {
     struct table_server *server;
     struct exchange *x;
     const struct table_row *row;
-    struct buffer read; /* TABLE_ECHO: of the request body */
+    struct buffer read; /* TABLE_ECHO: the request body so far */
     struct body stream; /* TABLE_STREAM: pulls the request body */
     bool finished;
 };
@@ -46,9 +44,7 @@ static void stream_close(struct body *body)
 {
 }
 
-/*
- * Gives one chunk and then an error; or, where a length is promised that is not kept, one chunk and the end.
- */
+/* Returns one chunk and then fails. If the row promises a length, the body ends early instead. */
 static int broken_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct table_request *state = container_of(body, struct table_request, stream);
@@ -97,10 +93,10 @@ static void answer(struct table_request *state, int status, struct str body)
         if (row->unknown_length)
             unknown(response->body);
     }
-    exchange_answer(state->x);
+    exchange_respond(state->x);
 }
 
-/* Reads what there is of the request body; answers once it is whole, or broken. */
+/* Reads the available bytes of the request body; responds when the body is complete or has failed. */
 static void echo(struct table_request *state)
 {
     struct request *request = &state->x->request;
@@ -227,7 +223,11 @@ void table_server_open(struct table_server *server, const struct protocol *proto
                      .body_buffer_size = 16384,
                      .keepalive_requests = 1000,
                      .keepalive = true,
-                     .merge_slashes = true},
+                     .merge_slashes = true,
+                     .http2 = {.enabled = true,
+                               .max_concurrent_streams = 128,
+                               .body_preread_size = 65536,
+                               .chunk_size = 16384}},
     };
     server->session = protocol->open(&server->settings, &events, server, &server->pool, &server->clock);
     if (!server->session)
@@ -263,7 +263,7 @@ static void gather(struct table_server *server, const struct chunk *chunk, size_
     must(buffer_printf(&server->out, "{%d bytes}", (int)chunk_length(chunk)));
 }
 
-/* One chunk; false where there is none. */
+/* Returns false if no chunk is available. */
 static bool produce(struct table_server *server)
 {
     size_t room = server->room ? server->room : 65536;
@@ -275,7 +275,7 @@ static bool produce(struct table_server *server)
     return server->result == 1;
 }
 
-/* Offers what is held, once; what is left of it waits for a wake. */
+/* Offers the unconsumed bytes once. The rest is offered again after a wake. */
 static void offer(struct table_server *server)
 {
     size_t taken;
@@ -290,8 +290,8 @@ static void offer(struct table_server *server)
 }
 
 /*
- * A wake is answered between two chunks, as when the wire has no room for both: one that comes too early
- * helps nobody.
+ * Handles a wake only between two chunks, as a wire does that has no room for both. A session that wakes too early
+ * gains nothing.
  */
 void table_server_pump(struct table_server *server)
 {

@@ -1,11 +1,11 @@
-/* Accept: the most exact range decides, weights, and what is malformed. */
+/* Accept: the most specific media range decides (RFC 9110 12.5.1); weights; malformed fields. */
 #include "http/accept.h"
 
 #include <check.h>
 #include <stdlib.h>
 
 static const struct {
-    const char *accept; /* NULL: there is none */
+    const char *accept; /* NULL: the field is absent */
     unsigned html, json, text;
 } rows[] = {
     {NULL, 1000, 1000, 1000},
@@ -28,7 +28,7 @@ static const struct {
     {"text/html;q=0.5;q=0.9", 500, 0, 0},
 };
 
-START_TEST(each_row)
+START_TEST(media_ranges)
 {
     struct arena arena;
     struct headers headers = {0};
@@ -43,8 +43,8 @@ START_TEST(each_row)
 }
 END_TEST
 
-/* Several fields are one list. */
-START_TEST(several_fields)
+/* Several field lines form one list. */
+START_TEST(several_field_lines)
 {
     struct arena arena;
     struct headers headers = {0};
@@ -65,8 +65,8 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(group, each_row, 0, sizeof(rows) / sizeof(rows[0]));
-    tcase_add_test(group, several_fields);
+    tcase_add_loop_test(group, media_ranges, 0, sizeof(rows) / sizeof(rows[0]));
+    tcase_add_test(group, several_field_lines);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -20,7 +20,7 @@ static void release(void *held)
     released++;
 }
 
-/* Pulls everything in bytes, `room` at a time, into `into`; returns the last result of next. */
+/* Reads the body as bytes into `into`, `room` bytes at a time; returns the last result of next. */
 static int pull(struct body *body, size_t room, char *into)
 {
     struct chunk chunk;
@@ -106,7 +106,7 @@ START_TEST(file_span)
 }
 END_TEST
 
-/* A reader over a constant, that answers at once or later. */
+/* Reads from a constant, and completes at once or later. */
 struct fake_reader {
     struct body_reader reader;
     struct str content;
@@ -179,7 +179,7 @@ START_TEST(file_bytes)
     body_close(&body);
     ck_assert_int_eq(released, 1);
 
-    /* shorter than promised */
+    /* shorter than its declared length */
     seen[0] = '\0';
     body = file_read_by(&fake, 100);
     ck_assert_int_eq(pull(body, 50, seen), -EIO);
@@ -193,7 +193,7 @@ START_TEST(file_bytes)
 }
 END_TEST
 
-START_TEST(file_bytes_later)
+START_TEST(file_reads_that_complete_later)
 {
     struct fake_reader fake = {.content = STR("..abcdefghij.."), .later = true};
     char seen[20] = "";
@@ -203,7 +203,7 @@ START_TEST(file_bytes_later)
     arena_init(&arena, NULL, 0);
     body = file_read_by(&fake, 10);
     for (int i = 1; pull(body, 4, seen) == -EAGAIN; i++) {
-        /* asked again before it is there: still later, and no second read */
+        /* another call before completion returns -EAGAIN and starts no second read */
         ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 4, &chunk), -EAGAIN);
         ck_assert_int_eq(woken, i - 1);
         fake_finish(&fake);
@@ -213,7 +213,7 @@ START_TEST(file_bytes_later)
     body_close(&body);
     ck_assert_int_eq(released, 1);
 
-    /* a read that is there is not lost when the caller changes to spans */
+    /* a completed read is not lost when the caller changes to file spans */
     body = file_read_by(&fake, 10);
     ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 4, &chunk), -EAGAIN);
     fake_finish(&fake);
@@ -226,7 +226,7 @@ START_TEST(file_bytes_later)
     ck_assert_uint_eq(chunk.file.length, 6);
     body_close(&body);
 
-    /* less room than when it was asked for: the rest comes with the next calls, and then spans */
+    /* with less room than at the start of the read: the next calls return the rest, then file spans */
     body = file_read_by(&fake, 10);
     ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 6, &chunk), -EAGAIN);
     fake_finish(&fake);
@@ -242,7 +242,7 @@ START_TEST(file_bytes_later)
     ck_assert_int_eq(chunk.file.at, 8);
     body_close(&body);
 
-    /* an error that comes later */
+    /* an error after -EAGAIN */
     body = file_read_by(&fake, 10);
     ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 4, &chunk), -EAGAIN);
     fake.error = -EBADF;
@@ -324,13 +324,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {empty_and_bytes, lent_bytes,
-                                  file_span,
-                                  file_bytes,
-                                  file_bytes_later,
-                                  file_closed_while_reading,
-                                  concatenates,
-                                  concat_wakes_and_closes};
+    const TTest *const tests[] = {
+        empty_and_bytes, lent_bytes, file_span, file_bytes, file_reads_that_complete_later, file_closed_while_reading,
+        concatenates, concat_wakes_and_closes,
+    };
 
     return suite_run("body", tests, COUNT(tests));
 }

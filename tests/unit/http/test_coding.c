@@ -4,7 +4,10 @@
 
 static const enum coding all[] = {CODING_BR, CODING_ZSTD, CODING_GZIP};
 
-/* The names of what is chosen of `offered`, in their order; field lines are separated by '|', NULL: there is none. */
+/*
+ * Returns the names of the codings chosen from `offered`, in their order. '|' separates field lines; NULL: the field is
+ * absent.
+ */
 static const char *choose(const char *text, const enum coding *offered, unsigned count)
 {
     static char chosen[64];
@@ -33,7 +36,7 @@ static const char *choose(const char *text, const enum coding *offered, unsigned
 
 static const struct {
     const char *field;
-    const char *chosen; /* of all three */
+    const char *chosen; /* from all three */
 } cases[] = {
     {NULL, ""},
     {"", ""},
@@ -63,21 +66,21 @@ static const struct {
     {"gzip;q=1.0, br;q=0.8, zstd;q=0.9", "gzip zstd br"},
     {"gzip;q=0.5, br;q=0.5", "br gzip"},
     {"br;q=0.5, gzip;q=0.51", "gzip br"},
-    {"br;q=0.1, *;q=0.9", "zstd gzip"}, /* the star is identity's, too */
+    {"br;q=0.1, *;q=0.9", "zstd gzip"}, /* "*" covers identity, too */
     {"br;q=0.1, *;q=0.9, identity;q=0.1", "zstd gzip br"},
-    /* identity that is liked better wins; of equals the coding does. */
+    /* If identity has a greater weight, no coding is used. If the weights are equal, the coding is used. */
     {"identity", ""},
     {"identity, gzip", "gzip"},
     {"identity;q=1, gzip;q=0.5", ""},
     {"identity;q=0.5, gzip;q=0.5, br;q=0.4", "gzip"},
     {"identity;q=0.5, *;q=0.2", ""},
     {"identity;q=0.5, gzip, *;q=0", "gzip"},
-    /* Who refuses all of it still gets the bytes. */
+    /* A client that refuses every coding and identity still gets the unencoded bytes. */
     {"identity;q=0", ""},
     {"identity;q=0, gzip", "gzip"},
     {"identity;q=0, *;q=0", ""},
     {"*;q=0, deflate", ""},
-    /* What cannot be read is refused, and of two words the lesser counts. */
+    /* A malformed member is refused. If a coding is listed twice, the smaller weight counts. */
     {"gzip;q=2", ""},
     {"gzip;q=1.001", ""},
     {"gzip;q=1.5", ""},
@@ -102,7 +105,7 @@ static const struct {
     {"gzip, br;q=x", "gzip"},
 };
 
-START_TEST(chooses)
+START_TEST(preferred_coding_is_chosen)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *chosen = choose(cases[i].field, all, COUNT(all));
@@ -112,8 +115,8 @@ START_TEST(chooses)
 }
 END_TEST
 
-/* Only of what there is, and in the server's order where the client has none. */
-START_TEST(chooses_of_what_is_offered)
+/* Only offered codings are chosen; in the server's order if the client gives none. */
+START_TEST(only_offered_codings_are_chosen)
 {
     static const enum coding two[] = {CODING_GZIP, CODING_BR};
 
@@ -125,7 +128,7 @@ START_TEST(chooses_of_what_is_offered)
 }
 END_TEST
 
-START_TEST(names)
+START_TEST(coding_names)
 {
     for (enum coding coding = 0; coding < CODINGS; coding++)
         ck_assert_int_eq(coding_by_name(coding_name(coding)), coding);
@@ -138,7 +141,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {chooses, chooses_of_what_is_offered, names};
+    const TTest *const tests[] = {preferred_coding_is_chosen, only_offered_codings_are_chosen, coding_names};
 
     return suite_run("coding", tests, COUNT(tests));
 }

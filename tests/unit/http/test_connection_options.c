@@ -17,7 +17,7 @@ static int read_fields(const char *const (*fields)[2], size_t count)
     return connection_options_read(&headers, &options);
 }
 
-START_TEST(sorts_the_options)
+START_TEST(options_are_recognized)
 {
     static const char *const fields[][2] = {
         {"Connection", "keep-alive, X-Hop;q=1,,\"a,b\""}, {"Upgrade", "x"}, {"connection", "UPGRADE"}};
@@ -35,7 +35,7 @@ START_TEST(sorts_the_options)
 }
 END_TEST
 
-START_TEST(counts_every_member)
+START_TEST(every_member_counts)
 {
     arena_reset(&arena);
     headers = (struct headers){0};
@@ -50,7 +50,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {sorts_the_options, counts_every_member};
+    const TTest *const tests[] = {options_are_recognized, every_member_counts};
     int failed = suite_run("connection_options", tests, COUNT(tests));
 
     arena_reset(&arena);

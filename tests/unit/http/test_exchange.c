@@ -75,17 +75,17 @@ START_TEST(body_limit)
 }
 END_TEST
 
-START_TEST(cancelled_is_quiet)
+START_TEST(cancelled_exchange_sends_nothing)
 {
     static const struct exchange_ops ops = {answer, inform};
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
     x->ops = &ops;
-    exchange_answer(x);
+    exchange_respond(x);
     ck_assert_int_eq(answered, 1);
     ck_assert_int_eq(exchange_inform(x, 103, NULL), 103);
     x->cancelled = true;
-    exchange_answer(x);
+    exchange_respond(x);
     ck_assert_int_eq(answered, 1);
     ck_assert_int_eq(exchange_inform(x, 103, NULL), 0);
     exchange_release(x);
@@ -94,7 +94,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {methods, memory, body_limit, cancelled_is_quiet};
+    const TTest *const tests[] = {methods, memory, body_limit, cancelled_exchange_sends_nothing};
 
     return suite_run("exchange", tests, COUNT(tests));
 }

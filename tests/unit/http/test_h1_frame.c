@@ -78,7 +78,7 @@ static struct arena arena;
 static struct headers trailers;
 static struct buffer decoded;
 
-/* Feeds the bytes in pieces; the last result, and the bytes that were not taken. */
+/* Decodes the bytes in pieces. Returns the last result, and the unconsumed bytes. */
 static int decode(struct str bytes, size_t piece, struct str *out_rest)
 {
     struct h1_chunked chunked;
@@ -103,7 +103,7 @@ static int decode(struct str bytes, size_t piece, struct str *out_rest)
     return result;
 }
 
-START_TEST(decodes)
+START_TEST(chunked_bodies_are_decoded)
 {
     static const struct {
         const char *bytes;
@@ -121,7 +121,7 @@ START_TEST(decodes)
         {"1\r\na\r\n0\r\nA: 1\r\ncontent-length: 2\r\nHost: b\r\n\r\nx", 0, "a", "x", "A,"},
         {"0\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\nAuthorization: y\r\n\r\n", 0, "", "", ""},
         {"0\r\nA_b: 1\r\nC: 2\r\n\r\n", 0, "", "", "C,"},
-        /* unfinished */
+        /* incomplete */
         {"5", -EAGAIN, "", "", ""},
         {"5\r", -EAGAIN, "", "", ""},
         {"5\r\nhel", -EAGAIN, "hel", "", ""},
@@ -130,7 +130,7 @@ START_TEST(decodes)
         {"0\r\n", -EAGAIN, "", "", ""},
         {"0\r\n\r", -EAGAIN, "", "", ""},
         {"0\r\nA: 1\r\n", -EAGAIN, "", "", ""},
-        /* wrong */
+        /* malformed */
         {"5\nhello\r\n0\r\n\r\n", -EBADMSG, "", NULL, ""},
         {"\r\n0\r\n\r\n", -EBADMSG, "", NULL, ""},
         {"5\r\nhello!\r\n", -EBADMSG, "hello", NULL, ""},
@@ -185,20 +185,20 @@ static int decode_repeated(const char *start, const char *repeated, size_t count
     return result;
 }
 
-START_TEST(capped)
+START_TEST(framing_limits)
 {
     static const size_t pieces[] = {1, 7, 100000};
 
     for (size_t i = 0; i < COUNT(pieces); i++) {
-        /* a size line without end */
+        /* a size line of unlimited length */
         ck_assert_int_eq(decode_repeated("5;", "a", LIMIT_CHUNK_LINE - 2, pieces[i]), -EAGAIN);
         ck_assert_int_eq(decode_repeated("5;", "a", LIMIT_CHUNK_LINE - 1, pieces[i]), -EBADMSG);
-        /* extensions that are longer than what they extend */
+        /* extensions that are longer than their chunks */
         ck_assert_int_eq(decode_repeated("", "1;aaaaaaa\r\nx\r\n", LIMIT_CHUNK_EXTENSIONS / 8, pieces[i]),
                          -EAGAIN);
         ck_assert_int_eq(decode_repeated("", "1;aaaaaaa\r\nx\r\n", LIMIT_CHUNK_EXTENSIONS / 8 + 1, pieces[i]),
                          -EBADMSG);
-        /* trailers without end */
+        /* trailers of unlimited length */
         ck_assert_int_eq(decode_repeated("0\r\n", "a", LIMIT_TRAILER_BYTES, pieces[i]), -EAGAIN);
         ck_assert_int_eq(decode_repeated("0\r\n", "a", LIMIT_TRAILER_BYTES + 1, pieces[i]), -EBADMSG);
         ck_assert_int_eq(decode_repeated("0\r\n", "a: b\r\n", 3, pieces[i]), -EAGAIN);
@@ -210,7 +210,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {size_lines, decodes, capped};
+    const TTest *const tests[] = {size_lines, chunked_bodies_are_decoded, framing_limits};
 
     return suite_run("h1_frame", tests, COUNT(tests));
 }

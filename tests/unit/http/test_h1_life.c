@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-START_TEST(rests_small)
+START_TEST(idle_session_is_small)
 {
     struct table_server server;
     struct h1_session *h1;
@@ -44,7 +44,7 @@ START_TEST(phases)
     ck_assert_uint_eq(server.held.length, 0);
     ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
     ck_assert_text(table_server_take(&server), ECHOED("5", "12345") ECHOED("5", "later") HELLO);
-    /* Nobody produces: the answer is there to be sent. */
+    /* Produce is not called, so the response waits to be sent. */
     ck_assert_uint_gt(server.protocol->consume(server.session, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")),
                       0);
     ck_assert_int_eq(table_server_phase(&server), SESSION_SENDING);
@@ -81,7 +81,7 @@ START_TEST(timeouts)
     ck_assert_int_eq(server.result, 0);
     table_server_close(&server);
 
-    /* An unread body that does not come */
+    /* An unread request body that does not arrive */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
     ck_assert_text(table_server_take(&server), HELLO);
@@ -90,7 +90,7 @@ START_TEST(timeouts)
     ck_assert_int_eq(server.result, 0);
     table_server_close(&server);
 
-    /* The server may take its time. */
+    /* The timeout does not limit the server's own work. */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
     table_server_signal(&server, SESSION_TIMEOUT);
@@ -109,7 +109,7 @@ START_TEST(peer_closes)
     ck_assert_int_eq(server.result, 0);
     table_server_close(&server);
 
-    /* in the middle of a head: nobody is told */
+    /* in the middle of a head: no exchange begins */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hel"), 0);
     table_server_signal(&server, SESSION_PEER_CLOSED);
@@ -125,7 +125,7 @@ START_TEST(peer_closes)
     ck_assert_int_eq(server.result, 0);
     table_server_close(&server);
 
-    /* half: it still reads */
+    /* in the middle of the work on a complete request: the client may only have closed its sending side */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
     table_server_signal(&server, SESSION_PEER_CLOSED);
@@ -136,7 +136,7 @@ START_TEST(peer_closes)
                    "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
     table_server_close(&server);
 
-    /* while the rest of a body is drained */
+    /* while the rest of a body is discarded */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
     table_server_signal(&server, SESSION_PEER_CLOSED);
@@ -145,7 +145,7 @@ START_TEST(peer_closes)
 }
 END_TEST
 
-START_TEST(drains)
+START_TEST(drain_ends_idle_sessions)
 {
     struct table_server server;
 
@@ -166,7 +166,7 @@ START_TEST(drains)
                    "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
     table_server_close(&server);
 
-    /* who has just connected is heard, once */
+    /* a new connection gets one response */
     table_server_open(&server, &protocol_http1, rows);
     table_server_signal(&server, SESSION_DRAIN);
     ck_assert_int_eq(server.result, -EAGAIN);
@@ -175,7 +175,10 @@ START_TEST(drains)
     ck_assert_text(buffer_str(&server.log), "GET /hello 200 5\n");
     table_server_close(&server);
 
-    /* who was told that the connection stays may ask, and is told that it does not */
+    /*
+     * a client that was promised a persistent connection may send one more request; its response has "Connection:
+     * close"
+     */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
     (void)table_server_take(&server);
@@ -196,7 +199,7 @@ START_TEST(drains)
                    "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
     table_server_close(&server);
 
-    /* a head that has begun may come whole */
+    /* a head that has begun is read to its end */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\n"), 0);
     table_server_signal(&server, SESSION_DRAIN);
@@ -208,7 +211,7 @@ START_TEST(drains)
 }
 END_TEST
 
-START_TEST(cancels)
+START_TEST(closing_cancels_exchanges)
 {
     struct table_server server;
 
@@ -231,7 +234,7 @@ START_TEST(cancels)
     ck_assert_text(buffer_str(&server.log), "GET /broken 200 4 cancelled\n");
     table_server_close(&server);
 
-    /* an exchange that ended is not told twice, though its body is still drained */
+    /* `finished` is called once, even if the body is still being discarded */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
     table_server_hang_up(&server);
@@ -278,7 +281,7 @@ START_TEST(asks_to_continue)
 }
 END_TEST
 
-START_TEST(body_presses_back)
+START_TEST(body_applies_backpressure)
 {
     struct table_server server;
     char bytes[3000];
@@ -303,8 +306,8 @@ END_TEST
 
 static const struct resized {
     const char *framing;
-    size_t before, after; /* body_buffer_size until and from the moment when 2000 bytes were offered */
-    size_t kept;          /* of 3000 bytes */
+    size_t before, after; /* body_buffer_size before and after the first 2000 bytes */
+    size_t kept;          /* unconsumed bytes after all 3000 */
 } resized[] = {
     {"Content-Length: 3000", 16384, 1000, 2000},      {"Content-Length: 3000", 16384, 2000, 2000},
     {"Content-Length: 3000", 16384, 0, 3000},         {"Content-Length: 3000", 2000, 16384, 2048},
@@ -312,7 +315,7 @@ static const struct resized {
     {"Transfer-Encoding: chunked", 16384, 2500, 2500}, {"Transfer-Encoding: chunked", 2048, 1, 2000},
 };
 
-static void resize_while_it_comes(const struct resized *row)
+static void resize_body_buffer(const struct resized *row)
 {
     bool chunked = str_starts(str_from(row->framing), STR("Transfer"));
     struct session_settings other;
@@ -344,11 +347,11 @@ static void resize_while_it_comes(const struct resized *row)
     table_server_close(&server);
 }
 
-/* An internal redirect may lead to a location with another client_body_buffer_size while the body comes. */
+/* An internal redirect may change client_body_buffer_size while the body arrives. */
 START_TEST(body_buffer_is_resized)
 {
     for (size_t i = 0; i < COUNT(resized); i++)
-        resize_while_it_comes(&resized[i]);
+        resize_body_buffer(&resized[i]);
 }
 END_TEST
 
@@ -357,7 +360,7 @@ static void count_wake(void *owner)
     ++*(unsigned *)owner;
 }
 
-/* A module that was answered early waits for no more of the body: what still comes of it is not told. */
+/* After its response, a module is not woken for the rest of the request body. */
 START_TEST(no_wake_after_the_end)
 {
     struct table_server server;
@@ -384,8 +387,8 @@ START_TEST(no_wake_after_the_end)
 }
 END_TEST
 
-/* Chunks that nobody reads are dropped up to a cap. */
-START_TEST(drain_is_capped)
+/* At most a limited number of unread chunks is discarded. */
+START_TEST(discarded_body_is_limited)
 {
     struct table_server server;
 
@@ -403,7 +406,7 @@ START_TEST(drain_is_capped)
 }
 END_TEST
 
-START_TEST(streams)
+START_TEST(body_is_streamed)
 {
     struct table_server server;
 
@@ -423,8 +426,8 @@ START_TEST(streams)
 }
 END_TEST
 
-/* Whoever holds an exchange may still look at it. */
-START_TEST(held_past_the_end)
+/* An exchange with a reference stays valid after its session. */
+START_TEST(exchange_outlives_its_session)
 {
     struct table_server server;
     struct exchange *x;
@@ -437,7 +440,7 @@ START_TEST(held_past_the_end)
     ck_assert(x->cancelled);
     ck_assert_ptr_null(x->session);
     ck_assert_text(x->request.path, "/later");
-    exchange_answer(x);
+    exchange_respond(x);
     exchange_release(x);
     table_server_close(&server);
 }
@@ -446,9 +449,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        rests_small,      phases,           timeouts,          peer_closes,     drains,  cancels,
-        keepalive_limits, asks_to_continue, body_presses_back, drain_is_capped, streams,
-        body_buffer_is_resized, no_wake_after_the_end, held_past_the_end};
+        idle_session_is_small, phases, timeouts, peer_closes, drain_ends_idle_sessions, closing_cancels_exchanges,
+        keepalive_limits, asks_to_continue, body_applies_backpressure, discarded_body_is_limited, body_is_streamed,
+        body_buffer_is_resized, no_wake_after_the_end, exchange_outlives_its_session,
+    };
 
     return suite_run("h1_life", tests, COUNT(tests));
 }

@@ -1,6 +1,6 @@
 /*
- * Every allocation of a session fails once: nothing may crash or leak, the owner
- * is told of every end, and what was answered is a beginning of the right answer or a 500.
+ * Every allocation of a session fails once. Nothing crashes or leaks, the owner gets `finished` for every exchange, and
+ * the output is a prefix of the right response or a 500.
  */
 #include "base/limits.h"
 #include "http/protocol.h"
@@ -14,7 +14,7 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static long until_failure = -1; /* allocations that still succeed; -1: all */
+static long until_failure = -1; /* number of allocations that still succeed; -1: all */
 
 static bool fails(void)
 {
@@ -54,10 +54,10 @@ static void answer(struct exchange *x, int status)
         x->response.body->length = status == 200 ? BODY_LENGTH_UNKNOWN : 4;
     if (headers_add(&x->response.trailers, &x->arena, STR("T"), STR("t")) != 0)
         x->response.status = 500;
-    exchange_answer(x);
+    exchange_respond(x);
 }
 
-/* Pulls what there is, and answers when it ends. */
+/* Reads the available bytes of the body, and responds when it ends. */
 static void pull(void *owner)
 {
     struct exchange *x = owner;
@@ -91,10 +91,8 @@ static void refused(void *owner, struct exchange *x, int status)
     answer(x, status);
 }
 
-/*
- * Plays `sent` in pieces of seven, with the allocation number `failing` refused. True where one was refused.
- */
-static bool play(struct str sent, long failing, char *received, size_t size)
+/* Sends `sent` in pieces of seven bytes; allocation number `failing` fails. Returns true if an allocation failed. */
+static bool run_with_failure(struct str sent, long failing, char *received, size_t size)
 {
     static const struct exchange_events events = {begun, refused, finished, wake};
     static const struct session_settings settings = {.header_buffer_size = 1024,
@@ -120,7 +118,7 @@ static bool play(struct str sent, long failing, char *received, size_t size)
             memcpy(received + have, chunk.bytes.data, chunk.bytes.length);
             have += chunk.bytes.length;
             if (have > size - 200)
-                abort(); /* not a ck_assert: that allocates */
+                abort(); /* not ck_assert, which allocates */
         }
     }
     refused_one = failing >= 0 && until_failure < 0;
@@ -133,16 +131,16 @@ static bool play(struct str sent, long failing, char *received, size_t size)
     return refused_one;
 }
 
-/* Plays the talk once for each of its allocations. */
+/* Sends the requests once for each allocation that they cause. */
 static void fail_each(const char *talk)
 {
     char right[4000];
     char seen[4000];
     long failing = 0;
 
-    ck_assert(!play(str_from(talk), -1, right, sizeof(right)));
+    ck_assert(!run_with_failure(str_from(talk), -1, right, sizeof(right)));
     ck_assert_uint_gt(strlen(right), 0);
-    while (play(str_from(talk), failing, seen, sizeof(seen))) {
+    while (run_with_failure(str_from(talk), failing, seen, sizeof(seen))) {
         ck_assert_msg(strncmp(seen, right, strlen(seen)) == 0 ||
                           strstr(seen, " 500 Internal Server Error\r\n"),
                       "allocation %ld of %s: %s", failing, talk, seen);
@@ -171,8 +169,7 @@ START_TEST(every_allocation_fails)
 }
 END_TEST
 
-/* Heads of all sizes around that of an arena's block, so that each later allocation is once the first of a
- * new one. */
+/* Head sizes near that of an arena block, so that each later allocation is once the first one in a new block. */
 START_TEST(every_block_fails)
 {
     for (int size = ARENA_BLOCK_SIZE - 1400; size < ARENA_BLOCK_SIZE; size += 16) {
@@ -187,8 +184,9 @@ START_TEST(every_block_fails)
     }
 }
 END_TEST
-/* A request may not take more than its share, whatever it asks for. */
-START_TEST(arena_is_capped)
+
+/* The memory of an exchange is limited. */
+START_TEST(arena_is_limited)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
@@ -200,7 +198,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_allocation_fails, every_block_fails, arena_is_capped};
+    const TTest *const tests[] = {every_allocation_fails, every_block_fails, arena_is_limited};
 
     return suite_run("h1_memory", tests, COUNT(tests));
 }

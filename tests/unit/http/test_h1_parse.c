@@ -10,7 +10,7 @@ static const struct session_settings settings = {.header_buffer_size = 100,
                                                  .max_headers = 5,
                                                  .merge_slashes = true};
 
-/* The length of the head, or minus the status, after the bytes have come in pieces. */
+/* Feeds the bytes in pieces. Returns the length of the head, or minus the status. */
 static int head_end(struct str bytes, size_t piece)
 {
     struct h1_scan scan = {0};
@@ -24,7 +24,7 @@ static int head_end(struct str bytes, size_t piece)
     return end;
 }
 
-START_TEST(ends)
+START_TEST(end_of_head)
 {
     static const struct {
         const char *bytes;
@@ -79,8 +79,8 @@ START_TEST(ends)
 }
 END_TEST
 
-/* Lines of the largest size that is let through, and one byte more. */
-START_TEST(ends_at_limits)
+/* Lines of the greatest permitted length, and lines with one byte more. */
+START_TEST(end_of_head_at_limits)
 {
     static const struct {
         size_t first;
@@ -114,8 +114,8 @@ START_TEST(ends_at_limits)
 }
 END_TEST
 
-/* An endless line is refused before it ends. */
-START_TEST(refuses_early)
+/* A line that is too long is refused before its end arrives. */
+START_TEST(long_lines_are_refused_early)
 {
     char bytes[600];
 
@@ -143,7 +143,7 @@ static int parse(const char *head, size_t length)
 #define OPTIONS_8  "a,a,a,a,a,a,a,a"
 #define OPTIONS_32 OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8
 
-START_TEST(parses)
+START_TEST(valid_heads)
 {
     static const struct {
         const char *head;
@@ -204,12 +204,12 @@ START_TEST(parses)
          0, 2, true, false},
         {"PUT / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", METHOD_PUT, HTTP_1_0, "/",
          "/", NULL, "", 1, 2, false, false},
-        /* fields: odd, but right */
+        /* unusual but valid fields */
         {"GET / HTTP/1.1\r\n" HOST "!#$%&'*+-.^`|~09azAZ: \x80\xff\t\"\\;,\r\n\r\n", METHOD_GET, HTTP_1_1,
          "/", "/", NULL, "a", 0, 2, true, false},
         {"GET / HTTP/1.1\r\n" HOST "A:\r\nB: \t \r\nC:c\r\n\r\n", METHOD_GET, HTTP_1_1, "/", "/", NULL, "a",
          0, 4, true, false},
-        /* an underscore is left out, as nginx does */
+        /* nginx ignores a name with an underscore, too */
         {"GET / HTTP/1.1\r\n" HOST "A_b: c\r\n\r\n", METHOD_GET, HTTP_1_1, "/", "/", NULL, "a", 0, 1, true,
          false},
     };
@@ -236,7 +236,7 @@ START_TEST(parses)
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(invalid_heads)
 {
     static const struct {
         int status;
@@ -323,7 +323,7 @@ START_TEST(refuses)
         {400, "GET / HTTP/1.0\r\nHost: a..b\r\n\r\n"},
         {400, "GET http://a/ HTTP/1.1\r\n\r\n"},
         {400, "GET http://a/ HTTP/1.1\r\nHost: b c\r\n\r\n"},
-        /* Connection: as many options as the limit, and one more */
+        /* Connection: one option more than the limit */
         {400, "GET / HTTP/1.1\r\n" HOST "Connection: " OPTIONS_32 ",a\r\n\r\n"},
         {400, "GET / HTTP/1.1\r\n" HOST "Connection: " OPTIONS_32 "\r\nConnection: close\r\n\r\n"},
         /* Content-Length */
@@ -366,7 +366,7 @@ START_TEST(refuses)
         {417, "POST / HTTP/1.1\r\n" HOST "Expect: 200-ok\r\n\r\n"},
         {417, "POST / HTTP/1.1\r\n" HOST "Expect:\r\n\r\n"},
         {417, "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nExpect: 100-continue\r\n\r\n"},
-        /* not a head at all */
+        /* not a request head */
         {400, ""},
         {400, "\r\n\r\n"},
         {400, "GET / HTTP/1.1\r\nHost: a\r\n"},
@@ -384,7 +384,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* NUL and every other control byte, in each place where it could stand. */
+/* NUL and every other control byte, at each position. */
 START_TEST(refuses_control_bytes)
 {
     static const char *const before[] = {"", "G", "GET /a", "GET / HTTP/1.1\r\nHost: a\r\nA",
@@ -408,7 +408,7 @@ START_TEST(refuses_control_bytes)
 }
 END_TEST
 
-START_TEST(keeps_what_it_understood)
+START_TEST(refused_head_keeps_parsed_fields)
 {
     ck_assert_int_eq(parse("POST /x?y HTTP/1.0\r\nA b\r\n\r\n", 27), 400);
     ck_assert_text(request.line, "POST /x?y HTTP/1.0");
@@ -433,7 +433,7 @@ START_TEST(keeps_what_it_understood)
 }
 END_TEST
 
-START_TEST(underscores)
+START_TEST(names_with_underscores)
 {
     struct headers headers = {0};
 
@@ -442,7 +442,7 @@ START_TEST(underscores)
     ck_assert_uint_eq(headers.count, 2);
     ck_assert_int_eq(h1_parse_fields(STR("A_b: 1\r\nC: 2\r\n"), false, &arena, &headers), 0);
     ck_assert_uint_eq(headers.count, 3);
-    /* What imitates a field of the server is left out in any case. */
+    /* A name that could be mistaken for a field which the server adds is left out in any case. */
     ck_assert_int_eq(h1_parse_fields(STR("X_Forwarded_For: 1\r\nx-real_ip: 2\r\nX_Forwarded: 3\r\n"), true, &arena,
                                      &headers), 0);
     ck_assert_uint_eq(headers.count, 4);
@@ -466,15 +466,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {ends,
-                                  ends_at_limits,
-                                  refuses_early,
-                                  parses,
-                                  refuses,
-                                  refuses_control_bytes,
-                                  keeps_what_it_understood,
-                                  underscores,
-                                  tokens_and_values};
+    const TTest *const tests[] = {
+        end_of_head, end_of_head_at_limits, long_lines_are_refused_early, valid_heads, invalid_heads,
+        refuses_control_bytes, refused_head_keeps_parsed_fields, names_with_underscores, tokens_and_values,
+    };
 
     return suite_run("h1_parse", tests, COUNT(tests));
 }

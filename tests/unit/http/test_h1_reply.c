@@ -28,7 +28,7 @@ static void take(struct seen *seen, struct str piece)
     seen->length += piece.length;
 }
 
-/* Reads `bytes` as they would come: `cut` bytes a time, then the end of the connection. */
+/* Reads `bytes` in pieces of `cut` bytes, then the end of the connection. */
 static struct seen read_all(const struct h1_reply_settings *settings, struct str bytes, size_t cut)
 {
     struct seen seen = {.end = REPLY_MORE};
@@ -98,7 +98,7 @@ static const struct {
      "hello, w", true, false},
 };
 
-START_TEST(each_good_answer_in_every_cut)
+START_TEST(valid_responses_in_every_division)
 {
     for (size_t i = 0; i < COUNT(good); i++) {
         const struct h1_reply_settings settings = {.head = good[i].head, .head_max = 4096};
@@ -121,30 +121,30 @@ static const struct {
     const char *bytes;
     const char *fault;
 } bad[] = {
-    {"\nHTTP/1.1 200 OK\n\n", "no valid HTTP"},
+    {"\nHTTP/1.1 200 OK\n\n", "invalid HTTP"},
     {"HTTP/1.1 200 OK\nA: b\n c\n\n", "header field"},
-    {"HTTP/1.1 200 OK\rA: b\n\n", "no valid status line"},
-    {"HTTP/1.1 200 OK\r\r\n\r\n", "no valid status line"},
-    {"\r\nHTTP/1.1 200 OK\r\n\r\n", "no valid HTTP"},
-    {"\x16\x03\x01\x02garbage", "no valid HTTP"},
-    {"SSH-2.0-OpenSSH\r\n\r\n", "no valid status line"},
-    {"HTTP/2.0 200 OK\r\n\r\n", "no valid status line"},
-    {"HTTP/1.1  200 OK\r\n\r\n", "no valid status"},
-    {"HTTP/1.1 20 OK\r\n\r\n", "no valid status"},
-    {"HTTP/1.1 2000 OK\r\n\r\n", "no valid status line"},
-    {"HTTP/1.1 099 OK\r\n\r\n", "no valid status"},
-    {"HTTP/1.1 600 OK\r\n\r\n", "no valid status"},
-    {"HTTP/1.1 +20 OK\r\n\r\n", "no valid status"},
-    {"HTTP/1.1 200 O\x01K\r\n\r\n", "no valid status line"},
+    {"HTTP/1.1 200 OK\rA: b\n\n", "an invalid status line"},
+    {"HTTP/1.1 200 OK\r\r\n\r\n", "an invalid status line"},
+    {"\r\nHTTP/1.1 200 OK\r\n\r\n", "invalid HTTP"},
+    {"\x16\x03\x01\x02garbage", "invalid HTTP"},
+    {"SSH-2.0-OpenSSH\r\n\r\n", "an invalid status line"},
+    {"HTTP/2.0 200 OK\r\n\r\n", "an invalid status line"},
+    {"HTTP/1.1  200 OK\r\n\r\n", "an invalid status"},
+    {"HTTP/1.1 20 OK\r\n\r\n", "an invalid status"},
+    {"HTTP/1.1 2000 OK\r\n\r\n", "an invalid status line"},
+    {"HTTP/1.1 099 OK\r\n\r\n", "an invalid status"},
+    {"HTTP/1.1 600 OK\r\n\r\n", "an invalid status"},
+    {"HTTP/1.1 +20 OK\r\n\r\n", "an invalid status"},
+    {"HTTP/1.1 200 O\x01K\r\n\r\n", "an invalid status line"},
     {"HTTP/1.1 101 Switching\r\n\r\n", "101"},
     {OK "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx", "more than one"},
-    {OK "Content-Length: 1, 1\r\n\r\nx", "no valid Content-Length"},
-    {OK "Content-Length: +1\r\n\r\nx", "no valid Content-Length"},
-    {OK "Content-Length: -1\r\n\r\nx", "no valid Content-Length"},
-    {OK "Content-Length: 0x1\r\n\r\nx", "no valid Content-Length"},
-    {OK "Content-Length: 99999999999999999999\r\n\r\nx", "no valid Content-Length"},
-    {OK "Content-Length: 9223372036854775808\r\n\r\nx", "no valid Content-Length"},
-    {OK "Content-Length:\r\n\r\nx", "no valid Content-Length"},
+    {OK "Content-Length: 1, 1\r\n\r\nx", "an invalid Content-Length"},
+    {OK "Content-Length: +1\r\n\r\nx", "an invalid Content-Length"},
+    {OK "Content-Length: -1\r\n\r\nx", "an invalid Content-Length"},
+    {OK "Content-Length: 0x1\r\n\r\nx", "an invalid Content-Length"},
+    {OK "Content-Length: 99999999999999999999\r\n\r\nx", "an invalid Content-Length"},
+    {OK "Content-Length: 9223372036854775808\r\n\r\nx", "an invalid Content-Length"},
+    {OK "Content-Length:\r\n\r\nx", "an invalid Content-Length"},
     {OK "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "both"},
     {OK "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "transfer coding"},
     {OK "Transfer-Encoding: identity\r\n\r\n", "transfer coding"},
@@ -164,14 +164,14 @@ static const struct {
     {OK "Transfer-Encoding: chunked\r\n\r\n1\rx\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r1\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n-1\r\n", "invalid chunk"},
-    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhel", "before its body"},
-    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "before its body"},
-    {OK "Content-Length: 5\r\n\r\nhell", "before its body"},
-    {"HTTP/1.1 200 OK\r\nContent-", "before its head"},
-    {"HTTP/1.1 100 Continue\r\n\r\n", "before its head"},
+    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhel", "before the end of the body"},
+    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "before the end of the body"},
+    {OK "Content-Length: 5\r\n\r\nhell", "before the end of the body"},
+    {"HTTP/1.1 200 OK\r\nContent-", "before the end of the header"},
+    {"HTTP/1.1 100 Continue\r\n\r\n", "before the end of the header"},
 };
 
-START_TEST(each_bad_answer_in_every_cut)
+START_TEST(invalid_responses_in_every_division)
 {
     const struct h1_reply_settings settings = {.head_max = 4096};
 
@@ -187,7 +187,7 @@ START_TEST(each_bad_answer_in_every_cut)
 }
 END_TEST
 
-START_TEST(what_nobody_asked_for_is_left)
+START_TEST(bytes_after_the_response_are_left)
 {
     const struct h1_reply_settings settings = {.head_max = 4096};
     struct seen seen = read_all(&settings, STR(OK "Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n"), 1000);
@@ -198,7 +198,7 @@ START_TEST(what_nobody_asked_for_is_left)
 }
 END_TEST
 
-START_TEST(trailers_and_lengths_are_told)
+START_TEST(trailers_and_lengths)
 {
     const struct h1_reply_settings settings = {.head_max = 4096};
     const struct h1_reply_settings to_head = {.head = true, .head_max = 4096};
@@ -226,7 +226,7 @@ START_TEST(trailers_and_lengths_are_told)
 }
 END_TEST
 
-START_TEST(an_upgrade_is_all_bytes_to_the_end)
+START_TEST(upgraded_connection_passes_all_bytes)
 {
     const struct h1_reply_settings settings = {.upgrade = true, .head_max = 4096};
     struct seen seen =
@@ -240,7 +240,7 @@ START_TEST(an_upgrade_is_all_bytes_to_the_end)
 }
 END_TEST
 
-START_TEST(an_end_that_nobody_vouches_for_is_none)
+START_TEST(truncated_body_without_length_is_invalid)
 {
     static const struct {
         const char *bytes;
@@ -266,7 +266,7 @@ START_TEST(an_end_that_nobody_vouches_for_is_none)
 }
 END_TEST
 
-START_TEST(caps_hold)
+START_TEST(head_limits)
 {
     const struct h1_reply_settings settings = {.head_max = 128};
     struct seen seen;
@@ -275,15 +275,15 @@ START_TEST(caps_hold)
     ck_assert_int_eq(buffer_printf(&bytes, OK "A: %0200d\r\n\r\n", 1), 0);
     seen = read_all(&settings, buffer_str(&bytes), 50);
     ck_assert_int_eq(seen.end, REPLY_BAD);
-    ck_assert_str_eq(reply.fault, "too large a head");
+    ck_assert_str_eq(reply.fault, "too big header");
     done();
     bytes.length = 0;
     buffer_finish(&bytes);
 }
 END_TEST
 
-/* Each 1xx gives back the memory of the one before. */
-START_TEST(any_number_of_interims_takes_no_more_memory)
+/* Each 1xx response releases the memory of the one before. */
+START_TEST(interim_responses_need_constant_memory)
 {
     const struct h1_reply_settings settings = {.head_max = 4096};
     struct buffer bytes = {0};
@@ -304,7 +304,7 @@ START_TEST(any_number_of_interims_takes_no_more_memory)
 }
 END_TEST
 
-START_TEST(out_of_memory_is_no_fault_of_the_server)
+START_TEST(out_of_memory_is_not_a_bad_response)
 {
     const struct h1_reply_settings settings = {.head_max = 4096};
     struct str in = STR(OK "Content-Length: 1\r\n\r\nx");
@@ -320,11 +320,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        each_good_answer_in_every_cut,           each_bad_answer_in_every_cut,
-        what_nobody_asked_for_is_left,           trailers_and_lengths_are_told,
-        an_upgrade_is_all_bytes_to_the_end,      caps_hold,
-        any_number_of_interims_takes_no_more_memory,
-        out_of_memory_is_no_fault_of_the_server, an_end_that_nobody_vouches_for_is_none,
+        valid_responses_in_every_division, invalid_responses_in_every_division, bytes_after_the_response_are_left,
+        trailers_and_lengths, upgraded_connection_passes_all_bytes, head_limits, interim_responses_need_constant_memory,
+        out_of_memory_is_not_a_bad_response, truncated_body_without_length_is_invalid,
     };
 
     return suite_run("h1_reply", tests, COUNT(tests));

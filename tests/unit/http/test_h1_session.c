@@ -9,9 +9,9 @@
 static const struct talk {
     const char *sent;
     const char *received;
-    int result; /* of produce at the end: -EAGAIN where the connection stays, 0 where it ends */
+    int result; /* of the last produce: -EAGAIN if the connection persists, 0 if it ends */
 } talks[] = {
-    /* Answers. */
+    /* Responses. */
     {"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n", HELLO, -EAGAIN},
     {"GET /other HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 404 Not Found\r\n" DATED "Content-Length: 1\r\n\r\n?", -EAGAIN},
@@ -45,14 +45,14 @@ static const struct talk {
      "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 1\r\nConnection: close\r\n\r\nx", 0},
     {"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 404 Not Found\r\n" DATED "Content-Length: 1\r\n\r\n?",
      -EAGAIN},
-    /* What may not go out. */
+    /* Responses that must not be sent as they are. */
     {"GET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 200 OK\r\n" DATED "X: a  Set-Cookie: b\r\nContent-Length: 4\r\n\r\nevil", -EAGAIN},
     {"GET /evilname HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 500 Internal Server Error\r\n" DATED "Content-Length: 0\r\n\r\n", -EAGAIN},
     {"GET /nostatus HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 500 Internal Server Error\r\n" DATED "Content-Length: 0\r\n\r\n", -EAGAIN},
-    /* Bodies that do not keep their word are cut. */
+    /* Bodies that do not have their declared length are cut off. */
     {"GET /broken HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 200 OK\r\n" DATED "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n", -EIO},
     {"GET /short HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\n\r\npart",
@@ -101,7 +101,7 @@ static const struct talk {
      "HTTP/1.1 200 OK\r\n" DATED "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", -EAGAIN},
     {"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n",
      "HTTP/1.1 400 Bad Request\r\n" DATED "Content-Length: 2\r\nConnection: close\r\n\r\nno", 0},
-    /* Limits of the body. */
+    /* Limits of the request body. */
     {"POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345", ECHOED("5", "12345"), -EAGAIN},
     {"POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n123456GET /bye HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 413 Content Too Large\r\n" DATED "Content-Length: 2\r\n\r\nno" BYE, -EAGAIN},
@@ -115,7 +115,7 @@ static const struct talk {
     {"POST /small HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n",
      "HTTP/1.1 413 Content Too Large\r\n" DATED "Content-Length: 2\r\nConnection: close\r\n\r\nno", 0},
     {"GET /hello HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n", REFUSED("417 Expectation Failed"), 0},
-    /* Refusals end the connection. */
+    /* A refused request ends the connection. */
     {"GET /hello HTTP/1.1\r\n\r\nGET /bye HTTP/1.1\r\nHost: a\r\n\r\n", REFUSED("400 Bad Request"), 0},
     {"GET /hello HTTP/1.1\r\nHost: a\r\n\r\nbad\r\n\r\n", HELLO REFUSED("400 Bad Request"), 0},
     {"GET /hello HTTP/1.1\nHost: a\n\n", REFUSED("400 Bad Request"), 0},
@@ -144,14 +144,14 @@ static void check_talk(const struct talk *talk, size_t piece, size_t room)
     table_server_close(&server);
 }
 
-START_TEST(talks_at_once)
+START_TEST(requests_in_one_piece)
 {
     for (size_t i = 0; i < COUNT(talks); i++)
         check_talk(&talks[i], 0, 0);
 }
 END_TEST
 
-START_TEST(talks_in_pieces)
+START_TEST(requests_in_pieces)
 {
     for (size_t i = 0; i < COUNT(talks); i++) {
         for (size_t piece = 1; piece < 12; piece++)
@@ -160,8 +160,8 @@ START_TEST(talks_in_pieces)
 }
 END_TEST
 
-/* Chunks of a chunked answer follow the room: those talks have their own text. */
-START_TEST(talks_to_a_slow_reader)
+/* Chunk sizes depend on the room, so chunked responses are left out here. */
+START_TEST(responses_to_a_slow_reader)
 {
     for (size_t i = 0; i < COUNT(talks); i++) {
         if (strstr(talks[i].received, "chunked") || strstr(talks[i].sent, "chunked") ||
@@ -173,8 +173,8 @@ START_TEST(talks_to_a_slow_reader)
 }
 END_TEST
 
-/* Two pieces, cut at every byte. */
-START_TEST(talks_split_everywhere)
+/* In two pieces, divided at every byte. */
+START_TEST(requests_split_at_every_byte)
 {
     for (size_t i = 0; i < COUNT(talks); i++) {
         struct str sent = str_from(talks[i].sent);
@@ -192,7 +192,7 @@ START_TEST(talks_split_everywhere)
 }
 END_TEST
 
-/* All that keep the connection, in one, cut at random. */
+/* All requests that keep the connection open, in one stream, divided at random. */
 START_TEST(pipelined_at_random)
 {
     struct buffer sent = {0};
@@ -226,8 +226,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {talks_at_once, talks_in_pieces, talks_to_a_slow_reader,
-                                  talks_split_everywhere, pipelined_at_random};
+    const TTest *const tests[] = {
+        requests_in_one_piece, requests_in_pieces, responses_to_a_slow_reader, requests_split_at_every_byte,
+        pipelined_at_random,
+    };
 
     return suite_run("h1_session", tests, COUNT(tests));
 }

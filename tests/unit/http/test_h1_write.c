@@ -23,7 +23,7 @@ static void add(struct exchange *x, const char *name, struct str value)
     ck_assert_int_eq(headers_add(&x->response.headers, &x->arena, str_from(name), value), 0);
 }
 
-START_TEST(framings)
+START_TEST(framing_fields)
 {
     static const struct {
         enum method method;
@@ -69,7 +69,7 @@ START_TEST(framings)
 }
 END_TEST
 
-START_TEST(connections)
+START_TEST(connection_fields)
 {
     static const struct session_settings nameless = {0};
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 999);
@@ -86,7 +86,7 @@ START_TEST(connections)
 }
 END_TEST
 
-START_TEST(own_fields)
+START_TEST(fields_set_by_modules)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
     struct str head;
@@ -105,7 +105,7 @@ START_TEST(own_fields)
 }
 END_TEST
 
-START_TEST(longest_numbers)
+START_TEST(greatest_lengths)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
     struct str head;
@@ -119,7 +119,7 @@ START_TEST(longest_numbers)
 }
 END_TEST
 
-START_TEST(nothing_evil_leaves)
+START_TEST(invalid_heads_are_not_sent)
 {
     static const struct {
         struct str name, value;
@@ -153,12 +153,12 @@ START_TEST(nothing_evil_leaves)
 }
 END_TEST
 
-START_TEST(reasons)
+START_TEST(reason_phrases)
 {
     static const struct {
         int status, of;
         struct str reason;
-        const char *line;               /* NULL: it may not go out */
+        const char *line;               /* NULL: must not be sent */
     } cases[] = {
         {200, 200, {"Fine", 4}, "HTTP/1.1 200 Fine\r\n"},
         {299, 299, {"All (\xc3\xa9) well", 13}, "HTTP/1.1 299 All (\xc3\xa9) well\r\n"},
@@ -187,7 +187,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-START_TEST(interim)
+START_TEST(interim_responses)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 0);
     struct buffer into;
@@ -207,7 +207,7 @@ START_TEST(interim)
 }
 END_TEST
 
-/* RFC 9110 5.5; the first field and the last are not touched. */
+/* RFC 9110 5.5; the first and the last field remain unchanged. */
 START_TEST(control_bytes_of_values_are_replaced)
 {
     static const struct {
@@ -300,7 +300,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-START_TEST(a_change_of_protocol)
+START_TEST(switching_protocols)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 101);
     struct str head;
@@ -316,9 +316,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_change_of_protocol, framings, connections, own_fields,  longest_numbers,
-                                  nothing_evil_leaves,  reasons, interim,  last_chunks, chunk_lines, out_of_memory,
-                                  control_bytes_of_values_are_replaced};
+    const TTest *const tests[] = {
+        switching_protocols, framing_fields, connection_fields, fields_set_by_modules, greatest_lengths,
+        invalid_heads_are_not_sent, reason_phrases, interim_responses, last_chunks, chunk_lines, out_of_memory,
+        control_bytes_of_values_are_replaced,
+    };
 
     return suite_run("h1_write", tests, COUNT(tests));
 }

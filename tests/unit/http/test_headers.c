@@ -72,7 +72,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-START_TEST(lists)
+START_TEST(list_members)
 {
     static const struct {
         const char *fields[3][2];
@@ -110,7 +110,7 @@ START_TEST(lists)
 }
 END_TEST
 
-START_TEST(list_has)
+START_TEST(list_contains)
 {
     static const char *const fields[][2] = {{"Connection", "keep-alive, Upgrade"},
                                             {"connection", "CLOSE;x=1"}};
@@ -145,7 +145,7 @@ START_TEST(joins_values)
 }
 END_TEST
 
-/* The memory of a joined value is its own length, whatever the number of fields. */
+/* A joined value takes memory for its own length, whatever the number of field lines. */
 START_TEST(joins_many_in_one_piece)
 {
     struct str joined;
@@ -189,8 +189,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {finds_without_case, grows_sets_removes, out_of_memory, lists, list_has, joins_values,
-                                  joins_many_in_one_piece, removes_named};
+    const TTest *const tests[] = {
+        finds_without_case, grows_sets_removes, out_of_memory, list_members, list_contains, joins_values,
+        joins_many_in_one_piece, removes_named,
+    };
 
     return suite_run("headers", tests, COUNT(tests));
 }

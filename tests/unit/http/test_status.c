@@ -2,7 +2,7 @@
 
 #include "suite.h"
 
-START_TEST(reasons)
+START_TEST(reason_phrases)
 {
     static const struct {
         int status;
@@ -29,7 +29,7 @@ START_TEST(reasons)
 
     for (size_t i = 0; i < COUNT(cases); i++)
         ck_assert_text(status_reason(cases[i].status), cases[i].reason);
-    /* Every phrase has the length that its row says. */
+    /* Every phrase has the length that its row declares. */
     for (int status = 0; status < 1000; status++) {
         struct str reason = status_reason(status);
 
@@ -38,7 +38,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-START_TEST(bodiless)
+START_TEST(statuses_without_body)
 {
     static const int without[] = {100, 101, 103, 199, 204, 304};
     static const int with[] = {200, 201, 205, 206, 300, 303, 305, 400, 404, 500, 99, 0};
@@ -52,7 +52,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {reasons, bodiless};
+    const TTest *const tests[] = {reason_phrases, statuses_without_body};
 
     return suite_run("status", tests, COUNT(tests));
 }

@@ -11,7 +11,7 @@ START_TEST(targets)
     static const struct {
         const char *target;
         const char *path;
-        const char *query; /* NULL: none */
+        const char *query; /* NULL: no query */
     } cases[] = {
         {"/", "/", NULL},
         {"/a", "/a", NULL},
@@ -123,7 +123,7 @@ START_TEST(targets_refused)
 }
 END_TEST
 
-START_TEST(slashes_kept)
+START_TEST(merge_slashes_off)
 {
     static const struct {
         const char *target;
@@ -328,8 +328,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {targets, targets_refused, slashes_kept, absolute_parts, internal_paths,
-                                  hosts,   hosts_refused,   encodes,      out_of_memory};
+    const TTest *const tests[] = {
+        targets, targets_refused, merge_slashes_off, absolute_parts, internal_paths, hosts, hosts_refused, encodes,
+        out_of_memory,
+    };
 
     return suite_run("url", tests, COUNT(tests));
 }

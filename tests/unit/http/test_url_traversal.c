@@ -1,11 +1,12 @@
 /*
- * Paths put together from pieces: which of them traversal.
+ * Paths put together from pieces of the configuration and of the client: whether a piece of the client leaves the
+ * configured path.
  */
 #include "http/url_traversal.h"
 
 #include "suite.h"
 
-/* Pieces are separated by "|"; the first one, and each second one from there on, is the configuration's. */
+/* "|" separates the pieces. The first, the third, ... come from the configuration, the others from the client. */
 static bool traverses(const char *text, bool encoded)
 {
     struct url_traversal traversal = {.encoded = encoded};
@@ -48,7 +49,7 @@ START_TEST(escapes_that_traverse)
 }
 END_TEST
 
-START_TEST(pieces_that_stay)
+START_TEST(pieces_that_do_not_traverse)
 {
     static const char *const cases[] = {
         "", "/", "/v1/|secret", "/v1/../v2/|a", "/v1|../secret", "/v1/|a/../b", "/v1|/a/../b", "/v1/|...",
@@ -63,7 +64,7 @@ START_TEST(pieces_that_stay)
 }
 END_TEST
 
-START_TEST(escapes_that_stay)
+START_TEST(escapes_that_do_not_traverse)
 {
     static const char *const cases[] = {
         "/v1/|%252e%252e/x", "/v1/|a?../../b", "/v1/|%2e", "/v1/|%2e%2ea", "/v1/|%%", "/v1/|%2",
@@ -72,7 +73,7 @@ START_TEST(escapes_that_stay)
 
     for (size_t i = 0; i < COUNT(cases); i++)
         ck_assert_msg(!traverses(cases[i], true), "%s", cases[i]);
-    /* Of a path that is decoded these are bytes like any other. */
+    /* In a path that is already decoded, escapes have no special meaning. */
     ck_assert(!traverses("/v1/|%2e%2e/secret", false));
     ck_assert(traverses("/v1/|?/../../x", false));
 }
@@ -80,7 +81,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {pieces_that_traverse, escapes_that_traverse, pieces_that_stay, escapes_that_stay};
+    const TTest *const tests[] = {
+        pieces_that_traverse, escapes_that_traverse, pieces_that_do_not_traverse, escapes_that_do_not_traverse,
+    };
 
     return suite_run("url_traversal", tests, COUNT(tests));
 }

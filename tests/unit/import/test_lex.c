@@ -1,11 +1,14 @@
-/* nginx's words: what quotes, escapes, comments and signs are, as nginx reads them, and what is no such language. */
+/*
+ * The lexer of nginx's configuration: quotes, escapes, comments and signs as nginx reads them, and input that is not in
+ * this language.
+ */
 #include "import/nginx_lex.h"
 
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
 
-/* Each token as it is shown in the tables: [word], (comment), and the signs; a fault as "! LINE sentence". */
+/* Prints the tokens as the tables show them: [word], (comment), signs; a fault as "! LINE message". */
 static void show(const char *source, size_t length, char *into, size_t size)
 {
     struct arena arena;
@@ -37,7 +40,7 @@ static const struct {
     const char *source, *shown;
 } words[] = {
     {"", ""},
-    {"\xef\xbb\xbf", ""}, /* in front of a file it says that this is UTF-8 */
+    {"\xef\xbb\xbf", ""}, /* a byte order mark of UTF-8 at the beginning of a file is skipped */
     {"\xef\xbb\xbf" "a;\xef\xbb\xbf" "b;", "[a];[\xef\xbb\xbf" "b];"},
     {"\xef\xbb" "a;", "[\xef\xbb" "a];"},
     {" \t\r\n", ""},
@@ -87,7 +90,7 @@ static const struct {
     {"a b\\", "[a]! 1 the file ends within a directive"},
 };
 
-START_TEST(refused)
+START_TEST(invalid_input_is_refused)
 {
     char shown[256];
 
@@ -102,12 +105,12 @@ START_TEST(nul_bytes)
 
     show("a b\0c;", 6, shown, sizeof(shown));
     ck_assert_str_eq(shown, "[a]! 1 a NUL byte is not allowed in a word");
-    show("a \"b\\\0c\";", 8, shown, sizeof(shown)); /* nor behind a backslash */
+    show("a \"b\\\0c\";", 8, shown, sizeof(shown)); /* nor after a backslash */
     ck_assert_str_eq(shown, "[a]! 1 a NUL byte is not allowed in a word");
 }
 END_TEST
 
-START_TEST(lines)
+START_TEST(line_numbers)
 {
     struct arena arena;
     struct nginx_lexer lexer;
@@ -134,9 +137,9 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tcase, tokens, 0, (int)(sizeof(words) / sizeof(words[0])));
-    tcase_add_loop_test(tcase, refused, 0, (int)(sizeof(faults) / sizeof(faults[0])));
+    tcase_add_loop_test(tcase, invalid_input_is_refused, 0, (int)(sizeof(faults) / sizeof(faults[0])));
     tcase_add_test(tcase, nul_bytes);
-    tcase_add_test(tcase, lines);
+    tcase_add_test(tcase, line_numbers);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

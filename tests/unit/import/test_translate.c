@@ -1,6 +1,4 @@
-/*
- * nginx's directives as sluice's: the YAML that comes of them, the notes, and that the loader takes it.
- */
+/* The translation of nginx's directives: the YAML, the notes, and that the loader accepts the YAML. */
 #include "files.h"
 
 #include "import/import.h"
@@ -29,7 +27,7 @@ static void hear(void *owner, const struct configuration *configuration, const s
     }
 }
 
-/* As the command does it. The YAML and the list end with a NUL. */
+/* Translates as the command does. Ends the YAML and the list with a NUL. */
 static void translate(const struct memory_file *rows, struct buffer *yaml, struct buffer *list)
 {
     const struct nginx_files files = memory_files(rows);
@@ -63,7 +61,7 @@ static void translate(const struct memory_file *rows, struct buffer *yaml, struc
     arena_reset(&arena);
 }
 
-/* What follows the line of its key in the YAML, up to the end of what is indented below it, without that indent. */
+/* Copies the text from the line of the key to the end of its indented block, without the indentation of that line. */
 static void block_of(const char *yaml, const char *key, char *into, size_t size)
 {
     const char *at = strstr(yaml, key);
@@ -86,9 +84,10 @@ static void block_of(const char *yaml, const char *key, char *into, size_t size)
 }
 
 #define LOST                                                                                                 \
-    "# It was not carried over, so that 503 is answered here. Write what replaces it, then delete this "    \
+    "# It was not carried over, so requests get 503 here. Replace it, then delete this "                       \
     "mark.\n"
-/* The mark of what was lost in a line; in a server, and in a location of it. */
+
+/* The mark at a directive that was not carried over; in a server, and in a location of a server. */
 #define MARK_OF(line, text, kind, value)                                                                     \
     "# /etc/nginx/nginx.conf:" line ": " text "\n" LOST "import_lost_" kind ": " value "\n"
 #define MARK(text, kind, value) MARK_OF("3", text, kind, value)
@@ -97,8 +96,8 @@ static void block_of(const char *yaml, const char *key, char *into, size_t size)
 
 static const struct {
     const char *nginx; /* in a server */
-    const char *yaml;  /* in that server, behind its listen and its return */
-    const char *noted; /* "": nothing; else a part of the list */
+    const char *yaml;  /* in that server, after its listen and its return */
+    const char *noted; /* "": no notes; else a part of the list */
 } servers[] = {
     {"root /srv/www;", "root: /srv/www\n", ""},
     {"root html;", "root: /usr/share/nginx/html\n", ""},
@@ -122,49 +121,50 @@ static const struct {
     {"rewrite \"^/a{2}$\" /b permanent;", "rewrite: ^/a{2}$ /b permanent\n", ""},
     {"set $a 'x y';", "set: $a \"x y\"\n", ""},
     {"try_files $uri $uri/ /index.php?$args;", "try_files: $uri $uri/ /index.php?$args\n", ""},
-    {"tcp_nopush on;", "", "not carried over, as it is not needed here (1)"},
+    {"tcp_nopush on;", "", "not carried over, because it is not needed (1)"},
     {"frobnicate 7;", MARK("frobnicate 7", "access", "frobnicate") "# not carried over: frobnicate 7\n",
-     "503 IS ANSWERED UNTIL IT IS REPLACED: sluice has nothing of that name"},
+     "ANSWERED WITH 503 UNTIL IT IS REPLACED: sluice has no directive of that name"},
     {"more_set_headers a;\nssi on;", "# not carried over: more_set_headers a\n# not carried over: ssi on\n",
-     "sluice has nothing of that name"},
+     "sluice has no directive of that name"},
     {"ssi on;", "# not carried over: ssi on\n", "no server-side includes"},
     {"log_format x y;", "# not carried over: log_format x y\n", "in sluice it is not allowed in server"},
-    {"client_max_body_size lots;", "# not carried over: client_max_body_size lots\n", "'lots' is no size"},
+    {"client_max_body_size lots;", "# not carried over: client_max_body_size lots\n", "'lots' is not a size"},
     {"include none.conf;",
      MARK("include none.conf", "access", "'include'") "# not carried over: include none.conf\n",
-     "there is no such file to read"},
+     "the file does not exist"},
     {"include snippets/fastcgi_params;", "# not carried over: include snippets/fastcgi_params\n",
-     "there is no such file"},
+     "the file does not exist"},
     {"allow 10.1.2.3/8;\ndeny all;\nallow 192.0.2.1;", "allow: 10.0.0.0/8\ndeny: all\n",
-     "line 4 holds for all of it"},
+     "line 4 applies to the whole range"},
     {"deny 10.0.0.1;\nallow 10.0.0.0/8;\nallow 10.2.0.0/16;\ndeny all;",
-     "deny:\n  - 10.0.0.1\n  - all\nallow: 10.0.0.0/8\n", "line 4 holds for all of it"},
+     "deny:\n  - 10.0.0.1\n  - all\nallow: 10.0.0.0/8\n", "line 4 applies to the whole range"},
     {"location = /a { return 200 \"x y\"; }", "location:\n  = /a:\n    return: 200 \"x y\"\n", ""},
     {"location /a { }\nlocation ~* \\.(a|b)$ { }\nlocation ^~/c { }",
      "location:\n  /a: {}\n  ~* \\.(a|b)$: {}\n  ^~ /c: {}\n", ""},
     {"location /a { location /a/b { autoindex on; } }",
      "location:\n  /a:\n    location:\n      /a/b:\n        autoindex: on\n", ""},
     {"location /a { }\nlocation /a { }", "location:\n  /a: {}\n  # not carried over: location /a { }\n",
-     "stands here twice"},
+     "is duplicate"},
     {"location /a { alias x/; }", "location:\n  /a:\n    alias: /usr/share/nginx/x/\n", ""},
+    {"location ^~ /a/ { alias /x; }", "location:\n  ^~ /a/:\n    alias: /x\n",
+     "nginx joins \"/x\" and the path behind \"/a/\" without a slash"},
     {"location /a { internal; }", "location:\n  /a:\n    internal: on\n", ""},
     {"location /a { proxy_pass http://127.0.0.1:9; proxy_set_header Host $host; }",
      "location:\n  /a:\n    proxy_pass: http://127.0.0.1:9\n    proxy_set_header: Host $host\n", ""},
     {"location /a { proxy_pass https://127.0.0.1:9; }",
-     "location:\n  /a:\n    proxy_pass: https://127.0.0.1:9\n    proxy_ssl_verify: off # as in nginx: nobody "
-     "looks at the "
-     "server's certificate; on is better\n",
+     "location:\n  /a:\n    proxy_pass: https://127.0.0.1:9\n    proxy_ssl_verify: off # as in nginx: the server's "
+     "certificate is not verified; on is better\n",
      ""},
     {"location /a { limit_except GET POST { deny all; } }",
      "location:\n  /a:\n    limit_except:\n      GET POST:\n        deny: all\n", ""},
     {"location /a { if ($args) { return 400; } limit_except GET { deny all; } }",
      "location:\n  /a:\n    when:\n      $args:\n        return: 400\n    limit_except:\n      GET:\n"
      "        deny: all\n",
-     "no if holds for the other methods here"},
+     "in sluice no if is evaluated for the other methods"},
     {"ssl_session_cache shared:SSL:10m;\nssl_dhparam dh.pem;\nssl_conf_command Options KTLS;",
      "ssl_session_cache: shared:SSL:10m\nssl_dhparam: /etc/nginx/dh.pem\nssl_conf_command: Options KTLS\n", ""},
     {"gunzip on;\ngunzip_buffers 32 4k;\ngzip_static always;", "gunzip: on\ngzip_static: always\n",
-     "memory is not set by hand"},
+     "the sizes of memory areas cannot be set"},
     /* if */
     {"if ($host = a.test) { return 301 https://b.test$request_uri; }",
      "when:\n  $host = a.test:\n    return: 301 https://b.test$request_uri\n", ""},
@@ -178,11 +178,11 @@ static const struct {
      "set:\n  - $x $import_if_1\n  - $x $import_if_2\n", ""},
     {"if (-f /a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
      MARK("if (-f /a)", "access", "if") "set: $x $import_if_1\n# not carried over: if (-f /a) { }\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"set $x 0;\nif ($nowhere) { set $x 1; }\nif ($x) { return 403; }",
      MARK_OF("4", "if ($nowhere)", "access", "if")
      "set:\n  - $x 0\n  # not carried over: if ($nowhere) { }\nwhen:\n  $x:\n    return: 403\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"if ($args ~ a) { set $x 1; }", "when:\n  $args ~ a:\n    set: $x 1\n", ""},
     {"if (-x /a) { return 400; }",
      MARK("if (-x /a)", "access", "if") "# not carried over: if (-x /a) { }\n", "there is no such condition"},
@@ -208,15 +208,15 @@ static const struct {
      "there is no break that skips"},
     {"deny 10.0.0.0/99;",
      MARK("deny 10.0.0.0/99", "access", "deny") "# not carried over: deny 10.0.0.0/99\n",
-     "503 IS ANSWERED UNTIL IT IS REPLACED: "},
+     "ANSWERED WITH 503 UNTIL IT IS REPLACED: "},
     {"rewrite ^/a /b;\nif ($args) { return 400; }", "rewrite: ^/a /b\nwhen:\n  $args:\n    return: 400\n",
-     "it is asked before the rewrite in line 3 here"},
+     "in sluice it is evaluated before the rewrite in line 3"},
     {"rewrite ^/a /b;\nif (!-f $request_filename) { return 400; }",
      MARK_OF("4", "if (!-f $request_filename)", "access", "if")
-     "rewrite: ^/a /b\n# not carried over: if (!-f $request_filename) { }\n", "when comes before rewrite"},
+     "rewrite: ^/a /b\n# not carried over: if (!-f $request_filename) { }\n", "when precedes rewrite"},
     {"location / { if ($args) { add_header X-A b; } try_files /a =404; }",
      "location:\n  /:\n    try_files: /a =404\n    when:\n      $args:\n        add_header: X-A b\n",
-     "nginx forgets try_files where this holds"},
+     "nginx ignores try_files if this is true"},
     {"location /a/ { proxy_pass http://127.0.0.1:9; }",
      "location:\n  /a/:\n    proxy_pass: http://127.0.0.1:9\n  # As nginx does where the location passes "
      "requests on.\n  "
@@ -225,59 +225,59 @@ static const struct {
     {"location /a/ { proxy_pass http://127.0.0.1:9; }\nlocation = /a { return 204; }",
      "location:\n  /a/:\n    proxy_pass: http://127.0.0.1:9\n  = /a:\n    return: 204\n", ""},
     {"location / { rewrite ^/a /b; set $c $1; }", "location:\n  /:\n    rewrite: ^/a /b\n    set: $c $1\n",
-     "all set come before when and rewrite"},
+     "all set directives precede when and rewrite"},
     {"location / { return 204; rewrite ^ /b; }", "location:\n  /:\n    return: 204\n",
-     "never reached: line 3 has ended it"},
+     "never reached: line 3 ends the rewrite rules"},
     {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
-     "access rules are checked before return"},
-    /* What answers or protects, and is lost: 503 is answered until a person replaces it. */
+     "sluice checks access rules before return"},
+    /* A directive that responds or protects is lost: the server responds with 503 until a person replaces the mark. */
     {"location / { root /app; uwsgi_pass unix:/x; }",
      "location:\n  /:\n" INNER_MARK("uwsgi_pass unix:/x", "handler",
                                     "uwsgi_pass") "    root: /app\n    # not carried over: uwsgi_pass unix:/x\n",
-     "503 IS ANSWERED UNTIL IT IS REPLACED: let the application speak HTTP or FastCGI"},
+     "ANSWERED WITH 503 UNTIL IT IS REPLACED: let the application speak HTTP or FastCGI"},
     {"auth_jwt \"closed\";",
      MARK("auth_jwt closed", "access", "auth_jwt") "# not carried over: auth_jwt closed\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { auth_jwt off; auth_delay 1s; }",
      "location:\n  /:\n" INNER_MARK("auth_jwt off", "access", "auth_jwt")
      "    # not carried over: auth_jwt off\n    # not carried over: auth_delay 1s\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { if ($nowhere) { return 403; } if ($nowhere) { add_header X y; } }",
      "location:\n  /:\n" INNER_MARK("if ($nowhere)", "access", "if")
      "    # not carried over: if ($nowhere) { }\n    # not carried over: if ($nowhere) { }\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { if ($nowhere) { add_header X y; } }",
      "location:\n  /: {}\n    # not carried over: if ($nowhere) { }\n", "unknown variable $nowhere"},
     {"location ~ ( { deny all; }",
-     MARK("location ~ (", "access", "location") "# not carried over: location ~ ( { }\n", "503 IS ANSWERED"},
+     MARK("location ~ (", "access", "location") "# not carried over: location ~ ( { }\n", "ANSWERED WITH 503"},
     {"location / { limit_except GET { auth_ldap on; } }",
      "location:\n  /:\n    limit_except:\n      GET:\n        # /etc/nginx/nginx.conf:3: auth_ldap on\n        " LOST
      "        import_lost_access: auth_ldap\n        # not carried over: auth_ldap on\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { deny 10.0.0.0/99; deny 10.0.0.0/88; }",
      "location:\n  /:\n    import_lost_access:\n      # /etc/nginx/nginx.conf:3: deny 10.0.0.0/99\n      " LOST
      "      - deny\n      # /etc/nginx/nginx.conf:3: deny 10.0.0.0/88\n      " LOST
      "      - deny\n    # not carried over: deny 10.0.0.0/99\n    # not carried over: deny 10.0.0.0/88\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { content_by_lua_file a; }",
      "location:\n  /:\n" INNER_MARK("content_by_lua_file a", "handler",
                                     "content_by_lua_file") "    # not carried over: content_by_lua_file a\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { content_by_lua_block { ngx.say(\"}\") -- } it's\n local a = {[[}]], "
      "'\\'}', [==[}]]]==]} --[[ } ]] } }",
      "location:\n  /:\n" INNER_MARK("content_by_lua_block", "handler", "content_by_lua_block")
      "    # not carried over: content_by_lua_block { }\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"access_by_lua_file a;\nlog_by_lua_file b;\nsub_filter a b;",
      MARK("access_by_lua_file a", "access", "access_by_lua_file")
      "# not carried over: access_by_lua_file a\n# not carried over: log_by_lua_file b\n"
      "# not carried over: sub_filter a b\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"location / { proxy_pass http://127.0.0.1:9; proxy_ignore_headers Expires; proxy_ignore_headers Vary; }",
      "location:\n  /:\n    proxy_pass: http://127.0.0.1:9\n    proxy_ignore_headers: Expires Vary\n", ""},
     {"gzip_proxied expired;\ngzip_proxied auth;", "gzip_proxied: expired auth\n", ""},
     {"proxy_set_header Content-Length \"\";\nproxy_set_header X-A b;", "proxy_set_header: X-A b\n",
-     "not carried over, as it is not needed here (1)"},
+     "not carried over, because it is not needed (1)"},
     {"location \"/a b/$c/\" { proxy_pass http://127.0.0.1:9; }",
      "location:\n  /a b/$c/:\n    proxy_pass: http://127.0.0.1:9\n  # As nginx does where the location passes "
      "requests on.\n  = /a b/$c:\n    return: 301 /a%20b/$$c/$is_args$args\n",
@@ -286,7 +286,7 @@ static const struct {
     /* inheritance */
     {"add_header X-A b;\nlocation / { add_header X-C d; }",
      "add_header: X-A b\nlocation:\n  /:\n    add_header: X-C d\n",
-     "nginx forgets here what outer scopes say, as X-A in line 3"},
+     "in nginx this replaces the directives of outer scopes, such as X-A in line 3"},
     {"add_header X-A b;\nlocation / { add_header X-A d; }",
      "add_header: X-A b\nlocation:\n  /:\n    add_header: X-A d\n", ""},
     /* logs */
@@ -294,13 +294,13 @@ static const struct {
     {"access_log off;", "access_log: off\n", ""},
     {"access_log /a.log main if=$x;", "access_log: /a.log main\n", "every request is logged"},
     {"access_log /$host.log;", "# not carried over: access_log /$host.log\n", "a log has one name"},
-    {"error_log /e.log warn;", "", "it holds for all servers here"},
+    {"error_log /e.log warn;", "", "it applies to all servers in sluice"},
     {"ssl_protocols TLSv1 TLSv1.2 TLSv1.3;", "ssl_protocols: TLSv1.2 TLSv1.3\n", "RFC 8996"},
     {"ssl_protocols SSLv3;", "# not carried over: ssl_protocols SSLv3\n", "RFC 8996"},
 };
 
-/* The server is in line 3 on, "listen" before it. */
-START_TEST(in_a_server)
+/* The case is in line 3, after "listen" in line 2. */
+START_TEST(directives_in_a_server)
 {
     char text[2048], got[4096];
     struct buffer yaml = {0};
@@ -354,17 +354,19 @@ static const struct {
     {"http { geo $x { default 0; 10.1.2.3/8 1; } server { return 204; } }",
      "  geo:", "$x:\n  default: 0\n  10.0.0.0/8: 1\n", ""},
     {"http { geo $x { ranges; 10.0.0.0-10.0.0.9 1; } server { return 204; } }", "http:",
-     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
-     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\n"
+     "# Defaults of nginx that differ from sluice's: delete those that you do not need.\n"
+     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\nhttp2: off\n"
      "# not carried over: geo $x { }\nserver:\n  - listen: 80\n    return: 204\n",
      "it has \"ranges\""},
     {"http { server { if ($m = \"a.B\") { set $x 1; } if ($m != '') { set $x \"${x}2\"; } if ($m) { set $x 3; } "
      "return 204; } "
      "map $host $m { default 1; } }",
      "  map:",
-     "$host $m:\n  default: 1\n# /etc/nginx/nginx.conf:1: what the if sets.\n$m $import_if_1:\n  default: $x\n"
-     "  ~^a\\.B\\z: 1\n# /etc/nginx/nginx.conf:1: what the if sets.\n$m $import_if_2:\n  default: ${x}2\n  '': $x\n"
-     "# /etc/nginx/nginx.conf:1: what the if sets.\n$m $import_if_3:\n  default: 3\n  '': $x\n  0: $x\n",
+     "$host $m:\n  default: 1\n# /etc/nginx/nginx.conf:1: variables that the if sets.\n$m $import_if_1:\n  default: "
+     "$x\n"
+     "  ~^a\\.B\\z: 1\n# /etc/nginx/nginx.conf:1: variables that the if sets.\n$m $import_if_2:\n  default: ${x}2\n  "
+     "'': $x\n"
+     "# /etc/nginx/nginx.conf:1: variables that the if sets.\n$m $import_if_3:\n  default: 3\n  '': $x\n  0: $x\n",
      ""},
     {"http { server { listen 127.0.0.1:85 ssl; ssl_certificate none.pem; ssl_certificate_key none.key; return 204; } "
      "server { listen 127.0.0.1:85; server_name b; return 204; } }",
@@ -372,7 +374,7 @@ static const struct {
      "- listen: 127.0.0.1:85 ssl\n  ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: "
      "/etc/nginx/none.key\n  return: 204\n- ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: "
      "/etc/nginx/none.key\n  listen: 127.0.0.1:85 ssl\n  server_name: b\n  return: 204\n",
-     "but not as it should be on this machine"},
+     "but it does not load on this machine"},
     {"http { server { listen 127.0.0.1:85; return 204; } server { listen 127.0.0.1:85 proxy_protocol; server_name b; "
      "return 204; } }",
      "  server:",
@@ -382,9 +384,9 @@ static const struct {
     {"pid /p; http { server { return 204; } } stream { map $nowhere $x { a b; } server { listen 86; proxy_timeout 1s; "
      "proxy_pass $x; } }",
      "http:",
-     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
-     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\nserver:\n  - listen: "
-     "80\n    return: 204\n",
+     "# Defaults of nginx that differ from sluice's: delete those that you do not need.\n"
+     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\nhttp2: off\n"
+     "server:\n  - listen: 80\n    return: 204\n",
      "stream\n      no server in it could be carried over"},
     {"http { server { location / { proxy_pass http://127.0.0.1:9; } } proxy_set_header Via mine; }",
      "  proxy_set_header:",
@@ -406,13 +408,13 @@ static const struct {
     {"http { server { listen 443 quic; return 204; } }", "  server:",
      "-\n  # /etc/nginx/nginx.conf:1: listen 443 quic\n  " LOST
      "  import_lost_access: listen\n  # not carried over: listen 443 quic\n  return: 204\n",
-     "HTTP/3 is not spoken"},
+     "HTTP/3 is not supported"},
     {"stream { server { listen 86; js_access x; proxy_pass 127.0.0.1:9; } }", "  server:",
      "-\n  # /etc/nginx/nginx.conf:1: js_access x\n  " LOST
      "  import_lost_access: js_access\n  listen: 86\n  # not carried over: js_access x\n  proxy_pass: 127.0.0.1:9\n",
-     "503 IS ANSWERED"},
+     "ANSWERED WITH 503"},
     {"http { types { include none; text/x-a a; } server { return 204; } }", "  types:",
-     "# not carried over: include none\ntext/x-a: a\n", "there is no such file to read"},
+     "# not carried over: include none\ntext/x-a: a\n", "the file does not exist"},
     {"http { upstream include { server 127.0.0.1:9; } server { return 204; } }", "  upstream:",
      "'include':\n  server: 127.0.0.1:9\n", ""},
     {"http { log_format a '$remote_addr ' \"$status\"; log_format j escape=json '{\"a\":\"$uri\"}'; server { "
@@ -433,17 +435,17 @@ static const struct {
      "backlog=9\n  return: 204\n",
      ""},
     {"http { server { listen 443 quic; listen 84 http2; return 204; } }", "  server:",
-     "-\n  # not carried over: listen 443 quic\n  listen: 84\n  return: 204\n", "HTTP/3 is not spoken"},
+     "-\n  # not carried over: listen 443 quic\n  listen: 84\n  http2: on\n  return: 204\n", "HTTP/3 is not supported"},
     {"http { server { return 301 https://$host; location / { root /x; } } }", "  server:",
-     "- listen: 80\n  return: 301 https://$host\n", "never reached: the server answers by itself"},
+     "- listen: 80\n  return: 301 https://$host\n", "never reached: line"},
     {"http { server { resolver 127.0.0.1 valid=30; return 204; } }", "http:",
-     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
-     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\n"
+     "# Defaults of nginx that differ from sluice's: delete those that you do not need.\n"
+     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\nhttp2: off\n"
      "server:\n  - listen: 80\n    return: 204\nresolver: 127.0.0.1 valid=30s\n",
-     "it stands in http here"},
+     "in sluice it is set in http"},
     {"stream { upstream b { server 127.0.0.1:9; } server { listen 86; proxy_pass b; proxy_timeout 5; } }",
      "stream:",
-     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
+     "# Defaults of nginx that differ from sluice's: delete those that you do not need.\n"
      "proxy_half_close: off\nupstream:\n  b:\n    server: 127.0.0.1:9\nserver:\n  - listen: 86\n    "
      "proxy_pass: b\n    "
      "proxy_timeout: 5s\n",
@@ -458,10 +460,10 @@ static const struct {
      "  server:",
      "- listen: 85 ssl\n  ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: /etc/nginx/none.key\n "
      " return: 204\n",
-     "but not as it should be on this machine"},
+     "but it does not load on this machine"},
 };
 
-START_TEST(elsewhere)
+START_TEST(directives_in_other_scopes)
 {
     const struct memory_file rows[] = {{"/etc/nginx/nginx.conf", others[_i].nginx}, {NULL, NULL}};
     struct buffer yaml = {0};
@@ -487,8 +489,8 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tcase, in_a_server, 0, (int)(sizeof(servers) / sizeof(servers[0])));
-    tcase_add_loop_test(tcase, elsewhere, 0, (int)(sizeof(others) / sizeof(others[0])));
+    tcase_add_loop_test(tcase, directives_in_a_server, 0, (int)(sizeof(servers) / sizeof(servers[0])));
+    tcase_add_loop_test(tcase, directives_in_other_scopes, 0, (int)(sizeof(others) / sizeof(others[0])));
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -1,4 +1,4 @@
-/* The tree of an nginx configuration: blocks, includes, comments and their places, and what is refused. */
+/* The tree of an nginx configuration: blocks, includes, comments and their positions, and errors. */
 #include "files.h"
 
 #include "base/buffer.h"
@@ -28,7 +28,7 @@ static void show(const struct nginx_directive *block, struct buffer *out)
         ck_assert_int_eq(buffer_printf(out, " ." STR_FMT, STR_ARG(block->after)), 0);
 }
 
-/* Reads "/n/main" of the files. What is shown ends the buffer with a NUL. */
+/* Reads "/n/main" of the files. Ends the printed tree with a NUL. */
 static int read_main(const struct memory_file *rows, struct buffer *out)
 {
     const struct nginx_files files = memory_files(rows);
@@ -64,7 +64,7 @@ static const struct {
     {"a; b; # for b\n", "a@1;b@1 ># for b;"},
 };
 
-START_TEST(trees_shown)
+START_TEST(valid_trees)
 {
     const struct memory_file rows[] = {{"/n/main", trees[_i].text}, {NULL, NULL}};
     struct buffer shown = {0};
@@ -80,7 +80,7 @@ static const struct {
 } broken[] = {
     {"a {", "/n/main:1: this block is not closed"},
     {"a {\nb {\n}\n", "/n/main:1: this block is not closed"},
-    {"a;\n}", "/n/main:2: \"}\" closes nothing"},
+    {"a;\n}", "/n/main:2: unexpected \"}\""},
     {"a { b }", "/n/main:1: \"}\" where \";\" is missing"},
     {"{ }", "/n/main:1: \"{\" without a name before it"},
     {"a;;", "/n/main:1: \";\" without a directive before it"},
@@ -89,11 +89,11 @@ static const struct {
     {"a 'b", "/n/main:1: the file ends within quotes"},
     {"a 'b'c;", "/n/main:1: something follows a closing quote without a blank"},
     {"include half;", "/n/half:2: this block is not closed"},
-    {"include closing;", "/n/closing:1: \"}\" closes nothing"},
+    {"include closing;", "/n/closing:1: unexpected \"}\""},
     {"include main;", "/n/main:1: includes go too deep, or there are too many of them"},
 };
 
-START_TEST(trees_refused)
+START_TEST(invalid_trees)
 {
     const struct memory_file rows[] = {
         {"/n/main", broken[_i].text}, {"/n/half", "a;\nb {"}, {"/n/closing", "}"}, {NULL, NULL}};
@@ -134,8 +134,8 @@ START_TEST(main_file_is_missing)
 }
 END_TEST
 
-/* Blocks in blocks, one more than there may be, and as many. */
-START_TEST(depth)
+/* The greatest permitted depth of nested blocks, and one more. */
+START_TEST(depth_is_limited)
 {
     for (unsigned blocks = LIMIT_IMPORT_DEPTH - 1; blocks <= LIMIT_IMPORT_DEPTH; blocks++) {
         struct buffer text = {0};
@@ -157,11 +157,11 @@ START_TEST(depth)
 }
 END_TEST
 
-START_TEST(folders)
+START_TEST(directory_of_a_path)
 {
-    ck_assert(str_equal(nginx_folder(STR("/etc/nginx/nginx.conf")), STR("/etc/nginx")));
-    ck_assert(str_equal(nginx_folder(STR("/nginx.conf")), STR("/")));
-    ck_assert(str_equal(nginx_folder(STR("nginx.conf")), STR(".")));
+    ck_assert(str_equal(nginx_directory(STR("/etc/nginx/nginx.conf")), STR("/etc/nginx")));
+    ck_assert(str_equal(nginx_directory(STR("/nginx.conf")), STR("/")));
+    ck_assert(str_equal(nginx_directory(STR("nginx.conf")), STR(".")));
 }
 END_TEST
 
@@ -172,12 +172,12 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tcase, trees_shown, 0, (int)(sizeof(trees) / sizeof(trees[0])));
-    tcase_add_loop_test(tcase, trees_refused, 0, (int)(sizeof(broken) / sizeof(broken[0])));
+    tcase_add_loop_test(tcase, valid_trees, 0, (int)(sizeof(trees) / sizeof(trees[0])));
+    tcase_add_loop_test(tcase, invalid_trees, 0, (int)(sizeof(broken) / sizeof(broken[0])));
     tcase_add_test(tcase, includes);
     tcase_add_test(tcase, main_file_is_missing);
-    tcase_add_test(tcase, depth);
-    tcase_add_test(tcase, folders);
+    tcase_add_test(tcase, depth_is_limited);
+    tcase_add_test(tcase, directory_of_a_path);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

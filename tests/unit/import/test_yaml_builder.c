@@ -1,4 +1,4 @@
-/* Builders by their keys: few, and so many that nobody has the time to look through them. */
+/* Lookup of builders by their keys: few children, and so many that a linear search would take too long. */
 #include "import/yaml_builder.h"
 
 #include <check.h>
@@ -10,8 +10,11 @@ static struct str key_of(struct arena *arena, unsigned number)
     return arena_printf(arena, "key %u", number);
 }
 
-/* A tree with this many; each is found, of two with one key the first, and what has no key never. */
-START_TEST(found)
+/*
+ * With this many children, each is found by its key. Of two with the same key the first is found. A child without a key
+ * is never found.
+ */
+START_TEST(children_are_found_by_key)
 {
     const unsigned counts[] = {0, 1, 15, 16, 17, 18, 64, 65, 100000};
     unsigned count = counts[_i];
@@ -43,8 +46,8 @@ START_TEST(found)
 }
 END_TEST
 
-/* Children are printed in the order in which they came, but for one that was taken to the front. */
-START_TEST(order)
+/* Children are printed in the order of their addition, except one that was moved to the front. */
+START_TEST(children_keep_their_order)
 {
     struct buffer out = {0};
     struct yaml_builder *root;
@@ -76,8 +79,8 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 60);
-    tcase_add_loop_test(cases, found, 0, 9);
-    tcase_add_test(cases, order);
+    tcase_add_loop_test(cases, children_are_found_by_key, 0, 9);
+    tcase_add_test(cases, children_keep_their_order);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,7 +1,7 @@
 /*
- * The loop never waits for a disk (rule 17). The kernel's calls are replaced by ones that know which pages of a made-up
- * file are in memory: on the loop's thread, a call that would have to wait for one that is not is the fault looked for;
- * on a helper thread it brings the page in.
+ * The loop never waits for a disk (kernel TLS, rule 17). Wrappers of the system calls simulate a file and know which of
+ * its pages are in the page cache. A call that needs another page counts as a wait on the loop's thread; on a helper
+ * thread it reads the page.
  */
 #include "fixture.h"
 
@@ -23,10 +23,10 @@ static struct {
     int fd;
     bool hot[PAGES];
     bool knows_cachestat;
-    bool busy;                      /* the sink takes less than was asked for, and meanwhile all pages are dropped */
-    bool hopeless;                  /* what helpers bring in is gone at once */
-    int waited;                     /* calls of the loop's thread that would have waited for the disk */
-    int helped;                     /* pages brought in by helpers */
+    bool busy;                      /* the sink is full at every second call, and all pages are then dropped */
+    bool hopeless;                  /* pages are dropped as soon as helpers have read them */
+    int waited;                     /* calls on the loop's thread that would have waited for the disk */
+    int helped;                     /* pages that helpers read */
     uint64_t sent;
 } disk;
 
@@ -50,8 +50,8 @@ static bool all_hot(uint64_t at, uint64_t length)
     return true;
 }
 
-/* A call that needs these bytes now. */
-static void need(uint64_t at, uint64_t length)
+/* Simulates a call that needs these bytes. */
+static void require_pages(uint64_t at, uint64_t length)
 {
     if (all_hot(at, length))
         return;
@@ -75,7 +75,7 @@ ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off_t at
         errno = EAGAIN;
         return -1;
     }
-    need((uint64_t)at, length);
+    require_pages((uint64_t)at, length);
     return (ssize_t)length;
 }
 
@@ -87,15 +87,15 @@ ssize_t __wrap_pread64(int fd, void *into, size_t length, off_t at)
 ssize_t __wrap_readahead(int fd, off64_t at, size_t length)
 {
     ck_assert_int_eq(fd, disk.fd);
-    need((uint64_t)at, length);
+    require_pages((uint64_t)at, length);
     return 0;
 }
 
 static int sink;
 static int other_end;
 
-/* Anew: a byte comes, and is gone. */
-static void become_writable(void)
+/* Triggers a new event of the sink: writes a byte to it, and reads this byte at the other end. */
+static void trigger_writable(void)
 {
     char byte = 0;
 
@@ -103,7 +103,7 @@ static void become_writable(void)
     ck_assert_int_eq((int)read(other_end, &byte, 1), 1);
 }
 
-/* The sink is a number only: any that can be waited for. */
+/* Nothing is sent. The sink only has to be a descriptor that epoll and io_uring accept. */
 ssize_t __wrap_sendfile64(int to, int fd, off_t *at, size_t length)
 {
     static bool full;
@@ -112,18 +112,18 @@ ssize_t __wrap_sendfile64(int to, int fd, off_t *at, size_t length)
     full = disk.busy && !full;
     if (disk.busy && !full) {
         memset(disk.hot, false, sizeof(disk.hot));
-        become_writable();
+        trigger_writable();
         errno = EAGAIN;
         return -1;
     }
     if (disk.busy && length > BUSY_SINK)
         length = BUSY_SINK;
-    need((uint64_t)*at, length);
+    require_pages((uint64_t)*at, length);
     disk.sent += length;
     return (ssize_t)length;
 }
 
-/* cachestat(2) alone: nothing else in here uses syscall(2). */
+/* Only cachestat(2); the tested code calls syscall(2) for nothing else. */
 long __wrap_syscall(long number, ...)
 {
     va_list list;
@@ -166,7 +166,7 @@ static int open_sink(void)
     return ends[0];
 }
 
-/* Sends all of the file but its first three bytes, looking at each turn's share. */
+/* Sends the file except its first three bytes, and checks the share of each iteration. */
 static void send_all(void)
 {
     uint64_t before = 0, share = LIMIT_ITERATION_FILE_BYTES;
@@ -188,8 +188,8 @@ static void send_all(void)
     loop_close(&loop);
 }
 
-/* Nothing is in memory. */
-START_TEST(rule_17_a_cold_file)
+/* No page is in the page cache. */
+START_TEST(rule_17_file_not_in_page_cache)
 {
     if (!begin(_i))
         return;
@@ -199,8 +199,8 @@ START_TEST(rule_17_a_cold_file)
 }
 END_TEST
 
-/* All of it is, and no helper is asked. */
-START_TEST(rule_17_a_hot_file)
+/* All pages are in the page cache, so no helper is used. */
+START_TEST(rule_17_file_in_page_cache)
 {
     if (!begin(_i))
         return;
@@ -212,15 +212,15 @@ START_TEST(rule_17_a_hot_file)
 END_TEST
 
 static const struct {
-    int first, step, count;         /* pages that are missing: first, first + step, ... */
+    int first, step, count;         /* missing pages: first, first + step, ... */
 } holes[] = {
     {0, 1, 1}, {100, 1, 1}, {10, 1, 200}, {1, 2, PAGES / 2}, {63, 64, 16}, {PAGES - 1, 1, 1}, {31, 64, 16}, {5, 300, 3},
 };
 
 enum { HOLES = sizeof(holes) / sizeof(holes[0]) };
 
-/* Pages were taken away here and there: the first and the last of a window do not tell. */
-START_TEST(rule_17_a_file_with_holes)
+/* Pages are missing in the middle of a window, so a check of its first and last page would not notice them. */
+START_TEST(rule_17_some_pages_missing)
 {
     if (!begin(_i / HOLES))
         return;
@@ -233,7 +233,7 @@ START_TEST(rule_17_a_file_with_holes)
 }
 END_TEST
 
-/* A kernel that cannot tell which pages it has: a file that was never read is still nobody's wait. */
+/* Without cachestat(2) the loop does not wait for a file that was never read. */
 START_TEST(rule_17_without_cachestat)
 {
     if (!begin(_i))
@@ -245,8 +245,8 @@ START_TEST(rule_17_without_cachestat)
 }
 END_TEST
 
-/* The memory is needed for something else while the sink is full: what was fetched is fetched again. */
-START_TEST(rule_17_fetched_and_dropped)
+/* The pages are dropped while the sink is full, so they are read again. */
+START_TEST(rule_17_pages_dropped_after_reading)
 {
     if (!begin(_i))
         return;
@@ -257,8 +257,11 @@ START_TEST(rule_17_fetched_and_dropped)
 }
 END_TEST
 
-/* No memory at all for this file: in the end the loop reads it, rather than to ask helpers for ever. */
-START_TEST(rule_17_always_dropped)
+/*
+ * The page cache keeps no page of this file. After some attempts the loop reads the file itself, so that the transfer
+ * ends.
+ */
+START_TEST(rule_17_pages_never_kept)
 {
     if (!begin(_i))
         return;
@@ -270,7 +273,7 @@ END_TEST
 
 enum { MANY = LIMIT_HELPER_QUEUE + 100 };
 
-/* Who waits for a file is never refused, however many there are (OP_OFFLOAD is). */
+/* The limit of the helpers' queue does not apply to file reads (unlike OP_OFFLOAD). */
 START_TEST(rule_17_more_than_the_queue_holds)
 {
     static struct probe many[MANY];
@@ -301,11 +304,11 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(group, rule_17_a_cold_file, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_a_hot_file, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_a_file_with_holes, 0, kernel_backend_count() * HOLES);
-    tcase_add_loop_test(group, rule_17_fetched_and_dropped, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_always_dropped, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_file_not_in_page_cache, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_file_in_page_cache, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_some_pages_missing, 0, kernel_backend_count() * HOLES);
+    tcase_add_loop_test(group, rule_17_pages_dropped_after_reading, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_pages_never_kept, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_more_than_the_queue_holds, 0, kernel_backend_count());
     suite_add_tcase(suite, group);

@@ -1,4 +1,4 @@
-/* The rules printed at the top of io/loop.h, each on every backend (rule 5: test_receive.c). */
+/* The rules in the header of io/loop.h, each on every backend. Rule 5 is in test_receive.c. */
 #include "fixture.h"
 
 #include "base/limits.h"
@@ -29,8 +29,11 @@ static void recv_inside_done(struct probe *probe)
     depth--;
 }
 
-/* Rule 2: once per submit, never inside a submit or another done; bytes are there already each time. */
-START_TEST(done_runs_once_and_flat)
+/*
+ * Rule 2: `done` runs once per submit, never inside a submit or another `done`, even if bytes are available at each
+ * submit.
+ */
+START_TEST(done_runs_once_and_never_nested)
 {
     struct probe probe;
     int near;
@@ -59,8 +62,8 @@ START_TEST(done_runs_once_and_flat)
 }
 END_TEST
 
-/* Rule 3: a large send against a slow reader is one op with one result; in one part, and in many. */
-START_TEST(short_sends_never_escape)
+/* Rule 3: a large send to a slow reader is one op with one result, both as one part and as many. */
+START_TEST(short_sends_are_not_visible)
 {
     const size_t length = 3 * 1024 * 1024;
     char *memory = pattern_memory(length);
@@ -101,8 +104,8 @@ START_TEST(short_sends_never_escape)
 }
 END_TEST
 
-/* Rule 3: no signal for a peer that has gone, an error instead, and what was sent before it. */
-START_TEST(send_to_the_gone)
+/* Rule 3: after the peer closed, a send causes no signal; it gives an error and the number of bytes sent before it. */
+START_TEST(send_to_a_closed_peer)
 {
     char byte = 'x';
     struct iovec part = {&byte, 1};
@@ -148,8 +151,8 @@ static void on_alarm(int number)
 {
 }
 
-/* Rule 3: EINTR. The handler does not restart calls, and the timer of the loop still comes. */
-START_TEST(signals_do_not_escape)
+/* Rule 3: EINTR. The signal handler has no SA_RESTART, and the loop's timer still fires. */
+START_TEST(interrupted_calls_are_not_visible)
 {
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval often = {{0, 2000}, {0, 2000}};
@@ -209,7 +212,7 @@ START_TEST(cancel_before_completion)
     ck_assert_int_eq(receive.runs + send.runs + poll_op.runs, 3);
     ck_assert_uint_eq(loop.in_flight, 0);
 
-    /* The descriptor is as good as before. */
+    /* The descriptor is still usable. */
     say(far, "after");
     loop_recv(&loop, &receive.op, near);
     run_until_done(&receive, 2);
@@ -221,7 +224,7 @@ START_TEST(cancel_before_completion)
 }
 END_TEST
 
-/* Rule 4, after completion: the answer is either, and comes once. */
+/* Rule 4, after completion: one result, either the true one or -ECANCELED. */
 START_TEST(cancel_after_completion)
 {
     char text[] = "hello";
@@ -267,7 +270,7 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Rule 3: more receives in one turn than there are lent buffers, more submits than the submission queue holds. */
+/* Rule 3: more receives in one iteration than lent buffers, and more submits than entries in the submission queue. */
 START_TEST(many_at_once)
 {
     static struct probe receives[MANY];
@@ -311,7 +314,7 @@ static void count_down(struct probe *probe)
         loop_close_fd(&loop, probe->op.fd);
 }
 
-/* Rule 6: cancel, count down, close in the last completion; the number may be used again at once. */
+/* Rule 6: cancel, count the completions, close in the last one. The descriptor number can be reused at once. */
 START_TEST(close_with_ops_in_flight)
 {
     struct probe receive;
@@ -342,7 +345,7 @@ START_TEST(close_with_ops_in_flight)
 }
 END_TEST
 
-/* Rule 7: nobody takes the turn for himself. A sink that is always writable takes no more than its share of each. */
+/* Rule 7: an op on a sink that is always writable uses only its share of each iteration, so other ops proceed. */
 START_TEST(turns_are_shared)
 {
     struct probe greedy;
@@ -388,8 +391,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        done_runs_once_and_flat, short_sends_never_escape, reset_is_an_error,
-        signals_do_not_escape, cancel_before_completion, cancel_after_completion, many_at_once,
+        done_runs_once_and_never_nested, short_sends_are_not_visible, reset_is_an_error,
+        interrupted_calls_are_not_visible, cancel_before_completion, cancel_after_completion, many_at_once,
         close_with_ops_in_flight, turns_are_shared,
     };
     Suite *suite = suite_create("contract");
@@ -400,7 +403,7 @@ int main(void)
     tcase_set_timeout(group, 60);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
         tcase_add_loop_test(group, tests[i], 0, tested_backend_count());
-    tcase_add_loop_test(group, send_to_the_gone, 0, kernel_backend_count());
+    tcase_add_loop_test(group, send_to_a_closed_peer, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

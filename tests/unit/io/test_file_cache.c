@@ -1,4 +1,4 @@
-/* The cache of open files: what it keeps, notices, bounds and shares. */
+/* The cache of open files: hits, changes on disk, limits, and shared lookups. */
 #include "fixture.h"
 #include "tree.h"
 
@@ -17,8 +17,8 @@ static struct loop loop;
 static const struct file_cache_limits usual = {
     .enabled = true, .max_entries = 8, .max_content_bytes = 10000, .valid_ms = 1000, .inactive_ms = 20000};
 
-/* Puts the file's times so far back that they would tell a change. */
-static void settle(const char *name)
+/* Sets the file's times far enough into the past that any change would alter them. */
+static void backdate_file(const char *name)
 {
     struct timespec past[2] = {{.tv_sec = time(NULL) - 100}, {.tv_sec = time(NULL) - 100}};
 
@@ -39,7 +39,7 @@ static void was_found(struct file_lookup *lookup, struct file_entry *entry)
     waiter->runs++;
 }
 
-/* The entry, at once or later. */
+/* Returns the entry, whether the lookup completes at once or later. */
 static struct file_entry *get_from(struct file_cache *cache, const char *top, const char *path,
                                    enum symlinks symlinks)
 {
@@ -65,7 +65,7 @@ static struct file_entry *get(struct file_cache *cache, const char *path)
     return get_from(cache, root, path, SYMLINKS_BENEATH);
 }
 
-START_TEST(hits_and_policies_apart)
+START_TEST(entries_per_symlink_policy)
 {
     struct file_cache_counters counters = {0};
     struct file_cache *cache = file_cache_create(&loop, &usual);
@@ -94,25 +94,25 @@ START_TEST(hits_and_policies_apart)
     ck_assert_uint_eq(counters.hits, 2);
     ck_assert_uint_eq(counters.misses, 1);
     loop.clock.monotonic_ms += 1000;
-    file_entry_unref(get(cache, "file")); /* only confirmed, but it was opened for that */
+    file_entry_unref(get(cache, "file")); /* revalidated; that needs an open, so it counts as a miss */
     ck_assert_uint_eq(counters.hits, 2);
     ck_assert_uint_eq(counters.misses, 2);
     file_cache_destroy(cache);
-    ck_assert_int_eq(none->error, -ELOOP); /* outlives the cache */
+    ck_assert_int_eq(none->error, -ELOOP); /* the entry outlives the cache */
     file_entry_unref(none);
     file_entry_unref(NULL);
 }
 END_TEST
 
-/* What is replaced, changed or removed on disk is noticed after valid_ms, and not before. */
+/* A file that was replaced, changed or removed on disk is noticed after valid_ms, and not before. */
 START_TEST(changes_are_noticed)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *before;
     struct file_entry *after;
 
-    settle("file");
-    loop.clock.wall_ms += 100000; /* ctime cannot be put back */
+    backdate_file("file");
+    loop.clock.wall_ms += 100000; /* ctime cannot be set, so the clock is advanced */
     before = get(cache, "file");
     ck_assert(before->settled);
     put("new", "world");
@@ -133,7 +133,7 @@ START_TEST(changes_are_noticed)
     before = get(cache, "file");
     loop.clock.monotonic_ms += 1000;
     after = get(cache, "file");
-    ck_assert_ptr_eq(before, after); /* confirmed */
+    ck_assert_ptr_eq(before, after); /* revalidated */
     ck_assert_uint_eq(after->checked_ms, loop.clock.monotonic_ms);
     file_entry_unref(before);
     file_entry_unref(after);
@@ -151,8 +151,11 @@ START_TEST(changes_are_noticed)
 }
 END_TEST
 
-/* A file rewritten within the grain of its time stamps: not confirmed while it is so young. */
-START_TEST(young_files_are_read_again)
+/*
+ * A file may be rewritten within the resolution of its timestamps, so a file that was modified just now is not
+ * revalidated but opened again.
+ */
+START_TEST(recently_modified_files_are_opened_again)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *before = get(cache, "file");
@@ -168,7 +171,7 @@ START_TEST(young_files_are_read_again)
 }
 END_TEST
 
-START_TEST(a_root_that_is_a_link_moves)
+START_TEST(root_link_is_followed_again)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *entry;
@@ -190,7 +193,7 @@ START_TEST(a_root_that_is_a_link_moves)
 }
 END_TEST
 
-START_TEST(is_bounded)
+START_TEST(entries_are_limited)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *kept = get(cache, "dir/inner");
@@ -207,7 +210,7 @@ START_TEST(is_bounded)
         snprintf(name, sizeof(name), "absent%d", i);
         file_entry_unref(get(cache, name));
     }
-    ck_assert(!kept->linked); /* evicted in use, and still whole */
+    ck_assert(!kept->linked); /* evicted while in use, and still complete */
     ck_assert(str_equal(kept->content, STR("inner")));
     file_entry_unref(kept);
     put("big", text);
@@ -249,8 +252,8 @@ START_TEST(large_and_odd_sizes)
 }
 END_TEST
 
-/* Names that no path can be: refused without asking the kernel, and nothing kept. */
-START_TEST(impossible_names)
+/* Paths that cannot exist fail without a system call, and no entry is created. */
+START_TEST(paths_that_cannot_exist)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct waiter waiter = {.lookup.found = was_found};
@@ -275,8 +278,8 @@ START_TEST(impossible_names)
 }
 END_TEST
 
-/* Several lookups of one path share one open by a helper; one of them lets go. */
-START_TEST(waiters_share)
+/* Several lookups of one path share one open on a helper thread; one of them is cancelled. */
+START_TEST(lookups_share_an_open)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct waiter waiters[3] = {
@@ -304,7 +307,7 @@ START_TEST(waiters_share)
 }
 END_TEST
 
-START_TEST(switched_off_opens_anew)
+START_TEST(disabled_cache_opens_each_time)
 {
     struct file_cache_limits limits = usual;
     struct file_cache *cache;
@@ -324,8 +327,11 @@ START_TEST(switched_off_opens_anew)
 }
 END_TEST
 
-/* open_file_cache_min_uses: a file is opened each time until it was asked for often enough; and again after a rest. */
-START_TEST(kept_from_the_third_use)
+/*
+ * open_file_cache_min_uses: a file is opened for each request until it has enough uses; the count starts again after an
+ * idle period.
+ */
+START_TEST(kept_after_min_uses)
 {
     struct file_cache_counters counters = {0};
     struct file_cache_limits limits = usual;
@@ -346,7 +352,7 @@ START_TEST(kept_from_the_third_use)
         }
         ck_assert_uint_eq(counters.misses, 3);
         ck_assert_uint_eq(counters.hits, 1);
-        file_entry_unref(get(cache, "dir")); /* neither takes a descriptor */
+        file_entry_unref(get(cache, "dir")); /* a directory and an error occupy no descriptor */
         file_entry_unref(get(cache, "dir"));
         file_entry_unref(get(cache, "absent"));
         file_entry_unref(get(cache, "absent"));
@@ -362,8 +368,8 @@ START_TEST(kept_from_the_third_use)
 }
 END_TEST
 
-/* Entries that only count take room as others do, and no more. */
-START_TEST(seldom_asked_is_bounded)
+/* Entries below min_uses count towards the limit of entries. */
+START_TEST(entries_below_min_uses_are_limited)
 {
     struct file_cache_limits limits = usual;
     struct file_cache *cache;
@@ -387,13 +393,13 @@ START_TEST(seldom_asked_is_bounded)
             break;
     }
     put("f0", "other");
-    file_entry_unref(get(cache, "f0")); /* had been forgotten: counts anew, and throws out a file */
+    file_entry_unref(get(cache, "f0")); /* was evicted: its count starts again, and another file is evicted */
     file_cache_destroy(cache);
 }
 END_TEST
 
-/* open_file_cache_errors: off: what is not there is looked for each time, and seen as soon as it is there. */
-START_TEST(errors_forgotten)
+/* open_file_cache_errors off: an absent file is looked up for each request, and noticed as soon as it exists. */
+START_TEST(errors_are_not_cached)
 {
     struct file_cache_limits limits = usual;
     struct file_cache *cache;
@@ -414,7 +420,7 @@ START_TEST(errors_forgotten)
 }
 END_TEST
 
-/* Out of descriptors: older entries give theirs up. */
+/* When descriptors run out, older entries are closed. */
 START_TEST(descriptors_run_out)
 {
     struct file_cache_limits limits = usual;
@@ -446,7 +452,7 @@ START_TEST(descriptors_run_out)
 }
 END_TEST
 
-START_TEST(a_root_that_is_not_there)
+START_TEST(absent_root)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *entry = get_from(cache, "/nowhere", "file", SYMLINKS_BENEATH);
@@ -472,10 +478,10 @@ static void tear_down(void)
 int main(void)
 {
     const TTest *const tests[] = {
-        hits_and_policies_apart, changes_are_noticed, young_files_are_read_again, a_root_that_is_a_link_moves,
-        is_bounded, large_and_odd_sizes, impossible_names, waiters_share, switched_off_opens_anew,
-        kept_from_the_third_use, seldom_asked_is_bounded, errors_forgotten, descriptors_run_out,
-        a_root_that_is_not_there,
+        entries_per_symlink_policy, changes_are_noticed, recently_modified_files_are_opened_again,
+        root_link_is_followed_again, entries_are_limited, large_and_odd_sizes, paths_that_cannot_exist,
+        lookups_share_an_open, disabled_cache_opens_each_time, kept_after_min_uses, entries_below_min_uses_are_limited,
+        errors_are_not_cached, descriptors_run_out, absent_root,
     };
     Suite *suite = suite_create("file_cache");
     TCase *group = tcase_create("file_cache");

@@ -1,4 +1,4 @@
-/* Opening beneath a root, by openat2(2) and by walking. */
+/* Opening files beneath a root, by openat2(2) and by a walk over the path components. */
 #include "fixture.h"
 #include "tree.h"
 
@@ -17,9 +17,9 @@ enum { FOUND_FILE = 1, FOUND_DIRECTORY };
 
 static const struct {
     const char *path;
-    int beneath;                    /* what is found, or the error; by openat2 and by walk alike */
-    int anywhere;                   /* the same where links may leave the root */
-    int none;                       /* the same where links are refused */
+    int beneath;                    /* the result or the error, the same for openat2 and for the walk */
+    int anywhere;                   /* where links may leave the root */
+    int none;                       /* where links are refused */
 } paths[] = {
     {"file", FOUND_FILE, FOUND_FILE, FOUND_FILE},
     {"empty", FOUND_FILE, FOUND_FILE, FOUND_FILE},
@@ -81,7 +81,7 @@ static void make_socket(void)
     close(fd);
 }
 
-/* Absolute ones: into the root, to the top of everything, by way of another, and by way of a magic link. */
+/* Absolute links: into the root, to "/", through another link, and through a magic link of /proc. */
 static void make_links_out(void)
 {
     ck_assert_int_eq(symlink(in_root("dir"), in_root("aside")), 0);
@@ -113,7 +113,7 @@ static void check_policy(int fd, const char *path, enum symlinks symlinks, bool 
     free(file.content);
 }
 
-START_TEST(policies)
+START_TEST(symlink_policies)
 {
     bool walk = _i == 1;
     int fd = root_open(root, NULL, true);
@@ -130,8 +130,8 @@ START_TEST(policies)
 }
 END_TEST
 
-/* if_not_owner: links of the same owner as their target only. */
-START_TEST(owners)
+/* if_not_owner: a link is followed only if its target has the same owner. */
+START_TEST(links_of_other_owners)
 {
     static const struct {
         const char *path;
@@ -144,7 +144,7 @@ START_TEST(owners)
     int fd = root_open(root, NULL, true);
 
     if (geteuid() != 0)
-        return; /* only root can make another's link */
+        return; /* creating a link of another owner needs root */
     ck_assert_int_eq(symlink("file", in_root("foreign")), 0);
     ck_assert_int_eq(symlink("dir", in_root("foreigndir")), 0);
     ck_assert_int_eq(symlink("..", in_root("dir/foreignup")), 0);
@@ -171,7 +171,7 @@ START_TEST(owners)
 }
 END_TEST
 
-/* A directory that may be entered but not read is found; a file that may not be read is not. */
+/* A directory with permission to search but not to read is found. A file without read permission is not. */
 START_TEST(permissions)
 {
     struct opened_file file;
@@ -197,7 +197,7 @@ START_TEST(permissions)
     }
     close(fd);
     ck_assert_int_eq(seteuid(getuid()), 0);
-    ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 1), 0); /* for the leak checker, which looks from outside */
+    ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 1), 0); /* for the ptrace of LeakSanitizer */
 }
 END_TEST
 
@@ -210,8 +210,8 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(group, make_root, remove_root);
-    tcase_add_loop_test(group, policies, 0, 2);
-    tcase_add_test(group, owners);
+    tcase_add_loop_test(group, symlink_policies, 0, 2);
+    tcase_add_test(group, links_of_other_owners);
     tcase_add_unchecked_fixture(as_other, make_root, remove_root);
     tcase_add_test(as_other, permissions);
     suite_add_tcase(suite, group);

@@ -1,4 +1,4 @@
-/* Work on helper threads: results, cancelling, too much of it; and what sandboxes refuse. */
+/* Work on helper threads: results, cancellation, a full queue; and system calls that a sandbox refuses. */
 #include "fixture.h"
 
 #include "base/limits.h"
@@ -53,8 +53,8 @@ START_TEST(results_come_back)
 }
 END_TEST
 
-/* Waiting work is taken out at once; running work is waited for; the queue has an end. */
-START_TEST(cancelled_and_refused)
+/* Queued work is cancelled at once; for running work the cancel waits; the length of the queue is limited. */
+START_TEST(cancelled_work_and_full_queue)
 {
     static struct probe probes[MANY];
     int refused = 0;
@@ -120,8 +120,8 @@ static void keep_line(void *owner, enum log_level level, struct str line)
     snprintf(((struct kept_log *)owner)->text, sizeof(((struct kept_log *)owner)->text), STR_FMT, STR_ARG(line));
 }
 
-/* Where io_uring is refused, "auto" says so and goes on; who insists gets the error. */
-START_TEST(falls_back_and_says_why)
+/* If io_uring is refused, "auto" logs this and uses epoll. An explicit "io_uring" fails. */
+START_TEST(refused_io_uring_falls_back_to_epoll)
 {
     struct kept_log kept = {""};
     struct log log = {.level = LOG_NOTICE, .sink = keep_line, .owner = &kept};
@@ -146,7 +146,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     found_entry = entry;
 }
 
-/* Where openat2 is refused, the cache walks: the same files, the same refusals. */
+/* If openat2 is refused, the file cache walks the path, with the same results. */
 START_TEST(files_without_openat2)
 {
     static const int errors[] = {EPERM, ENOSYS};
@@ -179,7 +179,7 @@ START_TEST(files_without_openat2)
 }
 END_TEST
 
-/* Without threads the work is done on the spot. */
+/* If no thread can be created, the loop's thread does the work. */
 START_TEST(works_without_threads)
 {
     struct probe probe;
@@ -193,7 +193,7 @@ START_TEST(works_without_threads)
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, 42);
     loop_close(&loop);
-    _exit(0); /* the leak checker would want a thread */
+    _exit(0); /* not a normal exit: LeakSanitizer would need a thread */
 }
 END_TEST
 
@@ -206,10 +206,10 @@ int main(void)
 
     tcase_set_timeout(group, 60);
     tcase_add_loop_test(group, results_come_back, 0, tested_backend_count());
-    tcase_add_loop_test(group, cancelled_and_refused, 0, kernel_backend_count());
+    tcase_add_loop_test(group, cancelled_work_and_full_queue, 0, kernel_backend_count());
     tcase_add_loop_test(group, threads_take_no_signals, 0, kernel_backend_count());
     tcase_add_loop_exit_test(group, works_without_threads, 0, 0, kernel_backend_count());
-    tcase_add_test(group, falls_back_and_says_why);
+    tcase_add_test(group, refused_io_uring_falls_back_to_epoll);
     tcase_add_loop_test(group, files_without_openat2, 0, 2);
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);

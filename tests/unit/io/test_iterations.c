@@ -1,6 +1,6 @@
 /*
- * How much is moved in one turn of the loop, and in which order (rule 7 of io/loop.h, rule 17 of kernel TLS): so that a
- * small answer waits for no more than that.
+ * How many bytes one iteration of the loop moves, and in which order (rule 7 of io/loop.h; kernel TLS, rule 17). This
+ * bounds the delay of a small response.
  */
 #include "fixture.h"
 
@@ -14,8 +14,8 @@ static struct loop loop;
 
 enum { SENDFILES = 6 };
 
-/* Rule 7: all together move no more in a turn than one may, and nobody is passed over. */
-START_TEST(rule_17_turns_are_shared_by_all)
+/* Rule 7: all files together move no more per iteration than a single one may, and every file proceeds. */
+START_TEST(rule_17_files_share_an_iteration)
 {
     struct probe probes[SENDFILES];
     struct probe modest;
@@ -69,10 +69,10 @@ END_TEST
 enum { SENDERS = 40, SENT = 32 * 1024 };
 
 /*
- * Large sends leave at once, but their owners, who have more at hand, go on as far as the turn has room; small ones
- * do not wait.
+ * Large sends start at once. Their owners' next sends wait until an iteration has room for them; small sends do not
+ * wait.
  */
-START_TEST(rule_17_senders_take_turns)
+START_TEST(rule_17_large_sends_take_turns)
 {
     static struct probe senders[SENDERS];
     static char bytes[SENT];
@@ -100,7 +100,7 @@ START_TEST(rule_17_senders_take_turns)
         while (runs < SENDERS && senders[runs].runs == 1)
             runs++;
         for (int i = runs; i < SENDERS; i++)
-            ck_assert_int_eq(senders[i].runs, 0); /* first come, first served */
+            ck_assert_int_eq(senders[i].runs, 0); /* in FIFO order */
         ck_assert_int_gt(runs, before);
         ck_assert_int_le(runs - before, 2 * LIMIT_ITERATION_BYTES / SENT);
         ck_assert_int_eq(modest.runs, 1);
@@ -113,7 +113,7 @@ START_TEST(rule_17_senders_take_turns)
 }
 END_TEST
 
-/* A request that is answered with one small send, and large senders who look whether that answer is there. */
+/* For the next test: a small send responds to a request, and the owners of large sends check whether it has left. */
 static struct op request, answer;
 static struct op owners[SENDERS];
 static int answered_at, far_end, owners_after;
@@ -142,7 +142,7 @@ static void owner_goes_on(struct op *op, int result)
     owners_after++;
 }
 
-/* A small answer has left before large ones go on in the same turn. */
+/* A small response leaves before the large sends continue in the same iteration. */
 START_TEST(rule_17_small_answers_leave_first)
 {
     static char bytes[SENT];
@@ -178,7 +178,7 @@ START_TEST(rule_17_small_answers_leave_first)
 }
 END_TEST
 
-/* ... and before a file whose turn it is: both go to one socket, which tells what came first. */
+/* A small response also leaves before a file whose turn it is. Both go to one socket, which shows the order. */
 START_TEST(rule_17_small_answers_leave_before_files)
 {
     int file = pattern_file(2 * LIMIT_ITERATION_FILE_BYTES);
@@ -222,8 +222,8 @@ int main(void)
     int failed;
 
     tcase_set_timeout(group, 60);
-    tcase_add_loop_test(group, rule_17_turns_are_shared_by_all, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_senders_take_turns, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_files_share_an_iteration, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_large_sends_take_turns, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_small_answers_leave_first, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_small_answers_leave_before_files, 0, kernel_backend_count());
     suite_add_tcase(suite, group);

@@ -1,4 +1,4 @@
-/* Addresses, and accepting until there are no descriptors left and beyond. */
+/* Addresses; accepting connections, also when descriptors run out. */
 #include "fixture.h"
 
 #include "io/listener.h"
@@ -15,7 +15,7 @@
 
 static const struct {
     const char *text;
-    const char *formatted;          /* NULL: refused */
+    const char *formatted;          /* NULL: invalid */
 } addresses[] = {
     {"8080", "0.0.0.0:8080"},
     {"*:80", "0.0.0.0:80"},
@@ -82,7 +82,7 @@ struct door {
     int fds[64];
 };
 
-static void came(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
+static void connection_accepted(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
 {
     struct door *door = owner;
 
@@ -93,13 +93,13 @@ static void came(void *owner, struct listener *listener, int fd, const struct so
         listener_pause(listener);
 }
 
-static void has_stopped(void *owner, struct listener *listener)
+static void listener_stopped(void *owner, struct listener *listener)
 {
     ((struct door *)owner)->stopped++;
 }
 
-/* A listener on a port that the kernel chooses. */
-static bool door_open(struct door *door, int index)
+/* Opens a listener on a port that the kernel chooses. */
+static bool listening_open(struct door *door, int index)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)&door->address.socket;
 
@@ -113,15 +113,15 @@ static bool door_open(struct door *door, int index)
     ck_assert_int_ge(door->listener.fd, 0);
     getsockname(door->listener.fd, (struct sockaddr *)&door->address.socket, &door->address.length);
     door->listener.loop = &door->loop;
-    door->listener.accepted = came;
-    door->listener.stopped = has_stopped;
+    door->listener.accepted = connection_accepted;
+    door->listener.stopped = listener_stopped;
     door->listener.owner = door;
     listener_start(&door->listener);
     return true;
 }
 
-/* `stopped` comes once, however often it is asked for. */
-static void door_close(struct door *door)
+/* `stopped` is called once, however often listener_stop is called. */
+static void listening_close(struct door *door)
 {
     int before = door->stopped;
 
@@ -138,7 +138,7 @@ static void door_close(struct door *door)
     loop_close(&door->loop);
 }
 
-static int knock(const struct door *door)
+static int connect_client(const struct door *door)
 {
     int fd = socket(door->address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -161,16 +161,16 @@ START_TEST(accepts_pauses_resumes)
     int on = 0;
     socklen_t length = sizeof(on);
 
-    if (!door_open(&door, _i))
+    if (!listening_open(&door, _i))
         return;
     for (int i = 0; i < 10; i++)
-        clients[i] = knock(&door);
+        clients[i] = connect_client(&door);
     wait_accepted(&door, 10);
     ck_assert_int_eq(getsockopt(door.fds[0], IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
     ck_assert_int_ne(on, 0);
     door.pause_at = 13;
     for (int i = 10; i < 20; i++)
-        clients[i] = knock(&door);
+        clients[i] = connect_client(&door);
     wait_accepted(&door, 13);
     turn_some(&door.loop, 10);
     ck_assert_int_eq(door.accepted, 13);
@@ -178,21 +178,24 @@ START_TEST(accepts_pauses_resumes)
     wait_accepted(&door, 20);
     for (int i = 0; i < 20; i++)
         close(clients[i]);
-    door_close(&door);
+    listening_close(&door);
 }
 END_TEST
 
-/* A listening socket that is closed resets who is queued: so they are accepted first, and nobody is waited for. */
-START_TEST(drains_who_is_queued)
+/*
+ * Closing a listening socket resets the connections in its queue, so they are accepted first. No later connection is
+ * waited for.
+ */
+START_TEST(queued_connections_are_drained)
 {
     struct door door;
     int clients[20];
 
-    if (!door_open(&door, _i))
+    if (!listening_open(&door, _i))
         return;
     turn_some(&door.loop, 3);
     for (int i = 0; i < 20; i++)
-        clients[i] = knock(&door);
+        clients[i] = connect_client(&door);
     listener_drain(&door.listener);
     listener_drain(&door.listener);
     ck_assert_int_eq(door.stopped, 0);
@@ -201,21 +204,21 @@ START_TEST(drains_who_is_queued)
     ck_assert_int_eq(door.accepted, 20);
     for (int i = 0; i < 20; i++)
         close(clients[i]);
-    door_close(&door);
+    listening_close(&door);
 }
 END_TEST
 
-/* Without room they wait in the queue until there is some, and only then it stops. */
-START_TEST(drains_when_there_is_room)
+/* While accepting is paused, the connections stay in the queue. The listener stops after they were accepted. */
+START_TEST(drain_waits_while_paused)
 {
     struct door door;
     int clients[6];
 
-    if (!door_open(&door, _i))
+    if (!listening_open(&door, _i))
         return;
     door.pause_at = 3;
     for (int i = 0; i < 6; i++)
-        clients[i] = knock(&door);
+        clients[i] = connect_client(&door);
     wait_accepted(&door, 3);
     listener_drain(&door.listener);
     turn_some(&door.loop, 10);
@@ -228,12 +231,15 @@ START_TEST(drains_when_there_is_room)
     ck_assert_int_eq(door.stopped, 1);
     for (int i = 0; i < 6; i++)
         close(clients[i]);
-    door_close(&door);
+    listening_close(&door);
 }
 END_TEST
 
-/* Without descriptors it sheds one, rests, and takes up its work when there are some again. */
-START_TEST(survives_without_descriptors)
+/*
+ * Without free descriptors the listener accepts and closes one connection, pauses, and resumes when descriptors are
+ * free again.
+ */
+START_TEST(accepting_pauses_without_descriptors)
 {
     struct door door;
     struct rlimit limit;
@@ -241,15 +247,15 @@ START_TEST(survives_without_descriptors)
     int clients[3];
     int turns;
 
-    if (!door_open(&door, _i))
+    if (!listening_open(&door, _i))
         return;
     turn_some(&door.loop, 3);
     for (int i = 0; i < 3; i++)
-        clients[i] = knock(&door);
+        clients[i] = connect_client(&door);
     getrlimit(RLIMIT_NOFILE, &limit);
     none = limit;
     none.rlim_cur = (rlim_t)clients[2] + 1;
-    for (int fd = 3; fd < clients[2]; fd++) { /* no holes below */
+    for (int fd = 3; fd < clients[2]; fd++) { /* so that no lower descriptor is free */
         if (fcntl(fd, F_GETFD) < 0)
             dup2(clients[0], fd);
     }
@@ -259,14 +265,14 @@ START_TEST(survives_without_descriptors)
     ck_assert(door.listener.accept_paused);
     ck_assert_int_eq(door.accepted, 0);
     ck_assert_int_ge(door.listener.spare_fd, 0);
-    for (turns = 0; turns < 5; turns++) /* resting: nothing to do until the timer */
+    for (turns = 0; turns < 5; turns++) /* paused: no events until the timer */
         ck_assert_int_eq(loop_run_iteration(&door.loop, 0), 0);
     setrlimit(RLIMIT_NOFILE, &limit);
     wait_accepted(&door, 2);
     ck_assert(!door.listener.accept_paused);
     for (int i = 0; i < 3; i++)
         close(clients[i]);
-    door_close(&door);
+    listening_close(&door);
 }
 END_TEST
 
@@ -290,7 +296,7 @@ START_TEST(unix_sockets)
 }
 END_TEST
 
-START_TEST(refuses_what_is_taken)
+START_TEST(address_in_use_is_refused)
 {
     struct listen_address address;
 
@@ -309,11 +315,11 @@ int main(void)
     tcase_add_loop_test(group, addresses_are_parsed, 0, (int)(sizeof(addresses) / sizeof(addresses[0])));
     tcase_add_test(group, format_is_bounded);
     tcase_add_test(group, unix_sockets);
-    tcase_add_test(group, refuses_what_is_taken);
+    tcase_add_test(group, address_in_use_is_refused);
     tcase_add_loop_test(group, accepts_pauses_resumes, 0, kernel_backend_count());
-    tcase_add_loop_test(group, drains_who_is_queued, 0, kernel_backend_count());
-    tcase_add_loop_test(group, drains_when_there_is_room, 0, kernel_backend_count());
-    tcase_add_loop_test(group, survives_without_descriptors, 0, kernel_backend_count());
+    tcase_add_loop_test(group, queued_connections_are_drained, 0, kernel_backend_count());
+    tcase_add_loop_test(group, drain_waits_while_paused, 0, kernel_backend_count());
+    tcase_add_loop_test(group, accepting_pauses_without_descriptors, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

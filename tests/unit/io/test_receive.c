@@ -1,4 +1,4 @@
-/* Rule 5 of io/loop.h: what a receive lends, on every backend. */
+/* Rule 5 of io/loop.h on every backend: the buffers that a receive lends. */
 #include "fixture.h"
 
 #include "base/limits.h"
@@ -8,7 +8,7 @@
 
 static struct loop loop;
 
-/* Rule 5: not asking is backpressure, and the end of the stream is told as often as it is asked for. */
+/* Rule 5: a receive that is not submitted is backpressure; each receive after the end of the stream returns 0. */
 START_TEST(receive_is_single_shot)
 {
     struct probe probe;
@@ -40,8 +40,8 @@ START_TEST(receive_is_single_shot)
 }
 END_TEST
 
-/* A receive of more than one buffer, then the end: nothing is lost where the peer closed at once. */
-START_TEST(receives_all_then_the_end)
+/* More bytes than one buffer holds, then the end: no bytes are lost if the peer closes immediately. */
+START_TEST(all_bytes_arrive_before_the_end)
 {
     struct probe probe;
     char bytes[3 * LIMIT_LENT_BYTES + 5];
@@ -71,7 +71,7 @@ START_TEST(receives_all_then_the_end)
 }
 END_TEST
 
-/* Messages of a SEQPACKET socket are not taken for a stream: none stays behind. */
+/* Messages of a SEQPACKET socket: each receive returns one message, and all arrive. */
 START_TEST(messages_are_all_received)
 {
     struct probe probe;
@@ -94,7 +94,7 @@ START_TEST(messages_are_all_received)
 }
 END_TEST
 
-/* Urgent data stops a receive short of what is there: the rest must still come. */
+/* At urgent data, recv returns fewer bytes than are available. The rest must still arrive. */
 START_TEST(urgent_data_does_not_stall)
 {
     struct probe probe;
@@ -126,9 +126,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        receive_is_single_shot, receives_all_then_the_end,
-    };
+    const TTest *const tests[] = {receive_is_single_shot, all_bytes_arrive_before_the_end};
     Suite *suite = suite_create("receive");
     TCase *group = tcase_create("receive");
     SRunner *runner = srunner_create(suite);

@@ -1,4 +1,7 @@
-/* Names, asked of a scripted name server by both backends of the kernel; and SRV records, byte by byte. */
+/*
+ * Name resolution with a scripted name server, on both backends of the kernel; and the parser of SRV records, byte by
+ * byte.
+ */
 #include "fixture.h"
 
 #include "io/resolver.h"
@@ -28,10 +31,10 @@ static struct {
 } came;
 
 /*
- * Answers questions for A with 10.0.0.1 to 10.0.0.3, for a minute. A name's first letter says what else: n, there is no
- * such name; s, nothing is said.
+ * Responds to queries for A with 10.0.0.1 to 10.0.0.3 and a TTL of 60 s. The first letter of a name can change this: n,
+ * NXDOMAIN; s, no response.
  */
-static void *serve(void *unused)
+static void *run_name_server(void *unused)
 {
     static const unsigned char record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 0, 0, 0};
     unsigned char message[512];
@@ -47,7 +50,7 @@ static void *serve(void *unused)
             continue;
         message[2] = 0x85;
         message[3] = kind == 'n' ? 0x83 : 0x80;
-        message[11] = 0; /* no additional records: the question alone is sent back */
+        message[11] = 0; /* no additional records: the response repeats only the question */
         if (kind != 'n' && wants_a) {
             message[7] = 3;
             for (unsigned char i = 1; i <= 3; i++, size += (ssize_t)sizeof(record)) {
@@ -88,7 +91,7 @@ static bool begin(int index, uint64_t timeout_ms)
     server_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(server_fd, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(getsockname(server_fd, (struct sockaddr *)&address, &length), 0);
-    ck_assert_int_eq(pthread_create(&server, NULL, serve, NULL), 0);
+    ck_assert_int_eq(pthread_create(&server, NULL, run_name_server, NULL), 0);
     snprintf(servers, sizeof(servers), "127.0.0.1:%u", ntohs(address.sin_port));
     settings.servers = str_from(servers);
     resolver = resolver_create(&loop, &settings);
@@ -127,7 +130,7 @@ static struct resolver_query *ask(const char *name)
     return query;
 }
 
-START_TEST(addresses_come_with_their_time)
+START_TEST(addresses_have_a_ttl)
 {
     if (!begin(_i, 5000))
         return;
@@ -146,7 +149,7 @@ START_TEST(addresses_come_with_their_time)
 }
 END_TEST
 
-START_TEST(a_name_that_is_not_there)
+START_TEST(nonexistent_name)
 {
     if (!begin(_i, 5000))
         return;
@@ -158,8 +161,8 @@ START_TEST(a_name_that_is_not_there)
 }
 END_TEST
 
-/* The whole question has its time, and who asks next is not kept waiting by who asked before. */
-START_TEST(silence_has_an_end)
+/* The timeout applies to the whole query, and a later query is not delayed by an earlier one. */
+START_TEST(query_times_out)
 {
     if (!begin(_i, 300))
         return;
@@ -175,7 +178,7 @@ START_TEST(silence_has_an_end)
 }
 END_TEST
 
-START_TEST(who_is_forgotten_is_not_told)
+START_TEST(forgotten_query_makes_no_callback)
 {
     if (!begin(_i, 5000))
         return;
@@ -188,7 +191,7 @@ START_TEST(who_is_forgotten_is_not_told)
 }
 END_TEST
 
-START_TEST(an_end_with_open_questions)
+START_TEST(close_with_open_queries)
 {
     if (!begin(_i, 5000))
         return;
@@ -200,13 +203,13 @@ START_TEST(an_end_with_open_questions)
 }
 END_TEST
 
-/* _http._tcp.a: two records, the second's target is the root: no such service. */
+/* _http._tcp.a: two records; the target of the second is the root, so the service is not available there (RFC 2782). */
 static const unsigned char srv_answer[] =
     "\0\0\x81\x80\0\1\0\2\0\0\0\0\5_http\4_tcp\1a\0\0\x21\0\1"
     "\xc0\x0c\0\x21\0\1\0\0\1\x2c\0\x0a\0\x0a\0\5\x1f\x90\1b\xc0\x17"
     "\xc0\x0c\0\x21\0\1\0\0\1\x2c\0\7\0\0\0\0\0\1\0";
 
-START_TEST(srv_records_are_read)
+START_TEST(srv_records_are_parsed)
 {
     unsigned char answer[sizeof(srv_answer)];
     struct srv_record records[4];
@@ -222,7 +225,7 @@ START_TEST(srv_records_are_read)
     ck_assert_int_eq(srv_read(answer, length, records, 0), 0);
     for (size_t cut = 0; cut < length; cut++)
         ck_assert_int_eq(srv_read(answer, cut, records, 4), -EBADMSG);
-    for (size_t at = 0; at < length; at++) { /* no byte makes it read beyond the end */
+    for (size_t at = 0; at < length; at++) { /* no value of any byte causes a read after the end */
         unsigned char *exact = malloc(length);
 
         memcpy(exact, answer, length);
@@ -241,12 +244,12 @@ int main(void)
     int failed;
 
     tcase_set_timeout(asks, 60);
-    tcase_add_loop_test(asks, addresses_come_with_their_time, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, a_name_that_is_not_there, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, silence_has_an_end, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, who_is_forgotten_is_not_told, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, an_end_with_open_questions, 0, kernel_backend_count());
-    tcase_add_test(asks, srv_records_are_read);
+    tcase_add_loop_test(asks, addresses_have_a_ttl, 0, kernel_backend_count());
+    tcase_add_loop_test(asks, nonexistent_name, 0, kernel_backend_count());
+    tcase_add_loop_test(asks, query_times_out, 0, kernel_backend_count());
+    tcase_add_loop_test(asks, forgotten_query_makes_no_callback, 0, kernel_backend_count());
+    tcase_add_loop_test(asks, close_with_open_queries, 0, kernel_backend_count());
+    tcase_add_test(asks, srv_records_are_parsed);
     suite_add_tcase(suite, asks);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,4 +1,7 @@
-/* Roots that were opened in time are served after the right to reach them is gone, and nothing else is. */
+/*
+ * A root directory that was opened in time remains usable after the process lost the permission to reach it. Other
+ * directories do not.
+ */
 #include "fixture.h"
 
 #include "io/file_cache.h"
@@ -53,13 +56,13 @@ static void teardown(void)
     rmdir(home);
 }
 
-static int error_of(int folder, const char *path)
+static int error_of(int directory, const char *path)
 {
     struct opened_file file;
-    int result = file_open(folder, path, SYMLINKS_BENEATH, true, false, &file);
+    int result = file_open(directory, path, SYMLINKS_BENEATH, true, false, &file);
 
     if (result == -ENOSYS)
-        result = file_open(folder, path, SYMLINKS_BENEATH, true, true, &file);
+        result = file_open(directory, path, SYMLINKS_BENEATH, true, true, &file);
     ck_assert_int_eq(result, 0);
     if (file.fd >= 0)
         close(file.fd);
@@ -67,7 +70,7 @@ static int error_of(int folder, const char *path)
     return file.error;
 }
 
-START_TEST(a_kept_root_is_reached_without_the_right_to_its_way)
+START_TEST(open_root_needs_no_permission_on_its_path)
 {
     struct root_directories roots = {0};
     int fd;
@@ -90,7 +93,7 @@ START_TEST(a_kept_root_is_reached_without_the_right_to_its_way)
 }
 END_TEST
 
-START_TEST(what_was_not_kept_stays_out_of_reach)
+START_TEST(other_directories_need_permission)
 {
     struct root_directories roots = {0};
 
@@ -106,7 +109,7 @@ START_TEST(what_was_not_kept_stays_out_of_reach)
 }
 END_TEST
 
-START_TEST(keeping_twice_or_nothing_is_harmless)
+START_TEST(duplicate_and_absent_roots)
 {
     struct root_directories roots = {0};
 
@@ -129,9 +132,9 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_kept_root_is_reached_without_the_right_to_its_way);
-    tcase_add_test(tcase, what_was_not_kept_stays_out_of_reach);
-    tcase_add_test(tcase, keeping_twice_or_nothing_is_harmless);
+    tcase_add_test(tcase, open_root_needs_no_permission_on_its_path);
+    tcase_add_test(tcase, other_directories_need_permission);
+    tcase_add_test(tcase, duplicate_and_absent_roots);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,4 +1,4 @@
-/* What the scripted backend lets a test say. */
+/* The functions that the scripted backend offers to tests. */
 #include "fixture.h"
 #include "scripted.h"
 
@@ -39,7 +39,7 @@ static void hear_on(struct probe *one)
     loop_recv(&loop, &one->op, one->op.fd);
 }
 
-START_TEST(byte_by_byte)
+START_TEST(receives_byte_by_byte)
 {
     char text[] = "answer";
     struct iovec part = {text, 6};
@@ -66,7 +66,7 @@ START_TEST(byte_by_byte)
 }
 END_TEST
 
-START_TEST(no_room_then_room)
+START_TEST(sends_wait_for_room)
 {
     char text[] = "answer";
     struct iovec parts[2] = {{text, 4}, {text + 4, 2}};
@@ -118,7 +118,7 @@ START_TEST(resets_and_refusals)
 }
 END_TEST
 
-START_TEST(time_by_command)
+START_TEST(time_advances_by_command)
 {
     uint64_t start = loop.clock.monotonic_ms;
 
@@ -134,7 +134,7 @@ START_TEST(time_by_command)
     ck_assert_int_eq(probe.runs, 1);
     ck_assert_int_eq(clock_wall_s(&loop.clock), 1795176060);
     loop_timer(&loop, &probe.op, start + 100000);
-    run_until_done(&probe, 2); /* waiting takes no time, and arrives exactly */
+    run_until_done(&probe, 2); /* waiting takes no real time and ends at the exact time */
     ck_assert_int_eq(loop_run_iteration(&loop, UINT64_MAX), -EDEADLK);
 }
 END_TEST
@@ -164,7 +164,9 @@ static void note_order(struct probe *one)
     order[order_count++] = (int)(one - many);
 }
 
-/* Without a seed in the order of submission, with most seeds in another; always each once. */
+/*
+ * Completions come in the order of submission without a seed, and in another order with most seeds; always once each.
+ */
 START_TEST(any_order)
 {
     int in_order = 0;
@@ -197,7 +199,7 @@ START_TEST(any_order)
 }
 END_TEST
 
-/* The two answers that a cancel may get. */
+/* The two possible results of a cancelled op. */
 START_TEST(cancel_wins_or_loses)
 {
     for (int loses = 0; loses < 2; loses++) {
@@ -212,7 +214,7 @@ START_TEST(cancel_wins_or_loses)
 }
 END_TEST
 
-START_TEST(files_are_real)
+START_TEST(reads_real_files)
 {
     int file = pattern_file(3 * LIMIT_ITERATION_BYTES);
     char bytes[100];
@@ -254,8 +256,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        byte_by_byte, no_room_then_room, resets_and_refusals, time_by_command, arrivals_in_order,
-        any_order, cancel_wins_or_loses, files_are_real, splices,
+        receives_byte_by_byte, sends_wait_for_room, resets_and_refusals, time_advances_by_command, arrivals_in_order,
+        any_order, cancel_wins_or_loses, reads_real_files, splices,
     };
     Suite *suite = suite_create("scripted");
     TCase *group = tcase_create("scripted");

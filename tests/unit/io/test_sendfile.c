@@ -1,4 +1,4 @@
-/* How a file span is cut into calls of sendfile(2): counted by a wrapper around it. */
+/* How a file span is divided into calls of sendfile(2), counted by a wrapper. */
 #include "fixture.h"
 
 #include "base/limits.h"
@@ -34,7 +34,7 @@ static const struct {
     {true, TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
 };
 
-/* Where the file system cannot tell what is in memory (tmpfs), nothing is looked at. */
+/* Returns false on a file system without RWF_NOWAIT (tmpfs), where the page cache is not checked. */
 static bool is_looked_at(int file)
 {
     char byte;
@@ -42,14 +42,20 @@ static bool is_looked_at(int file)
     return preadv2(file, &(struct iovec){&byte, 1}, 1, 0, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP;
 }
 
-/* Windows that are looked at grow: the first goes in three, and a share of a turn has several. */
+/*
+ * Returns the number of calls if the page cache is checked: one per LIMIT_HOT_WINDOW bytes, two more because the first
+ * windows are smaller, and one for the last bytes.
+ */
 static unsigned windows(void)
 {
     return TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_HOT_WINDOW + 2 + 1;
 }
 
-/* Only a narrow kTLS socket is sent to record by record: elsewhere the kernel gets the whole share of a turn. */
-START_TEST(only_narrow_sockets_get_single_records)
+/*
+ * On a kTLS socket with few segments the calls have the size of a record. On any other socket the kernel gets the share
+ * of an iteration in one call.
+ */
+START_TEST(record_sized_calls_only_on_narrow_sockets)
 {
     const size_t length = TURNS * LIMIT_ITERATION_FILE_BYTES + 1000;
     int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), way = _i % 2;
@@ -80,7 +86,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(calls_made, only_narrow_sockets_get_single_records, 0, 2 * kernel_backend_count());
+    tcase_add_loop_test(calls_made, record_sized_calls_only_on_narrow_sockets, 0, 2 * kernel_backend_count());
     suite_add_tcase(suite, calls_made);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -1,4 +1,4 @@
-/* The heap of timers against a plain search, and the timers of every backend. */
+/* The heap of timers against a linear search, and the timers of every backend. */
 #include "fixture.h"
 
 #include "io/timers.h"
@@ -21,7 +21,7 @@ static uint64_t earliest(const struct op *ops, const bool *present)
     return first;
 }
 
-START_TEST(heap_agrees_with_search)
+START_TEST(heap_agrees_with_linear_search)
 {
     static struct op ops[OPS];
     static bool present[OPS];
@@ -85,10 +85,10 @@ START_TEST(fire_in_order)
     loop_timer(&loop, &probes[1].op, now + 5);
     loop_timer(&loop, &probes[2].op, now + 10);
     loop_timer(&loop, &probes[3].op, now + 10000000);
-    loop_timer_move(&loop, &probes[1].op, now + 30); /* later: found out when it is due */
-    loop_timer_move(&loop, &probes[3].op, now + 20); /* earlier: at once */
+    loop_timer_move(&loop, &probes[1].op, now + 30); /* a later time: noticed when the old time is reached */
+    loop_timer_move(&loop, &probes[3].op, now + 20); /* an earlier time: takes effect at once */
     if (_i < kernel_backend_count())
-        usleep(50000); /* all are due in one turn; on the scripted backend, one after the other */
+        usleep(50000); /* the kernel's backends fire all in one iteration, the scripted one fires them one by one */
     run_until_done(&probes[0], 1);
     ck_assert_int_eq(order_count, 4);
     ck_assert(order[0] == 2 && order[1] == 3 && order[2] == 1 && order[3] == 0);
@@ -98,7 +98,7 @@ START_TEST(fire_in_order)
 }
 END_TEST
 
-/* A timer that is due but not yet told can still be moved: it has not fired. */
+/* A timer that is due and whose `done` has not run yet can still be moved. */
 static struct probe *to_move;
 
 static void move_other(struct probe *probe)
@@ -127,7 +127,7 @@ START_TEST(cancel_and_move)
 
     mover.then = move_other;
     to_move = &probe;
-    loop_timer_move(&loop, &mover.op, now); /* idle: submits */
+    loop_timer_move(&loop, &mover.op, now); /* the op is idle, so this submits it */
     loop_timer(&loop, &probe.op, now);
     run_until_done(&mover, 1);
     ck_assert_int_eq(probe.runs, 1);
@@ -146,7 +146,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(group, heap_agrees_with_search);
+    tcase_add_test(group, heap_agrees_with_linear_search);
     tcase_add_loop_test(group, fire_in_order, 0, tested_backend_count());
     tcase_add_loop_test(group, cancel_and_move, 0, tested_backend_count());
     suite_add_tcase(suite, group);

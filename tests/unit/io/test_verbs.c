@@ -1,4 +1,4 @@
-/* What each verb does, on every backend of the kernel. */
+/* Each verb, on every backend of the kernel. */
 #include "fixture.h"
 
 #include "base/limits.h"
@@ -101,7 +101,7 @@ START_TEST(polls)
     say(far, "x");
     run_until_done(&probe, 2);
     ck_assert_int_eq(probe.result, POLLIN);
-    for (int i = 3; i < 6; i++) { /* as poll(2): as long as the byte is there */
+    for (int i = 3; i < 6; i++) { /* level-triggered, as poll(2): each poll completes while the byte is unread */
         loop_poll(&loop, &probe.op, near, POLLIN);
         run_until_done(&probe, i);
         ck_assert_int_eq(probe.result, POLLIN);
@@ -133,7 +133,7 @@ static void check_bytes(const char *bytes, size_t at, size_t length)
     check_pattern(bytes, length, &at);
 }
 
-START_TEST(reads_hot_and_cold)
+START_TEST(reads_from_page_cache_and_disk)
 {
     const size_t length = 3 * 1024 * 1024;
     char *bytes = malloc(length + 100);
@@ -155,11 +155,11 @@ START_TEST(reads_hot_and_cold)
         loop_read(&loop, &probe.op, file, (int64_t)length, bytes, 1);
         run_until_done(&probe, 3 * round + 3);
         ck_assert_int_eq(probe.result, 0);
-        fsync(file); /* then the pages can be dropped, where the file system has a disk */
+        fsync(file); /* clean pages can be dropped, if the file system has a disk */
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     }
     result = loop_read_hot(file, 7, &(struct iovec){bytes, 100}, 1);
-    ck_assert(result == -EAGAIN || result == 100); /* 100 where no disk is under the file system */
+    ck_assert(result == -EAGAIN || result == 100); /* 100 on a file system without a disk */
     loop_read(&loop, &probe.op, file, 0, bytes, length);
     run_until_done(&probe, 7);
     ck_assert_int_eq((int)loop_read_hot(file, 7, &(struct iovec){bytes, 100}, 1), 100);
@@ -188,7 +188,7 @@ static void drain_until_done(int far, size_t *at, int runs)
     far_drain_pattern(far, at);
 }
 
-/* Hot, then dropped from memory: the same bytes. */
+/* The same bytes arrive from the page cache and from the disk. */
 START_TEST(sends_files)
 {
     const size_t length = 5 * 1024 * 1024 + 17;
@@ -224,8 +224,8 @@ START_TEST(sends_files)
 }
 END_TEST
 
-/* What was in memory before a socket had to be waited for may have been dropped meanwhile: it is looked at again. */
-START_TEST(what_waited_is_looked_at_again)
+/* Pages may be dropped while the op waits for the socket, so the page cache is checked again. */
+START_TEST(page_cache_is_checked_after_waiting)
 {
     const size_t length = 16 * 1024 * 1024;
     int file = pattern_file(length);
@@ -262,9 +262,10 @@ START_TEST(what_waited_is_looked_at_again)
 }
 END_TEST
 
-/* The loop does not wait for the disk: a cold window is a helper's, and a cancel meanwhile is answered. */
-/* Asks for a file that is not in the page cache; a few times, since the kernel's own reading ahead may be quicker.
- * Returns the runs to wait for. */
+/*
+ * Sends a file that is not in the page cache. Tries several times, because the kernel's readahead may load the file
+ * first. Returns the number of completions to wait for.
+ */
 static int send_cold(int sink, int file, size_t length)
 {
     for (int runs = 1; runs <= 50; runs++) {
@@ -278,7 +279,8 @@ static int send_cold(int sink, int file, size_t length)
     return 0;
 }
 
-START_TEST(cold_files_are_helped)
+/* The loop does not wait for the disk: a helper reads a missing window, and the op can be cancelled meanwhile. */
+START_TEST(helpers_read_missing_pages)
 {
     const size_t length = 2 * 1024 * 1024;
     int file = pattern_file(length);
@@ -291,7 +293,7 @@ START_TEST(cold_files_are_helped)
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     if (loop_read_hot(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1) != -EAGAIN)
-        return; /* no disk under this file system */
+        return; /* the file system has no disk */
     runs = send_cold(sink, file, length);
     run_until_done(&probe, runs);
     ck_assert_int_eq(probe.result, (int)length);
@@ -312,7 +314,7 @@ START_TEST(cold_files_are_helped)
 }
 END_TEST
 
-START_TEST(files_that_shrink)
+START_TEST(truncated_files)
 {
     int file = pattern_file(10000);
     size_t at = 0;
@@ -321,7 +323,7 @@ START_TEST(files_that_shrink)
 
     if (!begin(_i))
         return;
-    signal(SIGPIPE, SIG_IGN); /* as the server does: sendfile(2) has no MSG_NOSIGNAL */
+    signal(SIGPIPE, SIG_IGN); /* as in the server, because sendfile(2) has no MSG_NOSIGNAL */
     unix_pair(&loop, &near, &far);
     loop_sendfile(&loop, &probe.op, near, file, 0, 1000000, false);
     run_until_done(&probe, 1);
@@ -341,7 +343,7 @@ START_TEST(files_that_shrink)
 }
 END_TEST
 
-/* A full pipe and an empty socket give the same EAGAIN: neither may stall. */
+/* splice(2) returns EAGAIN for a full pipe and for an empty socket. Neither may stall the transfer. */
 START_TEST(rule_18_splices_through_a_full_pipe)
 {
     const size_t length = 1024 * 1024;
@@ -430,9 +432,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        connects_and_is_refused, bad_descriptors_are_errors, polls, reads_hot_and_cold, sends_files,
-        cold_files_are_helped, what_waited_is_looked_at_again, files_that_shrink, rule_18_splices_through_a_full_pipe,
-        accepts_one_at_a_time,
+        connects_and_is_refused, bad_descriptors_are_errors, polls, reads_from_page_cache_and_disk, sends_files,
+        helpers_read_missing_pages, page_cache_is_checked_after_waiting, truncated_files,
+        rule_18_splices_through_a_full_pipe, accepts_one_at_a_time,
     };
     Suite *suite = suite_create("verbs");
     TCase *group = tcase_create("verbs");

@@ -1,6 +1,6 @@
 /*
- * Buckets and counts of open requests in shared memory: the arithmetic, a zone that is full, and processes that die,
- * also with the lock in their hands.
+ * Buckets and counts of open requests in shared memory: the arithmetic, a full zone, and processes that die, also while
+ * they hold the lock.
  */
 #include "limit/limit_zone.h"
 
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RATE  60 /* drops a millisecond: one request a second */
+#define RATE  60 /* drops per millisecond: one request per second */
 
 static struct limit_zone *zone;
 
@@ -32,21 +32,24 @@ static bool fill_bucket(uint64_t key, uint64_t burst, uint64_t now_ms)
     return limit_zone_fill(zone, key, RATE, burst * LIMIT_DROPS, now_ms, &level);
 }
 
-START_TEST(one_a_second)
+START_TEST(one_request_per_second)
 {
     ck_assert(fill_bucket(1, 0, 1000));
     ck_assert(!fill_bucket(1, 0, 1000));
     ck_assert(!fill_bucket(1, 0, 1999));
-    ck_assert(fill_bucket(1, 0, 2000)); /* what was refused was not counted */
+    ck_assert(fill_bucket(1, 0, 2000)); /* a refused request is not counted */
     ck_assert(!fill_bucket(1, 0, 2500));
     ck_assert(fill_bucket(2, 0, 2500)); /* another key */
     ck_assert(fill_bucket(1, 0, UINT64_MAX));
-    ck_assert(!fill_bucket(1, 0, 5)); /* a clock of another worker that is a little behind */
+    ck_assert(!fill_bucket(1, 0, 5)); /* by the clock of another worker, which is a little behind */
 }
 END_TEST
 
-/* Two workers whose clocks are half a second apart, in turns: at the later one's time, not a drop runs out. */
-START_TEST(a_clock_behind_gives_nothing)
+/*
+ * Two workers whose clocks differ by half a second take turns: the bucket does not drain, because the later clock
+ * stands still.
+ */
+START_TEST(clock_behind_drains_nothing)
 {
     uint64_t level;
 
@@ -58,7 +61,7 @@ START_TEST(a_clock_behind_gives_nothing)
 }
 END_TEST
 
-START_TEST(a_burst_runs_out)
+START_TEST(burst_is_limited)
 {
     uint64_t level;
 
@@ -71,11 +74,11 @@ START_TEST(a_burst_runs_out)
     limit_zone_undo(zone, 1);
     ck_assert(fill_bucket(1, 3, 2000));
     ck_assert(!fill_bucket(1, 3, 2000));
-    limit_zone_undo(zone, 99); /* a key that nobody knows */
+    limit_zone_undo(zone, 99); /* an unknown key */
 }
 END_TEST
 
-START_TEST(the_oldest_goes)
+START_TEST(oldest_bucket_is_replaced)
 {
     unsigned known = 0;
 
@@ -89,7 +92,7 @@ START_TEST(the_oldest_goes)
 }
 END_TEST
 
-START_TEST(open_ones_are_counted_together)
+START_TEST(open_requests_are_counted_by_all_workers)
 {
     ck_assert(limit_zone_enter(zone, 7, 0, 3));
     ck_assert(limit_zone_enter(zone, 7, 1, 3));
@@ -101,11 +104,11 @@ START_TEST(open_ones_are_counted_together)
     limit_zone_abandon(zone, 1);
     ck_assert(limit_zone_enter(zone, 7, 2, 3));
     ck_assert(!limit_zone_enter(zone, 7, 2, 3));
-    limit_zone_leave(zone, 99, 0); /* nobody's */
+    limit_zone_leave(zone, 99, 0); /* an unknown request */
 }
 END_TEST
 
-START_TEST(nothing_open_is_forgotten)
+START_TEST(open_requests_are_not_evicted)
 {
     uint64_t entered = 0;
 
@@ -135,7 +138,7 @@ static pid_t start(unsigned worker)
     }
 }
 
-START_TEST(workers_that_are_killed)
+START_TEST(killed_workers)
 {
     for (unsigned round = 0; round < 60; round++) {
         pid_t first = start(1);
@@ -157,11 +160,11 @@ START_TEST(workers_that_are_killed)
 }
 END_TEST
 
-START_TEST(another_generation_has_it_too)
+START_TEST(zone_outlives_one_reference)
 {
     ck_assert_ptr_eq(limit_zone_share(zone), zone);
     ck_assert(fill_bucket(1, 0, 1000));
-    limit_zone_destroy(zone); /* the first of two */
+    limit_zone_destroy(zone); /* one of two references */
     ck_assert(!fill_bucket(1, 0, 1000));
 }
 END_TEST
@@ -175,14 +178,14 @@ int main(void)
 
     tcase_add_checked_fixture(group, setup, teardown);
     tcase_set_timeout(group, 60);
-    tcase_add_test(group, one_a_second);
-    tcase_add_test(group, a_clock_behind_gives_nothing);
-    tcase_add_test(group, a_burst_runs_out);
-    tcase_add_test(group, the_oldest_goes);
-    tcase_add_test(group, open_ones_are_counted_together);
-    tcase_add_test(group, nothing_open_is_forgotten);
-    tcase_add_test(group, workers_that_are_killed);
-    tcase_add_test(group, another_generation_has_it_too);
+    tcase_add_test(group, one_request_per_second);
+    tcase_add_test(group, clock_behind_drains_nothing);
+    tcase_add_test(group, burst_is_limited);
+    tcase_add_test(group, oldest_bucket_is_replaced);
+    tcase_add_test(group, open_requests_are_counted_by_all_workers);
+    tcase_add_test(group, open_requests_are_not_evicted);
+    tcase_add_test(group, killed_workers);
+    tcase_add_test(group, zone_outlives_one_reference);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -9,20 +9,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
+static char directory[64];
 static char path[128];
 
 static void setup(void)
 {
-    snprintf(folder, sizeof(folder), "/tmp/test_error_log.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/log", folder);
+    snprintf(directory, sizeof(directory), "/tmp/test_error_log.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/log", directory);
 }
 
 static void teardown(void)
 {
     unlink(path);
-    rmdir(folder);
+    rmdir(directory);
 }
 
 static const char *content(int fd)
@@ -34,7 +34,7 @@ static const char *content(int fd)
     return text;
 }
 
-START_TEST(writes_lines_of_its_level)
+START_TEST(lines_below_the_level_are_dropped)
 {
     struct error_log log;
     int reader;
@@ -53,7 +53,7 @@ START_TEST(writes_lines_of_its_level)
 }
 END_TEST
 
-START_TEST(goes_to_stderr_where_the_file_cannot_be_had)
+START_TEST(falls_back_to_stderr)
 {
     struct error_log log;
     int kept = dup(STDERR_FILENO);
@@ -69,7 +69,7 @@ START_TEST(goes_to_stderr_where_the_file_cannot_be_had)
 }
 END_TEST
 
-START_TEST(echoes_what_stops_the_start)
+START_TEST(start_errors_also_go_to_stderr)
 {
     struct error_log log;
     int kept = dup(STDERR_FILENO);
@@ -91,7 +91,7 @@ START_TEST(echoes_what_stops_the_start)
 }
 END_TEST
 
-START_TEST(lost_lines_are_counted_and_told)
+START_TEST(lost_lines_are_counted_and_reported)
 {
     struct error_log log;
     const char *text;
@@ -116,7 +116,7 @@ START_TEST(lost_lines_are_counted_and_told)
 }
 END_TEST
 
-START_TEST(goes_on_with_another_descriptor)
+START_TEST(log_continues_after_reopening)
 {
     struct error_log log;
     int pipes[2];
@@ -135,7 +135,7 @@ END_TEST
 int main(void)
 {
     return run_tests("error_log", (const TTest *const[]){
-                                      writes_lines_of_its_level, goes_to_stderr_where_the_file_cannot_be_had,
-                                      echoes_what_stops_the_start, lost_lines_are_counted_and_told,
-                                      goes_on_with_another_descriptor, NULL});
+                                      lines_below_the_level_are_dropped, falls_back_to_stderr,
+                                      start_errors_also_go_to_stderr, lost_lines_are_counted_and_reported,
+                                      log_continues_after_reopening, NULL});
 }

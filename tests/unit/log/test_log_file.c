@@ -10,20 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
+static char directory[64];
 static char path[128];
 
 static void setup(void)
 {
-    snprintf(folder, sizeof(folder), "/tmp/test_log_file.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/log", folder);
+    snprintf(directory, sizeof(directory), "/tmp/test_log_file.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/log", directory);
 }
 
 static void teardown(void)
 {
     unlink(path);
-    rmdir(folder);
+    rmdir(directory);
 }
 
 START_TEST(files_are_appended_to)
@@ -47,21 +47,21 @@ START_TEST(files_are_appended_to)
 }
 END_TEST
 
-START_TEST(refusals_are_told)
+START_TEST(open_errors)
 {
     char absent[160];
 
     setup();
-    snprintf(absent, sizeof(absent), "%s/no/log", folder);
+    snprintf(absent, sizeof(absent), "%s/no/log", directory);
     ck_assert_int_eq(log_file_open(str_from(absent)), -ENOENT);
-    ck_assert_int_eq(log_file_open(str_from(folder)), -EISDIR);
+    ck_assert_int_eq(log_file_open(str_from(directory)), -EISDIR);
     ck_assert_int_eq(log_file_open(str_of("a\0b", 3)), -ENAMETOOLONG);
     ck_assert(!log_file_write(-1, STR("x")));
     teardown();
 }
 END_TEST
 
-/* Fills until a write does not leave; the test's timeout is what fails where one waits. */
+/* Writes lines until a write fails. A write that blocks fails the test by its timeout. */
 static unsigned fill(int fd)
 {
     unsigned lines = 0;
@@ -71,7 +71,7 @@ static unsigned fill(int fd)
     return lines;
 }
 
-START_TEST(a_fifo_that_nobody_reads_never_blocks)
+START_TEST(fifo_without_reader_never_blocks)
 {
     int fd;
     unsigned lines;
@@ -88,7 +88,7 @@ START_TEST(a_fifo_that_nobody_reads_never_blocks)
 }
 END_TEST
 
-START_TEST(a_pipe_on_stderr_never_blocks_and_stays_as_it_was)
+START_TEST(stderr_pipe_never_blocks)
 {
     int pipes[2];
     int kept = dup(STDERR_FILENO);
@@ -107,7 +107,7 @@ START_TEST(a_pipe_on_stderr_never_blocks_and_stays_as_it_was)
 }
 END_TEST
 
-START_TEST(blocking_descriptors_are_asked_first)
+START_TEST(full_blocking_descriptors_are_skipped)
 {
     int pipes[2];
     int pair[2];
@@ -123,8 +123,8 @@ END_TEST
 
 int main(void)
 {
-    return run_tests("log_file", (const TTest *const[]){files_are_appended_to, refusals_are_told,
-                                                        a_fifo_that_nobody_reads_never_blocks,
-                                                        a_pipe_on_stderr_never_blocks_and_stays_as_it_was,
-                                                        blocking_descriptors_are_asked_first, NULL});
+    return run_tests("log_file", (const TTest *const[]){files_are_appended_to, open_errors,
+                                                        fifo_without_reader_never_blocks,
+                                                        stderr_pipe_never_blocks,
+                                                        full_blocking_descriptors_are_skipped, NULL});
 }

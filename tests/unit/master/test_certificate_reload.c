@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-START_TEST(what_is_packed_is_unpacked)
+START_TEST(packed_files_are_unpacked)
 {
     char bytes[100000];
     struct tls_files files = {bytes, sizeof(bytes)}, got;
@@ -28,8 +28,11 @@ START_TEST(what_is_packed_is_unpacked)
 }
 END_TEST
 
-/* A kernel may be told to give no other (vm.memfd_noexec): MFD_NOEXEC_SEAL, F_SEAL_EXEC of Linux 6.3. */
-START_TEST(what_is_packed_is_no_program)
+/*
+ * The memfd must be non-executable, because a kernel may permit no other (vm.memfd_noexec): MFD_NOEXEC_SEAL and
+ * F_SEAL_EXEC of Linux 6.3.
+ */
+START_TEST(packed_files_are_not_executable)
 {
     char byte = 'x';
     int known = memfd_create("known", MFD_CLOEXEC | 8);
@@ -42,7 +45,7 @@ START_TEST(what_is_packed_is_no_program)
 }
 END_TEST
 
-START_TEST(what_is_no_such_memory_is_refused)
+START_TEST(other_descriptors_are_refused)
 {
     struct tls_files got;
     int large = memfd_create("large", MFD_CLOEXEC), empty = memfd_create("empty", MFD_CLOEXEC);
@@ -64,9 +67,9 @@ int main(void)
     TCase *all = tcase_create("all");
     SRunner *runner;
 
-    tcase_add_test(all, what_is_packed_is_unpacked);
-    tcase_add_test(all, what_is_packed_is_no_program);
-    tcase_add_test(all, what_is_no_such_memory_is_refused);
+    tcase_add_test(all, packed_files_are_unpacked);
+    tcase_add_test(all, packed_files_are_not_executable);
+    tcase_add_test(all, other_descriptors_are_refused);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -60,7 +60,7 @@ START_TEST(carries_descriptors)
 }
 END_TEST
 
-START_TEST(says_when_the_other_end_is_gone)
+START_TEST(closed_peer_is_reported)
 {
     struct channel_message got;
 
@@ -90,11 +90,11 @@ START_TEST(refuses_malformed_messages)
     } cases[] = {
         {{0x736c7563u, CHANNEL_QUIT, 0, 0}, 15},      /* too short */
         {{0x736c7563u, CHANNEL_QUIT, 0, 0, 0}, 20},   /* too long */
-        {{0x12345678u, CHANNEL_QUIT, 0, 0}, 16},      /* not ours */
+        {{0x12345678u, CHANNEL_QUIT, 0, 0}, 16},      /* wrong magic number */
         {{0x736c7563u, 0, 0, 0}, 16},                 /* no kind */
         {{0x736c7563u, CHANNEL_KINDS, 0, 0}, 16},     /* unknown kind */
-        {{0x736c7563u, CHANNEL_QUIT, 0, 1}, 16},      /* a descriptor is said, none came */
-        {{0x736c7563u, CHANNEL_ERROR_LOG, 0, 0}, 16}, /* this kind needs one */
+        {{0x736c7563u, CHANNEL_QUIT, 0, 1}, 16},      /* announces a descriptor and has none */
+        {{0x736c7563u, CHANNEL_ERROR_LOG, 0, 0}, 16}, /* this kind requires a descriptor */
     };
     struct channel_message got = {.index = 99};
 
@@ -104,7 +104,7 @@ START_TEST(refuses_malformed_messages)
         ck_assert_msg(channel_receive(ends[1], &got) == -EPROTO, "case %zu", i);
         ck_assert_uint_eq(got.index, 99);
     }
-    /* The stream is not lost by them. */
+    /* The messages after them are still received. */
     ck_assert_int_eq(channel_send(ends[0], &(struct channel_message){CHANNEL_QUIT, 1, -1}), 0);
     ck_assert_int_eq(channel_receive(ends[1], &got), 1);
 }
@@ -140,7 +140,7 @@ START_TEST(closes_surplus_descriptors)
     ck_assert_int_eq(sendmsg(ends[0], &head, 0), (int)sizeof(words));
     ck_assert_int_eq(channel_receive(ends[1], &got), -EPROTO);
     ck_assert_int_eq(lowest_free(), free_before);
-    /* One descriptor with a kind that carries none. */
+    /* One descriptor with a kind that permits none. */
     words[1] = CHANNEL_QUIT;
     control.head.cmsg_len = CMSG_LEN(sizeof(int));
     head.msg_controllen = CMSG_SPACE(sizeof(int));
@@ -150,7 +150,7 @@ START_TEST(closes_surplus_descriptors)
 }
 END_TEST
 
-START_TEST(tells_that_no_number_is_left)
+START_TEST(descriptor_shortage_is_reported)
 {
     struct rlimit before;
     struct rlimit none;
@@ -173,7 +173,7 @@ int main(void)
 {
     return run_tests("channel",
                      (const TTest *const[]){carries_messages_in_order, carries_descriptors,
-                                            says_when_the_other_end_is_gone, never_waits_for_a_reader,
+                                            closed_peer_is_reported, never_waits_for_a_reader,
                                             refuses_malformed_messages, closes_surplus_descriptors,
-                                            tells_that_no_number_is_left, NULL});
+                                            descriptor_shortage_is_reported, NULL});
 }

@@ -13,7 +13,7 @@ static uint64_t bucket_of(uint64_t took_us)
     struct counters counters = {0};
     unsigned bucket = 0;
 
-    counters_answered(&counters, 200, took_us);
+    counters_add_response(&counters, 200, took_us);
     ck_assert_uint_eq(counters.latency_us, took_us);
     while (counters.latency[bucket] == 0)
         bucket++;
@@ -21,10 +21,10 @@ static uint64_t bucket_of(uint64_t took_us)
     return bucket;
 }
 
-START_TEST(each_time_falls_into_its_bucket)
+START_TEST(latencies_are_counted_by_bucket)
 {
     for (unsigned i = 0; i < COUNTERS_LATENCIES; i++) {
-        ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i]), i); /* "le": the bound itself is in */
+        ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i]), i); /* "le": the bucket includes its bound */
         ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i] + 1), i + 1);
         if (i > 0)
             ck_assert_uint_gt(counters_latency_bounds_us[i], counters_latency_bounds_us[i - 1]);
@@ -40,12 +40,12 @@ static const struct {
 } statuses[] = {{100, 100}, {200, 200}, {444, 444}, {499, 499}, {599, 599},
                 {0, 0},     {99, 0},    {600, 0},   {999, 0},   {-1, 0}};
 
-START_TEST(each_status_has_its_place)
+START_TEST(statuses_are_counted)
 {
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
         struct counters counters = {0};
 
-        counters_answered(&counters, statuses[i].status, 0);
+        counters_add_response(&counters, statuses[i].status, 0);
         ck_assert_uint_eq(counters.status[statuses[i].place], 1);
     }
 }
@@ -65,8 +65,8 @@ START_TEST(blocks_share_no_cache_line)
 }
 END_TEST
 
-/* The sum has every word of every block. */
-START_TEST(a_total_is_the_sum_of_all)
+/* The sum includes every word of every block. */
+START_TEST(total_is_the_sum_of_all_workers)
 {
     struct shared *shared = shared_create(3);
     struct counters_total total;
@@ -95,8 +95,7 @@ START_TEST(a_total_is_the_sum_of_all)
 }
 END_TEST
 
-/* As the server does it: made before fork, counted in by children, of which one takes the place of another.
- */
+/* As in the server: memory created before fork, children that count, and a child that takes the slot of another. */
 static void count_in_a_child(struct shared *shared, unsigned slot, unsigned times, uint64_t open)
 {
     pid_t child = fork();
@@ -108,7 +107,7 @@ static void count_in_a_child(struct shared *shared, unsigned slot, unsigned time
 
         for (unsigned i = 0; i < times; i++) {
             own->requests++;
-            counters_answered(own, 200, 10);
+            counters_add_response(own, 200, 10);
         }
         own->connections[CONNECTION_WRITING] += open;
         _exit(0);
@@ -117,7 +116,7 @@ static void count_in_a_child(struct shared *shared, unsigned slot, unsigned time
     ck_assert_int_eq(status, 0);
 }
 
-START_TEST(a_place_is_inherited)
+START_TEST(slot_of_a_dead_worker_is_reused)
 {
     struct shared *shared = shared_create(2);
     struct counters_total total;
@@ -146,7 +145,7 @@ END_TEST
 int main(void)
 {
     return run_tests("counters",
-                     (const TTest *const[]){each_time_falls_into_its_bucket, each_status_has_its_place,
-                                            blocks_share_no_cache_line, a_total_is_the_sum_of_all,
-                                            a_place_is_inherited, NULL});
+                     (const TTest *const[]){latencies_are_counted_by_bucket, statuses_are_counted,
+                                            blocks_share_no_cache_line, total_is_the_sum_of_all_workers,
+                                            slot_of_a_dead_worker_is_reused, NULL});
 }

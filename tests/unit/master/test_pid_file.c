@@ -10,20 +10,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[64];
+static char directory[64];
 static char path[128];
 
 static void setup(void)
 {
-    snprintf(folder, sizeof(folder), "/tmp/test_pid_file.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/sluice.pid", folder);
+    snprintf(directory, sizeof(directory), "/tmp/test_pid_file.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/sluice.pid", directory);
 }
 
 static void teardown(void)
 {
     unlink(path);
-    rmdir(folder);
+    rmdir(directory);
 }
 
 static void put(const char *text)
@@ -73,7 +73,7 @@ START_TEST(stale_files_are_replaced)
 }
 END_TEST
 
-START_TEST(a_child_that_forgets_leaves_it_alone)
+START_TEST(child_process_keeps_the_file)
 {
     struct pid_file file;
     int status;
@@ -94,7 +94,7 @@ START_TEST(a_child_that_forgets_leaves_it_alone)
 }
 END_TEST
 
-START_TEST(somebody_elses_file_is_not_removed)
+START_TEST(other_servers_file_is_kept)
 {
     struct pid_file file;
 
@@ -108,19 +108,19 @@ START_TEST(somebody_elses_file_is_not_removed)
 }
 END_TEST
 
-START_TEST(refuses_what_is_no_file)
+START_TEST(special_files_are_refused)
 {
     struct pid_file file;
     char absent[160];
     char target[160];
 
     setup();
-    snprintf(absent, sizeof(absent), "%s/no/sluice.pid", folder);
+    snprintf(absent, sizeof(absent), "%s/no/sluice.pid", directory);
     ck_assert_int_eq(pid_file_write(&file, absent), -ENOENT);
     ck_assert_int_eq(file.path[0], 0);
-    ck_assert_int_eq(pid_file_write(&file, folder), -EINVAL);
-    /* A link that somebody laid must not make us write elsewhere. */
-    snprintf(target, sizeof(target), "%s/target", folder);
+    ck_assert_int_eq(pid_file_write(&file, directory), -EINVAL);
+    /* A symbolic link must not redirect the write. */
+    snprintf(target, sizeof(target), "%s/target", directory);
     ck_assert_int_eq(symlink(target, path), 0);
     ck_assert_int_eq(pid_file_write(&file, path), -EINVAL);
     ck_assert_int_eq(access(target, F_OK), -1);
@@ -132,6 +132,6 @@ int main(void)
 {
     return run_tests("pid_file", (const TTest *const[]){
                                      is_written_locked_and_removed, stale_files_are_replaced,
-                                     a_child_that_forgets_leaves_it_alone, somebody_elses_file_is_not_removed,
-                                     refuses_what_is_no_file, NULL});
+                                     child_process_keeps_the_file, other_servers_file_is_kept,
+                                     special_files_are_refused, NULL});
 }

@@ -25,7 +25,7 @@ START_TEST(finds_users)
 }
 END_TEST
 
-START_TEST(says_what_is_missing)
+START_TEST(missing_users_are_reported)
 {
     struct identity identity = {.user = 42};
     const char *missing;
@@ -43,8 +43,8 @@ START_TEST(says_what_is_missing)
 }
 END_TEST
 
-/* What a child that dropped its privileges sees of itself, as an exit status. */
-static int after_drop(void)
+/* Checks the privileges of a child after it dropped them. Returns its exit status, 0 if all are gone. */
+static int check_dropped_privileges(void)
 {
     struct identity identity;
     const char *step;
@@ -67,7 +67,7 @@ static int after_drop(void)
     return status ? wrong : 5;
 }
 
-START_TEST(root_is_given_up)
+START_TEST(root_privileges_are_dropped)
 {
     int status;
     pid_t child;
@@ -76,13 +76,13 @@ START_TEST(root_is_given_up)
         return;
     child = fork();
     if (child == 0)
-        _exit(after_drop());
+        _exit(check_dropped_privileges());
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 END_TEST
 
-START_TEST(files_are_raised_to_the_hard_limit)
+START_TEST(descriptor_limit_is_raised)
 {
     struct rlimit limit;
     uint64_t now;
@@ -97,6 +97,9 @@ END_TEST
 
 int main(void)
 {
-    return run_tests("privileges", (const TTest *const[]){finds_users, says_what_is_missing, root_is_given_up,
-                                                          files_are_raised_to_the_hard_limit, NULL});
+    const TTest *const tests[] = {
+        finds_users, missing_users_are_reported, root_privileges_are_dropped, descriptor_limit_is_raised, NULL,
+    };
+
+    return run_tests("privileges", tests);
 }

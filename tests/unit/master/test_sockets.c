@@ -29,7 +29,7 @@ static struct endpoint endpoint_of(const char *text)
     return endpoint;
 }
 
-/* A port that was free a moment ago. */
+/* Returns a port that was free when the function looked. */
 static unsigned free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -75,7 +75,7 @@ START_TEST(one_socket_for_each_worker)
 }
 END_TEST
 
-START_TEST(a_taken_port_is_told_even_with_reuseport)
+START_TEST(port_in_use_is_reported_despite_reuseport)
 {
     char texts[2][64];
     struct endpoint endpoints[2];
@@ -104,8 +104,11 @@ START_TEST(a_taken_port_is_told_even_with_reuseport)
 }
 END_TEST
 
-/* Whoever is queued on a socket stays there, whichever number it has, and however many workers follow. */
-START_TEST(a_successor_has_the_same_sockets)
+/*
+ * A connection in the queue of a socket stays there after a reload, whatever the socket's index and the number of
+ * workers.
+ */
+START_TEST(reload_keeps_sockets)
 {
     char texts[2][64];
     struct endpoint endpoints[2];
@@ -131,7 +134,7 @@ START_TEST(a_successor_has_the_same_sockets)
     sockets_leave_to(&sockets, &fewer);
     ck_assert_int_eq(sockets_open(&more, &first, 4, &fewer, &log_kept), 0);
     ck_assert_int_ge(sockets_get(&more, 0, 3), 0);
-    /* Worker 0 of two has what the third had, too. */
+    /* Worker 0 of two also keeps the socket of the former third worker. */
     sockets_close_others(&fewer, 0);
     ck_assert_int_ge(sockets_get(&fewer, 0, 0), 0);
     ck_assert_int_eq(sockets_get(&fewer, 0, 1), -1);
@@ -142,8 +145,11 @@ START_TEST(a_successor_has_the_same_sockets)
 }
 END_TEST
 
-/* Another address of a port that is ours already; and a port that is somebody else's, after which all is as it was. */
-START_TEST(a_successor_on_other_addresses)
+/*
+ * A reload with another address on a port of the server succeeds. A reload with a port of another process fails and
+ * changes nothing.
+ */
+START_TEST(reload_with_other_addresses)
 {
     char texts[3][64];
     struct endpoint wide, narrow, taken;
@@ -172,18 +178,18 @@ START_TEST(a_successor_on_other_addresses)
 }
 END_TEST
 
-/* The path of a unix: address goes with the last generation that has it. */
-START_TEST(unix_paths_of_a_successor)
+/* The path of a unix: address is removed with the last generation that uses it. */
+START_TEST(reload_with_unix_paths)
 {
-    char folder[] = "/tmp/test_sockets.XXXXXX";
+    char directory[] = "/tmp/test_sockets.XXXXXX";
     char text[128], path[64];
     struct endpoint endpoint;
     struct configuration with = {.endpoints = &endpoint, .endpoint_count = 1};
     struct configuration without = {.endpoints = &endpoint, .endpoint_count = 0};
     struct sockets sockets, second, third;
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/socket", folder);
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/socket", directory);
     snprintf(text, sizeof(text), "unix:%s", path);
     endpoint = endpoint_of(text);
     ck_assert_int_eq(sockets_open(&sockets, &with, 2, NULL, &log_kept), 0);
@@ -194,11 +200,11 @@ START_TEST(unix_paths_of_a_successor)
     sockets_leave_to(&second, &third);
     ck_assert_int_eq(access(path, F_OK), -1);
     sockets_close(&third, true);
-    rmdir(folder);
+    rmdir(directory);
 }
 END_TEST
 
-START_TEST(an_address_that_is_not_ours_is_told)
+START_TEST(foreign_address_is_reported)
 {
     struct endpoint endpoint = endpoint_of("192.0.2.1:1");
     struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
@@ -212,7 +218,7 @@ END_TEST
 
 START_TEST(unix_paths)
 {
-    char folder[] = "/tmp/test_sockets.XXXXXX";
+    char directory[] = "/tmp/test_sockets.XXXXXX";
     char text[128];
     char path[64];
     struct endpoint endpoint;
@@ -221,33 +227,33 @@ START_TEST(unix_paths)
     struct sockets second;
     FILE *file;
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/socket", folder);
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/socket", directory);
     snprintf(text, sizeof(text), "unix:%s", path);
     endpoint = endpoint_of(text);
     ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
     ck_assert_int_eq(sockets_get(&sockets, 0, 0), sockets_get(&sockets, 0, 1));
     ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
-    /* Left behind by a crash: closed, but the path stays. */
+    /* After a crash: the socket is closed, but its path remains. */
     sockets_close(&sockets, false);
     ck_assert_int_eq(access(path, F_OK), 0);
     ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
     sockets_close(&sockets, true);
     ck_assert_int_eq(access(path, F_OK), -1);
-    /* A file of somebody's is not removed. */
+    /* A file that is not a socket is not removed. */
     file = fopen(path, "w");
     fclose(file);
     ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
     ck_assert_int_eq(access(path, F_OK), 0);
     unlink(path);
-    rmdir(folder);
+    rmdir(directory);
 }
 END_TEST
 
 int main(void)
 {
     return run_tests("sockets", (const TTest *const[]){
-                                    one_socket_for_each_worker, a_taken_port_is_told_even_with_reuseport,
-                                    an_address_that_is_not_ours_is_told, unix_paths, a_successor_has_the_same_sockets,
-                                    a_successor_on_other_addresses, unix_paths_of_a_successor, NULL});
+                                    one_socket_for_each_worker, port_in_use_is_reported_despite_reuseport,
+                                    foreign_address_is_reported, unix_paths, reload_keeps_sockets,
+                                    reload_with_other_addresses, reload_with_unix_paths, NULL});
 }

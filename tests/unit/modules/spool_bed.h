@@ -1,6 +1,6 @@
 /*
- * What a spool stands on in its tests: a worker that does what it is asked for when the test says so, and an owner who
- * gives and takes bytes that are told by their places.
+ * The surroundings of a spool in its tests: a worker that runs submitted operations when the test says so, and an owner
+ * that adds and takes bytes whose values follow from their positions.
  */
 #ifndef TESTS_UNIT_MODULES_SPOOL_BED_H
 #define TESTS_UNIT_MODULES_SPOOL_BED_H
@@ -15,12 +15,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The worker: what it is asked for waits until the test has it run. */
+/* The worker. Submitted operations wait until the test runs them. */
 
 static struct op *asked[8];
 static unsigned asked_count;
 static bool busy, cold;
-static rlim_t disk = RLIM_INFINITY; /* bytes that a file may have */
+static rlim_t disk = RLIM_INFINITY; /* the greatest size of a file, in bytes */
 
 static void ask(struct op *op, enum op_verb verb)
 {
@@ -42,7 +42,7 @@ void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
     ask(op, OP_TIMER);
 }
 
-/* check writes files of its own: only the work meets the limit. */
+/* Sets the limit only around the operation, because check writes files, too. */
 static int work(struct op *op)
 {
     struct rlimit limit;
@@ -93,8 +93,8 @@ int __wrap_spool_file_peek(const struct spool_file *file)
 static struct spool *spool;
 static unsigned moves, failures;
 static int failed_with;
-static char folder[] = "/tmp/sluice-spool-XXXXXX";
-static uint64_t given, taken;       /* bytes; each byte is told by its place */
+static char directory[] = "/tmp/sluice-spool-XXXXXX";
+static uint64_t given, taken;       /* in bytes; each byte's value follows from its position */
 static struct chunk lent;
 static bool owned;
 
@@ -120,7 +120,7 @@ static void failed(void *owner, const char *doing, int error)
 
 static struct spool_settings plan(void)
 {
-    return (struct spool_settings){.memory = 1000, .block = 300, .file_max = 1 << 20, .folder = str_from(folder)};
+    return (struct spool_settings){.memory = 1000, .block = 300, .file_max = 1 << 20, .directory = str_from(directory)};
 }
 
 static void open_spool(const struct spool_settings *settings)
@@ -163,7 +163,7 @@ static void look(char *bytes, uint64_t count)
     taken += count;
 }
 
-/* Only now: what was lent must have stayed as it was. */
+/* Checks the lent bytes late, because they must stay unchanged until they are returned. */
 static void look_at_lent(void)
 {
     if (lent.kind == CHUNK_BYTES) {

@@ -1,4 +1,4 @@
-/* $apr1$ hashes as `openssl passwd -apr1 -salt SALT` and `htpasswd -nbm` write them, and what is none. */
+/* $apr1$ hashes as `openssl passwd -apr1 -salt SALT` and `htpasswd -nbm` write them, and malformed hashes. */
 #include "base/limits.h"
 #include "../../../modules/auth_basic/apr1.h"
 
@@ -26,7 +26,7 @@ static const struct {
     {X255, "$apr1$Fg6.SRRj$wDXwd.aMoarsmRandvspl1"},
 };
 
-START_TEST(good_passwords)
+START_TEST(correct_passwords)
 {
     ck_assert_msg(apr1_matches(vectors[_i].password, str_from(vectors[_i].hash)), "%s", vectors[_i].hash);
 }
@@ -45,7 +45,7 @@ START_TEST(wrong_passwords)
 }
 END_TEST
 
-/* Each is the hash of "open sesame" with one fault. */
+/* The hash of "open sesame", each with one mistake. */
 static const char *const malformed[] = {
     "",
     "$",
@@ -74,8 +74,8 @@ START_TEST(malformed_hashes)
 }
 END_TEST
 
-/* Both hashes are correct; openssl and htpasswd cut passwords off at 255 bytes. */
-START_TEST(bounded_password)
+/* Both hashes are of the whole password; openssl and htpasswd truncate passwords to 255 bytes. */
+START_TEST(password_length_is_limited)
 {
     const struct str hash = STR("$apr1$saltsalt$Z6NmT.Up8mvPsyZ/OOOFJ1");
     char password[LIMIT_LOGIN_TEXT + 1];
@@ -98,10 +98,10 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(group, good_passwords, 0, COUNT(vectors));
+    tcase_add_loop_test(group, correct_passwords, 0, COUNT(vectors));
     tcase_add_loop_test(group, wrong_passwords, 0, COUNT(vectors));
     tcase_add_loop_test(group, malformed_hashes, 0, COUNT(malformed));
-    tcase_add_test(group, bounded_password);
+    tcase_add_test(group, password_length_is_limited);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

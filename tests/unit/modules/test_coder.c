@@ -12,8 +12,8 @@
 
 static char plain[MOST], encoded[2 * MOST], decoded[MOST];
 
-/* Words in some order: neither all alike nor all different. */
-static void make_plain(size_t length)
+/* Text of several words in pseudo-random order, so that it compresses, but not to almost nothing. */
+static void fill_plain(size_t length)
 {
     static const char *const words[] = {"lorem ",       "ipsum ",        "dolor ", "sit amet, ",
                                         "consectetur ", "<p class='x'>", "\n",     "0x7f "};
@@ -33,7 +33,10 @@ static void make_plain(size_t length)
     }
 }
 
-/* The bytes that can be read of the first `length` encoded ones; *out_ended: the end is among them. -1: nonsense. */
+/*
+ * Returns the number of bytes that decode from the first `length` encoded ones, or -1: not decodable. *out_ended: the
+ * stream is complete.
+ */
 static long decode_gzip(size_t length, bool *out_ended)
 {
     z_stream stream = {.next_in = (unsigned char *)encoded,
@@ -80,7 +83,7 @@ static long decode_zstd(size_t length, bool *out_ended)
 static long (*const decode[CODINGS])(size_t length, bool *out_ended) = {
     [CODING_BR] = decode_brotli, [CODING_ZSTD] = decode_zstd, [CODING_GZIP] = decode_gzip};
 
-/* Feeds one piece, with so much room at a time; the encoded bytes so far. */
+/* Encodes one piece into buffers of `room` bytes. Returns the length of the encoded data so far. */
 static size_t feed(const struct coder_kind *kind, void *coder, struct str piece, enum coder_flush flush,
                    size_t room, size_t at)
 {
@@ -108,8 +111,8 @@ static void check_whole(enum coding coding, size_t encoded_length, size_t length
     ck_assert_int_eq(memcmp(plain, decoded, length), 0);
 }
 
-/* Every level, some lengths, pieces and rooms of odd sizes, with its length told and not. */
-START_TEST(comes_back)
+/* Every level; several lengths, pieces and rooms; with and without the length known in advance. */
+START_TEST(decodes_to_the_original)
 {
     static const size_t lengths[] = {0, 1, 20, 255, 4096, 65535, 65536, 65537, 300000};
     static const size_t pieces[] = {1, 777, 16384, MOST};
@@ -117,7 +120,7 @@ START_TEST(comes_back)
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
 
-    make_plain(MOST);
+    fill_plain(MOST);
     for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
         for (size_t i = 0; i < 9 * 4 * 3 * 2; i++) {
             size_t length = lengths[i % 9], piece = pieces[i / 9 % 4], room = rooms[i / 36 % 3], end = 0;
@@ -140,13 +143,13 @@ START_TEST(comes_back)
 }
 END_TEST
 
-/* After a flush all that came can be read, and not before; where nothing came, nothing breaks. */
+/* After a flush all input can be decoded, and not before. A flush without input is harmless. */
 START_TEST(flushes)
 {
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
 
-    make_plain(10000);
+    fill_plain(10000);
     for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
         void *coder = kind->open(level, UINT64_MAX);
         size_t end = 0;
@@ -165,8 +168,8 @@ START_TEST(flushes)
 }
 END_TEST
 
-/* A stream that was left before its end is seen as that. */
-START_TEST(is_not_whole_without_its_end)
+/* The decoder detects a stream that was not ended. */
+START_TEST(unended_stream_is_incomplete)
 {
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
@@ -174,7 +177,7 @@ START_TEST(is_not_whole_without_its_end)
     size_t end;
     bool ended = true;
 
-    make_plain(5000);
+    fill_plain(5000);
     end = feed(kind, coder, str_of(plain, 5000), CODER_FLUSH, 16384, 0);
     kind->close(coder);
     ck_assert_int_eq(decode[coding](end, &ended), 5000);
@@ -182,13 +185,13 @@ START_TEST(is_not_whole_without_its_end)
 }
 END_TEST
 
-/* No coder takes more memory than is counted for it. */
-START_TEST(memory)
+/* No coder takes more memory than the amount declared for it. */
+START_TEST(memory_is_limited)
 {
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
 
-    make_plain(MOST);
+    fill_plain(MOST);
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
     for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
         size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, most = 0, end = 0;
@@ -216,10 +219,10 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, comes_back, 0, CODINGS);
+    tcase_add_loop_test(cases, decodes_to_the_original, 0, CODINGS);
     tcase_add_loop_test(cases, flushes, 0, CODINGS);
-    tcase_add_loop_test(cases, is_not_whole_without_its_end, 0, CODINGS);
-    tcase_add_loop_test(cases, memory, 0, CODINGS);
+    tcase_add_loop_test(cases, unended_stream_is_incomplete, 0, CODINGS);
+    tcase_add_loop_test(cases, memory_is_limited, 0, CODINGS);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

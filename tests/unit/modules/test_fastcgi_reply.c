@@ -2,7 +2,7 @@
 
 #include "../http/suite.h"
 
-/* Records as an application writes them. */
+/* The records of the application. */
 static struct buffer wire;
 
 static void put(unsigned kind, const char *content, size_t padding)
@@ -48,7 +48,7 @@ static void close_reply(void)
     arena_reset(&arena);
 }
 
-/* Until more is needed, or it is over. */
+/* Reads until more input is needed or the response has ended. */
 static void feed(struct str bytes)
 {
     struct str part;
@@ -75,7 +75,7 @@ static void put_answer(void)
     put_end(0);
 }
 
-START_TEST(an_answer_cut_anywhere)
+START_TEST(response_in_two_pieces)
 {
     put_answer();
     for (size_t first = 0; first <= wire.length; first++) {
@@ -97,7 +97,7 @@ START_TEST(an_answer_cut_anywhere)
 }
 END_TEST
 
-START_TEST(an_answer_byte_by_byte)
+START_TEST(response_byte_by_byte)
 {
     put_answer();
     open_reply(false);
@@ -109,7 +109,10 @@ START_TEST(an_answer_byte_by_byte)
 }
 END_TEST
 
-/* A head as long as one may be, a byte at a time: what was looked at is not looked at again, or this takes minutes. */
+/*
+ * The longest permitted head, one byte at a time. The reader must not scan bytes again: the time would be quadratic,
+ * minutes here.
+ */
 START_TEST(a_long_head_byte_by_byte)
 {
     const size_t length = 1024 * 1024;
@@ -174,24 +177,24 @@ static const struct {
     {"A : c\r\n\r\n", "an invalid header field"},
     {" A: folded\r\n\r\n", "an invalid header field"},
     {"A: b\rc\r\n\r\n", "an invalid header field"},
-    {"Status: 20\r\n\r\n", "no valid Status"},
-    {"Status: 2000\r\n\r\n", "no valid Status"},
-    {"Status: 100\r\n\r\n", "no valid Status"},
-    {"Status: 600\r\n\r\n", "no valid Status"},
-    {"Status: \r\n\r\n", "no valid Status"},
+    {"Status: 20\r\n\r\n", "an invalid Status"},
+    {"Status: 2000\r\n\r\n", "an invalid Status"},
+    {"Status: 100\r\n\r\n", "an invalid Status"},
+    {"Status: 600\r\n\r\n", "an invalid Status"},
+    {"Status: \r\n\r\n", "an invalid Status"},
     {"Status: 200\r\nStatus: 200\r\n\r\n", "more than one Status"},
-    {"Content-Length: -1\r\n\r\n", "no valid Content-Length"},
-    {"Content-Length: 1, 1\r\n\r\n", "no valid Content-Length"},
-    {"Content-Length: 99999999999999999999\r\n\r\n", "no valid Content-Length"},
+    {"Content-Length: -1\r\n\r\n", "an invalid Content-Length"},
+    {"Content-Length: 1, 1\r\n\r\n", "an invalid Content-Length"},
+    {"Content-Length: 99999999999999999999\r\n\r\n", "an invalid Content-Length"},
     {"Content-Length: 1\r\ncontent-length: 1\r\n\r\nx", "more than one Content-Length"},
     {"Content-Length: 1\r\n\r\nxy", "a body longer than its Content-Length"},
     {"Content-Length: 3\r\n\r\nxy", "a body shorter than its Content-Length"},
     {"Connection: a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\r\n\r\n",
      "too many options in Connection"},
-    {"A: b\r\n", "an end without a head"},
+    {"A: b\r\n", "an end without a header"},
 };
 
-START_TEST(bad_heads_are_refused)
+START_TEST(invalid_heads_are_refused)
 {
     for (size_t i = 0; i < COUNT(bad_heads); i++) {
         for (size_t piece = 1; piece < 500; piece += 250) {
@@ -209,7 +212,7 @@ START_TEST(bad_heads_are_refused)
 }
 END_TEST
 
-START_TEST(a_head_has_an_end)
+START_TEST(head_length_is_limited)
 {
     for (size_t length = 180; length < 220; length++) {
         char text[256] = "A: ";
@@ -232,15 +235,15 @@ static const struct {
     const char *fault;
 } bad_headers[] = {
     {"\2\6\0\1\0\1\0\0", "no FastCGI"},
-    {"\1\4\0\1\0\1\0\0", "a record of no known kind"},
-    {"\1\13\0\0\0\0\0\0", "a record of no known kind"},
+    {"\1\4\0\1\0\1\0\0", "a record of unknown type"},
+    {"\1\13\0\0\0\0\0\0", "a record of unknown type"},
     {"\1\6\0\2\0\1\0\0", "a record of another request"},
     {"\1\6\1\1\0\1\0\0", "a record of another request"},
-    {"\1\3\0\1\0\7\0\0", "an end that is none"},
-    {"\1\3\0\1\1\10\0\0", "an end that is none"},
+    {"\1\3\0\1\0\7\0\0", "an invalid FCGI_END_REQUEST record"},
+    {"\1\3\0\1\1\10\0\0", "an invalid FCGI_END_REQUEST record"},
 };
 
-START_TEST(bad_records_are_refused)
+START_TEST(invalid_records_are_refused)
 {
     for (size_t i = 0; i < COUNT(bad_headers); i++) {
         open_reply(false);
@@ -257,18 +260,18 @@ START_TEST(bad_records_are_refused)
     put(FASTCGI_STDOUT, "c", 0);
     open_reply(false);
     feed(buffer_str(&wire));
-    ck_assert_str_eq(reply.fault, "output behind its end");
+    ck_assert_str_eq(reply.fault, "output after its end");
     close_reply();
     wire.length = 0;
     put_end(3);
     open_reply(false);
     feed(buffer_str(&wire));
-    ck_assert_str_eq(reply.fault, "the server refused the request");
+    ck_assert_str_eq(reply.fault, "FastCGI rejected the request");
     close_reply();
 }
 END_TEST
 
-START_TEST(what_has_no_body_loses_it)
+START_TEST(bodiless_responses_lose_their_body)
 {
     for (unsigned i = 0; i < 3; i++) {
         wire.length = 0;
@@ -284,7 +287,7 @@ START_TEST(what_has_no_body_loses_it)
 }
 END_TEST
 
-START_TEST(what_is_said_has_an_end)
+START_TEST(stderr_text_is_limited)
 {
     open_reply(false);
     wire.length = 0;
@@ -303,9 +306,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {an_answer_cut_anywhere, an_answer_byte_by_byte, heads_have_a_status,
-                                  bad_heads_are_refused,  a_head_has_an_end,      bad_records_are_refused,
-                                  what_has_no_body_loses_it, what_is_said_has_an_end, a_long_head_byte_by_byte};
+    const TTest *const tests[] = {
+        response_in_two_pieces, response_byte_by_byte, heads_have_a_status, invalid_heads_are_refused,
+        head_length_is_limited, invalid_records_are_refused, bodiless_responses_lose_their_body, stderr_text_is_limited,
+        a_long_head_byte_by_byte,
+    };
 
     return suite_run("fastcgi reply", tests, COUNT(tests));
 }

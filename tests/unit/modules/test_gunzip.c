@@ -11,8 +11,8 @@
 
 static char plain[MOST], packed[MOST], decoded[2 * MOST];
 
-/* Sometimes a run, sometimes noise. */
-static void make_plain(void)
+/* Runs of equal bytes, alternating with pseudo-random bytes. */
+static void fill_plain(void)
 {
     unsigned state = 7;
 
@@ -23,8 +23,8 @@ static void make_plain(void)
     }
 }
 
-/* One member, perhaps with each optional field of its head. */
-static size_t pack(size_t at, size_t length, bool adorned)
+/* Writes one gzip member (RFC 1952), with all optional header fields if `adorned`. */
+static size_t write_member(size_t at, size_t length, bool adorned)
 {
     z_stream stream = {.next_in = (unsigned char *)plain,
                        .avail_in = (unsigned)length,
@@ -44,8 +44,11 @@ static size_t pack(size_t at, size_t length, bool adorned)
     return MOST - stream.avail_out;
 }
 
-/* Bytes that came of it, or -errno: fed in pieces, with so much room at a time, and ended. */
-static long unpack(size_t length, size_t piece, size_t room)
+/*
+ * Feeds the input in pieces, with `room` bytes of output at a time, and ends it. Returns the number of decoded bytes,
+ * or -errno.
+ */
+static long gunzip_in_pieces(size_t length, size_t piece, size_t room)
 {
     void *coder = coder_gunzip.open(0, UINT64_MAX);
     size_t at = 0, end = 0;
@@ -71,56 +74,56 @@ static long unpack(size_t length, size_t piece, size_t room)
     return result < 0 ? result : (long)end;
 }
 
-START_TEST(comes_back)
+START_TEST(decodes_to_the_original)
 {
     static const size_t lengths[] = {0, 1, 20, 4096, 65536, 300000}, pieces[] = {1, 777, MOST},
                         rooms[] = {64, 100, 16384};
 
-    make_plain();
+    fill_plain();
     for (size_t i = 0; i < 6 * 3 * 3 * 2; i++) {
         size_t length = lengths[i % 6];
-        size_t packed_length = pack(0, length, i / 54);
+        size_t packed_length = write_member(0, length, i / 54);
 
-        ck_assert_int_eq(unpack(packed_length, pieces[i / 6 % 3], rooms[i / 18 % 3]), (long)length);
+        ck_assert_int_eq(gunzip_in_pieces(packed_length, pieces[i / 6 % 3], rooms[i / 18 % 3]), (long)length);
         ck_assert_int_eq(memcmp(decoded, plain, length), 0);
     }
 }
 END_TEST
 
-/* Members that stand one behind the other are one body; an empty one adds nothing. */
+/* Several members in sequence decode to one body; an empty member adds nothing. */
 START_TEST(several_members)
 {
     static const size_t pieces[] = {1, 19, 20, 21, MOST};
     size_t length;
 
-    make_plain();
-    length = pack(pack(pack(pack(0, 1000, false), 0, true), 5000, true), 0, false);
+    fill_plain();
+    length = write_member(write_member(write_member(write_member(0, 1000, false), 0, true), 5000, true), 0, false);
     for (size_t i = 0; i < 5; i++) {
-        ck_assert_int_eq(unpack(length, pieces[i], 64), 6000);
+        ck_assert_int_eq(gunzip_in_pieces(length, pieces[i], 64), 6000);
         ck_assert_int_eq(memcmp(decoded, plain, 1000), 0);
         ck_assert_int_eq(memcmp(decoded + 1000, plain, 5000), 0);
     }
-    ck_assert_int_eq(unpack(0, 1, 64), 0);
+    ck_assert_int_eq(gunzip_in_pieces(0, 1, 64), 0);
 }
 END_TEST
 
-/* Every part that is not the whole of a member is an error, and never a shorter answer. */
-START_TEST(a_part_is_an_error)
+/* A prefix that ends inside a member is an error, never a shorter body. */
+START_TEST(truncated_input_is_an_error)
 {
     size_t length, first;
 
-    make_plain();
-    first = pack(0, 300, true);
-    length = pack(first, 200, false);
+    fill_plain();
+    first = write_member(0, 300, true);
+    length = write_member(first, 200, false);
     for (size_t end = 1; end < length; end++) {
-        long result = unpack(end, 16, 4096);
+        long result = gunzip_in_pieces(end, 16, 4096);
 
         ck_assert_int_eq(result, end == first ? 300 : -EBADMSG);
     }
 }
 END_TEST
 
-START_TEST(what_is_behind_is_an_error)
+START_TEST(trailing_bytes_are_an_error)
 {
     static const struct {
         const char *bytes;
@@ -129,46 +132,46 @@ START_TEST(what_is_behind_is_an_error)
                  {"\x1f\x8b", 2}, {"\x1f\x8b\7", 3},         {"PK\3\4....", 8}};
     size_t length;
 
-    make_plain();
-    length = pack(0, 300, false);
+    fill_plain();
+    length = write_member(0, 300, false);
     for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
         memcpy(packed + length, tails[i].bytes, tails[i].length);
-        ck_assert_int_eq(unpack(length + tails[i].length, MOST, 4096), -EBADMSG);
-        ck_assert_int_eq(unpack(length + tails[i].length, 1, 64), -EBADMSG);
+        ck_assert_int_eq(gunzip_in_pieces(length + tails[i].length, MOST, 4096), -EBADMSG);
+        ck_assert_int_eq(gunzip_in_pieces(length + tails[i].length, 1, 64), -EBADMSG);
     }
 }
 END_TEST
 
-/* Each bit of a member that matters: nothing but what was packed ever comes back as whole. */
-START_TEST(each_bit)
+/* Inverts each bit of a member whose value matters: the result is an error or the original bytes. */
+START_TEST(inverted_bits)
 {
     size_t length;
 
-    make_plain();
-    length = pack(0, 200, false);
+    fill_plain();
+    length = write_member(0, 200, false);
     for (size_t bit = 0; bit < 8 * length; bit++) {
         long result;
 
-        if (bit / 8 >= 4 && bit / 8 < 10) /* the time, what was tried, and the system */
+        if (bit / 8 >= 4 && bit / 8 < 10) /* MTIME, XFL and OS: their values do not matter */
             continue;
         packed[bit / 8] ^= (char)(1 << bit % 8);
-        result = unpack(length, MOST, 4096);
+        result = gunzip_in_pieces(length, MOST, 4096);
         ck_assert_msg(result == -EBADMSG || (result == 200 && memcmp(decoded, plain, 200) == 0), "bit %zu: %ld",
                       bit, result);
         packed[bit / 8] ^= (char)(1 << bit % 8);
     }
-    ck_assert_int_eq(unpack(length, MOST, 4096), 200);
+    ck_assert_int_eq(gunzip_in_pieces(length, MOST, 4096), 200);
 }
 END_TEST
 
-/* What has come can be read at once, where its sender has flushed. */
+/* After a flush by the sender, all bytes so far can be read at once. */
 START_TEST(flushes)
 {
     void *coder = coder_gunzip.open(0, UINT64_MAX);
     z_stream stream = {.next_out = (unsigned char *)packed, .avail_out = MOST};
     size_t end = 0;
 
-    make_plain();
+    fill_plain();
     ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     for (size_t at = 0; at < 5000; at += 500) {
         char *from = (char *)stream.next_out;
@@ -189,15 +192,15 @@ START_TEST(flushes)
 }
 END_TEST
 
-/* Zeros without end: what comes of a step is bounded by its room, and memory by what is counted for it. */
-START_TEST(memory)
+/* A long run of zeros: the output of each step is limited by its room, and the memory by the declared amount. */
+START_TEST(memory_is_limited)
 {
     size_t length, before, most = 0, total = 0;
     struct str rest;
     void *coder;
 
     memset(plain, 0, sizeof(plain));
-    length = pack(0, MOST, false);
+    length = write_member(0, MOST, false);
     ck_assert_uint_lt(length, MOST / 500);
     before = mallinfo2().uordblks + mallinfo2().hblkhd;
     coder = coder_gunzip.open(0, UINT64_MAX);
@@ -226,13 +229,13 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, comes_back);
+    tcase_add_test(cases, decodes_to_the_original);
     tcase_add_test(cases, several_members);
-    tcase_add_test(cases, a_part_is_an_error);
-    tcase_add_test(cases, what_is_behind_is_an_error);
-    tcase_add_test(cases, each_bit);
+    tcase_add_test(cases, truncated_input_is_an_error);
+    tcase_add_test(cases, trailing_bytes_are_an_error);
+    tcase_add_test(cases, inverted_bits);
     tcase_add_test(cases, flushes);
-    tcase_add_test(cases, memory);
+    tcase_add_test(cases, memory_is_limited);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,4 +1,4 @@
-/* Files of users: each kind of hash that is taken, those that are not, and lines that are none. */
+/* Password files: supported and unsupported kinds of hashes, and malformed lines. */
 #include "base/limits.h"
 #include "../../../modules/auth_basic/password_file.h"
 
@@ -62,7 +62,7 @@ static struct password_check ask(const char *user, const char *password)
     return question;
 }
 
-START_TEST(each_kind)
+START_TEST(each_hash_scheme)
 {
     static const char *const good[] = {"bcrypt", "sha256", "sha512", "yescrypt", "gost", "apr1"};
 
@@ -76,18 +76,18 @@ START_TEST(each_kind)
 }
 END_TEST
 
-START_TEST(nobody)
+START_TEST(unknown_users)
 {
     static const char *const names[] = {"nobody", "", "Bcrypt", "bcrypt ", "# a comment", "no line at all"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        ck_assert_msg(ask(names[i], "open sesame").verdict == PASSWORD_NOBODY, "%s", names[i]);
+        ck_assert_msg(ask(names[i], "open sesame").verdict == PASSWORD_UNKNOWN_USER, "%s", names[i]);
     write_file("", 0);
-    ck_assert_int_eq(ask("bcrypt", "open sesame").verdict, PASSWORD_NOBODY);
+    ck_assert_int_eq(ask("bcrypt", "open sesame").verdict, PASSWORD_UNKNOWN_USER);
 }
 END_TEST
 
-START_TEST(weak_kinds)
+START_TEST(weak_hash_schemes)
 {
     static const struct {
         const char *user, *scheme;
@@ -114,7 +114,7 @@ START_TEST(weak_kinds)
 }
 END_TEST
 
-/* The linker brings every hash of a password by here. */
+/* Wraps crypt_rn (ld --wrap) and counts its calls. */
 static unsigned hashed;
 
 char *__real_crypt_rn(const char *password, const char *setting, void *memory, int size);
@@ -126,8 +126,8 @@ char *__wrap_crypt_rn(const char *password, const char *setting, void *memory, i
     return __real_crypt_rn(password, setting, memory, size);
 }
 
-/* That nothing was hashed for would tell by the time it takes that there is such a user. */
-START_TEST(one_hash_for_whoever_is_asked_for)
+/* A check without a hash would take less time, which would reveal whether a user exists. */
+START_TEST(one_hash_for_every_user)
 {
     static const char *const names[] = {"bcrypt", "nobody", "md5", "empty", "star", "costly", "rounds", "broken"};
 
@@ -139,7 +139,7 @@ START_TEST(one_hash_for_whoever_is_asked_for)
 }
 END_TEST
 
-START_TEST(known_until_it_changes)
+START_TEST(known_password_is_checked_after_a_change)
 {
     struct password_check question = ask("sha256", "open sesame");
 
@@ -164,7 +164,7 @@ START_TEST(unreadable_files)
     ck_assert_int_eq(truncate(path, LIMIT_PASSWORD_FILE + 1), 0);
     ck_assert_int_eq(password_verify(&question), -EFBIG);
     unlink(path);
-    ck_assert_int_eq(mkfifo(path, 0600), 0); /* opened without waiting for a writer */
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* the open does not wait for a writer */
     ck_assert_int_eq(password_verify(&question), -EINVAL);
 }
 END_TEST
@@ -178,11 +178,11 @@ int main(void)
 
     tcase_add_checked_fixture(group, setup, teardown);
     tcase_set_timeout(group, 60);
-    tcase_add_test(group, each_kind);
-    tcase_add_test(group, nobody);
-    tcase_add_test(group, weak_kinds);
-    tcase_add_test(group, one_hash_for_whoever_is_asked_for);
-    tcase_add_test(group, known_until_it_changes);
+    tcase_add_test(group, each_hash_scheme);
+    tcase_add_test(group, unknown_users);
+    tcase_add_test(group, weak_hash_schemes);
+    tcase_add_test(group, one_hash_for_every_user);
+    tcase_add_test(group, known_password_is_checked_after_a_change);
     tcase_add_test(group, unreadable_files);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);

@@ -17,7 +17,7 @@ static unsigned count_entries(const char *path)
     return count;
 }
 
-START_TEST(little_stays_in_memory)
+START_TEST(small_body_stays_in_memory)
 {
     struct spool_settings settings = plan();
 
@@ -33,7 +33,7 @@ START_TEST(little_stays_in_memory)
 }
 END_TEST
 
-START_TEST(much_goes_to_a_file_without_a_name)
+START_TEST(large_body_goes_to_an_unnamed_file)
 {
     struct spool_settings settings = plan();
     unsigned before = count_entries("/proc/self/fd");
@@ -45,7 +45,7 @@ START_TEST(much_goes_to_a_file_without_a_name)
     run_all();
     ck_assert_uint_gt(moves, 0);
     ck_assert(!spool_streams(spool));
-    ck_assert_uint_eq(count_entries(folder), 2);
+    ck_assert_uint_eq(count_entries(directory), 2);
     ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_FILE);
     ck_assert_uint_eq(lent.file.length, 5000);
@@ -60,8 +60,8 @@ START_TEST(much_goes_to_a_file_without_a_name)
 }
 END_TEST
 
-/* Whatever the order in which bytes come, go, and are written: they are the same bytes. */
-START_TEST(any_order_keeps_the_order)
+/* Bytes are added, taken and written to the file in any order of these steps; the owner gets them unchanged. */
+START_TEST(bytes_stay_in_order)
 {
     unsigned state = 1;
 
@@ -88,7 +88,7 @@ START_TEST(any_order_keeps_the_order)
 }
 END_TEST
 
-START_TEST(what_is_kept_is_taken_again)
+START_TEST(kept_body_is_read_again)
 {
     for (size_t size = 1; size < 9000; size += 617) {
         struct spool_settings settings = plan();
@@ -114,8 +114,8 @@ START_TEST(what_is_kept_is_taken_again)
 }
 END_TEST
 
-/* The other one is taken whole, whatever is under way, and whether or not the first is still there. */
-START_TEST(a_copy_has_all_of_it)
+/* A copy gets all bytes, whatever operation is in progress, and whether or not the original still exists. */
+START_TEST(copy_has_all_bytes)
 {
     static const struct spool_events events = {moved, failed};
 
@@ -150,7 +150,7 @@ START_TEST(a_copy_has_all_of_it)
 }
 END_TEST
 
-START_TEST(a_copy_without_a_descriptor_is_none)
+START_TEST(copy_fails_without_descriptors)
 {
     static const struct spool_events events = {moved, failed};
     struct spool_settings settings = plan();
@@ -174,11 +174,11 @@ START_TEST(a_copy_without_a_descriptor_is_none)
 }
 END_TEST
 
-START_TEST(a_folder_that_cannot_be_written_loses_nothing)
+START_TEST(unwritable_directory_loses_no_bytes)
 {
     struct spool_settings settings = plan();
 
-    settings.folder = STR("/nowhere/at/all");
+    settings.directory = STR("/nowhere/at/all");
     settings.keeps = true;
     open_spool(&settings);
     give(1200);
@@ -187,7 +187,7 @@ START_TEST(a_folder_that_cannot_be_written_loses_nothing)
     ck_assert_int_eq(failed_with, -ENOENT);
     ck_assert(spool_full(spool));
     ck_assert(spool_streams(spool));
-    give(500); /* it was full, but takes it */
+    give(500); /* the spool counts as full, and still accepts these bytes */
     ck_assert_uint_eq(asked_count, 0);
     take_all(CHUNK_BYTES | CHUNK_FILE);
     give(1000);
@@ -197,7 +197,7 @@ START_TEST(a_folder_that_cannot_be_written_loses_nothing)
 }
 END_TEST
 
-START_TEST(a_full_disk_loses_nothing)
+START_TEST(full_disk_loses_no_bytes)
 {
     struct spool_settings settings = plan();
 
@@ -208,7 +208,7 @@ START_TEST(a_full_disk_loses_nothing)
     give(900);
     run();
     ck_assert_uint_eq(failures, 0);
-    give(1500); /* 700 of them fit */
+    give(1500); /* the file has room for 700 of them */
     run();
     ck_assert_uint_eq(failures, 0);
     give(900);
@@ -223,7 +223,7 @@ START_TEST(a_full_disk_loses_nothing)
 }
 END_TEST
 
-START_TEST(the_file_has_an_end)
+START_TEST(file_size_is_limited)
 {
     struct spool_settings settings = plan();
 
@@ -253,8 +253,8 @@ START_TEST(the_file_has_an_end)
 }
 END_TEST
 
-/* A helper that has no time is as good as a disk that is full. */
-START_TEST(too_many_helpers_asked)
+/* If the helpers' queue is full, the spool acts as if the disk were full. */
+START_TEST(helper_queue_is_full)
 {
     struct spool_settings settings = plan();
     unsigned before = count_entries("/proc/self/fd");
@@ -274,8 +274,8 @@ START_TEST(too_many_helpers_asked)
 }
 END_TEST
 
-/* Let go of at every moment: nothing is told any more, and nothing is left. */
-START_TEST(it_may_be_closed_at_any_time)
+/* Closed at any moment, the spool calls the owner no more and leaves no file. */
+START_TEST(closed_at_any_moment)
 {
     struct spool_settings settings = plan();
     unsigned before = count_entries("/proc/self/fd");
@@ -300,8 +300,8 @@ START_TEST(it_may_be_closed_at_any_time)
 }
 END_TEST
 
-/* What was being fetched when it was taken from the beginning again is none of what comes first. */
-START_TEST(it_may_be_rewound_while_the_file_is_read)
+/* Bytes of a read that was in progress before the rewind are not returned after it. */
+START_TEST(rewound_during_a_read)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct spool_settings settings = plan();
@@ -320,7 +320,7 @@ START_TEST(it_may_be_rewound_while_the_file_is_read)
         ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
         spool_rewind(spool);
         taken = 0;
-        busy = i; /* nor does its failure count */
+        busy = i; /* the failure of that read has no effect either */
         run();
         busy = false;
         ck_assert_uint_gt(moves, 0);
@@ -331,7 +331,7 @@ START_TEST(it_may_be_rewound_while_the_file_is_read)
 }
 END_TEST
 
-START_TEST(a_wake_is_told_later_and_once)
+START_TEST(wake_is_deferred_and_merged)
 {
     struct spool_settings settings = plan();
 
@@ -345,8 +345,8 @@ START_TEST(a_wake_is_told_later_and_once)
 }
 END_TEST
 
-/* A file that was cut from outside cannot be told from a broken disk. */
-START_TEST(a_file_that_cannot_be_read_is_an_error)
+/* A truncated file is reported as a read error. */
+START_TEST(unreadable_file_is_an_error)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct spool_settings settings = plan();
@@ -373,25 +373,17 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {little_stays_in_memory,
-                                  much_goes_to_a_file_without_a_name,
-                                  any_order_keeps_the_order,
-                                  what_is_kept_is_taken_again,
-                                  a_copy_has_all_of_it,
-                                  a_copy_without_a_descriptor_is_none,
-                                  a_folder_that_cannot_be_written_loses_nothing,
-                                  a_full_disk_loses_nothing,
-                                  the_file_has_an_end,
-                                  too_many_helpers_asked,
-                                  it_may_be_closed_at_any_time,
-                                  it_may_be_rewound_while_the_file_is_read,
-                                  a_wake_is_told_later_and_once,
-                                  a_file_that_cannot_be_read_is_an_error};
+    const TTest *const tests[] = {
+        small_body_stays_in_memory, large_body_goes_to_an_unnamed_file, bytes_stay_in_order, kept_body_is_read_again,
+        copy_has_all_bytes, copy_fails_without_descriptors, unwritable_directory_loses_no_bytes,
+        full_disk_loses_no_bytes, file_size_is_limited, helper_queue_is_full, closed_at_any_moment,
+        rewound_during_a_read, wake_is_deferred_and_merged, unreadable_file_is_an_error,
+    };
     int result;
 
-    if (!mkdtemp(folder))
+    if (!mkdtemp(directory))
         return EXIT_FAILURE;
     result = suite_run("spool", tests, COUNT(tests));
-    rmdir(folder);
+    rmdir(directory);
     return result;
 }

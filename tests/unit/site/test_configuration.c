@@ -3,6 +3,7 @@
 #include "../runner.h"
 #include "io/backends.h"
 #include "log/access_log.h"
+#include "tls/aead_choice.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,13 +54,14 @@ START_TEST(main_scope)
     ck_assert_text(c->main->error_log.path, "stderr");
     ck_assert_int_eq(c->main->error_log.level, LOG_WARN);
     ck_assert_str_eq(configuration_backend(c), "auto");
+    ck_assert_int_eq(c->main->aead, TLS_AEAD_AUTO);
     ck_assert_ptr_null(configuration_backend_mark(c).file);
     ck_assert_uint_eq(c->main->worker_connections, 99);
     configuration_destroy(c);
 }
 END_TEST
 
-/* What is built in is taken, and what is not is refused where it stands. */
+/* A backend of this build is accepted; another one is refused at its line. */
 START_TEST(backends_of_this_build)
 {
     static const char *const known[] = {"io_uring", "epoll"};
@@ -83,6 +85,23 @@ START_TEST(backends_of_this_build)
         }
         configuration_destroy(c);
     }
+}
+END_TEST
+
+/* As with `use`: an engine that is not built is refused at its line. */
+START_TEST(engines_of_this_build)
+{
+    bool built = aead_engine(AEAD_IPSEC_MB)->built;
+    struct configuration *c = load("ssl_aead: ipsec-mb\nhttp: {server: {listen: 8080}}\n");
+
+    ck_assert_msg(built == (c != NULL), "%.*s", (int)said.length, said.data);
+    ck_assert(built != has_said(":1:11: error: this build has no ipsec-mb\n"));
+    ck_assert(built != has_said("-Dipsec_mb=enabled"));
+    ck_assert(!built || c->main->aead == TLS_AEAD_IPSEC_MB);
+    configuration_destroy(c);
+    c = load_good("ssl_aead: openssl\nhttp: {server: {listen: 8080}}\n");
+    ck_assert_int_eq(c->main->aead, TLS_AEAD_OPENSSL);
+    configuration_destroy(c);
 }
 END_TEST
 
@@ -146,7 +165,7 @@ START_TEST(scopes_inherit)
 }
 END_TEST
 
-START_TEST(endpoints_are_brought_together)
+START_TEST(servers_share_endpoints)
 {
     struct configuration *c =
         load_good("http:\n"
@@ -162,12 +181,12 @@ START_TEST(endpoints_are_brought_together)
     ck_assert_uint_eq(c->endpoints[1].server_count, 1);
     ck_assert_uint_eq(listen_address_port(&c->endpoints[2].address), 0);
     ck_assert(has_said("warning"));
-    ck_assert(has_said("another server on"));
+    ck_assert(has_said("conflicting server name"));
     configuration_destroy(c);
 }
 END_TEST
 
-START_TEST(what_has_no_effect_is_warned_of)
+START_TEST(directives_without_effect_are_reported)
 {
     configuration_destroy(load_good("{events: {multi_accept: on}, http: {server: {listen: 1}}}"));
     ck_assert(!has_said("multi_accept"));
@@ -176,7 +195,7 @@ START_TEST(what_has_no_effect_is_warned_of)
 }
 END_TEST
 
-START_TEST(tls_is_shared_by_the_same_servers)
+START_TEST(equal_servers_share_tls_contexts)
 {
     struct configuration *c = load_good(
         "http: {server: {listen: [8443 ssl, '[::]:8443 ssl', 8080], server_name: localhost, ssl_certificate: "
@@ -220,14 +239,14 @@ START_TEST(overlays_replace)
 }
 END_TEST
 
-/* What could not be read is not said to be missing, too. */
+/* A part that could not be parsed is not also reported as missing. */
 static const char *const unreadable[] = {
     "http:\n\tserver: {listen: 1}\n",
     "http:\n  server\n    listen: 80\n",
     "http:\n  server: [{listen: 80]\n",
 };
 
-START_TEST(what_is_unreadable_is_not_missing)
+START_TEST(unparsed_parts_are_not_reported_missing)
 {
     for (size_t i = 0; i < sizeof(unreadable) / sizeof(unreadable[0]); i++) {
         ck_assert(!load(unreadable[i]));
@@ -244,15 +263,15 @@ static const struct {
     {"http: {root: x}", "http has no server"},
     {"worker_processes: 0\nhttp: {server: {listen: 1}}", "worker_processes"},
     {"worker_processes: many\nhttp: {server: {listen: 1}}", "worker_processes"},
-    {"error_log: stderr loud\nhttp: {server: {listen: 1}}", "no level of the error log"},
+    {"error_log: stderr loud\nhttp: {server: {listen: 1}}", "not a level of error_log"},
     {"error_log: {paht: x}\nhttp: {server: {listen: 1}}", "no key \"paht\""},
     {"error_log: 'syslog:x'\nhttp: {server: {listen: 1}}", "cannot be sent to"},
     {"user: a b c\nhttp: {server: {listen: 1}}", "user takes a name"},
     {"events: {use: kqueue}\nhttp: {server: {listen: 1}}", "kqueue"},
-    {"http: {server: {listen: nowhere}}", "no address to listen on"},
+    {"http: {server: {listen: nowhere}}", "not an address to listen on"},
     {"http: {server: {listen: 8080 sll}}", "listen has no parameter \"sll\""},
     {"http: {server: {listen: {ssl: on}}}", "listen needs an address"},
-    {"http: {server: {listen: [8080, '*:8080']}}", "listens on \"0.0.0.0:8080\" twice"},
+    {"http: {server: {listen: [8080, '*:8080']}}", "duplicate listen \"0.0.0.0:8080\""},
     {"http: {server: [{listen: 8443 ssl, ssl_certificate: self-signed}, {listen: 8443}]}",
      "is not ssl here, and ssl at"},
     {"http: {server: [{listen: 8443 proxy_protocol}, {listen: 8443}]}",
@@ -260,10 +279,10 @@ static const struct {
     {"http: {server: [{listen: 8443}, {listen: {address: 8443, proxy_protocol: on}}]}",
      "is proxy_protocol here, and not proxy_protocol at"},
     {"http: {set_real_ip_from: [127.0.0.1, localhost], server: {listen: 1}}",
-     "is no address and no range of addresses"},
-    {"http: {set_real_ip_from: 10.0.0.1/8, server: {listen: 1}}", "is no address and no range of addresses"},
+     "is not an address or a range of addresses"},
+    {"http: {set_real_ip_from: 10.0.0.1/8, server: {listen: 1}}", "is not an address or a range of addresses"},
     {"http: {server: [{listen: 1 default_server}, {listen: 1 default_server}]}",
-     "has a default_server already"},
+     "duplicate default server for"},
     {"http: {server: {listen: 8443 ssl}}", "has no certificate"},
     {"http: {server: {listen: 8443 ssl}}", "ssl_certificate: self-signed"},
     {"http: {server: {listen: 8443 ssl, ssl_certificate: /nowhere.pem}}", "/nowhere.pem"},
@@ -276,44 +295,44 @@ static const struct {
     {"http:\n  server:\n    listen: 8443 ssl\n    ssl_certificate: self-signed\n    ssl_ecdh_curve: nope\n",
      ":5:21: error: ssl_ecdh_curve"},
     {"http:\n  server:\n    listen: 1\n    server_name: '~^www(\\.'\n",
-     "4:27: error: the regular expression \"^www(\\.\" is wrong here: missing closing parenthesis"},
+     "4:27: error: the regular expression \"^www(\\.\" is invalid: missing closing parenthesis"},
     {"http:\n  server:\n    listen: 1\n    server_name: [a, '~^(?<host>a)$']\n",
-     ":4:24: error: a group cannot be named \"host\": $host is the server's own"},
+     ":4:24: error: a group cannot be named \"host\": $host is a built-in variable"},
     {"stream: {server: {listen: 1, proxy_pass: 127.0.0.1:2, server_name: '~^www'}}",
-     "a server of stream has no regular expression among its names"},
-    {"http: {server: {listen: 1, server_name: 'a.*.b'}}", "no name of a server"},
+     "stream does not support regular expressions in server_name"},
+    {"http: {server: {listen: 1, server_name: 'a.*.b'}}", "not a server name"},
     {"http:\n  server:\n    listen: 1\n    location:\n      ~ ^/a[b-: {}\n",
-     ":5:15: error: the regular expression \"^/a[b-\" is wrong here: missing terminating ] for character class"},
+     ":5:15: error: the regular expression \"^/a[b-\" is invalid: missing terminating ] for character class"},
     {"http: {server: {listen: 1, location: {'~*': {}}}}", "location \"~*\" has no regular expression"},
     {"http: {server: {listen: 1, location: {'~ a': {location: {/a: {}}}}}}",
      "location \"/a\" is not allowed inside \"~ a\""},
     {"http: {server: {listen: 1, location: {= /a: {location: {'~ a': {}}}}}}",
      "location \"~ a\" is not allowed inside \"/a\""},
     {"http: {server: {listen: 1, location: {/: {return: 200 $1}}}}",
-     "$1 stands for a capture, and there is no regular expression here"},
+     "$1 is a capture, but there is no regular expression here"},
     {"http: {server: {listen: 1, location: {'~ (?<one>a)': {return: 200 $onee}}}}",
      "unknown variable $onee; did you mean $one?"},
     {"http: {server: {listen: 1, location: {a: {}}}}", "does not begin with a slash"},
-    {"http: {server: {listen: 1, location: {/a: {}, '^~ /a': {}}}}", "is defined here twice"},
+    {"http: {server: {listen: 1, location: {/a: {}, '^~ /a': {}}}}", "duplicate location \"/a\""},
     {"http: {server: {listen: 1, location: {/a: {location: {/b: {}}}}}}", "is outside of \"/a\""},
     {"http: {server: {listen: 1, location: {= /a: {location: {/a/b: {}}}}}}", "is not allowed inside"},
     {"http: {server: {listen: 1, location: {/a: {location: {'@b': {}}}}}}", "a named location is not allowed inside"},
-    {"http: {server: {listen: 1, location: [/a]}}", "location is a map"},
+    {"http: {server: {listen: 1, location: [/a]}}", "location takes a mapping"},
     {"http: {server: {listen: 1, types: {text: [a]}}}", "types maps a media type"},
     {"http: {server: {listen: 1, large_client_header_buffers: 4}}", "two words are required"},
     {"http: {server: {listen: 1, keepalive_timeout: 65}}", "keepalive_timeout"},
     {"http: {open_file_cache: max=many, server: {listen: 1}}", "open_file_cache"},
     {"http: {open_file_cache: size=3, server: {listen: 1}}", "no option \"size\""},
-    {"http: {disable_symlinks: off from=/, server: {listen: 1}}", "only on and if_not_owner take another word"},
-    {"http: {disable_symlinks: on /srv, server: {listen: 1}}", "only on and if_not_owner take another word"},
+    {"http: {disable_symlinks: off from=/, server: {listen: 1}}", "only on and if_not_owner take from="},
+    {"http: {disable_symlinks: on /srv, server: {listen: 1}}", "only on and if_not_owner take from="},
     {"http: {disable_symlinks: maybe, server: {listen: 1}}", "disable_symlinks"},
-    {"http: {log_format: {a: {escape: xml, format: b}}, server: {listen: 1}}", "no escaping"},
+    {"http: {log_format: {a: {escape: xml, format: b}}, server: {listen: 1}}", "not an escape mode"},
     {"http: {log_format: {a: {escape: json}}, server: {listen: 1}}", "needs its text"},
-    {"http: {log_format: [a], server: {listen: 1}}", "log_format is a map"},
+    {"http: {log_format: [a], server: {listen: 1}}", "log_format takes a mapping"},
     {"http: {server: {listen: 1, rot: x}}", "rot"},
 };
 
-START_TEST(mistakes_are_told)
+START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         ck_assert_msg(!load(mistakes[i].text), "taken: %s", mistakes[i].text);
@@ -334,11 +353,13 @@ static size_t errors_said(void)
     return count;
 }
 
-/* Of all servers and addresses, each where it stands, once, beside other mistakes; and nothing that only
- * follows. */
+/*
+ * The errors of all servers and addresses, each once and at its line, together with other mistakes, and without errors
+ * that only follow from them.
+ */
 static const struct {
     const char *text;
-    const char *said[8]; /* these, and no other error */
+    const char *said[8]; /* exactly these errors */
 } refused[] = {
     {"http:\n  ssl_ciphers: NOPE\n  ssl_certificate: self-signed\n  server:\n"
      "    - {listen: ['8443 ssl', '[::]:8443 ssl', 9443 ssl]}\n"
@@ -364,7 +385,7 @@ static const struct {
       ":4:26: error: unknown directive 'ssl_certificat'"}},
 };
 
-START_TEST(what_openssl_refuses_is_told_at_once)
+START_TEST(all_openssl_errors_are_reported)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         size_t count = 0;
@@ -379,7 +400,7 @@ START_TEST(what_openssl_refuses_is_told_at_once)
 }
 END_TEST
 
-START_TEST(the_schema_names_every_group)
+START_TEST(schema_has_every_directive)
 {
     const struct conf_schema *schema = configuration_schema();
 
@@ -398,19 +419,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {main_scope,
-                                  backends_of_this_build,
-                                  defaults,
-                                  scopes_inherit,
-                                  endpoints_are_brought_together,
-                                  what_has_no_effect_is_warned_of,
-                                  tls_is_shared_by_the_same_servers,
-                                  overlays_replace,
-                                  mistakes_are_told,
-                                  what_openssl_refuses_is_told_at_once,
-                                  what_is_unreadable_is_not_missing,
-                                  the_schema_names_every_group,
-                                  NULL};
+    const TTest *const tests[] = {
+        main_scope, backends_of_this_build, engines_of_this_build, defaults, scopes_inherit,
+        servers_share_endpoints,
+        directives_without_effect_are_reported, equal_servers_share_tls_contexts, overlays_replace,
+        invalid_configurations_are_refused, all_openssl_errors_are_reported, unparsed_parts_are_not_reported_missing,
+        schema_has_every_directive, NULL,
+    };
 
     return run_tests("configuration", tests);
 }

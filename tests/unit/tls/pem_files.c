@@ -8,34 +8,34 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static char folder[64], paths[64][128];
+static char directory[64], paths[64][128];
 static int path_count;
 
-void pem_folder_make(void)
+void pem_directory_make(void)
 {
-    strcpy(folder, "/tmp/sluice-pem-XXXXXX");
+    strcpy(directory, "/tmp/sluice-pem-XXXXXX");
     path_count = 0;
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_ptr_nonnull(mkdtemp(directory));
 }
 
-void pem_folder_remove(void)
+void pem_directory_remove(void)
 {
     char path[512];
-    DIR *files = opendir(folder);
+    DIR *files = opendir(directory);
 
     for (struct dirent *file; files && (file = readdir(files));)
         if (file->d_name[0] != '.') {
-            snprintf(path, sizeof(path), "%s/%s", folder, file->d_name);
+            snprintf(path, sizeof(path), "%s/%s", directory, file->d_name);
             unlink(path);
         }
     closedir(files);
-    rmdir(folder);
+    rmdir(directory);
 }
 
 struct str pem_path(const char *name)
 {
     ck_assert_int_lt(path_count, 64);
-    snprintf(paths[path_count], sizeof(paths[0]), "%s/%s", folder, name);
+    snprintf(paths[path_count], sizeof(paths[0]), "%s/%s", directory, name);
     return str_from(paths[path_count++]);
 }
 
@@ -85,7 +85,7 @@ static FILE *open_file(const char *name)
 {
     char path[512];
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
     FILE *stream = fopen(path, "w");
     ck_assert_ptr_nonnull(stream);
     return stream;

@@ -1,7 +1,4 @@
-/*
- * Certificates and keys made for a test, as PEM files in a folder of its own
- * that is removed at the end.
- */
+/* Certificates and keys made for a test, as PEM files in a temporary directory. */
 #ifndef TEST_PEM_FILES_H
 #define TEST_PEM_FILES_H
 
@@ -14,17 +11,21 @@ struct pem_pair {
     X509 *certificate;
 };
 
-/* A fresh folder; aborts the test on failure. */
-void pem_folder_make(void);
-void pem_folder_remove(void);
-/* The path of a file in the folder; lives until pem_folder_remove. */
+/* Makes an empty directory; aborts the test on failure. */
+void pem_directory_make(void);
+void pem_directory_remove(void);
+/* Returns the path of a file in the directory; valid until pem_folder_remove. */
 struct str pem_path(const char *name);
 
-/* `kind` is "EC", "RSA" or "ED25519", or NULL for the issuer's own key; days from now; `issuer` NULL: self-signed. */
-struct pem_pair pem_make(const char *kind, const char *common_name, int from_days, int to_days, const struct pem_pair *issuer);
+/*
+ * `kind` is "EC", "RSA" or "ED25519", or NULL: uses the issuer's key. The times of validity are in days from now.
+ * `issuer` NULL: self-signed.
+ */
+struct pem_pair pem_make(const char *kind, const char *common_name, int from_days, int to_days,
+                         const struct pem_pair *issuer);
 void pem_free(struct pem_pair *pair);
 
-/* Write into the folder. A password encrypts the key (PKCS#8, or the old way with `traditional`). */
+/* These write into the directory. A password encrypts the key, in PKCS#8 or in the traditional format. */
 void pem_write_certificates(const char *name, X509 *const *certificates, int count);
 void pem_write_key(const char *name, EVP_PKEY *key, const char *password, bool traditional);
 void pem_write_text(const char *name, struct str text);

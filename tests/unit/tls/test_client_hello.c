@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 /*
- * A hello as it is put together: head, then extensions as they are given. At most each byte is in a record of its own;
- * and OpenSSL 3.5's is longer than 1 KiB, as there is a key of ML-KEM in it.
+ * A ClientHello that a test builds: its head, then its extensions. The array has room for one record per byte. The
+ * ClientHello of OpenSSL 3.5 is longer than 1 KiB, because it contains a key of ML-KEM.
  */
 struct made {
     unsigned char bytes[6 * LIMIT_CLIENT_HELLO];
@@ -72,10 +72,10 @@ static const struct {
     {EXTENSION("\0\x17\0\0\0\0\0\x0b\0\x09\0\0\6A.TesT\xff\x01\0\1\0"), 0, "a.test"},
     {EXTENSION("\0\0\0\x0c\0\x0a\0\0\7a.test."), 0, "a.test"},
     {EXTENSION("\0\0\0\x0e\0\x0c\1\0\0\0\0\6a.test"), 0, "a.test"},
-    {EXTENSION("\0\0\0\x0b\0\x09\0\0\7a.test"), -EPROTO, NULL},   /* longer than its list */
-    {EXTENSION("\0\0\0\x0b\0\x08\0\0\6a.test"), -EPROTO, NULL},   /* longer than its list says */
+    {EXTENSION("\0\0\0\x0b\0\x09\0\0\7a.test"), -EPROTO, NULL},   /* the name is longer than the extension */
+    {EXTENSION("\0\0\0\x0b\0\x08\0\0\6a.test"), -EPROTO, NULL},   /* the name is longer than its list */
     {EXTENSION("\0\0\0\x0b\0\x0a\0\0\6a.test"), -EPROTO, NULL},   /* the list is longer than the extension */
-    {EXTENSION("\0\0\0\x0c\0\x09\0\0\6a.test"), -EPROTO, NULL},   /* the extension is longer than all of them */
+    {EXTENSION("\0\0\0\x0c\0\x09\0\0\6a.test"), -EPROTO, NULL},   /* the extension is longer than the list of all */
     {EXTENSION("\0\0\0\2\0\0"), -EPROTO, NULL},                   /* an empty list */
     {EXTENSION("\0\0\0\0"), -EPROTO, NULL},
     {EXTENSION("\0\0\0\5\0\3\0\0\0"), -EPROTO, NULL},             /* an empty name */
@@ -87,7 +87,7 @@ static const struct {
     {EXTENSION("\0\x17\0"), -EPROTO, NULL},
 };
 
-START_TEST(extensions_are_read_to_the_letter)
+START_TEST(server_name_extension)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct made made = hello_with(rows[i].extensions, rows[i].length);
@@ -112,7 +112,7 @@ static const struct {
 } spoken[] = {
     {EXTENSION(""), 0, 0x0303, ""},
     {EXTENSION("\0\x2b\0\x05\x04\x03\x04\x03\x03"), 0, 0x0304, ""},
-    {EXTENSION("\0\x2b\0\x05\x04\x7a\x7a\x03\x04"), 0, 0x0304, ""}, /* one that nobody speaks among them */
+    {EXTENSION("\0\x2b\0\x05\x04\x7a\x7a\x03\x04"), 0, 0x0304, ""}, /* includes an unknown version (RFC 8701, GREASE) */
     {EXTENSION("\0\x2b\0\x03\x02\x03\x05"), 0, 0x0303, ""},
     {EXTENSION("\0\x10\0\x05\0\x03\x02h2"), 0, 0x0303, "h2"},
     {EXTENSION("\0\x10\0\x0e\0\x0c\x02h2\x08http/1.1"), 0, 0x0303, "h2,http/1.1"},
@@ -125,7 +125,7 @@ static const struct {
     {EXTENSION("\0\x10\0\x05\0\x02\x01h2"), -EPROTO, 0, NULL},
 };
 
-START_TEST(what_is_spoken_is_read)
+START_TEST(versions_and_alpn)
 {
     for (size_t i = 0; i < sizeof(spoken) / sizeof(spoken[0]); i++) {
         struct made made = hello_with(spoken[i].extensions, spoken[i].length);
@@ -141,8 +141,8 @@ START_TEST(what_is_spoken_is_read)
 }
 END_TEST
 
-/* Of more names than there is room for, the first ones. */
-START_TEST(too_many_protocols)
+/* If the names do not fit, the first ones are kept. */
+START_TEST(excess_protocols_are_dropped)
 {
     char text[4 + 2 + 3 * 121] = {0, 16, 363 >> 8, (char)(363 + 2 - 256), 363 >> 8, (char)(363 - 256)};
     struct client_hello hello;
@@ -167,7 +167,7 @@ static const struct {
     {9, 2},  {43, 33},  {43, 200}, {44, 1}, {45, 3},   {45, 0}, {48, 0}, {48, 9},
 };
 
-START_TEST(heads_are_read_to_the_letter)
+START_TEST(invalid_heads_are_refused)
 {
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct made made = hello_with("", 0);
@@ -179,7 +179,7 @@ START_TEST(heads_are_read_to_the_letter)
 }
 END_TEST
 
-/* What OpenSSL says, in records of any size: the name is the same. */
+/* A ClientHello of OpenSSL, in records of any size, gives the same name. */
 START_TEST(real_hellos_in_small_records)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -213,7 +213,7 @@ START_TEST(real_hellos_in_small_records)
 }
 END_TEST
 
-START_TEST(too_large_a_hello_is_none)
+START_TEST(oversize_hello_is_refused)
 {
     const char large[] = "\x16\3\1\x40\0\1\1\0\0\3\3";
     const char empty[] = "\x16\3\1\0\0";
@@ -225,7 +225,10 @@ START_TEST(too_large_a_hello_is_none)
 }
 END_TEST
 
-/* Each prefix of a hello in records of `size` bytes is whole where it can be read; one scan sees all of them. */
+/*
+ * Each prefix of a ClientHello in records of `size` bytes is reported as whole exactly if it can be parsed; one scan
+ * reads all prefixes in turn.
+ */
 static void check_prefixes(const struct made *made, size_t size)
 {
     static struct made cut;
@@ -250,7 +253,7 @@ static void check_prefixes(const struct made *made, size_t size)
     ck_assert(client_hello_is_whole(&scan, str_of((const char *)cut.bytes, cut.length)));
 }
 
-START_TEST(whole_where_it_can_be_read)
+START_TEST(whole_exactly_if_parsable)
 {
     static const char name[] = "\0\0\0\6\0\4\0\0\1a";
     struct made made = hello_with(name, sizeof(name) - 1);
@@ -260,8 +263,11 @@ START_TEST(whole_where_it_can_be_read)
 }
 END_TEST
 
-/* What can become no hello is said to be whole at once, so that it is refused at once. */
-START_TEST(none_is_told_at_once)
+/*
+ * Bytes that cannot begin a ClientHello are reported as whole at once, so that the handshake refuses them without
+ * waiting for more.
+ */
+START_TEST(other_bytes_are_whole_at_once)
 {
     static const struct {
         const char *bytes;
@@ -297,14 +303,14 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, extensions_are_read_to_the_letter);
-    tcase_add_test(tests, what_is_spoken_is_read);
-    tcase_add_test(tests, too_many_protocols);
-    tcase_add_test(tests, heads_are_read_to_the_letter);
+    tcase_add_test(tests, server_name_extension);
+    tcase_add_test(tests, versions_and_alpn);
+    tcase_add_test(tests, excess_protocols_are_dropped);
+    tcase_add_test(tests, invalid_heads_are_refused);
     tcase_add_test(tests, real_hellos_in_small_records);
-    tcase_add_test(tests, too_large_a_hello_is_none);
-    tcase_add_test(tests, whole_where_it_can_be_read);
-    tcase_add_test(tests, none_is_told_at_once);
+    tcase_add_test(tests, oversize_hello_is_refused);
+    tcase_add_test(tests, whole_exactly_if_parsable);
+    tcase_add_test(tests, other_bytes_are_whole_at_once);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -7,11 +7,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A kernel that does as it is told: refuses by version, cipher and call, and keeps what it was given. */
+/* A scripted kernel: refuses by version, cipher and call, and records what it gets. */
 static struct kernel {
     int ulp_error;            /* of TCP_ULP */
     int tx_error;             /* of TLS_TX */
-    uint16_t refused_version; /* whose TLS_TX is refused; 0: any, where tx_error is set */
+    uint16_t refused_version; /* the version whose TLS_TX is refused; 0: all versions, if tx_error is set */
     uint16_t refused_cipher;
     int rekey_error; /* of the second TLS_TX on one socket */
     int send_error;
@@ -75,7 +75,7 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *message, int flags)
     return (ssize_t)kernel.sent_length;
 }
 
-/* Gives back the key that it was given last. */
+/* Returns the most recent key. */
 static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
     ck_assert_int_eq(level, 282);
@@ -127,8 +127,8 @@ START_TEST(rule_05_the_kernel_gets_the_current_state)
 }
 END_TEST
 
-/* What OpenSSL offers in this layout is what the kernel gets in it. */
-START_TEST(layouts_go_there_and_back)
+/* A key in the layout of linux/tls.h, in which OpenSSL offers it, is read and written without a change. */
+START_TEST(layouts_are_read_and_written)
 {
     for (unsigned version = RECORD_TLS_1_2; version <= RECORD_TLS_1_3; version++)
         for (uint8_t cipher = RECORD_AES_128_GCM; cipher <= RECORD_CHACHA20_POLY1305; cipher++) {
@@ -161,7 +161,7 @@ END_TEST
 static const struct {
     int ulp_error, tx_error;
     enum ktls_reason promoted, probed;
-    const char *name; /* of what the probe says */
+    const char *name; /* in the output of the probe */
 } refusals[] = {
     {0, 0, KTLS_OK, KTLS_OK, "ok"},
     {EEXIST, 0, KTLS_OK, KTLS_OK, "ok"},
@@ -218,7 +218,7 @@ static const struct {
     {0, 0, "kTLS: not available: the kernel refuses every cipher: Invalid argument"},
 };
 
-START_TEST(rule_19_each_cipher_is_asked_for)
+START_TEST(rule_19_each_cipher_is_probed)
 {
     struct ktls_support support;
     char line[512], small[20];
@@ -237,7 +237,7 @@ START_TEST(rule_19_each_cipher_is_asked_for)
 }
 END_TEST
 
-START_TEST(rekeying_is_probed_and_done)
+START_TEST(rekeying_is_probed_and_used)
 {
     struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM);
     struct ktls_support support;
@@ -254,7 +254,7 @@ START_TEST(rekeying_is_probed_and_done)
 }
 END_TEST
 
-START_TEST(the_kernel_tells_its_count)
+START_TEST(kernel_reports_record_count)
 {
     struct record_key key = make_key(_i / 3 ? RECORD_TLS_1_3 : RECORD_TLS_1_2, (uint8_t)(1 + _i % 3));
     struct record_key counted = {.version = key.version, .cipher = key.cipher, .sequence = 5}, other = counted;
@@ -264,7 +264,7 @@ START_TEST(the_kernel_tells_its_count)
     ck_assert_int_eq(ktls_count(&calls, 5, &counted), 0);
     ck_assert_uint_eq(counted.sequence, key.sequence);
     other.sequence = key.sequence;
-    ck_assert_mem_eq(&counted, &other, sizeof(other)); /* and not the key itself */
+    ck_assert_mem_eq(&counted, &other, sizeof(other)); /* only the sequence number changed */
     counted.cipher = (uint8_t)(counted.cipher == RECORD_AES_128_GCM ? RECORD_AES_256_GCM : RECORD_AES_128_GCM);
     ck_assert_int_eq(ktls_count(&calls, 5, &counted), -EINVAL);
     ck_assert_uint_eq(counted.sequence, key.sequence);
@@ -295,8 +295,8 @@ START_TEST(every_reason_has_a_name)
 }
 END_TEST
 
-/* In a build without it the kernel is not asked, and the reason names the build. */
-START_TEST(what_is_not_built_in_is_declined)
+/* A build without kernel TLS does not ask the kernel, and the reason names the build. */
+START_TEST(build_without_ktls_declines)
 {
     struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM), before = key;
     struct ktls_support support;
@@ -319,8 +319,8 @@ START_TEST(what_is_not_built_in_is_declined)
 }
 END_TEST
 
-/* Whatever this machine's kernel says, the probe comes back with it and every line is whole. */
-START_TEST(the_real_kernel_answers)
+/* Whatever the result of the real kernel is, the probe completes, and its lines are not truncated. */
+START_TEST(real_kernel_probe)
 {
     struct ktls_support support;
     char line[512];
@@ -344,17 +344,17 @@ int main(void)
     if (strcmp(BUILD_KTLS, "built in") == 0) {
         tcase_add_loop_test(all, rule_05_the_kernel_gets_the_current_state, 0, 2);
         tcase_add_loop_test(all, refusals_have_their_reasons, 0, REFUSALS);
-        tcase_add_loop_test(all, rule_19_each_cipher_is_asked_for, 0, sizeof(ciphers) / sizeof(ciphers[0]));
-        tcase_add_loop_test(all, rekeying_is_probed_and_done, 0, 2);
-        tcase_add_loop_test(all, the_kernel_tells_its_count, 0, 6);
+        tcase_add_loop_test(all, rule_19_each_cipher_is_probed, 0, sizeof(ciphers) / sizeof(ciphers[0]));
+        tcase_add_loop_test(all, rekeying_is_probed_and_used, 0, 2);
+        tcase_add_loop_test(all, kernel_reports_record_count, 0, 6);
         tcase_add_test(all, records_carry_their_type);
     } else {
-        tcase_add_test(all, what_is_not_built_in_is_declined);
+        tcase_add_test(all, build_without_ktls_declines);
     }
-    tcase_add_test(all, layouts_go_there_and_back);
+    tcase_add_test(all, layouts_are_read_and_written);
     tcase_add_test(all, rule_02_unknown_offers_are_declined);
     tcase_add_test(all, every_reason_has_a_name);
-    tcase_add_test(all, the_real_kernel_answers);
+    tcase_add_test(all, real_kernel_probe);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

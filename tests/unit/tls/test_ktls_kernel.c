@@ -1,6 +1,6 @@
 /*
- * The real kernel as the cache, read by an OpenSSL client. Where the kernel has no TLS the program says so
- * and skips (77); the suite "vm" runs it on kernels that have it.
+ * The real kernel encrypts, and an OpenSSL client reads. On a kernel without TLS the program reports this and skips
+ * (77); the suite "vm" runs it on kernels with TLS.
  */
 #include "base/limits.h"
 #include "tls/ktls.h"
@@ -65,7 +65,7 @@ static bool open_promoted(struct tls_pair *pair, const struct suite *suite, stru
     return true;
 }
 
-/* One record from memory, and one from a file. */
+/* Sends one record from memory and one from a file. */
 static void send_through_kernel(struct tls_pair *pair, size_t size)
 {
     char *bytes = malloc(size), *back = malloc(size);
@@ -89,7 +89,7 @@ static void send_through_kernel(struct tls_pair *pair, size_t size)
     free(back);
 }
 
-START_TEST(rule_20_the_client_reads_on)
+START_TEST(rule_20_client_reads_promoted_records)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -105,8 +105,8 @@ START_TEST(rule_20_the_client_reads_on)
 }
 END_TEST
 
-/* The peer asks for a new key: the kernel gets it, or nothing is answered. */
-START_TEST(a_key_update_after_promotion)
+/* The client requests a new key: the kernel gets it, or the request is not answered. */
+START_TEST(key_update_after_promotion)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -142,8 +142,8 @@ int main(void)
     suite = suite_create("ktls_kernel");
     all = tcase_create("kernel");
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, rule_20_the_client_reads_on, 0, 6);
-    tcase_add_loop_test(all, a_key_update_after_promotion, 0, 3);
+    tcase_add_loop_test(all, rule_20_client_reads_promoted_records, 0, 6);
+    tcase_add_loop_test(all, key_update_after_promotion, 0, 3);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,12 +1,27 @@
 #include "base/limits.h"
 #include "hex.h"
+#include "tls/aead_choice.h"
 #include "tls/record.h"
 
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 
 static char into[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD], other[sizeof(into)],
     text[LIMIT_RECORD_PLAINTEXT + 1];
+
+/* The engine under test; OpenSSL serves what it lacks. */
+static struct aead_choice choice;
+
+static void use_openssl(void)
+{
+    memset(choice.kind, AEAD_OPENSSL, sizeof(choice.kind));
+}
+
+static void use_ipsec_mb(void)
+{
+    memset(choice.kind, AEAD_IPSEC_MB, sizeof(choice.kind));
+}
 
 static struct record_key make_key(uint16_t version, uint8_t cipher, uint8_t seed)
 {
@@ -18,15 +33,15 @@ static struct record_key make_key(uint16_t version, uint8_t cipher, uint8_t seed
     return key;
 }
 
-static ssize_t seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
-                    uint8_t type, const char *from, size_t length, char *to)
+static ssize_t seal(struct cipher_context_cache *cache, struct record_key *key,
+                    struct cipher_context **context, uint8_t type, const char *from, size_t length, char *to)
 {
     struct iovec part = {(void *)(uintptr_t)from, length};
 
     return record_seal(cache, key, context, type, &part, 1, to);
 }
 
-/* RFC 8448 3: what server and client send under their application keys after the handshake. */
+/* RFC 8448 3: the records that server and client send under their application keys after the handshake. */
 static const struct vector {
     const char *key, *iv;
     uint64_t sequence;
@@ -50,7 +65,7 @@ static const struct vector {
 START_TEST(rfc_8448_records)
 {
     const struct vector *vector = &vectors[_i];
-    struct cipher_context_cache *cache = cipher_context_cache_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1, &choice);
     struct record_key key = {
         .version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM, .sequence = vector->sequence};
     struct cipher_context *context = NULL;
@@ -78,12 +93,12 @@ static const struct kind {
     {RECORD_TLS_1_2, RECORD_AES_256_GCM, 13, 29},      {RECORD_TLS_1_2, RECORD_CHACHA20_POLY1305, 5, 21},
 };
 
-/* In one part, in many, and in place: the same plaintext under the same sequence is the same record. */
-START_TEST(all_ways_to_give_plaintext_are_one)
+/* Plaintext in one part, in many parts, or in place, with the same sequence number, gives the same record. */
+START_TEST(plaintext_in_parts_seals_the_same)
 {
     static const size_t lengths[] = {0, 1, 15, 16, 17, 255, 1200, 4096, 16383, 16384};
     const struct kind *kind = &kinds[_i];
-    struct cipher_context_cache *cache = cipher_context_cache_create(2);
+    struct cipher_context_cache *cache = cipher_context_cache_create(2, &choice);
     struct cipher_context *context = NULL;
 
     for (size_t i = 0; i < sizeof(text); i++)
@@ -116,10 +131,10 @@ START_TEST(all_ways_to_give_plaintext_are_one)
 }
 END_TEST
 
-START_TEST(no_parts_is_an_empty_record)
+START_TEST(no_parts_seal_an_empty_record)
 {
     const struct kind *kind = &kinds[_i];
-    struct cipher_context_cache *cache = cipher_context_cache_create(2);
+    struct cipher_context_cache *cache = cipher_context_cache_create(2, &choice);
     struct record_key key = make_key(kind->version, kind->cipher, 3);
     struct cipher_context *context = NULL;
 
@@ -128,9 +143,9 @@ START_TEST(no_parts_is_an_empty_record)
 }
 END_TEST
 
-START_TEST(the_explicit_nonce_counts)
+START_TEST(explicit_nonce_counts_up)
 {
-    struct cipher_context_cache *cache = cipher_context_cache_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1, &choice);
     struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1);
     struct cipher_context *context = NULL;
     static const uint8_t first[8] = {255, 255, 255, 255, 255, 255, 255, 254}, wrapped[8] = {0};
@@ -145,9 +160,9 @@ START_TEST(the_explicit_nonce_counts)
 }
 END_TEST
 
-START_TEST(refusals_take_no_sequence_number)
+START_TEST(refused_records_use_no_sequence_number)
 {
-    struct cipher_context_cache *cache = cipher_context_cache_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1, &choice);
     struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1), before = key;
     struct cipher_context *context = NULL;
     struct iovec parts[] = {{text, LIMIT_RECORD_PLAINTEXT}, {text, 1}},
@@ -168,9 +183,9 @@ START_TEST(refusals_take_no_sequence_number)
 }
 END_TEST
 
-START_TEST(rule_10_a_key_wears_out)
+START_TEST(rule_10_key_expires)
 {
-    struct cipher_context_cache *cache = cipher_context_cache_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1, &choice);
     struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM, 1);
     struct cipher_context *context = NULL;
     int alerts = 0;
@@ -186,16 +201,16 @@ START_TEST(rule_10_a_key_wears_out)
 }
 END_TEST
 
-/* More connections than contexts: each record is what a cache of its own would have made. */
-START_TEST(contexts_are_taken_from_whoever_rests)
+/* With more connections than contexts, each record equals one sealed with a cache for that connection alone. */
+START_TEST(contexts_are_reused_across_connections)
 {
     enum { CONNECTIONS = 7 };
-    struct cipher_context_cache *few = cipher_context_cache_create((unsigned)_i), *own[CONNECTIONS];
+    struct cipher_context_cache *few = cipher_context_cache_create((unsigned)_i, &choice), *own[CONNECTIONS];
     struct record_key keys[CONNECTIONS], copies[CONNECTIONS];
     struct cipher_context *contexts[CONNECTIONS] = {NULL}, *own_slots[CONNECTIONS] = {NULL};
 
     for (int i = 0; i < CONNECTIONS; i++) {
-        own[i] = cipher_context_cache_create(1);
+        own[i] = cipher_context_cache_create(1, &choice);
         keys[i] = copies[i] = make_key(kinds[i % 6].version, kinds[i % 6].cipher, (uint8_t)(10 + i));
     }
     for (int round = 0; round < 200; round++) {
@@ -210,7 +225,7 @@ START_TEST(contexts_are_taken_from_whoever_rests)
         if (round % 11 == 0)
             record_release(few, &contexts[i]);
         if (round == 100)
-            memset(keys[i].key, 99, 16), memset(copies[i].key, 99, 16); /* a new key is noticed by itself */
+            memset(keys[i].key, 99, 16), memset(copies[i].key, 99, 16); /* the changed key is detected */
     }
     for (int i = 0; i < CONNECTIONS; i++)
         cipher_context_cache_destroy(own[i]);
@@ -221,20 +236,104 @@ START_TEST(contexts_are_taken_from_whoever_rests)
 }
 END_TEST
 
+/* The record of one engine is that of the other, whichever sealed the record before. */
+START_TEST(engines_take_turns)
+{
+    struct aead_choice plain = {0};
+    struct cipher_context_cache *cache = cipher_context_cache_create(2, &choice),
+                                *reference = cipher_context_cache_create(2, &plain);
+    const struct kind *kind = &kinds[_i];
+    struct record_key key = make_key(kind->version, kind->cipher, 9), same = key,
+                      next = make_key(RECORD_TLS_1_3, 1 + _i % 3, 7);
+    struct cipher_context *context = NULL, *reference_context = NULL, *third = NULL;
+
+    for (size_t length = 0; length < 600; length += 13) {
+        ssize_t sealed = seal(cache, &key, &context, 23, text, length, into);
+
+        ck_assert_int_eq(sealed, seal(reference, &same, &reference_context, 23, text, length, other));
+        ck_assert_mem_eq(into, other, (size_t)sealed);
+        ck_assert_int_gt(seal(cache, &next, &third, 23, text, length, into), 0);
+        if (length % 39 == 0)
+            record_release(cache, &third);
+    }
+    cipher_context_cache_destroy(cache);
+    cipher_context_cache_destroy(reference);
+}
+END_TEST
+
+/* With one context, each cipher replaces the key of another engine. */
+START_TEST(one_context_for_all_ciphers)
+{
+    struct cipher_context_cache *cache = cipher_context_cache_create(1, &choice);
+    struct cipher_context *contexts[RECORD_CIPHERS] = {NULL};
+    struct record_key keys[RECORD_CIPHERS];
+
+    for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++)
+        keys[cipher] = make_key(RECORD_TLS_1_3, cipher, 4);
+    for (int round = 0; round < 50; round++) {
+        int cipher = 1 + round * round % 3;
+
+        ck_assert_int_eq(seal(cache, &keys[cipher], &contexts[cipher], 23, text, 500, into), 522);
+        for (int i = RECORD_AES_128_GCM; i < RECORD_CIPHERS; i++)
+            ck_assert_int_eq(contexts[i] != NULL, i == cipher);
+    }
+    cipher_context_cache_destroy(cache);
+}
+END_TEST
+
+/* The memory of all keys is limited, not only their number. */
+START_TEST(the_memory_of_keys_is_limited)
+{
+    enum { CONNECTIONS = 2 * LIMIT_CIPHERS_LIVE };
+    struct cipher_context_cache *cache = cipher_context_cache_create(CONNECTIONS, &choice);
+    static struct cipher_context *contexts[CONNECTIONS];
+    struct aead *aead = aead_open((enum aead_kind)choice.kind[RECORD_AES_128_GCM]);
+    size_t held = 0;
+
+    for (int i = 0; i < CONNECTIONS; i++) {
+        struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM, (uint8_t)i);
+
+        ck_assert_int_gt(seal(cache, &key, &contexts[i], 23, "a", 1, into), 0);
+    }
+    for (int i = 0; i < CONNECTIONS; i++)
+        held += contexts[i] != NULL;
+    ck_assert_uint_le(held * aead->key_size, LIMIT_CIPHER_BYTES);
+    ck_assert_uint_ge(held, LIMIT_CIPHERS_LIVE / 4);
+    aead_close(aead);
+    cipher_context_cache_destroy(cache);
+}
+END_TEST
+
+static TCase *tests_of(const char *engine, void (*use)(void))
+{
+    TCase *all = tcase_create(engine);
+
+    tcase_add_checked_fixture(all, use, NULL);
+    tcase_add_loop_test(all, rfc_8448_records, 0, 3);
+    tcase_add_loop_test(all, plaintext_in_parts_seals_the_same, 0, 6);
+    tcase_add_loop_test(all, no_parts_seal_an_empty_record, 0, 6);
+    tcase_add_test(all, explicit_nonce_counts_up);
+    tcase_add_test(all, refused_records_use_no_sequence_number);
+    tcase_add_test(all, rule_10_key_expires);
+    tcase_add_loop_test(all, contexts_are_reused_across_connections, 0, 4);
+    tcase_add_loop_test(all, engines_take_turns, 0, 6);
+    tcase_add_test(all, one_context_for_all_ciphers);
+    tcase_add_test(all, the_memory_of_keys_is_limited);
+    return all;
+}
+
 int main(void)
 {
     Suite *suite = suite_create("record");
-    TCase *all = tcase_create("record");
+    struct aead *other_engine = aead_open(AEAD_IPSEC_MB);
     SRunner *runner;
 
-    tcase_add_loop_test(all, rfc_8448_records, 0, 3);
-    tcase_add_loop_test(all, all_ways_to_give_plaintext_are_one, 0, 6);
-    tcase_add_loop_test(all, no_parts_is_an_empty_record, 0, 6);
-    tcase_add_test(all, the_explicit_nonce_counts);
-    tcase_add_test(all, refusals_take_no_sequence_number);
-    tcase_add_test(all, rule_10_a_key_wears_out);
-    tcase_add_loop_test(all, contexts_are_taken_from_whoever_rests, 0, 4);
-    suite_add_tcase(suite, all);
+    suite_add_tcase(suite, tests_of("openssl", use_openssl));
+    if (other_engine)
+        suite_add_tcase(suite, tests_of("ipsec-mb", use_ipsec_mb));
+    else
+        puts("ipsec-mb is not built or does not run here: its records are not tested");
+    aead_close(other_engine);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

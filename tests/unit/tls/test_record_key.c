@@ -51,7 +51,7 @@ START_TEST(lengths_are_checked)
 }
 END_TEST
 
-START_TEST(a_wiped_key_is_zero)
+START_TEST(wiped_key_is_zero)
 {
     struct record_key key, zero = {0};
 
@@ -69,7 +69,7 @@ int main(void)
 
     tcase_add_loop_test(keys, rfc_8448_keys, 0, 2);
     tcase_add_test(keys, lengths_are_checked);
-    tcase_add_test(keys, a_wiped_key_is_zero);
+    tcase_add_test(keys, wiped_key_is_zero);
     suite_add_tcase(suite, keys);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -31,11 +31,11 @@ static const uint8_t *number(uint32_t mark, uint32_t bucket)
     return random;
 }
 
-START_TEST(once_is_enough)
+START_TEST(value_is_added_once)
 {
     ck_assert(replay_window_add(seen, number(7, 9), 1000));
     ck_assert(!replay_window_add(seen, number(7, 9), 1000));
-    ck_assert(!replay_window_add(seen, number(7, 9), 900)); /* a worker whose clock is behind */
+    ck_assert(!replay_window_add(seen, number(7, 9), 900)); /* by a worker whose clock is behind */
     ck_assert(!replay_window_add(seen, number(7, 9), 1000 + LIMIT_EARLY_S * 1000));
     ck_assert(replay_window_add(seen, number(8, 9), 1000));
     ck_assert(replay_window_add(seen, number(7, 10), 1000));
@@ -44,7 +44,7 @@ START_TEST(once_is_enough)
 }
 END_TEST
 
-START_TEST(in_time_there_is_room_again)
+START_TEST(expired_values_make_room)
 {
     for (uint32_t i = 0; i < REPLAY_SLOTS; i++)
         ck_assert(replay_window_add(seen, number(i, REPLAY_BUCKETS + 3), 5000));
@@ -56,8 +56,8 @@ START_TEST(in_time_there_is_room_again)
 }
 END_TEST
 
-/* Workers note the same at once, over and over: never do two of them get it. */
-START_TEST(of_many_at_once_one_gets_it)
+/* Several workers add the same value at the same time, many times: each time exactly one of them succeeds. */
+START_TEST(one_of_several_workers_succeeds)
 {
     enum { WORKERS = 4, ROUNDS = 20000 };
     uint32_t *got =
@@ -92,9 +92,9 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, open_memory, close_memory);
-    tcase_add_test(all, once_is_enough);
-    tcase_add_test(all, in_time_there_is_room_again);
-    tcase_add_test(all, of_many_at_once_one_gets_it);
+    tcase_add_test(all, value_is_added_once);
+    tcase_add_test(all, expired_values_make_room);
+    tcase_add_test(all, one_of_several_workers_succeeds);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

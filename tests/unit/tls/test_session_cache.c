@@ -20,7 +20,7 @@ static struct str id_of(unsigned number)
     return str_of(id, SESSION_ID_MOST);
 }
 
-/* A session that says its number, again and again. */
+/* A session that consists of its number, repeated. */
 static struct str session_of(unsigned number, size_t length)
 {
     static char text[LIMIT_TLS_SESSION + 100];
@@ -35,8 +35,8 @@ static void put(unsigned number, size_t length, uint64_t now_ms, uint64_t life_m
     session_cache_insert(cache, id_of(number), session_of(number, length), now_ms, life_ms);
 }
 
-/* True: it is there, and whole. */
-static bool has(unsigned number, size_t length, uint64_t now_ms)
+/* Returns true if the session is found; checks that it is complete. */
+static bool session_is_found(unsigned number, size_t length, uint64_t now_ms)
 {
     size_t found = session_cache_get(cache, id_of(number), now_ms, into);
 
@@ -44,8 +44,8 @@ static bool has(unsigned number, size_t length, uint64_t now_ms)
     return found > 0;
 }
 
-/* Whether a word stands anywhere in its memory. */
-static bool knows(const char *word)
+/* Returns true if the text occurs anywhere in the memory of the cache. */
+static bool memory_contains(const char *word)
 {
     return str_search(str_of((const char *)cache, ((struct shared_zone *)cache)->size), str_from(word)) >= 0;
 }
@@ -56,34 +56,34 @@ static void open_cache(size_t size)
     ck_assert_ptr_nonnull(cache);
 }
 
-START_TEST(keeps_and_forgets)
+START_TEST(stored_found_and_removed)
 {
     ck_assert_ptr_null(session_cache_create(SESSION_CACHE_LEAST - 1));
     ck_assert_ptr_null(session_cache_create(0));
     open_cache(SESSION_CACHE_LEAST);
-    ck_assert(!has(1, 100, 0));
+    ck_assert(!session_is_found(1, 100, 0));
     put(1, 100, 0, 1000);
     put(2, 200, 0, 1000);
-    ck_assert(has(1, 100, 0));
-    ck_assert(has(2, 200, 999));
-    ck_assert(!has(3, 100, 0));
-    ck_assert(knows("<0000001>"));
+    ck_assert(session_is_found(1, 100, 0));
+    ck_assert(session_is_found(2, 200, 999));
+    ck_assert(!session_is_found(3, 100, 0));
+    ck_assert(memory_contains("<0000001>"));
     session_cache_remove(cache, id_of(1));
     session_cache_remove(cache, id_of(3));
-    ck_assert(!has(1, 100, 0));
-    ck_assert(has(2, 200, 0));
-    ck_assert(!knows("<0000001>"));
-    put(2, 50, 0, 1000); /* the same once more: the newer one counts */
-    ck_assert(has(2, 50, 0));
+    ck_assert(!session_is_found(1, 100, 0));
+    ck_assert(session_is_found(2, 200, 0));
+    ck_assert(!memory_contains("<0000001>"));
+    put(2, 50, 0, 1000); /* the same id again: the newer session is returned */
+    ck_assert(session_is_found(2, 50, 0));
     ck_assert_uint_eq(session_cache_get(cache, id_of(2), 0, into), 50);
     session_cache_remove(cache, id_of(2));
-    ck_assert(!knows("<0000002>"));
+    ck_assert(!memory_contains("<0000002>"));
     session_cache_destroy(cache);
     session_cache_destroy(NULL);
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(invalid_sessions_are_refused)
 {
     open_cache(SESSION_CACHE_LEAST);
     session_cache_insert(cache, STR(""), STR("x"), 0, 1000);
@@ -93,7 +93,7 @@ START_TEST(refuses)
     ck_assert_uint_eq(session_cache_get(cache, STR(""), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("123456789012345678901234567890123"), 0, into), 0);
-    ck_assert(!has(1, 1, 0));
+    ck_assert(!session_is_found(1, 1, 0));
     session_cache_insert(cache, STR("a"), STR("short id"), 0, 1000);
     ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 8);
     ck_assert_uint_eq(session_cache_get(cache, STR("b"), 0, into), 0);
@@ -101,34 +101,36 @@ START_TEST(refuses)
     open_cache(1024 * 1024);
     put(1, LIMIT_TLS_SESSION, 0, 1000);
     put(2, LIMIT_TLS_SESSION + 1, 0, 1000);
-    ck_assert(has(1, LIMIT_TLS_SESSION, 0));
-    ck_assert(!has(2, LIMIT_TLS_SESSION + 1, 0));
+    ck_assert(session_is_found(1, LIMIT_TLS_SESSION, 0));
+    ck_assert(!session_is_found(2, LIMIT_TLS_SESSION + 1, 0));
     session_cache_destroy(cache);
 }
 END_TEST
 
-/* Each is over by its own time, and wiped when it is looked for, or when another one comes. */
-START_TEST(each_has_its_time)
+/* Each session expires at its own time. The next lookup, or the next stored session, wipes its bytes. */
+START_TEST(sessions_expire)
 {
     open_cache(SESSION_CACHE_LEAST);
     put(1, 100, 0, 1000);
     put(2, 100, 0, 3000);
-    ck_assert(has(1, 100, 999));
-    ck_assert(knows("<0000001>"));
-    ck_assert(!has(1, 100, 1000));
-    ck_assert(!knows("<0000001>"));
-    ck_assert(knows("<0000002>"));
+    ck_assert(session_is_found(1, 100, 999));
+    ck_assert(memory_contains("<0000001>"));
+    ck_assert(!session_is_found(1, 100, 1000));
+    ck_assert(!memory_contains("<0000001>"));
+    ck_assert(memory_contains("<0000002>"));
     put(3, 100, 3000, 1000);
-    ck_assert(!knows("<0000002>"));
-    ck_assert(!has(2, 100, 2000));
-    ck_assert(has(3, 100, 3999));
+    ck_assert(!memory_contains("<0000002>"));
+    ck_assert(!session_is_found(2, 100, 2000));
+    ck_assert(session_is_found(3, 100, 3999));
     session_cache_destroy(cache);
 }
 END_TEST
 
-/* Round and round, with all lengths: those that are there are the newest, nothing of the others is left, and it is
- * never empty. */
-START_TEST(the_oldest_goes)
+/*
+ * Fills the ring many times with sessions of all lengths: it has the newest sessions, no bytes of the others, and is
+ * never empty.
+ */
+START_TEST(oldest_session_is_replaced)
 {
     unsigned oldest = 0;
 
@@ -138,18 +140,18 @@ START_TEST(the_oldest_goes)
         char word[16];
 
         put(number, 20 + number * 37 % 1500, 0, 1000);
-        ck_assert(has(number, 20 + number * 37 % 1500, 0));
+        ck_assert(session_is_found(number, 20 + number * 37 % 1500, 0));
         if (number % 50 == 7)
             session_cache_remove(cache, id_of(number - 3));
         if (number % 100)
             continue;
-        while (!has(oldest, 20 + oldest * 37 % 1500, 0) && oldest < number) {
+        while (!session_is_found(oldest, 20 + oldest * 37 % 1500, 0) && oldest < number) {
             snprintf(word, sizeof(word), "<%07u>", oldest);
-            ck_assert_msg(!knows(word), "%s is still there", word);
+            ck_assert_msg(!memory_contains(word), "%s is still there", word);
             oldest++;
         }
         for (unsigned i = oldest; i <= number; i++) {
-            bool there = has(i, 20 + i * 37 % 1500, 0);
+            bool there = session_is_found(i, 20 + i * 37 % 1500, 0);
 
             ck_assert(there || (i + 3) % 50 == 7);
             held += there ? 20 + i * 37 % 1500 : 0;
@@ -160,7 +162,7 @@ START_TEST(the_oldest_goes)
 }
 END_TEST
 
-/* What one process puts the other gets; one that dies with the lock stops nobody. */
+/* All processes find each session. A process that dies with the lock does not block the others. */
 START_TEST(several_processes)
 {
     int status;
@@ -169,26 +171,26 @@ START_TEST(several_processes)
     put(1, 100, 0, 1000);
     if (fork() == 0) {
         put(2, 100, 0, 1000);
-        _exit(has(1, 100, 0) ? 0 : 1);
+        _exit(session_is_found(1, 100, 0) ? 0 : 1);
     }
     wait(&status);
     ck_assert_int_eq(status, 0);
-    ck_assert(has(2, 100, 0));
+    ck_assert(session_is_found(2, 100, 0));
     if (fork() == 0) {
         (void)shared_zone_lock((struct shared_zone *)cache);
         _exit(0);
     }
     wait(&status);
-    ck_assert(!has(2, 100, 0));
-    ck_assert(!knows("<0000002>"));
+    ck_assert(!session_is_found(2, 100, 0));
+    ck_assert(!memory_contains("<0000002>"));
     put(3, 100, 0, 1000);
-    ck_assert(has(3, 100, 0));
+    ck_assert(session_is_found(3, 100, 0));
     session_cache_destroy(cache);
 }
 END_TEST
 
 /* A reload keeps a cache of the same name and size. */
-START_TEST(stores)
+START_TEST(caches_survive_a_reload)
 {
     struct log log = {0};
     struct session_store first[] = {{STR("a"), 65536}, {STR("b"), 65536}},
@@ -204,7 +206,7 @@ START_TEST(stores)
     ck_assert_ptr_ne(second[1].cache, first[0].cache);
     session_stores_close(&old);
     session_stores_close(&old);
-    ck_assert(has(1, 100, 0));
+    ck_assert(session_is_found(1, 100, 0));
     session_stores_close(&new);
     ck_assert_ptr_null(second[0].cache);
 }
@@ -218,12 +220,12 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, keeps_and_forgets);
-    tcase_add_test(cases, refuses);
-    tcase_add_test(cases, each_has_its_time);
-    tcase_add_loop_test(cases, the_oldest_goes, 0, 12);
+    tcase_add_test(cases, stored_found_and_removed);
+    tcase_add_test(cases, invalid_sessions_are_refused);
+    tcase_add_test(cases, sessions_expire);
+    tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
     tcase_add_test(cases, several_processes);
-    tcase_add_test(cases, stores);
+    tcase_add_test(cases, caches_survive_a_reload);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

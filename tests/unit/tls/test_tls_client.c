@@ -1,6 +1,4 @@
-/*
- * Our client against our server, joined in memory.
- */
+/* The upstream client against this server, joined in memory. */
 #include "tls/tls_client.h"
 
 #include "base/buffer.h"
@@ -25,7 +23,7 @@ static void ciphertext(void *owner, struct str bytes)
     ck_assert_int_eq(buffer_append(&end->sent, bytes), 0);
 }
 
-/* The server's records after its key was taken are of no interest here: its handshake is over by then. */
+/* Ignored: the server passes records here only after its key was offered, when its handshake is complete. */
 static void record(void *owner, uint8_t type, struct str plaintext)
 {
 }
@@ -36,8 +34,8 @@ static void key_ready(void *owner, const struct record_key *key)
 
 static const struct tls_output output = {.ciphertext = ciphertext, .record = record, .key_ready = key_ready};
 
-/* Gives one side what the other has sent. Returns what its handshake says. */
-static int pass(struct end *from, struct end *to)
+/* Passes the output of one side to the other. Returns the result of the receiver's handshake. */
+static int pass_output(struct end *from, struct end *to)
 {
     int result;
 
@@ -58,8 +56,8 @@ static struct tls_context *client_context(bool verify)
     return context;
 }
 
-/* A handshake with a server whose certificate nobody knows. What the client says in the end. */
-static int shake(bool verify, char *why, size_t size)
+/* A handshake with a server whose certificate is not trusted. Returns the client's result. */
+static int handshake_result(bool verify, char *why, size_t size)
 {
     struct tls_pair pair;
     struct tls_settings settings = pair_settings();
@@ -75,8 +73,8 @@ static int shake(bool verify, char *why, size_t size)
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     ck_assert_uint_gt(client.sent.length, 0);
     for (int i = 0; i < 4 && result == -EAGAIN; i++) {
-        (void)!pass(&client, &server);
-        result = pass(&server, &client);
+        (void)!pass_output(&client, &server);
+        result = pass_output(&server, &client);
     }
     snprintf(why, size, "%s", tls_session_error(client.session));
     tls_session_destroy(client.session);
@@ -88,17 +86,17 @@ static int shake(bool verify, char *why, size_t size)
     return result;
 }
 
-START_TEST(strangers_are_refused)
+START_TEST(untrusted_certificate_is_refused)
 {
     char why[256];
 
-    ck_assert_int_eq(shake(true, why, sizeof(why)), -EPROTO);
+    ck_assert_int_eq(handshake_result(true, why, sizeof(why)), -EPROTO);
     ck_assert_msg(strstr(why, "self") != NULL, "%s", why);
-    ck_assert_int_eq(shake(false, why, sizeof(why)), 0);
+    ck_assert_int_eq(handshake_result(false, why, sizeof(why)), 0);
 }
 END_TEST
 
-START_TEST(plain_http_is_no_way_out)
+START_TEST(plain_http_response_is_refused)
 {
     struct tls_context *context = client_context(false);
     struct end client = {0};
@@ -116,7 +114,7 @@ START_TEST(plain_http_is_no_way_out)
 }
 END_TEST
 
-START_TEST(what_cannot_be)
+START_TEST(invalid_settings_are_refused)
 {
     const struct tls_client_settings absent = {.trusted = STR("/nowhere/at/all.pem"), .verify = true};
     struct tls_context *context = client_context(false);
@@ -136,8 +134,8 @@ START_TEST(what_cannot_be)
 }
 END_TEST
 
-/* NULL where it can be made, else what stands in the way. */
-static const char *fault(const struct tls_client_settings *settings)
+/* Returns NULL if the context can be created, else the error. */
+static const char *context_error(const struct tls_client_settings *settings)
 {
     static char error[256];
     struct tls_context *context = tls_client_context_create(settings, error, sizeof(error));
@@ -151,7 +149,7 @@ START_TEST(keys_with_a_password)
     struct pem_pair pair;
     struct tls_client_settings settings = {0};
 
-    pem_folder_make();
+    pem_directory_make();
     pair = pem_make("EC", "client", -1, 1, NULL);
     pem_write_certificates("client.pem", &pair.certificate, 1);
     pem_write_key("client.key", pair.key, "second line", false);
@@ -161,23 +159,23 @@ START_TEST(keys_with_a_password)
     pem_write_text("none", STR(""));
     settings.certificate = pem_path("client.pem");
     settings.key = pem_path("client.key");
-    ck_assert_ptr_nonnull(fault(&settings));
+    ck_assert_ptr_nonnull(context_error(&settings));
     settings.passwords = pem_path("wrong");
-    ck_assert_ptr_nonnull(fault(&settings));
+    ck_assert_ptr_nonnull(context_error(&settings));
     settings.passwords = pem_path("none");
-    ck_assert_ptr_nonnull(fault(&settings));
+    ck_assert_ptr_nonnull(context_error(&settings));
     settings.passwords = STR("/nowhere/at/all");
-    ck_assert_str_eq(fault(&settings), "No such file or directory");
+    ck_assert_str_eq(context_error(&settings), "No such file or directory");
     settings.passwords = pem_path("right");
-    ck_assert_ptr_null(fault(&settings));
+    ck_assert_ptr_null(context_error(&settings));
     settings.key = pem_path("old.key");
-    ck_assert_ptr_null(fault(&settings));
+    ck_assert_ptr_null(context_error(&settings));
     pem_free(&pair);
-    pem_folder_remove();
+    pem_directory_remove();
 }
 END_TEST
 
-START_TEST(commands_for_openssl)
+START_TEST(openssl_commands)
 {
     const struct {
         struct tls_command command;
@@ -192,12 +190,12 @@ START_TEST(commands_for_openssl)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct tls_client_settings settings = {.commands = &rows[i].command, .command_count = 1};
 
-        ck_assert_msg((fault(&settings) == NULL) == rows[i].good, "row %zu", i);
+        ck_assert_msg((context_error(&settings) == NULL) == rows[i].good, "row %zu", i);
     }
 }
 END_TEST
 
-START_TEST(settings_that_differ)
+START_TEST(settings_are_compared)
 {
     const struct tls_command a = {STR("Groups"), STR("X25519")}, b = {STR("Groups"), STR("P-256")};
     const struct tls_client_settings none = {0}, first = {.commands = &a, .command_count = 1},
@@ -212,8 +210,8 @@ START_TEST(settings_that_differ)
 }
 END_TEST
 
-/* A server of OpenSSL's alone, which can be made to say what ours never would. */
-static SSL *foreign_server(const struct tls_pair *pair)
+/* A server of OpenSSL alone, which can send messages that this server never sends. */
+static SSL *openssl_server(const struct tls_pair *pair)
 {
     SSL_CTX *own = pair->context->fallback->openssl;
     SSL_CTX *openssl = SSL_CTX_new(TLS_server_method());
@@ -228,8 +226,8 @@ static SSL *foreign_server(const struct tls_pair *pair)
     return ssl;
 }
 
-/* What the foreign server has written, read by the client; and back. What the client's read says. */
-static ssize_t turn(SSL *server, struct end *client)
+/* Passes bytes in both directions. Returns the result of the client's read. */
+static ssize_t pass_both_ways(SSL *server, struct end *client)
 {
     char *bytes;
     char into[16];
@@ -248,8 +246,8 @@ static ssize_t turn(SSL *server, struct end *client)
     return result;
 }
 
-/* Each that asks is answered: a server that reads none of the answers must not have them pile up. */
-START_TEST(a_storm_of_key_updates_is_refused)
+/* Each request for a new key is answered. The server reads no answers, so their number must be limited. */
+START_TEST(excess_key_updates_are_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_context *context = client_context(false);
@@ -260,15 +258,15 @@ START_TEST(a_storm_of_key_updates_is_refused)
     SSL *server;
 
     pair_open(&pair, &settings, 1);
-    server = foreign_server(&pair);
+    server = openssl_server(&pair);
     client.session = tls_session_create(context, &output, &client);
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(turn(server, &client), -EAGAIN);
+        ck_assert_int_eq(pass_both_ways(server, &client), -EAGAIN);
     ck_assert(SSL_is_init_finished(server));
     while (result == -EAGAIN && rounds++ <= 2 * LIMIT_KEY_UPDATES) {
         ck_assert_int_eq(SSL_key_update(server, SSL_KEY_UPDATE_REQUESTED), 1);
-        result = turn(server, &client);
+        result = pass_both_ways(server, &client);
     }
     ck_assert_int_eq(result, -EPROTO);
     ck_assert_int_eq(rounds, LIMIT_KEY_UPDATES + 1);
@@ -287,13 +285,13 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(cases, strangers_are_refused);
-    tcase_add_test(cases, plain_http_is_no_way_out);
-    tcase_add_test(cases, what_cannot_be);
+    tcase_add_test(cases, untrusted_certificate_is_refused);
+    tcase_add_test(cases, plain_http_response_is_refused);
+    tcase_add_test(cases, invalid_settings_are_refused);
     tcase_add_test(cases, keys_with_a_password);
-    tcase_add_test(cases, commands_for_openssl);
-    tcase_add_test(cases, settings_that_differ);
-    tcase_add_test(cases, a_storm_of_key_updates_is_refused);
+    tcase_add_test(cases, openssl_commands);
+    tcase_add_test(cases, settings_are_compared);
+    tcase_add_test(cases, excess_key_updates_are_refused);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -15,7 +15,7 @@ static void count_line(void *owner, enum log_level level, struct str line)
     (*(int *)owner)++;
 }
 
-/* Loads one server with this certificate and expects a refusal that says `words`, or none (NULL). */
+/* Loads one server with this certificate. Expects an error that contains `words`, or success if `words` is NULL. */
 static void assert_loads(struct str certificate, struct str key, const char *words)
 {
     struct tls_certificate files = {certificate, key};
@@ -34,12 +34,12 @@ static void assert_loads(struct str certificate, struct str key, const char *wor
     ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 
-START_TEST(what_is_wrong_with_a_file_is_said)
+START_TEST(file_errors_are_reported)
 {
     struct pem_pair one = pem_make("EC", "one", -1, 9, NULL), two = pem_make("EC", "two", -1, 9, NULL);
     char *many = calloc(1, LIMIT_PEM_FILE + 10);
 
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("one.pem", &one.certificate, 1);
     pem_write_certificates("reversed.pem", (X509 *[]){two.certificate, one.certificate}, 2);
     pem_write_key("one.key", one.key, NULL, false);
@@ -73,7 +73,7 @@ START_TEST(what_is_wrong_with_a_file_is_said)
     assert_loads(pem_path("huge.pem"), pem_path("one.key"), "too large");
     assert_loads(pem_path(""), pem_path("one.key"), "cannot be read: Is a directory");
     assert_loads(str_of(many, 5000), pem_path("one.key"), "too long");
-    pem_folder_remove();
+    pem_directory_remove();
     pem_free(&one);
     pem_free(&two);
     free(many);
@@ -86,12 +86,12 @@ static const struct {
     {"ciphers", "NONSENSE", "ssl_ciphers: \"NONSENSE\""},
     {"ciphersuites", "TLS_NONSENSE", "ssl_ciphersuites"},
     {"curves", "P-999", "ssl_ecdh_curve"},
-    {"alpn", "", "no protocol name"},
-    {"name", "a.*.b", "is no server name"},
+    {"alpn", "", "not an ALPN protocol name"},
+    {"name", "a.*.b", "is not a server name"},
     {"none", "", "no ssl_certificate"},
 };
 
-START_TEST(wrong_settings_are_refused)
+START_TEST(invalid_settings_are_refused)
 {
     struct tls_settings settings = pair_settings();
     struct str value = str_from(settings_cases[_i].value);
@@ -128,8 +128,8 @@ static void add_fault(void *owner, const struct tls_fault *fault)
              fault->text, fault->hint);
 }
 
-/* Not only the first: of every server, with its directive and which of its values. */
-START_TEST(all_that_is_wrong_is_told)
+/* The errors of every server are reported, each with its directive and the position of the value. */
+START_TEST(all_errors_are_reported)
 {
     const struct tls_certificate files[] = {{STR("self-signed"), STR("")}, {STR("/no.pem"), STR("/no.key")}};
     const struct tls_certificate bare = {STR("/no.pem"), STR("")};
@@ -149,12 +149,12 @@ START_TEST(all_that_is_wrong_is_told)
     settings[2].ciphersuites = STR("NO");
     ck_assert_ptr_null(tls_context_load(settings, 3, &log, add_fault, said));
     static const char *const lines_wanted[] = {
-        "0 ssl_ciphers 0: ssl_ciphers: \"NO\" is not understood by OpenSSL: ",
-        "0 ssl_ecdh_curve 0: ssl_ecdh_curve: \"NO\" is not understood by OpenSSL: ",
+        "0 ssl_ciphers 0: ssl_ciphers: \"NO\" is rejected by OpenSSL: ",
+        "0 ssl_ecdh_curve 0: ssl_ecdh_curve: \"NO\" is rejected by OpenSSL: ",
         "1 ssl_certificate 1: \"/no.pem\" cannot be opened: No such file or directory | relative paths start",
         "1 ssl_certificate_key 1: \"/no.key\" cannot be opened: No such file or directory | relative paths start",
-        "1  0: \"a.*.b\" is no server name: ",
-        "2 ssl_ciphersuites 0: ssl_ciphersuites: \"NO\" is not understood by OpenSSL: ",
+        "1  0: \"a.*.b\" is not a server name: ",
+        "2 ssl_ciphersuites 0: ssl_ciphersuites: \"NO\" is rejected by OpenSSL: ",
         "2 ssl_certificate 0: \"/no.pem\" cannot be opened: No such file or directory | relative paths start",
     };
     const char *at = said;
@@ -177,7 +177,7 @@ static void open_with(struct tls_pair *pair, struct tls_settings *settings,
     pair_open(pair, settings, 1);
 }
 
-START_TEST(dates_are_warned_of)
+START_TEST(expiry_dates_are_reported)
 {
     static const struct {
         int from, to;
@@ -188,7 +188,7 @@ START_TEST(dates_are_warned_of)
     struct tls_settings settings;
     struct tls_pair pair;
 
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("c.pem", &made.certificate, 1);
     pem_write_key("c.key", made.key, NULL, false);
     files = (struct tls_certificate){pem_path("c.pem"), pem_path("c.key")};
@@ -199,12 +199,12 @@ START_TEST(dates_are_warned_of)
                       pair.last_log);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     pair_close(&pair);
-    pem_folder_remove();
+    pem_directory_remove();
     pem_free(&made);
 }
 END_TEST
 
-/* Both kinds side by side: each client gets what it can verify, with the chain. */
+/* With both kinds of certificates, each client gets the one that it can verify, with its chain. */
 START_TEST(ecdsa_and_rsa_with_chains)
 {
     struct pem_pair root = pem_make("EC", "root", -1, 9, NULL),
@@ -216,7 +216,7 @@ START_TEST(ecdsa_and_rsa_with_chains)
     struct tls_pair pair;
     char error[512];
 
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("ec.pem", (X509 *[]){ec.certificate, middle.certificate}, 2);
     pem_write_certificates("rsa.pem", (X509 *[]){rsa.certificate, middle.certificate}, 2);
     pem_write_key("ec.key", ec.key, NULL, false);
@@ -247,7 +247,7 @@ START_TEST(ecdsa_and_rsa_with_chains)
     ck_assert_ptr_null(tls_context_create(&settings, 1, &pair.log, error, sizeof(error)));
     ck_assert_msg(strstr(error, "second EC certificate"), "%s", error);
     pair_close(&pair);
-    pem_folder_remove();
+    pem_directory_remove();
     pem_free(&root);
     pem_free(&middle);
     pem_free(&ec);
@@ -255,9 +255,11 @@ START_TEST(ecdsa_and_rsa_with_chains)
 }
 END_TEST
 
-/* 20 KiB of certificates and more leave in one go: nothing is refused, and the key is still offered (rule 3).
+/*
+ * More than 20 KiB of certificates are sent in one flight: no write is short, and OpenSSL still offers the key (rule
+ * 3).
  */
-START_TEST(rule_03_a_long_chain_hands_the_key_over)
+START_TEST(rule_03_long_chain_and_key_offer)
 {
     char long_name[64];
     struct pem_pair made[12];
@@ -272,7 +274,7 @@ START_TEST(rule_03_a_long_chain_hands_the_key_over)
         made[i] = i ? pem_make(NULL, long_name, -1, 9, &made[i - 1]) : pem_make("RSA", long_name, -1, 9, NULL);
         chain[11 - i] = made[i].certificate;
     }
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("long.pem", chain, 12);
     pem_write_key("long.key", made[11].key, NULL, false);
     files = (struct tls_certificate){pem_path("long.pem"), pem_path("long.key")};
@@ -284,13 +286,13 @@ START_TEST(rule_03_a_long_chain_hands_the_key_over)
     ck_assert_uint_eq(pair.keys, 1);
     pair_exchange(&pair, 40000);
     pair_close(&pair);
-    pem_folder_remove();
+    pem_directory_remove();
     for (int i = 0; i < 12; i++)
         pem_free(&made[i]);
 }
 END_TEST
 
-START_TEST(self_signed_says_its_names)
+START_TEST(self_signed_certificate_has_the_names)
 {
     static const struct str names[] = {
         {"Example.com", 11}, {"*.example.com", 13}, {".example.org", 12}, {"10.1.2.3", 8}, {"_", 1},
@@ -328,7 +330,7 @@ static const struct str zero_names[] = {{"zero.example", 12}},
                         one_names[] = {{"one.example", 11}, {"*.one.example", 13}},
                         two_names[] = {{"two.example", 11}}, two_alpn[] = {{"h2", 2}, {"http/1.1", 8}};
 
-/* Three servers that differ in everything: the second is the default one. */
+/* Three servers with different settings; the second one is the default server. */
 static void three_servers(struct tls_settings servers[3])
 {
     for (int i = 0; i < 3; i++)
@@ -361,7 +363,7 @@ static const struct {
     {NULL, 1, "TLSv1.3", "TLS_AES_128_GCM_SHA256", "secp384r1", "http/1.1"},
 };
 
-START_TEST(the_name_chooses_everything)
+START_TEST(sni_selects_all_settings)
 {
     static const unsigned char offered[] = "\x08http/1.1\x02h2\x07strange";
     const char *name = choices[_i].name;
@@ -396,7 +398,7 @@ START_TEST(the_name_chooses_everything)
 }
 END_TEST
 
-START_TEST(a_ticket_is_good_for_its_server_only)
+START_TEST(ticket_is_valid_for_its_server_only)
 {
     struct tls_settings servers[3];
     struct tls_pair pair;
@@ -449,13 +451,13 @@ START_TEST(aes_128_first_by_default)
 }
 END_TEST
 
-START_TEST(a_name_given_twice_is_warned_of)
+START_TEST(duplicate_name_is_reported)
 {
     struct tls_settings servers[2] = {pair_settings(), pair_settings()};
     struct tls_pair pair;
 
     pair_open(&pair, servers, 2);
-    ck_assert_ptr_nonnull(strstr(pair.last_log, "\"localhost\" is given twice"));
+    ck_assert_ptr_nonnull(strstr(pair.last_log, "conflicting server name \"localhost\""));
     SSL_set_tlsext_host_name(pair.client, "localhost");
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_ptr_eq(tls_session_settings(pair.session), &servers[0]);
@@ -470,19 +472,19 @@ int main(void)
     SRunner *runner;
 
     tcase_set_timeout(files, 60);
-    tcase_add_test(files, what_is_wrong_with_a_file_is_said);
-    tcase_add_loop_test(files, wrong_settings_are_refused, 0,
+    tcase_add_test(files, file_errors_are_reported);
+    tcase_add_loop_test(files, invalid_settings_are_refused, 0,
                         sizeof(settings_cases) / sizeof(settings_cases[0]));
-    tcase_add_test(files, all_that_is_wrong_is_told);
-    tcase_add_loop_test(files, dates_are_warned_of, 0, 3);
+    tcase_add_test(files, all_errors_are_reported);
+    tcase_add_loop_test(files, expiry_dates_are_reported, 0, 3);
     tcase_add_test(files, ecdsa_and_rsa_with_chains);
-    tcase_add_loop_test(files, rule_03_a_long_chain_hands_the_key_over, 0, 2);
-    tcase_add_test(files, self_signed_says_its_names);
+    tcase_add_loop_test(files, rule_03_long_chain_and_key_offer, 0, 2);
+    tcase_add_test(files, self_signed_certificate_has_the_names);
     suite_add_tcase(suite, files);
-    tcase_add_loop_test(choice, the_name_chooses_everything, 0, sizeof(choices) / sizeof(choices[0]));
-    tcase_add_loop_test(choice, a_ticket_is_good_for_its_server_only, 0, 2);
+    tcase_add_loop_test(choice, sni_selects_all_settings, 0, sizeof(choices) / sizeof(choices[0]));
+    tcase_add_loop_test(choice, ticket_is_valid_for_its_server_only, 0, 2);
     tcase_add_loop_test(choice, aes_128_first_by_default, 0, 2);
-    tcase_add_test(choice, a_name_given_twice_is_warned_of);
+    tcase_add_test(choice, duplicate_name_is_reported);
     suite_add_tcase(suite, choice);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

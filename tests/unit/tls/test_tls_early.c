@@ -14,7 +14,7 @@ static SSL_SESSION *kept;
 static char flight[32768];
 static size_t flight_length;
 
-/* A server that takes early data, and a client with a ticket of it. */
+/* Opens a server that accepts early data, and a client with a ticket from it. */
 static void open_all(void)
 {
     settings = pair_settings();
@@ -39,8 +39,8 @@ static void close_all(void)
     free(seen);
 }
 
-/* The client's first flight, ClientHello and early data, into `flight`. */
-static void speak_early(struct str text)
+/* Writes the client's first flight, ClientHello and early data, into `flight`. */
+static void client_sends_early_data(struct str text)
 {
     SSL_SESSION *copy = SSL_SESSION_dup(kept);
     size_t written = 0;
@@ -53,13 +53,13 @@ static void speak_early(struct str text)
     flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
 }
 
-static int hear(void)
+static int server_receives_flight(void)
 {
     tls_session_lend(pair.session, str_of(flight, flight_length));
     return tls_session_handshake(pair.session);
 }
 
-/* The client finishes the handshake: the server reads no bytes, and has its proof. */
+/* The client completes the handshake. The server reads no bytes, and the early phase ends. */
 static void finish(void)
 {
     char bytes[100];
@@ -69,12 +69,12 @@ static void finish(void)
     ck_assert(!tls_session_early(pair.session));
 }
 
-START_TEST(early_data_are_read_and_answered)
+START_TEST(early_data_is_read_and_answered)
 {
     char bytes[100] = "";
 
-    speak_early(STR("GET /"));
-    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    client_sends_early_data(STR("GET /"));
+    ck_assert_int_eq(server_receives_flight(), TLS_SESSION_EARLY);
     ck_assert(tls_session_early(pair.session) && tls_session_reused(pair.session));
     ck_assert(str_equal(tls_session_protocol(pair.session), STR("TLSv1.3")));
     ck_assert_int_eq(tls_session_read(pair.session, bytes, _i ? 1 : sizeof(bytes)), _i ? 1 : 5);
@@ -95,15 +95,15 @@ START_TEST(early_data_are_read_and_answered)
 }
 END_TEST
 
-/* A full record in each of two flights, read whole. */
-START_TEST(early_data_come_in_pieces)
+/* Early data in two flights; each contains a full record and is read completely. */
+START_TEST(early_data_arrives_in_pieces)
 {
     static char text[12000], bytes[12000];
     size_t written = 0, used = 0;
 
     memset(text, 'x', sizeof(text));
-    speak_early(STR("first"));
-    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    client_sends_early_data(STR("first"));
+    ck_assert_int_eq(server_receives_flight(), TLS_SESSION_EARLY);
     ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), 5);
     ck_assert_int_eq(SSL_write_early_data(pair.client, text, sizeof(text), &written), 1);
     flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
@@ -123,48 +123,49 @@ START_TEST(early_data_come_in_pieces)
 }
 END_TEST
 
-static bool is_refused(void)
+static bool early_data_is_refused(void)
 {
-    bool refused = hear() == -EAGAIN;
+    bool refused = server_receives_flight() == -EAGAIN;
     char bytes[10];
 
     ck_assert(!refused || tls_session_read(pair.session, bytes, sizeof(bytes)) < 0);
     return refused;
 }
 
-/* The same flight a second time, to the same server and to another worker of it. */
-START_TEST(a_replay_is_refused)
+/* The same flight again, to the same worker and to another one. */
+START_TEST(replay_is_refused)
 {
     struct tls_context *first = pair.context;
     char error[512];
 
-    speak_early(STR("POST /pay"));
-    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    client_sends_early_data(STR("POST /pay"));
+    ck_assert_int_eq(server_receives_flight(), TLS_SESSION_EARLY);
     pair_reconnect(&pair);
-    ck_assert(is_refused());
+    ck_assert(early_data_is_refused());
     pair.context = tls_context_create(&settings, 1, &pair.log, error, sizeof(error));
     ck_assert_ptr_nonnull(pair.context);
     tls_context_share(pair.context, &keys, seen);
     pair_reconnect(&pair);
-    ck_assert(is_refused());
+    ck_assert(early_data_is_refused());
     struct tls_context *second = pair.context;
     pair.context = first;
     pair_reconnect(&pair);
     tls_context_destroy(second);
-    speak_early(STR("GET /again"));
-    ck_assert_msg(hear() == TLS_SESSION_EARLY, "another connection with the same ticket is no replay");
+    client_sends_early_data(STR("GET /again"));
+    ck_assert_msg(server_receives_flight() == TLS_SESSION_EARLY,
+                  "another connection with the same ticket is no replay");
 }
 END_TEST
 
-/* Who is refused goes on with a whole handshake; OpenSSL passes over what it cannot read. */
-static void goes_on(void)
+/* After a refusal the client completes a full handshake; OpenSSL skips the early data that it cannot decrypt. */
+static void complete_full_handshake(void)
 {
     char bytes[100];
 
     tls_session_unlend(pair.session);
     pair_reconnect(&pair);
-    speak_early(STR("GET /"));
-    ck_assert(is_refused());
+    client_sends_early_data(STR("GET /"));
+    ck_assert(early_data_is_refused());
     ck_assert_int_eq(SSL_do_handshake(pair.client), 1);
     flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
     tls_session_lend(pair.session, str_of(flight, flight_length));
@@ -174,42 +175,42 @@ static void goes_on(void)
     pair_exchange(&pair, 1000);
 }
 
-START_TEST(without_memory_of_replays_there_are_none)
+START_TEST(no_early_data_without_replay_window)
 {
     tls_context_share(pair.context, &keys, NULL);
-    speak_early(STR("GET /"));
-    ck_assert(is_refused());
-    goes_on();
+    client_sends_early_data(STR("GET /"));
+    ck_assert(early_data_is_refused());
+    complete_full_handshake();
 }
 END_TEST
 
-START_TEST(a_clock_that_was_set_is_noticed)
+START_TEST(clock_change_refuses_early_data)
 {
-    pair.now_ms += LIMIT_EARLY_DRIFT_MS + 2000; /* the one on the wall has not moved */
-    speak_early(STR("GET /"));
-    ck_assert(is_refused());
-    goes_on();
+    pair.now_ms += LIMIT_EARLY_DRIFT_MS + 2000; /* the wall clock is unchanged */
+    client_sends_early_data(STR("GET /"));
+    ck_assert(early_data_is_refused());
+    complete_full_handshake();
 }
 END_TEST
 
-START_TEST(a_server_without_takes_none)
+START_TEST(server_without_early_data_refuses)
 {
-    settings.early_data = false; /* as if the name had chosen another one */
-    speak_early(STR("GET /"));
-    ck_assert(is_refused());
-    goes_on();
+    settings.early_data = false; /* as if SNI had chosen another server */
+    client_sends_early_data(STR("GET /"));
+    ck_assert(early_data_is_refused());
+    complete_full_handshake();
 }
 END_TEST
 
-START_TEST(too_much_is_refused)
+START_TEST(excess_early_data_is_refused)
 {
     static char text[LIMIT_EARLY_DATA + 1];
     char bytes[100];
     size_t written = 0;
 
     SSL_SESSION_set_max_early_data(kept, 2 * LIMIT_EARLY_DATA);
-    speak_early(str_of(text, LIMIT_EARLY_DATA));
-    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    client_sends_early_data(str_of(text, LIMIT_EARLY_DATA));
+    ck_assert_int_eq(server_receives_flight(), TLS_SESSION_EARLY);
     SSL_write_early_data(pair.client, text, 1000, &written);
     ssize_t got = 0;
     for (int i = 0; i < 100 && (got = pair_server_read(&pair, bytes, sizeof(bytes))) > 0; i++)
@@ -220,13 +221,13 @@ START_TEST(too_much_is_refused)
 }
 END_TEST
 
-/* An answer may be the last thing that is said. */
-START_TEST(an_end_before_the_end_of_the_handshake)
+/* The server may close the connection right after its response to early data. */
+START_TEST(close_before_the_handshake_ends)
 {
     char bytes[100];
 
-    speak_early(STR("GET /"));
-    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    client_sends_early_data(STR("GET /"));
+    ck_assert_int_eq(server_receives_flight(), TLS_SESSION_EARLY);
     ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), 5);
     pair_server_write(&pair, STR("an answer"));
     tls_session_shutdown(pair.session);
@@ -236,8 +237,8 @@ START_TEST(an_end_before_the_end_of_the_handshake)
 }
 END_TEST
 
-/* A ClientHello that does not speak early goes its way, in both versions; and so does one that speaks nonsense. */
-START_TEST(others_are_as_before)
+/* A ClientHello without early data is handled as before, in both versions, and so are bytes that are not TLS. */
+START_TEST(handshakes_without_early_data)
 {
     pair_reconnect(&pair);
     SSL_set_max_proto_version(pair.client, _i ? TLS1_2_VERSION : TLS1_3_VERSION);
@@ -260,15 +261,15 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, open_all, close_all);
-    tcase_add_loop_test(all, early_data_are_read_and_answered, 0, 2);
-    tcase_add_test(all, early_data_come_in_pieces);
-    tcase_add_test(all, a_replay_is_refused);
-    tcase_add_test(all, without_memory_of_replays_there_are_none);
-    tcase_add_test(all, a_clock_that_was_set_is_noticed);
-    tcase_add_test(all, a_server_without_takes_none);
-    tcase_add_test(all, too_much_is_refused);
-    tcase_add_test(all, an_end_before_the_end_of_the_handshake);
-    tcase_add_loop_test(all, others_are_as_before, 0, 2);
+    tcase_add_loop_test(all, early_data_is_read_and_answered, 0, 2);
+    tcase_add_test(all, early_data_arrives_in_pieces);
+    tcase_add_test(all, replay_is_refused);
+    tcase_add_test(all, no_early_data_without_replay_window);
+    tcase_add_test(all, clock_change_refuses_early_data);
+    tcase_add_test(all, server_without_early_data_refuses);
+    tcase_add_test(all, excess_early_data_is_refused);
+    tcase_add_test(all, close_before_the_handshake_ends);
+    tcase_add_loop_test(all, handshakes_without_early_data, 0, 2);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

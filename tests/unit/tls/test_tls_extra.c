@@ -11,7 +11,7 @@
 static struct pem_pair pair_of_keys;
 static char long_line[3000];
 
-/* Parameters of Diffie-Hellman that OpenSSL knows by this name. */
+/* Writes the Diffie-Hellman parameters of a group known to OpenSSL by name. */
 static void write_parameters(const char *name, const char *group)
 {
     EVP_PKEY_CTX *making = EVP_PKEY_CTX_new_from_name(NULL, "DH", NULL);
@@ -30,7 +30,7 @@ static void write_parameters(const char *name, const char *group)
     EVP_PKEY_CTX_free(making);
 }
 
-/* Once for all tests: nothing takes as long. */
+/* Once for all tests, because an RSA key takes longest to make. */
 static void make_keys(void)
 {
     pair_of_keys = pem_make("RSA", "localhost", -1, 9, NULL);
@@ -43,7 +43,7 @@ static void free_keys(void)
 
 static void make_all(void)
 {
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("one.pem", &pair_of_keys.certificate, 1);
     pem_write_key("open.key", pair_of_keys.key, NULL, false);
     pem_write_key("new.key", pair_of_keys.key, "secret", false);
@@ -55,7 +55,7 @@ static void make_all(void)
     memcpy(long_line + sizeof(long_line) - 8, "\nsecret\n", 8);
 }
 
-/* Loads the server; `words` NULL: it must be good, else it must be refused in these. */
+/* Loads the server. `words` NULL: expects success, else an error that contains `words`. */
 static void assert_loads(const struct tls_settings *settings, const char *words)
 {
     struct log log = {.level = LOG_EMERG};
@@ -85,7 +85,7 @@ static const struct {
     {NULL, "phrases.none\" cannot be opened: No such file"},
 };
 
-START_TEST(phrases_open_keys)
+START_TEST(passwords_decrypt_keys)
 {
     static const char *const keys[] = {"new.key", "old.key"};
     struct tls_settings settings = pair_settings();
@@ -102,7 +102,7 @@ START_TEST(phrases_open_keys)
         settings.certificates = &certificate;
         assert_loads(&settings, phrases[_i].words);
     }
-    /* A key that is not encrypted needs none of them. */
+    /* An unencrypted key needs no password. */
     struct tls_certificate open = {pem_path("one.pem"), pem_path("open.key")};
     settings.certificates = &open;
     assert_loads(&settings, text ? NULL : phrases[_i].words);
@@ -114,7 +114,7 @@ static void told(void *owner, const struct tls_fault *fault)
     ck_abort_msg("%s", fault->text);
 }
 
-START_TEST(a_renewed_key_is_opened_too)
+START_TEST(renewed_key_is_decrypted)
 {
     struct tls_certificate certificate = {pem_path("one.pem"), pem_path("new.key")};
     struct tls_settings settings = pair_settings();
@@ -138,8 +138,8 @@ START_TEST(a_renewed_key_is_opened_too)
 }
 END_TEST
 
-/* Who asks for no name, or for one that nobody has, is told so, and gets no certificate. */
-START_TEST(a_server_rejects_who_asks_for_nobody)
+/* With ssl_reject_handshake, a client without SNI, or with an unknown name, gets an alert and no certificate. */
+START_TEST(reject_handshake_of_unknown_names)
 {
     static const struct str names[] = {{"one.test", 8}};
     struct tls_settings servers[2] = {pair_settings(), pair_settings()};
@@ -156,14 +156,14 @@ START_TEST(a_server_rejects_who_asks_for_nobody)
         if (i > 0)
             SSL_set_tlsext_host_name(pair.client, (i == 1 ? "none.test" : "one.test"));
         ck_assert_int_eq(pair_handshake(&pair), i == 2 ? 0 : -EPROTO);
-        (void)SSL_do_handshake(pair.client); /* the alert is still to be read */
+        (void)SSL_do_handshake(pair.client); /* reads the alert */
         ERR_clear_error();
         ck_assert_int_eq(pair.alert, i == 2 ? 0 : SSL_AD_UNRECOGNIZED_NAME);
         ck_assert(!SSL_get0_peer_certificate(pair.client) == (i < 2));
     }
     pair_exchange(&pair, 1000);
     pair_close(&pair);
-    /* Without it a certificate is needed. */
+    /* Without ssl_reject_handshake a certificate is required. */
     servers[0].reject = false;
     assert_loads(servers, "no ssl_certificate is given");
 }
@@ -182,7 +182,7 @@ static const struct {
     {"none.pem", "cannot be opened: No such file", false},
 };
 
-START_TEST(parameters_of_diffie_hellman)
+START_TEST(diffie_hellman_parameters)
 {
     struct tls_certificate certificate = {pem_path("one.pem"), pem_path("open.key")};
     struct tls_settings settings = pair_settings();
@@ -219,16 +219,16 @@ static const struct {
     {{{"MinProtocol", 11}, {"TLSv1.3", 7}}, NULL},
     {{{"MinProtocol", 11}, {"TLSv1.1", 7}}, "versions before TLS 1.2"},
     {{{"MinProtocol", 11}, {"None", 4}}, "versions before TLS 1.2"},
-    {{{"Options", 7}, {"NoSuchThing", 11}}, "does not take \"NoSuchThing\" for Options"},
-    {{{"Ciphersuites", 12}, {"TLS_NONSENSE", 12}}, "does not take \"TLS_NONSENSE\""},
-    {{{"Groups", 6}, {"P-999", 5}}, "does not take \"P-999\""},
+    {{{"Options", 7}, {"NoSuchThing", 11}}, "rejects \"NoSuchThing\" for Options"},
+    {{{"Ciphersuites", 12}, {"TLS_NONSENSE", 12}}, "rejects \"TLS_NONSENSE\""},
+    {{{"Groups", 6}, {"P-999", 5}}, "rejects \"P-999\""},
     {{{"NoSuchThing", 11}, {"x", 1}}, "has no command \"NoSuchThing\""},
     {{{"", 0}, {"x", 1}}, "has no command \"\""},
-    {{{"certificate", 11}, {"one.pem", 7}}, "\"certificate\" is not taken here"},
-    {{{"VerifyMode", 10}, {"Request", 7}}, "\"VerifyMode\" is not taken here"},
+    {{{"certificate", 11}, {"one.pem", 7}}, "\"certificate\" is not allowed here"},
+    {{{"VerifyMode", 10}, {"Request", 7}}, "\"VerifyMode\" is not allowed here"},
 };
 
-START_TEST(commands_are_checked)
+START_TEST(invalid_commands_are_refused)
 {
     struct tls_settings settings = pair_settings();
 
@@ -238,8 +238,8 @@ START_TEST(commands_are_checked)
 }
 END_TEST
 
-/* They hold for the server that SNI chooses, and for no other. */
-START_TEST(commands_hold)
+/* ssl_conf_command applies to the server that SNI chooses, and to no other. */
+START_TEST(commands_apply_per_server)
 {
     static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};
     static const struct tls_command said[] = {
@@ -269,7 +269,7 @@ START_TEST(commands_hold)
 END_TEST
 
 static const struct {
-    const char *own, *offered, *chosen; /* own NULL: none is agreed on; chosen NULL: the handshake fails */
+    const char *own, *offered, *chosen; /* own NULL: no protocol is agreed on; chosen NULL: the handshake fails */
 } agreements[] = {
     {NULL, "\x02h2", ""},
     {NULL, "", ""},
@@ -278,7 +278,7 @@ static const struct {
     {"pg", "", ""},
 };
 
-START_TEST(protocols_are_agreed_on_or_not)
+START_TEST(alpn_of_own_list)
 {
     struct tls_settings settings = pair_settings();
     struct str own = str_from(agreements[_i].own ? agreements[_i].own : "");
@@ -309,14 +309,14 @@ int main(void)
 
     tcase_set_timeout(tests, 60);
     tcase_add_unchecked_fixture(tests, make_keys, free_keys);
-    tcase_add_checked_fixture(tests, make_all, pem_folder_remove);
-    tcase_add_loop_test(tests, phrases_open_keys, 0, COUNT(phrases));
-    tcase_add_test(tests, a_renewed_key_is_opened_too);
-    tcase_add_test(tests, a_server_rejects_who_asks_for_nobody);
-    tcase_add_loop_test(tests, parameters_of_diffie_hellman, 0, COUNT(parameters));
-    tcase_add_loop_test(tests, commands_are_checked, 0, COUNT(commands));
-    tcase_add_loop_test(tests, commands_hold, 0, 2);
-    tcase_add_loop_test(tests, protocols_are_agreed_on_or_not, 0, COUNT(agreements));
+    tcase_add_checked_fixture(tests, make_all, pem_directory_remove);
+    tcase_add_loop_test(tests, passwords_decrypt_keys, 0, COUNT(phrases));
+    tcase_add_test(tests, renewed_key_is_decrypted);
+    tcase_add_test(tests, reject_handshake_of_unknown_names);
+    tcase_add_loop_test(tests, diffie_hellman_parameters, 0, COUNT(parameters));
+    tcase_add_loop_test(tests, invalid_commands_are_refused, 0, COUNT(commands));
+    tcase_add_loop_test(tests, commands_apply_per_server, 0, 2);
+    tcase_add_loop_test(tests, alpn_of_own_list, 0, COUNT(agreements));
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -9,7 +9,7 @@ static void count_line(void *owner, enum log_level level, struct str line)
 }
 
 static const struct {
-    const char *list, *curve; /* NULL: the list is refused */
+    const char *list, *curve; /* NULL: the list is invalid */
 } group_lists[] = {
     {"?NO-SUCH-GROUP:P-384:?X448", "secp384r1"},
     {"?P-521", "secp521r1"},
@@ -17,8 +17,8 @@ static const struct {
     {"?NO-SUCH-GROUP", NULL},
 };
 
-/* What only newer libraries have may be named, and is left out where there is none. */
-START_TEST(groups_may_be_named_where_they_are)
+/* A group that only newer libraries have may be configured. A library without it leaves it out. */
+START_TEST(unsupported_groups_may_be_optional)
 {
     struct tls_settings settings = pair_settings();
     char error[512] = "";
@@ -41,8 +41,8 @@ START_TEST(groups_may_be_named_where_they_are)
 }
 END_TEST
 
-/* The default list, between two of the same library. */
-START_TEST(the_best_group_is_the_default)
+/* The default list, with the same library on both sides. */
+START_TEST(default_groups)
 {
     bool has = tls_has_group("X25519MLKEM768");
     struct tls_settings settings = pair_settings();
@@ -64,8 +64,8 @@ int main(void)
     TCase *all = tcase_create("all");
     SRunner *runner;
 
-    tcase_add_loop_test(all, groups_may_be_named_where_they_are, 0, 4);
-    tcase_add_test(all, the_best_group_is_the_default);
+    tcase_add_loop_test(all, unsupported_groups_may_be_optional, 0, 4);
+    tcase_add_test(all, default_groups);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -19,9 +19,9 @@ static const struct {
     {OPENING("OPTIONS * HTTP/1.1\r\n"), true, "plain HTTP"},
     {OPENING("CONNECT a:443 HTTP/1.1\r\n"), true, "plain HTTP"},
     {OPENING("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), true, "plain HTTP"},
-    {OPENING("SSH-2.0-OpenSSH_9.2\r\n"), false, "is not TLS"},
-    {OPENING("\0\0\0\0\0\0\0\0\0\0"), false, "is not TLS"},
-    {OPENING("\xff\xff\xff\xff\xff\xff\xff\xff"), false, "is not TLS"},
+    {OPENING("SSH-2.0-OpenSSH_9.2\r\n"), false, "does not use TLS"},
+    {OPENING("\0\0\0\0\0\0\0\0\0\0"), false, "does not use TLS"},
+    {OPENING("\xff\xff\xff\xff\xff\xff\xff\xff"), false, "does not use TLS"},
     {OPENING("\x16\x03\x01\xff\xff\x01\x00\x00\x00"), false, NULL}, /* an oversize record */
     {OPENING("\x16\x03\x01\x00\x00"), false, NULL},                 /* an empty handshake record */
     {OPENING("\x16\x03\x01\x00\x04\x01\xff\xff\xff"), false, NULL}, /* a ClientHello of 16 MiB */
@@ -33,8 +33,8 @@ static const struct {
 };
 enum { OPENINGS = sizeof(openings) / sizeof(openings[0]) };
 
-/* Pushes bytes, `fragment` at a time; the last result of the handshake. */
-static int push(struct tls_session *session, const char *bytes, size_t length, size_t fragment)
+/* Feeds the bytes, `fragment` at a time. Returns the last result of the handshake. */
+static int feed_handshake(struct tls_session *session, const char *bytes, size_t length, size_t fragment)
 {
     int result = -EAGAIN;
 
@@ -47,7 +47,7 @@ static int push(struct tls_session *session, const char *bytes, size_t length, s
     return result;
 }
 
-START_TEST(what_is_not_tls_is_told_apart)
+START_TEST(bytes_that_are_not_tls)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -55,14 +55,14 @@ START_TEST(what_is_not_tls_is_told_apart)
     char byte;
 
     pair_open(&pair, &settings, 1);
-    int result = push(pair.session, openings[_i / 2].bytes, openings[_i / 2].length, fragment);
+    int result = feed_handshake(pair.session, openings[_i / 2].bytes, openings[_i / 2].length, fragment);
     ck_assert(result == -EPROTO || !openings[_i / 2].words);
     ck_assert(tls_session_got_plain_http(pair.session) == openings[_i / 2].http);
     if (openings[_i / 2].words)
         ck_assert_msg(strstr(tls_session_error(pair.session), openings[_i / 2].words), "%s",
                       tls_session_error(pair.session));
     if (openings[_i / 2].http)
-        ck_assert_uint_eq(pair.wire_length, 0); /* the answer will be plain text: no alert before it */
+        ck_assert_uint_eq(pair.wire_length, 0); /* no alert: the response will be plain HTTP */
     if (result == -EPROTO) {
         ck_assert_int_eq(tls_session_handshake(pair.session), -EPROTO);
         ck_assert_int_eq(tls_session_read(pair.session, &byte, 1), -EPROTO);
@@ -79,8 +79,8 @@ START_TEST(what_is_not_tls_is_told_apart)
 }
 END_TEST
 
-/* Random bytes behind a plausible beginning; the seed is the test's number. */
-START_TEST(garbage_only_fails)
+/* Random bytes after a valid beginning; the seed is the test's number. */
+START_TEST(random_bytes_fail)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -93,14 +93,17 @@ START_TEST(garbage_only_fails)
         for (size_t i = 0; i < sizeof(bytes); i++)
             bytes[i] = (char)(seed = seed * 1103515245 + 12345, seed >> 16);
         memcpy(bytes, "\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03", 11);
-        ck_assert_int_eq(push(pair.session, bytes, sizeof(bytes), 1 + seed % 700), -EPROTO);
+        ck_assert_int_eq(feed_handshake(pair.session, bytes, sizeof(bytes), 1 + seed % 700), -EPROTO);
     }
     pair_close(&pair);
 }
 END_TEST
 
-/* A good flight with one byte changed, at every place in turn: it fails or waits, and nothing is read. */
-START_TEST(a_changed_byte_in_the_first_flight)
+/*
+ * A valid first flight with one byte changed, at each position: the handshake fails or waits, and no application data
+ * is read.
+ */
+START_TEST(changed_byte_in_the_first_flight)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -114,15 +117,15 @@ START_TEST(a_changed_byte_in_the_first_flight)
         ERR_clear_error();
         length = BIO_read(SSL_get_wbio(pair.client), bytes, sizeof(bytes));
         bytes[at] = (char)(bytes[at] ^ (1 << _i));
-        int result = push(pair.session, bytes, (size_t)length, sizeof(bytes));
+        int result = feed_handshake(pair.session, bytes, (size_t)length, sizeof(bytes));
         ck_assert(result == -EPROTO || result == -EAGAIN);
     }
     pair_close(&pair);
 }
 END_TEST
 
-/* Truncated at every length: it waits for more. */
-START_TEST(a_truncated_flight_waits)
+/* A flight truncated at any length: the handshake waits for more bytes. */
+START_TEST(truncated_flight_waits)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -135,14 +138,14 @@ START_TEST(a_truncated_flight_waits)
         ck_assert_int_eq(SSL_do_handshake(pair.client), -1);
         ERR_clear_error();
         length = BIO_read(SSL_get_wbio(pair.client), bytes, sizeof(bytes));
-        ck_assert_int_eq(push(pair.session, bytes, (size_t)cut, sizeof(bytes)), -EAGAIN);
+        ck_assert_int_eq(feed_handshake(pair.session, bytes, (size_t)cut, sizeof(bytes)), -EAGAIN);
         ck_assert_uint_eq(pair.wire_length, 0);
     }
     pair_close(&pair);
 }
 END_TEST
 
-START_TEST(a_handshake_without_end)
+START_TEST(endless_handshake_is_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -150,7 +153,7 @@ START_TEST(a_handshake_without_end)
     size_t total = 0;
     int result = -EAGAIN;
 
-    /* Warning alerts and empty records are what OpenSSL passes over for a while. */
+    /* OpenSSL accepts a limited number of warning alerts. */
     for (size_t i = 0; i + 7 <= sizeof(bytes); i += 7)
         memcpy(bytes + i, "\x15\x03\x01\x00\x02\x01\x5a", 7);
     pair_open(&pair, &settings, 1);
@@ -174,7 +177,7 @@ static void open_version(struct tls_pair *pair, struct tls_settings *settings, i
     ck_assert_int_eq(pair_handshake(pair), 0);
 }
 
-START_TEST(a_changed_record_is_refused)
+START_TEST(changed_record_is_refused)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -188,15 +191,15 @@ START_TEST(a_changed_record_is_refused)
     tls_session_lend(pair.session, str_of(bytes, (size_t)length));
     unsigned records = pair.records;
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
-    ck_assert_uint_eq(pair.records, records + 1); /* the alert, sealed by us */
-    ck_assert_msg(strstr(tls_session_error(pair.session), "does not decrypt"), "%s",
+    ck_assert_uint_eq(pair.records, records + 1); /* the alert, sealed by the record layer */
+    ck_assert_msg(strstr(tls_session_error(pair.session), "could not be decrypted"), "%s",
                   tls_session_error(pair.session));
     ck_assert_int_eq(pair_client_read(&pair, into, 1), -SSL_ERROR_SSL);
     pair_close(&pair);
 }
 END_TEST
 
-START_TEST(a_replayed_record_is_refused)
+START_TEST(replayed_record_is_refused)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -213,7 +216,7 @@ START_TEST(a_replayed_record_is_refused)
 }
 END_TEST
 
-START_TEST(an_oversize_record_is_refused)
+START_TEST(oversize_record_is_refused)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -227,7 +230,7 @@ START_TEST(an_oversize_record_is_refused)
 }
 END_TEST
 
-/* RFC 5246 7.4.1.1: answered with a warning, and nothing is negotiated again. */
+/* RFC 5246 7.4.1.1: the server sends the warning no_renegotiation and does not renegotiate. */
 START_TEST(renegotiation_is_refused)
 {
     static const char *const ciphers[] = {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA256"};
@@ -273,7 +276,7 @@ static const struct {
      NULL},
 };
 
-START_TEST(only_known_protocols)
+START_TEST(alpn_selection)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -297,7 +300,7 @@ START_TEST(only_known_protocols)
 }
 END_TEST
 
-START_TEST(old_clients_are_told)
+START_TEST(old_versions_get_an_alert)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -314,39 +317,39 @@ START_TEST(old_clients_are_told)
 }
 END_TEST
 
-/* Records that no honest client sends, sealed under its key. */
+/* Invalid records, sealed under the client's key. */
 static const struct {
     uint8_t type;
     const char *plaintext;
     size_t length;
     ssize_t result;
-    unsigned keys; /* after it */
+    unsigned keys; /* number of keys after the record */
 } forged[] = {
-    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x00"), -EAGAIN, 1}, /* KeyUpdate: fine */
-    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x01"), -EAGAIN, 2}, /* with a request */
-    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x02"), -EPROTO, 1}, /* neither: RFC 8446 4.6.3 */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x00"), -EAGAIN, 1}, /* KeyUpdate, valid */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x01"), -EAGAIN, 2}, /* KeyUpdate with update_requested */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x02"), -EPROTO, 1}, /* an invalid request_update: RFC 8446 4.6.3 */
     {RECORD_HANDSHAKE, OPENING("\x18\0\0\x02\x00\x00"), -EPROTO, 1},
     {RECORD_HANDSHAKE, OPENING("\x18\0\0\0"), -EPROTO, 1},
-    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x00\x18\0\0\x01\x00"), -EPROTO, 1}, /* two in one record: 5.1 */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x00\x18\0\0\x01\x00"), -EPROTO, 1}, /* two messages: RFC 8446 5.1 */
     {RECORD_HANDSHAKE, OPENING("\x18\xff\xff\xff\x00"), -EPROTO, 1},
-    {RECORD_HANDSHAKE, OPENING("\x01\0\0\x04\x03\x03\0\0"), -EPROTO, 1}, /* a ClientHello */
-    {RECORD_HANDSHAKE, OPENING("\x04\0\0\x04\0\0\0\0"), -EPROTO, 1},     /* a ticket from the client */
-    {RECORD_HANDSHAKE, OPENING("\x0b\0\0\x04\0\0\0\0"), -EPROTO, 1},     /* a certificate nobody asked for */
+    {RECORD_HANDSHAKE, OPENING("\x01\0\0\x04\x03\x03\0\0"), -EPROTO, 1}, /* ClientHello */
+    {RECORD_HANDSHAKE, OPENING("\x04\0\0\x04\0\0\0\0"), -EPROTO, 1},     /* NewSessionTicket from the client */
+    {RECORD_HANDSHAKE, OPENING("\x0b\0\0\x04\0\0\0\0"), -EPROTO, 1},     /* Certificate without a request */
     {RECORD_HANDSHAKE, OPENING(""), -EPROTO, 1},
     {RECORD_ALERT, OPENING("\x01\x00"), 0, 1}, /* close_notify */
     {RECORD_ALERT, OPENING("\x02\x28"), -EPROTO, 1},
     {RECORD_ALERT, OPENING("\x01"), -EPROTO, 1},
     {RECORD_ALERT, OPENING("\x01\x00\x00"), -EPROTO, 1},
     {RECORD_ALERT, OPENING(""), -EPROTO, 1},
-    {20, OPENING("\x01"), -EPROTO, 1},              /* ChangeCipherSpec, protected */
-    {24, OPENING("\x01\x00\x10hello"), -EPROTO, 1}, /* a heartbeat */
+    {20, OPENING("\x01"), -EPROTO, 1},              /* ChangeCipherSpec, encrypted */
+    {24, OPENING("\x01\x00\x10hello"), -EPROTO, 1}, /* heartbeat */
     {99, OPENING("x"), -EPROTO, 1},
     {RECORD_APPLICATION_DATA, OPENING(""), -EAGAIN, 1},
     {RECORD_APPLICATION_DATA, OPENING("x"), 1, 1},
 };
 enum { FORGED = sizeof(forged) / sizeof(forged[0]) };
 
-START_TEST(forged_records)
+START_TEST(invalid_encrypted_records)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -362,8 +365,8 @@ START_TEST(forged_records)
 }
 END_TEST
 
-/* The same again and again: what is harmless once has an end, or costs only its sender. */
-START_TEST(floods_end)
+/* A record that is valid once, repeated many times: the connection ends. */
+START_TEST(repeated_records_end_the_connection)
 {
     static const struct {
         uint8_t type;
@@ -388,8 +391,8 @@ START_TEST(floods_end)
 }
 END_TEST
 
-/* A KeyUpdate one byte a record is one KeyUpdate. */
-START_TEST(a_key_update_in_pieces)
+/* A KeyUpdate in five records of one byte is one KeyUpdate. */
+START_TEST(key_update_in_pieces)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -414,21 +417,21 @@ int main(void)
     SRunner *runner;
 
     tcase_set_timeout(opening, 60);
-    tcase_add_loop_test(opening, what_is_not_tls_is_told_apart, 0, 2 * OPENINGS);
-    tcase_add_loop_test(opening, garbage_only_fails, 0, 3);
-    tcase_add_loop_test(opening, a_changed_byte_in_the_first_flight, 0, 8);
-    tcase_add_test(opening, a_truncated_flight_waits);
-    tcase_add_test(opening, a_handshake_without_end);
-    tcase_add_loop_test(opening, only_known_protocols, 0, sizeof(protocols) / sizeof(protocols[0]));
-    tcase_add_test(opening, old_clients_are_told);
+    tcase_add_loop_test(opening, bytes_that_are_not_tls, 0, 2 * OPENINGS);
+    tcase_add_loop_test(opening, random_bytes_fail, 0, 3);
+    tcase_add_loop_test(opening, changed_byte_in_the_first_flight, 0, 8);
+    tcase_add_test(opening, truncated_flight_waits);
+    tcase_add_test(opening, endless_handshake_is_refused);
+    tcase_add_loop_test(opening, alpn_selection, 0, sizeof(protocols) / sizeof(protocols[0]));
+    tcase_add_test(opening, old_versions_get_an_alert);
     suite_add_tcase(suite, opening);
-    tcase_add_loop_test(later, a_changed_record_is_refused, 0, 4);
-    tcase_add_loop_test(later, a_replayed_record_is_refused, 0, 2);
-    tcase_add_loop_test(later, an_oversize_record_is_refused, 0, 2);
+    tcase_add_loop_test(later, changed_record_is_refused, 0, 4);
+    tcase_add_loop_test(later, replayed_record_is_refused, 0, 2);
+    tcase_add_loop_test(later, oversize_record_is_refused, 0, 2);
     tcase_add_loop_test(later, renegotiation_is_refused, 0, 2);
-    tcase_add_loop_test(later, forged_records, 0, FORGED);
-    tcase_add_loop_test(later, floods_end, 0, 2);
-    tcase_add_test(later, a_key_update_in_pieces);
+    tcase_add_loop_test(later, invalid_encrypted_records, 0, FORGED);
+    tcase_add_loop_test(later, repeated_records_end_the_connection, 0, 2);
+    tcase_add_test(later, key_update_in_pieces);
     suite_add_tcase(suite, later);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

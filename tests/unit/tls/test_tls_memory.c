@@ -1,7 +1,4 @@
-/*
- * Memory that runs out: each allocation that OpenSSL asks for fails in turn. Nothing may crash, hang or leak;
- * what cannot be had is an error like any other.
- */
+/* Each allocation of OpenSSL fails in turn. Nothing crashes, hangs or leaks, and the function returns an error. */
 #include "tls_pair.h"
 
 #include <check.h>
@@ -37,7 +34,7 @@ static void quiet(void *owner, enum log_level level, struct str line)
 {
 }
 
-/* What OpenSSL sets up once for the process is not ours to lose: a whole connection first. */
+/* Makes one complete connection first, so that OpenSSL's allocations for the whole process are not counted as leaks. */
 static void warm_up(void)
 {
     struct tls_settings settings = pair_settings();
@@ -48,7 +45,7 @@ static void warm_up(void)
     pair_close(&pair);
 }
 
-START_TEST(a_context_without_memory)
+START_TEST(context_allocations_fail)
 {
     struct tls_settings settings = pair_settings();
     struct log log = {.sink = quiet};
@@ -64,7 +61,7 @@ START_TEST(a_context_without_memory)
         left = -1;
         ck_assert(context || error[0]);
         ck_assert_uint_eq(ERR_peek_error(), 0);
-        if (context && failed) { /* OpenSSL did without */
+        if (context && failed) { /* OpenSSL continued without this allocation */
             tls_context_destroy(context);
             context = NULL;
         }
@@ -88,7 +85,9 @@ static void drop_key(void *owner, const struct record_key *key)
 
 static const struct tls_output output = {drop_ciphertext, drop_record, drop_key, NULL};
 
-/* True where creation and the server's first flight needed no more than `allocations`. */
+/*
+ * Returns true if the creation of the session and the server's first flight needed at most `allocations` allocations.
+ */
 static bool begin_session(struct tls_context *context, struct str hello, long allocations)
 {
     left = allocations;
@@ -108,7 +107,7 @@ static bool begin_session(struct tls_context *context, struct str hello, long al
     return enough;
 }
 
-START_TEST(a_session_without_memory)
+START_TEST(session_allocations_fail)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -126,7 +125,7 @@ START_TEST(a_session_without_memory)
 }
 END_TEST
 
-START_TEST(a_cache_without_memory)
+START_TEST(cipher_cache_allocations_fail)
 {
     char into[64];
     ssize_t result = -ENOMEM;
@@ -136,7 +135,7 @@ START_TEST(a_cache_without_memory)
         struct cipher_context *context = NULL;
         struct iovec part = {into + 5, 10};
         left = n;
-        struct cipher_context_cache *cache = cipher_context_cache_create(1);
+        struct cipher_context_cache *cache = cipher_context_cache_create(1, NULL);
         result = cache ? record_seal(cache, &key, &context, RECORD_APPLICATION_DATA, &part, 1, into) : -ENOMEM;
         left = -1;
         ck_assert(result == -ENOMEM || result == -EINVAL || result == 32);
@@ -160,9 +159,9 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, warm_up, NULL);
-    tcase_add_test(all, a_context_without_memory);
-    tcase_add_test(all, a_session_without_memory);
-    tcase_add_test(all, a_cache_without_memory);
+    tcase_add_test(all, context_allocations_fail);
+    tcase_add_test(all, session_allocations_fail);
+    tcase_add_test(all, cipher_cache_allocations_fail);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

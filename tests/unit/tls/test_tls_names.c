@@ -55,7 +55,7 @@ static const struct {
     {"regex.org", NULL},
 };
 
-START_TEST(a_name_means_one_server)
+START_TEST(name_selects_one_server)
 {
     struct tls_names names;
 
@@ -73,7 +73,7 @@ START_TEST(a_name_means_one_server)
 }
 END_TEST
 
-START_TEST(overlong_names_are_strangers)
+START_TEST(overlong_names_are_unknown)
 {
     struct tls_names names;
     char name[300];
@@ -97,8 +97,8 @@ int main(void)
     TCase *all = tcase_create("names");
     SRunner *runner;
 
-    tcase_add_test(all, a_name_means_one_server);
-    tcase_add_test(all, overlong_names_are_strangers);
+    tcase_add_test(all, name_selects_one_server);
+    tcase_add_test(all, overlong_names_are_unknown);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

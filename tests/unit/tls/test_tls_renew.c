@@ -11,7 +11,7 @@ static struct tls_certificate certificate;
 
 static void make_all(void)
 {
-    pem_folder_make();
+    pem_directory_make();
     first = pem_make("EC", "first", -1, 9, NULL);
     second = pem_make("RSA", "second", -1, 9, NULL);
     pem_write_certificates("site.pem", &first.certificate, 1);
@@ -23,7 +23,7 @@ static void free_all(void)
 {
     pem_free(&first);
     pem_free(&second);
-    pem_folder_remove();
+    pem_directory_remove();
 }
 
 static void write_second(void)
@@ -48,7 +48,7 @@ static bool renew(struct tls_pair *pair, size_t server, const struct tls_setting
     return good;
 }
 
-static bool shows(const struct tls_pair *pair, X509 *wanted)
+static bool client_sees(const struct tls_pair *pair, X509 *wanted)
 {
     X509 *seen = SSL_get1_peer_certificate(pair->client);
     bool same = seen && X509_cmp(seen, wanted) == 0;
@@ -59,7 +59,7 @@ static bool shows(const struct tls_pair *pair, X509 *wanted)
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-/* The default server, where every connection begins, and one that SNI chooses. */
+/* Renews the certificate of the default server, with which every connection begins, and of a server chosen by SNI. */
 START_TEST(new_connections_get_the_new_certificate)
 {
     static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};
@@ -76,32 +76,32 @@ START_TEST(new_connections_get_the_new_certificate)
     pair_reconnect(&pair);
     SSL_set_tlsext_host_name(pair.client, names[which][0].data);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    ck_assert(shows(&pair, first.certificate));
+    ck_assert(client_sees(&pair, first.certificate));
     pair_exchange(&pair, 100);
     SSL_SESSION *kept = SSL_get1_session(pair.client);
     write_second();
     ck_assert_msg(renew(&pair, (size_t)which, &servers[which], said), "%s", said);
-    pair_exchange(&pair, 20000); /* the old one goes on */
+    pair_exchange(&pair, 20000); /* the existing connection continues */
     pair_shutdown(&pair);
     pair_reconnect(&pair);
     SSL_set_session(pair.client, kept);
     SSL_set_tlsext_host_name(pair.client, names[which][0].data);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(!tls_session_reused(pair.session));
-    ck_assert(shows(&pair, second.certificate));
+    ck_assert(client_sees(&pair, second.certificate));
     ck_assert_ptr_eq(tls_session_settings(pair.session), &servers[which]);
     pair_exchange(&pair, 100);
     pair_reconnect(&pair);
     SSL_set_tlsext_host_name(pair.client, names[!which][0].data);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    ck_assert(!shows(&pair, second.certificate));
+    ck_assert(!client_sees(&pair, second.certificate));
     SSL_SESSION_free(kept);
     pair_close(&pair);
 }
 END_TEST
 
-/* It was accepted before, and says its name after. */
-START_TEST(a_connection_in_between_gets_the_new_one)
+/* The connection was accepted before the renewal, and the ClientHello arrives after it. */
+START_TEST(pending_connection_gets_the_new_certificate)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -112,7 +112,7 @@ START_TEST(a_connection_in_between_gets_the_new_one)
     write_second();
     ck_assert(renew(&pair, 0, &settings, said));
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    ck_assert(shows(&pair, second.certificate));
+    ck_assert(client_sees(&pair, second.certificate));
     pair_exchange(&pair, 100);
     pair_close(&pair);
 }
@@ -148,7 +148,7 @@ static const struct {
     {spoil_away, "site.key\" cannot be opened: No such file"},
 };
 
-START_TEST(what_is_bad_changes_nothing)
+START_TEST(invalid_files_change_nothing)
 {
     struct tls_settings settings = pair_settings();
     uint64_t before, after;
@@ -165,19 +165,19 @@ START_TEST(what_is_bad_changes_nothing)
     ck_assert(!renew(&pair, 0, &settings, said));
     ck_assert_msg(strstr(said, spoiled[_i].words), "%s", said);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    ck_assert(shows(&pair, first.certificate));
+    ck_assert(client_sees(&pair, first.certificate));
     write_second();
     ck_assert_uint_ne(tls_files_stamp(&settings), after);
     ck_assert(renew(&pair, 0, &settings, said));
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    ck_assert(shows(&pair, second.certificate));
+    ck_assert(client_sees(&pair, second.certificate));
     pair_close(&pair);
 }
 END_TEST
 
-/* What another process was given may be anything. */
-START_TEST(files_that_are_cut_are_refused)
+/* The packed files come from another process, so they may be truncated. */
+START_TEST(truncated_files_are_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_files files = {NULL, 0};
@@ -203,7 +203,7 @@ START_TEST(files_that_are_cut_are_refused)
 }
 END_TEST
 
-START_TEST(what_was_made_here_stays)
+START_TEST(self_signed_certificate_is_kept)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -216,7 +216,7 @@ START_TEST(what_was_made_here_stays)
     ck_assert(renew(&pair, 0, &settings, said));
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    ck_assert(shows(&pair, made));
+    ck_assert(client_sees(&pair, made));
     X509_free(made);
     pair_close(&pair);
 }
@@ -231,10 +231,10 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, make_all, free_all);
     tcase_add_loop_test(all, new_connections_get_the_new_certificate, 0, 4);
-    tcase_add_test(all, a_connection_in_between_gets_the_new_one);
-    tcase_add_loop_test(all, what_is_bad_changes_nothing, 0, 4);
-    tcase_add_test(all, files_that_are_cut_are_refused);
-    tcase_add_test(all, what_was_made_here_stays);
+    tcase_add_test(all, pending_connection_gets_the_new_certificate);
+    tcase_add_loop_test(all, invalid_files_change_nothing, 0, 4);
+    tcase_add_test(all, truncated_files_are_refused);
+    tcase_add_test(all, self_signed_certificate_is_kept);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -11,7 +11,7 @@
 static const struct suite {
     const char *name;
     int version;
-    uint8_t cipher; /* RECORD_NONE: not offered, or declined */
+    uint8_t cipher; /* RECORD_NONE: OpenSSL offers no key, or an unsupported one */
 } suites[] = {
     {"TLS_AES_128_GCM_SHA256", TLS1_3_VERSION, RECORD_AES_128_GCM},
     {"TLS_AES_256_GCM_SHA384", TLS1_3_VERSION, RECORD_AES_256_GCM},
@@ -39,7 +39,7 @@ static void open_suite(struct tls_pair *pair, const struct suite *suite, struct 
     pair_reconnect(pair);
 }
 
-START_TEST(every_suite_speaks_both_ways)
+START_TEST(every_suite_transfers_both_ways)
 {
     const struct suite *suite = &suites[_i / 2];
     struct tls_settings settings = pair_settings();
@@ -60,7 +60,10 @@ START_TEST(every_suite_speaks_both_ways)
 }
 END_TEST
 
-/* What OpenSSL asks of a BIO: the key for sending is taken, one for receiving never, nor one of an unknown kind. */
+/*
+ * The controls that OpenSSL sends to a BIO: the BIO accepts a key for sending, and declines a key for receiving or of
+ * an unknown kind.
+ */
 START_TEST(rule_01_offers_to_receive_are_declined)
 {
     enum { SET_KTLS = 72, GET_SEND = 73, GET_RECEIVE = 76 };
@@ -86,7 +89,7 @@ START_TEST(rule_01_offers_to_receive_are_declined)
 }
 END_TEST
 
-/* Each server record of the wire, once its keys are on: calls back with type and payload. */
+/* Calls `seen` with type and payload of each encrypted record from the server. */
 static void each_protected(const struct tls_pair *pair,
                            void (*seen)(void *, uint8_t, const uint8_t *, size_t), void *owner)
 {
@@ -208,7 +211,7 @@ START_TEST(rule_06_a_ticket_resumes)
 }
 END_TEST
 
-enum { TICKETS = 1 }; /* each handshake gives one */
+enum { TICKETS = 1 }; /* per handshake */
 
 static void client_updates(struct tls_pair *pair, int kind)
 {
@@ -216,7 +219,7 @@ static void client_updates(struct tls_pair *pair, int kind)
     ck_assert_int_eq(SSL_do_handshake(pair->client), 1);
 }
 
-START_TEST(the_peers_key_update)
+START_TEST(key_update_by_the_peer)
 {
     const struct suite *suite = &suites[_i / 4];
     bool requested = _i % 4 / 2;
@@ -245,7 +248,7 @@ START_TEST(the_peers_key_update)
 }
 END_TEST
 
-START_TEST(our_own_key_update)
+START_TEST(key_update_by_the_server)
 {
     const struct suite *suite = &suites[_i];
     struct tls_settings settings = pair_settings();
@@ -265,9 +268,8 @@ START_TEST(our_own_key_update)
 }
 END_TEST
 
-/* The kernel holds a key that cannot be replaced: nothing is answered, and the old key goes on to the close.
- */
-START_TEST(rule_09_an_update_that_the_owner_forbids)
+/* The kernel's key cannot be replaced: the request is not answered, and the old key is used until the close. */
+START_TEST(rule_09_forbidden_update_is_not_answered)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -279,7 +281,7 @@ START_TEST(rule_09_an_update_that_the_owner_forbids)
     unsigned records = pair.records;
     for (int i = 0; i < 3; i++) {
         client_updates(
-            &pair, SSL_KEY_UPDATE_REQUESTED); /* three in one buffer: the second one finds an answer due */
+            &pair, SSL_KEY_UPDATE_REQUESTED); /* three in one buffer: an answer is already due at the second */
         ck_assert_int_eq(SSL_write(pair.client, "more", 4), 4);
     }
     for (int i = 0; i < 3; i++) {
@@ -299,7 +301,7 @@ START_TEST(rule_09_an_update_that_the_owner_forbids)
 }
 END_TEST
 
-START_TEST(rule_09_a_storm_of_key_updates_is_refused)
+START_TEST(rule_09_excess_key_updates_are_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -309,7 +311,7 @@ START_TEST(rule_09_a_storm_of_key_updates_is_refused)
 
     open_suite(&pair, &suites[0], &settings);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    for (int i = 0; i < 3 * LIMIT_KEY_UPDATES; i++) { /* as many as are allowed, for ever */
+    for (int i = 0; i < 3 * LIMIT_KEY_UPDATES; i++) { /* at the greatest permitted rate, for a long time */
         pair.now_ms += LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES + 1;
         client_updates(&pair, i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
         if (i % 8 == 7)
@@ -320,11 +322,11 @@ START_TEST(rule_09_a_storm_of_key_updates_is_refused)
         client_updates(&pair, _i ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
         result = pair_server_read(&pair, into, sizeof(into));
         if (result == -EAGAIN)
-            pair_exchange(&pair, 1); /* which does not buy more of them */
+            pair_exchange(&pair, 1); /* application data does not raise the limit */
     }
     ck_assert_int_eq(result, -EPROTO);
     ck_assert_int_eq(rounds, LIMIT_KEY_UPDATES + 1);
-    ck_assert_ptr_nonnull(strstr(tls_session_error(pair.session), "asks for too much"));
+    ck_assert_ptr_nonnull(strstr(tls_session_error(pair.session), "too many KeyUpdate or renegotiation requests"));
     ck_assert_int_eq(pair_client_read(&pair, into, sizeof(into)), -SSL_ERROR_SSL);
     ck_assert_int_eq(pair.alert, 10); /* unexpected_message */
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
@@ -332,8 +334,8 @@ START_TEST(rule_09_a_storm_of_key_updates_is_refused)
 }
 END_TEST
 
-/* All in one piece: the cut must come inside of one read. */
-START_TEST(a_storm_in_one_buffer_is_cut)
+/* All in one buffer: the limit must apply within a single read. */
+START_TEST(excess_key_updates_in_one_buffer)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -350,7 +352,7 @@ START_TEST(a_storm_in_one_buffer_is_cut)
 }
 END_TEST
 
-START_TEST(what_was_lent_can_be_taken_back)
+START_TEST(unread_bytes_are_returned)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -382,7 +384,7 @@ START_TEST(rule_08_only_the_record_layer_writes)
 
     open_suite(&pair, &suites[0], &settings);
     ck_assert_int_eq(tls_session_write(pair.session, STR("early")), -EPROTO);
-    tls_session_shutdown(pair.session); /* nothing to say before the handshake */
+    tls_session_shutdown(pair.session); /* no alert before the handshake */
     ck_assert_uint_eq(pair.wire_length, 0);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_write(pair.session, STR("late")), -EINVAL);
@@ -397,20 +399,20 @@ int main(void)
     TCase *talk = tcase_create("talk"), *update = tcase_create("key update");
     SRunner *runner;
 
-    tcase_add_loop_test(talk, every_suite_speaks_both_ways, 0, 2 * SUITES);
+    tcase_add_loop_test(talk, every_suite_transfers_both_ways, 0, 2 * SUITES);
     tcase_add_test(talk, rule_01_offers_to_receive_are_declined);
     tcase_add_loop_test(talk, rule_07_explicit_nonces_never_repeat, 0, 2);
     tcase_add_loop_test(talk, rule_06_tickets_are_counted, 0, 4);
     tcase_add_loop_test(talk, no_tickets_when_switched_off, 0, 2);
     tcase_add_loop_test(talk, rule_06_a_ticket_resumes, 0, SUITES);
-    tcase_add_test(talk, what_was_lent_can_be_taken_back);
+    tcase_add_test(talk, unread_bytes_are_returned);
     tcase_add_test(talk, rule_08_only_the_record_layer_writes);
     suite_add_tcase(suite, talk);
-    tcase_add_loop_test(update, the_peers_key_update, 0, 4 * 4);
-    tcase_add_loop_test(update, our_own_key_update, 0, SUITES);
-    tcase_add_loop_test(update, rule_09_an_update_that_the_owner_forbids, 0, 3);
-    tcase_add_loop_test(update, rule_09_a_storm_of_key_updates_is_refused, 0, 2);
-    tcase_add_test(update, a_storm_in_one_buffer_is_cut);
+    tcase_add_loop_test(update, key_update_by_the_peer, 0, 4 * 4);
+    tcase_add_loop_test(update, key_update_by_the_server, 0, SUITES);
+    tcase_add_loop_test(update, rule_09_forbidden_update_is_not_answered, 0, 3);
+    tcase_add_loop_test(update, rule_09_excess_key_updates_are_refused, 0, 2);
+    tcase_add_test(update, excess_key_updates_in_one_buffer);
     suite_add_tcase(suite, update);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -22,7 +22,7 @@ static bool is_zero(const void *bytes, size_t size)
     return true;
 }
 
-START_TEST(two_drawn_keys_are_known)
+START_TEST(two_random_keys_are_valid)
 {
     struct ticket_keys keys = {0};
     struct ticket_key first, second, found;
@@ -49,8 +49,8 @@ START_TEST(two_drawn_keys_are_known)
 }
 END_TEST
 
-/* Whoever takes a key while the next one is drawn gets all of it, or another one. */
-START_TEST(a_key_is_never_half_a_key)
+/* A reader during a rotation gets a complete key, the old or the new one, never a mixture. */
+START_TEST(key_is_read_atomically)
 {
     struct ticket_keys *keys = mmap(NULL, sizeof(*keys), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct ticket_key found;
@@ -82,7 +82,7 @@ START_TEST(a_key_is_never_half_a_key)
 }
 END_TEST
 
-START_TEST(key_files_have_two_forms)
+START_TEST(key_files_have_two_sizes)
 {
     char bytes[81];
     struct ticket_key key;
@@ -101,7 +101,7 @@ START_TEST(key_files_have_two_forms)
 }
 END_TEST
 
-/* A full handshake, and the session that its ticket stands for. */
+/* Makes a full handshake. Returns the session of its ticket. */
 static SSL_SESSION *full_handshake(struct tls_pair *pair, int version)
 {
     SSL_CTX_set_min_proto_version(pair->client_openssl, version);
@@ -117,8 +117,8 @@ static SSL_SESSION *full_handshake(struct tls_pair *pair, int version)
 }
 
 /*
- * Whether the session is taken up; `out_next`, if not NULL, gets the one that came of it. A copy: OpenSSL
- * uses each but once.
+ * Returns true if the session is resumed. *out_next, unless NULL, gets the new session. Uses a copy, because OpenSSL
+ * uses each session only once.
  */
 static bool resumes(struct tls_pair *pair, SSL_SESSION *session, SSL_SESSION **out_next)
 {
@@ -136,7 +136,7 @@ static bool resumes(struct tls_pair *pair, SSL_SESSION *session, SSL_SESSION **o
     return reused;
 }
 
-START_TEST(a_ticket_outlives_one_new_key)
+START_TEST(ticket_is_valid_after_one_rotation)
 {
     struct tls_settings settings = pair_settings();
     struct ticket_keys keys = {0};
@@ -160,8 +160,8 @@ START_TEST(a_ticket_outlives_one_new_key)
 }
 END_TEST
 
-/* A ticket lives as long as the server says that has given it, not the default one. */
-START_TEST(each_server_has_its_own_time)
+/* A ticket's lifetime is that of the server that issued it, not that of the default server. */
+START_TEST(ticket_lifetime_per_server)
 {
     static const struct str names[2][1] = {{{"first.test", 10}}, {{"second.test", 11}}};
     struct tls_settings servers[2] = {pair_settings(), pair_settings()};
@@ -183,7 +183,7 @@ START_TEST(each_server_has_its_own_time)
 }
 END_TEST
 
-START_TEST(a_changed_ticket_is_a_full_handshake)
+START_TEST(changed_ticket_needs_a_full_handshake)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -193,7 +193,7 @@ START_TEST(a_changed_ticket_is_a_full_handshake)
     pair_open(&pair, &settings, 1);
     SSL_SESSION *kept = full_handshake(&pair, versions[_i / 4]);
     SSL_SESSION_get0_ticket(kept, &ticket, &length);
-    size_t places[] = {0, 16, 40, length - 1}; /* name, iv, what is sealed, HMAC */
+    size_t places[] = {0, 16, 40, length - 1}; /* key name, IV, encrypted state, HMAC */
     ((unsigned char *)(uintptr_t)ticket)[places[_i % 4]] ^= 1;
     ck_assert(!resumes(&pair, kept, NULL));
     SSL_SESSION_free(kept);
@@ -221,14 +221,14 @@ static void open_machine(struct machine *machine, const char *first, const char 
     pair_open(&machine->pair, &machine->settings, 1);
 }
 
-/* Three machines on the way from an old key to a new one. */
-START_TEST(key_files_join_machines)
+/* Three machines at different stages of a change of the key file. */
+START_TEST(machines_share_key_files)
 {
     struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);
     struct machine old, both, new;
     char bytes[80];
 
-    pem_folder_make();
+    pem_directory_make();
     pem_write_certificates("site.pem", &site.certificate, 1);
     pem_write_key("site.key", site.key, NULL, false);
     memset(bytes, 'a', sizeof(bytes));
@@ -251,7 +251,7 @@ START_TEST(key_files_join_machines)
     pair_close(&old.pair);
     pair_close(&both.pair);
     pair_close(&new.pair);
-    pem_folder_remove();
+    pem_directory_remove();
     pem_free(&site);
 }
 END_TEST
@@ -260,7 +260,7 @@ static void quiet(void *owner, enum log_level level, struct str line)
 {
 }
 
-START_TEST(bad_key_files_are_told)
+START_TEST(invalid_key_files_are_reported)
 {
     static const struct {
         const char *name;
@@ -276,7 +276,7 @@ START_TEST(bad_key_files_are_told)
     char bytes[100] = "", error[512] = "";
     struct str path;
 
-    pem_folder_make();
+    pem_directory_make();
     if (cases[_i].length != SIZE_MAX)
         pem_write_text(cases[_i].name, str_of(bytes, cases[_i].length));
     path = pem_path(cases[_i].name);
@@ -284,7 +284,7 @@ START_TEST(bad_key_files_are_told)
     settings.ticket_key_count = 1;
     ck_assert_ptr_null(tls_context_create(&settings, 1, &log, error, sizeof(error)));
     ck_assert_msg(strstr(error, cases[_i].words), "%s", error);
-    pem_folder_remove();
+    pem_directory_remove();
 }
 END_TEST
 
@@ -295,14 +295,14 @@ int main(void)
     SRunner *runner;
 
     tcase_set_timeout(all, 60);
-    tcase_add_test(all, two_drawn_keys_are_known);
-    tcase_add_test(all, a_key_is_never_half_a_key);
-    tcase_add_test(all, key_files_have_two_forms);
-    tcase_add_loop_test(all, a_ticket_outlives_one_new_key, 0, 2);
-    tcase_add_loop_test(all, each_server_has_its_own_time, 0, 2 * 2);
-    tcase_add_loop_test(all, a_changed_ticket_is_a_full_handshake, 0, 2 * 4);
-    tcase_add_loop_test(all, key_files_join_machines, 0, 2);
-    tcase_add_loop_test(all, bad_key_files_are_told, 0, 3);
+    tcase_add_test(all, two_random_keys_are_valid);
+    tcase_add_test(all, key_is_read_atomically);
+    tcase_add_test(all, key_files_have_two_sizes);
+    tcase_add_loop_test(all, ticket_is_valid_after_one_rotation, 0, 2);
+    tcase_add_loop_test(all, ticket_lifetime_per_server, 0, 2 * 2);
+    tcase_add_loop_test(all, changed_ticket_needs_a_full_handshake, 0, 2 * 4);
+    tcase_add_loop_test(all, machines_share_key_files, 0, 2);
+    tcase_add_loop_test(all, invalid_key_files_are_reported, 0, 3);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -36,7 +36,7 @@ static void write_list(const char *name, const struct pem_pair *issuer, X509 *re
 
 static void make_all(void)
 {
-    pem_folder_make();
+    pem_directory_make();
     authority = pem_make("EC", "authority", -20, 20, NULL);
     other = pem_make("EC", "other authority", -20, 20, NULL);
     middle = pem_make("EC", "middle", -20, 20, &authority);
@@ -63,10 +63,10 @@ static void free_all(void)
     pem_free(&other);
     pem_free(&middle);
     arena_reset(&arena);
-    pem_folder_remove();
+    pem_directory_remove();
 }
 
-/* `into` gets what `whole` has behind as many bytes as `part` has. */
+/* Copies the rest of `whole` after the length of `part` into `into`. */
 static void copy_end(const char *whole, const char *part, const char *into)
 {
     static char bytes[20000];
@@ -88,7 +88,7 @@ static struct tls_settings verify_settings(enum tls_verify verify)
     return settings;
 }
 
-static void show(struct tls_pair *pair, enum shown what)
+static void present_certificate(struct tls_pair *pair, enum shown what)
 {
     if (what == NOTHING)
         return;
@@ -131,15 +131,15 @@ static const struct {
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
-/* The handshake is finished whatever is shown; afterwards it is known. */
-START_TEST(what_is_shown_is_verified)
+/* The handshake completes with any certificate; the result of the verification is available afterwards. */
+START_TEST(client_certificate_is_verified)
 {
     struct tls_settings settings = verify_settings(cases[_i / 2].verify);
     struct tls_pair pair;
 
     pair_open(&pair, &settings, 1);
     limit_version(&pair, versions[_i % 2]);
-    show(&pair, cases[_i / 2].shown);
+    present_certificate(&pair, cases[_i / 2].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     struct str said = tls_session_client_verify(pair.session, &arena);
     ck_assert_int_eq(tls_session_client_state(pair.session), cases[_i / 2].state);
@@ -151,8 +151,8 @@ START_TEST(what_is_shown_is_verified)
 }
 END_TEST
 
-/* Only a session that was accepted is taken up: the others are asked again. */
-START_TEST(resumption_bypasses_nothing)
+/* Only a session with an accepted certificate is resumed; with others the client is asked again. */
+START_TEST(resumption_keeps_the_verification)
 {
     struct tls_settings settings = verify_settings(cases[_i / 2].verify);
     bool resumes = cases[_i / 2].state == TLS_CLIENT_ACCEPTED;
@@ -160,14 +160,14 @@ START_TEST(resumption_bypasses_nothing)
 
     pair_open(&pair, &settings, 1);
     limit_version(&pair, versions[_i % 2]);
-    show(&pair, cases[_i / 2].shown);
+    present_certificate(&pair, cases[_i / 2].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     pair_exchange(&pair, 10);
     SSL_SESSION *kept = SSL_get1_session(pair.client);
     pair_shutdown(&pair);
     pair_reconnect(&pair);
     SSL_set_session(pair.client, kept);
-    show(&pair, cases[_i / 2].shown);
+    present_certificate(&pair, cases[_i / 2].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_reused(pair.session), resumes);
     ck_assert_int_eq(tls_session_client_state(pair.session), cases[_i / 2].state);
@@ -179,8 +179,11 @@ START_TEST(resumption_bypasses_nothing)
 }
 END_TEST
 
-/* Open to all, strict, and strict with another authority: a session of one is none of another. */
-START_TEST(a_session_of_one_server_opens_no_other)
+/*
+ * Servers without verification, with verification, and with another authority: a session of one cannot be resumed with
+ * another.
+ */
+START_TEST(sessions_are_bound_to_their_server)
 {
     static const struct tls_certificate certificate = {{"site.pem", 8}, {"site.key", 8}};
     static const struct str names[3][1] = {{{"open.test", 9}}, {{"strict.test", 11}}, {{"other.test", 10}}};
@@ -203,7 +206,7 @@ START_TEST(a_session_of_one_server_opens_no_other)
     limit_version(&pair, versions[_i % 2]);
     int from = _i / 2 % 3;
     SSL_set_tlsext_host_name(pair.client, names[from][0].data);
-    show(&pair, from == 2 ? STRANGER : GOOD);
+    present_certificate(&pair, from == 2 ? STRANGER : GOOD);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
     pair_exchange(&pair, 10);
@@ -225,8 +228,11 @@ START_TEST(a_session_of_one_server_opens_no_other)
 }
 END_TEST
 
-/* The same bytes in two files as in one: in the one, lists are only skipped. */
-START_TEST(a_session_from_before_a_list_is_not_taken_up)
+/*
+ * One server has the authority and the CRL in one file, where the CRL is ignored; the other has the same bytes in two
+ * files. Their sessions must not be interchangeable.
+ */
+START_TEST(sessions_are_bound_to_the_revocation_list)
 {
     static const struct str names[2][1] = {{{"before.test", 11}}, {{"after.test", 10}}};
     struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);
@@ -248,7 +254,7 @@ START_TEST(a_session_from_before_a_list_is_not_taken_up)
     pair_open(&pair, servers, 2);
     limit_version(&pair, versions[_i]);
     SSL_set_tlsext_host_name(pair.client, names[0][0].data);
-    show(&pair, REVOKED);
+    present_certificate(&pair, REVOKED);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
     pair_exchange(&pair, 10);
@@ -257,7 +263,7 @@ START_TEST(a_session_from_before_a_list_is_not_taken_up)
     pair_reconnect(&pair);
     SSL_set_session(pair.client, kept);
     SSL_set_tlsext_host_name(pair.client, names[1][0].data);
-    show(&pair, REVOKED);
+    present_certificate(&pair, REVOKED);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_REFUSED);
     SSL_SESSION_free(kept);
@@ -281,7 +287,7 @@ static const struct {
     {1, "other-list.pem", GOOD, "FAILED:unable to get certificate CRL"},
 };
 
-START_TEST(chains_and_lists_are_verified)
+START_TEST(chains_and_revocation_lists)
 {
     struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
@@ -290,7 +296,7 @@ START_TEST(chains_and_lists_are_verified)
     if (chains[_i].lists)
         settings.client.revoked = pem_path(chains[_i].lists);
     pair_open(&pair, &settings, 1);
-    show(&pair, chains[_i].shown);
+    present_certificate(&pair, chains[_i].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     struct str said = tls_session_client_verify(pair.session, &arena);
     ck_assert_msg(str_starts(said, str_from(chains[_i].said)), STR_FMT, STR_ARG(said));
@@ -305,8 +311,8 @@ static size_t names_told(struct tls_pair *pair)
     return names ? (size_t)sk_X509_NAME_num(names) : 0;
 }
 
-/* ssl_trusted_certificate is trusted as well, and clients do not hear of it. */
-START_TEST(who_is_trusted_is_told_or_not)
+/* Certificates of ssl_trusted_certificate are trusted as well; their names are not sent to clients. */
+START_TEST(names_of_authorities_sent_to_clients)
 {
     struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
@@ -316,7 +322,7 @@ START_TEST(who_is_trusted_is_told_or_not)
     if (_i)
         settings.client.named = pem_path("authorities.pem");
     pair_open(&pair, &settings, 1);
-    show(&pair, GOOD);
+    present_certificate(&pair, GOOD);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
     ck_assert_uint_eq(names_told(&pair), _i ? 2 : 0);
@@ -329,13 +335,13 @@ static struct str fact(struct tls_pair *pair, enum tls_client_fact what)
     return tls_session_client_fact(pair->session, what, &arena);
 }
 
-START_TEST(what_is_shown_can_be_told)
+START_TEST(facts_of_the_client_certificate)
 {
     struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
 
     pair_open(&pair, &settings, 1);
-    show(&pair, GOOD);
+    present_certificate(&pair, GOOD);
     ck_assert_ptr_null(fact(&pair, TLS_CLIENT_SUBJECT).data);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(str_equal(fact(&pair, TLS_CLIENT_SUBJECT), STR("CN=good\\, client")));
@@ -365,7 +371,7 @@ static void quiet(void *owner, enum log_level level, struct str line)
 {
 }
 
-START_TEST(bad_files_are_told)
+START_TEST(invalid_files_are_reported)
 {
     static const struct {
         const char *directive, *file, *words;
@@ -406,14 +412,14 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, make_all, free_all);
-    tcase_add_loop_test(all, what_is_shown_is_verified, 0, 2 * CASES);
-    tcase_add_loop_test(all, resumption_bypasses_nothing, 0, 2 * CASES);
-    tcase_add_loop_test(all, a_session_of_one_server_opens_no_other, 0, 2 * 3);
-    tcase_add_loop_test(all, a_session_from_before_a_list_is_not_taken_up, 0, 2);
-    tcase_add_loop_test(all, chains_and_lists_are_verified, 0, sizeof(chains) / sizeof(chains[0]));
-    tcase_add_loop_test(all, who_is_trusted_is_told_or_not, 0, 2);
-    tcase_add_test(all, what_is_shown_can_be_told);
-    tcase_add_loop_test(all, bad_files_are_told, 0, 6);
+    tcase_add_loop_test(all, client_certificate_is_verified, 0, 2 * CASES);
+    tcase_add_loop_test(all, resumption_keeps_the_verification, 0, 2 * CASES);
+    tcase_add_loop_test(all, sessions_are_bound_to_their_server, 0, 2 * 3);
+    tcase_add_loop_test(all, sessions_are_bound_to_the_revocation_list, 0, 2);
+    tcase_add_loop_test(all, chains_and_revocation_lists, 0, sizeof(chains) / sizeof(chains[0]));
+    tcase_add_loop_test(all, names_of_authorities_sent_to_clients, 0, 2);
+    tcase_add_test(all, facts_of_the_client_certificate);
+    tcase_add_loop_test(all, invalid_files_are_reported, 0, 6);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

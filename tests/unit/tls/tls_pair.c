@@ -152,7 +152,7 @@ void pair_open(struct tls_pair *pair, const struct tls_settings *servers, size_t
     pair->log = (struct log){.level = LOG_DEBUG, .sink = logged, .owner = pair};
     pair->context = tls_context_create(servers, count, &pair->log, error, sizeof(error));
     ck_assert_msg(pair->context, "%s", error);
-    pair->cipher_contexts = cipher_context_cache_create(4);
+    pair->cipher_contexts = cipher_context_cache_create(4, NULL);
     pair->client_openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_session_cache_mode(pair->client_openssl, SSL_SESS_CACHE_CLIENT);
     SSL_CTX_set_keylog_callback(pair->client_openssl, client_secret);
@@ -199,7 +199,7 @@ void pair_close(struct tls_pair *pair)
     ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 
-/* One step of the server with the next bytes from the client. */
+/* Passes the next bytes from the client to the server, and lets the server read or continue its handshake. */
 static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size, char *lent,
                     size_t lent_size)
 {
@@ -229,7 +229,7 @@ int pair_handshake(struct tls_pair *pair)
         }
         if (result == -EAGAIN)
             result = (int)step(pair, false, NULL, 0, lent, sizeof(lent));
-        /* With 1.3 the client's Finished is on its way when the client is content. */
+        /* In TLS 1.3 the client's handshake is complete before its Finished arrives. */
         if ((result == 0 && mine == 1) || result == -EPROTO)
             break;
         if (mine == 1 && BIO_ctrl_pending(SSL_get_wbio(pair->client)) == 0)

@@ -50,8 +50,8 @@ static void stop(void)
 
 static const char *const three[] = {"10.0.0.1", "10.0.0.2", "10.0.0.3", NULL};
 
-/* The last digit of the address that a new request goes to; '-': nobody. */
-static char ask(struct str key)
+/* Returns the last digit of the address that is chosen for a new request; '-': no address. */
+static char chosen_digit(struct str key)
 {
     struct upstream_choice choice = {.key = key};
     int error;
@@ -60,29 +60,29 @@ static char ask(struct str key)
     return peer ? peer->name[7] : '-';
 }
 
-static void asks(unsigned count, char *out)
+static void choose_several(unsigned count, char *out)
 {
     for (unsigned i = 0; i < count; i++)
-        out[i] = ask(STR(""));
+        out[i] = chosen_digit(STR(""));
     out[count] = '\0';
 }
 
-START_TEST(turns_are_spread_by_weight)
+START_TEST(round_robin_follows_the_weights)
 {
     char seen[16];
 
     open_group(BALANCE_ROUND_ROBIN, three);
     servers[0].weight = 5;
     start();
-    asks(7, seen);
+    choose_several(7, seen);
     ck_assert_str_eq(seen, "1121311");
-    asks(7, seen);
+    choose_several(7, seen);
     ck_assert_str_eq(seen, "1121311");
     stop();
 }
 END_TEST
 
-START_TEST(each_is_asked_once)
+START_TEST(each_server_is_tried_once)
 {
     struct upstream_choice choice = {0};
     int error = 0;
@@ -101,7 +101,7 @@ START_TEST(each_is_asked_once)
 }
 END_TEST
 
-START_TEST(who_fails_is_left_alone_for_a_while)
+START_TEST(failed_server_is_paused)
 {
     struct upstream_choice choice = {0};
     struct upstream_peer *peer;
@@ -114,24 +114,24 @@ START_TEST(who_fails_is_left_alone_for_a_while)
     start();
     peer = upstream_choose(group, &choice, &error);
     upstream_peer_failed(peer);
-    asks(2, seen);
+    choose_several(2, seen);
     ck_assert_ptr_nonnull(strchr(seen, '1'));
     upstream_peer_failed(peer);
-    asks(4, seen);
+    choose_several(4, seen);
     ck_assert_str_eq(seen, "2222");
     scripted_advance(&loop, 10000);
     scripted_settle(&loop, 10);
-    asks(4, seen); /* one tries it, and the others wait for what comes of that */
+    choose_several(4, seen); /* one request tries the failed server; until it ends the others use server 2 */
     ck_assert_ptr_nonnull(strchr(seen, '1'));
     ck_assert_ptr_eq(strchr(seen, '1'), strrchr(seen, '1'));
     upstream_peer_succeeded(peer);
-    asks(4, seen);
+    choose_several(4, seen);
     ck_assert_ptr_ne(strchr(seen, '1'), strrchr(seen, '1'));
     stop();
 }
 END_TEST
 
-START_TEST(one_alone_is_always_asked)
+START_TEST(single_server_is_never_paused)
 {
     static const char *const one[] = {"10.0.0.1", NULL};
     struct upstream_choice choice = {0};
@@ -140,7 +140,7 @@ START_TEST(one_alone_is_always_asked)
     open_group(BALANCE_ROUND_ROBIN, one);
     start();
     upstream_peer_failed(upstream_choose(group, &choice, &error));
-    ck_assert_int_eq(ask(STR("")), '1');
+    ck_assert_int_eq(chosen_digit(STR("")), '1');
     stop();
 }
 END_TEST
@@ -148,7 +148,7 @@ END_TEST
 static const struct upstream_events no_events;
 static const struct upstream_tls plain;
 
-/* A request that stays under way: its connection is being made. */
+/* Begins a request that stays in progress: its connection is being established. */
 static struct upstream_connection *begin(char *out_server)
 {
     struct upstream_choice choice = {0};
@@ -164,7 +164,7 @@ static struct upstream_connection *begin(char *out_server)
     return connection;
 }
 
-START_TEST(the_least_busy_is_asked)
+START_TEST(least_connections_is_chosen)
 {
     struct upstream_connection *open[6];
     char seen[8] = "";
@@ -179,12 +179,12 @@ START_TEST(the_least_busy_is_asked)
     ck_assert_ptr_nonnull(strchr(seen, '3'));
     for (unsigned i = 0; i < 4; i++)
         upstream_discard(open[i]);
-    ck_assert_ptr_ne(strchr(seen, '2'), strrchr(seen, '2')); /* twice the weight, twice the work */
+    ck_assert_ptr_ne(strchr(seen, '2'), strrchr(seen, '2')); /* twice the weight, twice the requests */
     stop();
 }
 END_TEST
 
-START_TEST(full_servers_are_passed_over)
+START_TEST(full_servers_are_skipped)
 {
     struct upstream_connection *open[3];
     char seen[4] = "";
@@ -198,7 +198,7 @@ START_TEST(full_servers_are_passed_over)
     ck_assert_str_eq(seen, "12-");
     upstream_discard(open[0]);
     scripted_settle(&loop, 100);
-    ck_assert_int_eq(ask(STR("")), '1');
+    ck_assert_int_eq(chosen_digit(STR("")), '1');
     upstream_discard(open[1]);
     stop();
 }
@@ -216,8 +216,8 @@ START_TEST(a_key_stays_with_its_server)
         char key[16];
         int length = snprintf(key, sizeof(key), "/page/%u", i);
 
-        first[i] = ask(str_of(key, (size_t)length));
-        ck_assert_int_eq(ask(str_of(key, (size_t)length)), first[i]);
+        first[i] = chosen_digit(str_of(key, (size_t)length));
+        ck_assert_int_eq(chosen_digit(str_of(key, (size_t)length)), first[i]);
         counts[first[i] - '0']++;
     }
     for (unsigned i = 1; i <= 3; i++)
@@ -227,21 +227,21 @@ START_TEST(a_key_stays_with_its_server)
         char key[16];
         int length = snprintf(key, sizeof(key), "/page/%u", i);
 
-        moved += ask(str_of(key, (size_t)length)) != first[i];
+        moved += chosen_digit(str_of(key, (size_t)length)) != first[i];
     }
-    ck_assert_uint_eq(moved, counts[2]); /* its own keys alone */
+    ck_assert_uint_eq(moved, counts[2]); /* only the keys of the removed server move */
     stop();
 }
 END_TEST
 
-/* As in nginx; else all clients without the cookie of `hash: $cookie_x` would share one server. */
-START_TEST(an_empty_key_takes_turns)
+/* As in nginx. Otherwise all clients without the cookie of `hash: $cookie_x` would use one server. */
+START_TEST(empty_key_uses_round_robin)
 {
     char seen[16];
 
     open_group(BALANCE_HASH, three);
     start();
-    asks(6, seen);
+    choose_several(6, seen);
     ck_assert_str_eq(seen, "123123");
     stop();
 }
@@ -253,28 +253,28 @@ START_TEST(a_network_stays_with_its_server)
 
     open_group(BALANCE_IP_HASH, three);
     start();
-    first = ask(STR("192.0.2.1"));
-    ck_assert_int_eq(ask(STR("192.0.2.200")), first);
-    ck_assert_int_ne(ask(STR("2001:db8::1")), '-');
+    first = chosen_digit(STR("192.0.2.1"));
+    ck_assert_int_eq(chosen_digit(STR("192.0.2.200")), first);
+    ck_assert_int_ne(chosen_digit(STR("2001:db8::1")), '-');
     stop();
 }
 END_TEST
 
-START_TEST(of_two_drawn_the_idler_is_asked)
+START_TEST(random_two_uses_all_servers)
 {
     unsigned counts[4] = {0};
 
     open_group(BALANCE_RANDOM, three);
     start();
     for (unsigned i = 0; i < 300; i++)
-        counts[ask(STR("")) - '0']++;
+        counts[chosen_digit(STR("")) - '0']++;
     for (unsigned i = 1; i <= 3; i++)
         ck_assert_uint_gt(counts[i], 30);
     stop();
 }
 END_TEST
 
-START_TEST(targets_of_variables)
+START_TEST(targets_from_variables)
 {
     static char long_name[1000];
     const struct str bad[] = {STR("a b"), STR(""), str_of(long_name, sizeof(long_name))};
@@ -305,17 +305,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        turns_are_spread_by_weight,
-        each_is_asked_once,
-        who_fails_is_left_alone_for_a_while,
-        one_alone_is_always_asked,
-        the_least_busy_is_asked,
-        full_servers_are_passed_over,
-        a_key_stays_with_its_server,
-        an_empty_key_takes_turns,
-        a_network_stays_with_its_server,
-        of_two_drawn_the_idler_is_asked,
-        targets_of_variables,
+        round_robin_follows_the_weights, each_server_is_tried_once, failed_server_is_paused,
+        single_server_is_never_paused, least_connections_is_chosen, full_servers_are_skipped,
+        a_key_stays_with_its_server, empty_key_uses_round_robin, a_network_stays_with_its_server,
+        random_two_uses_all_servers, targets_from_variables,
     };
 
     return suite_run("balance", tests, COUNT(tests));

@@ -1,4 +1,4 @@
-/* Addresses of names in shared memory, and how soon a name that failed is asked for again. */
+/* Addresses of names in shared memory, and the delay before a failed name is resolved again. */
 #include "upstream/resolved_names.h"
 #include "upstream/upstream_group.h"
 
@@ -13,7 +13,7 @@
 static struct resolved_names *names;
 static struct resolver_address found[LIMIT_UPSTREAM_ADDRESSES];
 
-/* 10.0.0.`first` and those that follow it. */
+/* Stores the addresses 10.0.0.`first` and those that follow it. */
 static void store(const char *key, unsigned first, size_t count)
 {
     struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES + 1] = {0};
@@ -29,7 +29,7 @@ static void store(const char *key, unsigned first, size_t count)
     resolved_names_store(names, str_from(key), &answer);
 }
 
-/* The last number of the first address. */
+/* Returns the last number of the first address; 0: the name is not stored. */
 static uint32_t first_of(const char *key)
 {
     const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)&found[0].socket;
@@ -37,7 +37,7 @@ static uint32_t first_of(const char *key)
     return resolved_names_load(names, str_from(key), found) ? ntohl(address->sin_addr.s_addr) & 0xff : 0;
 }
 
-START_TEST(the_last_answer_is_found)
+START_TEST(latest_answer_is_found)
 {
     names = resolved_names_create();
     ck_assert_ptr_nonnull(names);
@@ -55,7 +55,7 @@ START_TEST(the_last_answer_is_found)
 }
 END_TEST
 
-START_TEST(a_failure_stores_nothing)
+START_TEST(failure_stores_nothing)
 {
     char longest[LIMIT_RESOLVED_KEY + 1];
 
@@ -77,7 +77,7 @@ START_TEST(a_failure_stores_nothing)
 }
 END_TEST
 
-START_TEST(both_counts_are_bounded)
+START_TEST(names_and_addresses_are_limited)
 {
     char key[16];
 
@@ -99,7 +99,7 @@ START_TEST(both_counts_are_bounded)
 }
 END_TEST
 
-START_TEST(other_processes_see_it)
+START_TEST(other_processes_see_names)
 {
     int status;
 
@@ -114,7 +114,7 @@ START_TEST(other_processes_see_it)
 }
 END_TEST
 
-START_TEST(an_address_longer_than_its_memory_is_left_out)
+START_TEST(oversize_address_is_left_out)
 {
     struct resolver_address broken = {.length = sizeof(broken.socket) + 1};
     struct resolver_answer answer = {.addresses = &broken, .count = 1};
@@ -129,7 +129,7 @@ START_TEST(an_address_longer_than_its_memory_is_left_out)
 }
 END_TEST
 
-START_TEST(failures_are_retried_soon_then_less_often)
+START_TEST(retry_delay_grows)
 {
     ck_assert_uint_eq(upstream_resolve_retry_ms(1, 0), 1000);
     ck_assert_uint_eq(upstream_resolve_retry_ms(2, 0), 2000);
@@ -145,10 +145,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {the_last_answer_is_found, a_failure_stores_nothing, both_counts_are_bounded,
-                                  other_processes_see_it,
-                                  an_address_longer_than_its_memory_is_left_out,
-                                  failures_are_retried_soon_then_less_often};
+    const TTest *const tests[] = {
+        latest_answer_is_found, failure_stores_nothing, names_and_addresses_are_limited, other_processes_see_names,
+        oversize_address_is_left_out, retry_delay_grows,
+    };
 
     return suite_run("resolved_names", tests, COUNT(tests));
 }

@@ -1,4 +1,4 @@
-/* What workers know together of the servers behind them: two pools over one zone, where nothing happens by itself. */
+/* The state of upstream servers that workers share: two pools over one zone, over a scripted loop. */
 #include "upstream/upstream_pool.h"
 
 #include "../http/suite.h"
@@ -64,20 +64,20 @@ static struct upstream_peer *choose(unsigned worker)
     return upstream_choose(groups[worker], &choice, &error);
 }
 
-/* The number in the address that a worker's next request goes to; 0: none. */
-static int ask(unsigned worker)
+/* Returns the number of the server that the worker chooses for its next request; 0: none. */
+static int chosen_number(unsigned worker)
 {
     struct upstream_peer *peer = choose(worker);
 
     return peer ? atoi(peer->name + 7) : 0;
 }
 
-static bool is_asked(unsigned worker, int number)
+static bool is_chosen(unsigned worker, int number)
 {
     bool seen = false;
 
     for (int i = 0; i < 12; i++)
-        seen |= ask(worker) == number;
+        seen |= chosen_number(worker) == number;
     return seen;
 }
 
@@ -99,22 +99,22 @@ static struct upstream_peer *find(unsigned worker, int number)
     return NULL;
 }
 
-/* Each worker reads the clock once in a turn: the time that another one noted may lie ahead of it. */
-START_TEST(a_worker_whose_clock_is_behind)
+/* Each worker reads the clock once per iteration, so a time stored by another worker may be in the future. */
+START_TEST(worker_with_a_clock_behind)
 {
     open_servers(BALANCE_ROUND_ROBIN, 2);
     servers[0].max_fails = 1;
     start();
     upstream_peer_failed(find(0, 1));
-    ck_assert(!is_asked(1, 1));
+    ck_assert(!is_chosen(1, 1));
     loop.clock.monotonic_ms -= 5;
-    ck_assert(!is_asked(1, 1));
+    ck_assert(!is_chosen(1, 1));
     loop.clock.monotonic_ms += 5;
     stop();
 }
 END_TEST
 
-START_TEST(failures_are_seen_by_all)
+START_TEST(all_workers_see_failures)
 {
     struct upstream_peer *peer;
 
@@ -123,21 +123,21 @@ START_TEST(failures_are_seen_by_all)
     start();
     peer = find(0, 1);
     upstream_peer_failed(peer);
-    ck_assert(is_asked(1, 1));
-    upstream_peer_failed(find(1, 1)); /* the second one is another worker's */
-    ck_assert(!is_asked(0, 1));
-    ck_assert(!is_asked(1, 1));
+    ck_assert(is_chosen(1, 1));
+    upstream_peer_failed(find(1, 1)); /* the second failure, seen by another worker */
+    ck_assert(!is_chosen(0, 1));
+    ck_assert(!is_chosen(1, 1));
     pass(10000);
-    ck_assert_int_eq(is_asked(0, 1) + is_asked(1, 1), 1); /* one request of all */
+    ck_assert_int_eq(is_chosen(0, 1) + is_chosen(1, 1), 1); /* one trial request of all workers */
     upstream_peer_succeeded(peer);
-    ck_assert(is_asked(0, 1));
-    ck_assert(is_asked(1, 1));
+    ck_assert(is_chosen(0, 1));
+    ck_assert(is_chosen(1, 1));
     stop();
 }
 END_TEST
 
-/* Each retrying that fails doubles the pause, up to a cap; failures of requests that were under way do not. */
-START_TEST(pauses_grow)
+/* Each failed trial request doubles the pause, up to a limit. Failures of requests that had begun before do not. */
+START_TEST(pause_doubles_after_failed_retries)
 {
     struct upstream_peer *peer;
     uint64_t pause_ms = 10000;
@@ -150,20 +150,20 @@ START_TEST(pauses_grow)
     upstream_peer_failed(peer);
     for (int i = 0; i < 8; i++) {
         pass(pause_ms - 1);
-        ck_assert(!is_asked(0, 1));
+        ck_assert(!is_chosen(0, 1));
         pass(1);
-        ck_assert(is_asked(0, 1));
+        ck_assert(is_chosen(0, 1));
         upstream_peer_failed(peer);
         pause_ms = pause_ms * 2 > LIMIT_UPSTREAM_PAUSE_MS ? LIMIT_UPSTREAM_PAUSE_MS : pause_ms * 2;
     }
     ck_assert_uint_eq(pause_ms, LIMIT_UPSTREAM_PAUSE_MS);
     pass(pause_ms);
-    ck_assert(is_asked(0, 1));
+    ck_assert(is_chosen(0, 1));
     upstream_peer_succeeded(peer);
-    upstream_peer_failed(peer); /* back at the first pause */
-    ck_assert(!is_asked(0, 1));
+    upstream_peer_failed(peer); /* the pause has its first length again */
+    ck_assert(!is_chosen(0, 1));
     pass(10000);
-    ck_assert(is_asked(0, 1));
+    ck_assert(is_chosen(0, 1));
     stop();
 }
 END_TEST
@@ -180,7 +180,7 @@ static int connect_to(struct upstream_peer *peer, struct upstream_connection **o
     return error;
 }
 
-START_TEST(the_most_connections_are_those_of_all)
+START_TEST(max_conns_counts_all_workers)
 {
     struct upstream_connection *one, *two;
     struct upstream_peer *chosen;
@@ -191,7 +191,7 @@ START_TEST(the_most_connections_are_those_of_all)
     chosen = choose(1);
     ck_assert_int_eq(connect_to(choose(0), &one), 0);
     ck_assert_ptr_null(choose(1));
-    ck_assert_int_eq(connect_to(chosen, &two), -EBUSY); /* it was chosen before the other began */
+    ck_assert_int_eq(connect_to(chosen, &two), -EBUSY); /* chosen before the other connection began */
     upstream_discard(one);
     ck_assert_int_eq(connect_to(choose(1), &two), 0);
     upstream_discard(two);
@@ -199,7 +199,7 @@ START_TEST(the_most_connections_are_those_of_all)
 }
 END_TEST
 
-START_TEST(the_least_busy_of_all_is_asked)
+START_TEST(least_connections_counts_all_workers)
 {
     struct upstream_connection *open[3];
 
@@ -213,14 +213,14 @@ START_TEST(the_least_busy_of_all_is_asked)
     }
     upstream_discard(open[1]);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(ask(0), ask(1));
+        ck_assert_int_eq(chosen_number(0), chosen_number(1));
     upstream_discard(open[0]);
     upstream_discard(open[2]);
     stop();
 }
 END_TEST
 
-START_TEST(what_a_dead_worker_held_is_given_back)
+START_TEST(connections_of_a_dead_worker_are_released)
 {
     struct upstream_connection *connection;
 
@@ -233,13 +233,13 @@ START_TEST(what_a_dead_worker_held_is_given_back)
     upstream_zone_abandon(zone, 0);
     ck_assert_ptr_nonnull(choose(1));
     ck_assert_uint_eq(choose(1)->state->holders, 1);
-    shared_add(&connection->peer->state->active, 1); /* here it lives on, and gives it back once more */
+    shared_add(&connection->peer->state->active, 1); /* this process has not died, so it decrements the count, too */
     upstream_discard(connection);
     stop();
 }
 END_TEST
 
-START_TEST(places_are_shared_and_given_back)
+START_TEST(peer_slots_are_shared_and_released)
 {
     char name[16];
     int first;
@@ -264,20 +264,20 @@ START_TEST(places_are_shared_and_given_back)
 }
 END_TEST
 
-START_TEST(one_leads)
+START_TEST(one_worker_leads)
 {
     zone = upstream_zone_create(WORKERS);
     ck_assert(upstream_zone_lead(zone, 0, 1000, 100));
     ck_assert(!upstream_zone_lead(zone, 1, 1050, 100));
     ck_assert(upstream_zone_lead(zone, 0, 1090, 100));
     ck_assert(!upstream_zone_lead(zone, 1, 1150, 100));
-    ck_assert(upstream_zone_lead(zone, 1, 1190, 100)); /* the first one has died */
+    ck_assert(upstream_zone_lead(zone, 1, 1190, 100)); /* the leader has died */
     ck_assert(!upstream_zone_lead(zone, 0, 1200, 100));
     upstream_zone_destroy(zone);
 }
 END_TEST
 
-/* More servers than a word has bits: each is asked once. */
+/* More servers than bits in a word; each is chosen once. */
 START_TEST(concurrent_requests_retry_one_by_one)
 {
     bool asked[MOST] = {false};
@@ -307,11 +307,11 @@ static unsigned share_of(int number, unsigned asks)
     unsigned count = 0;
 
     for (unsigned i = 0; i < asks; i++)
-        count += ask(0) == number;
+        count += chosen_number(0) == number;
     return count;
 }
 
-START_TEST(who_is_back_starts_slowly)
+START_TEST(recovered_server_starts_slowly)
 {
     struct upstream_peer *peer;
 
@@ -322,10 +322,10 @@ START_TEST(who_is_back_starts_slowly)
     peer = find(0, 1);
     upstream_peer_failed(peer);
     pass(10000);
-    ck_assert(is_asked(0, 1));
+    ck_assert(is_chosen(0, 1));
     upstream_peer_succeeded(peer);
     ck_assert_uint_le(share_of(1, 100), 2);
-    pass(5000); /* half of its weight is a third of all */
+    pass(5000); /* slow start: half its weight is one third of the total */
     ck_assert_uint_ge(share_of(1, 300), 95);
     ck_assert_uint_le(share_of(1, 300), 105);
     pass(5000);
@@ -334,23 +334,23 @@ START_TEST(who_is_back_starts_slowly)
 }
 END_TEST
 
-START_TEST(the_fastest_is_asked)
+START_TEST(least_time_is_chosen)
 {
     open_servers(BALANCE_LEAST_TIME_HEADER, 3);
     start();
-    for (unsigned i = 0; i < 3; i++) /* who never answered comes first */
+    for (unsigned i = 0; i < 3; i++) /* a server without a measured time is chosen first */
         upstream_peer_count_time(choose(0), 1000 * (3 - i), UINT64_MAX);
-    ck_assert_int_eq(ask(0), 3);
-    ck_assert_int_eq(ask(1), 3);
+    ck_assert_int_eq(chosen_number(0), 3);
+    ck_assert_int_eq(chosen_number(1), 3);
     for (int i = 0; i < 40; i++)
-        upstream_peer_count_time(choose(0), 9000, UINT64_MAX); /* each grows slower as it is asked */
-    ck_assert(is_asked(0, ask(0)));
+        upstream_peer_count_time(choose(0), 9000, UINT64_MAX); /* the average of the chosen server grows */
+    ck_assert(is_chosen(0, chosen_number(0)));
     ck_assert_uint_gt(choose(0)->state->header_us, 3000);
     stop();
 }
 END_TEST
 
-START_TEST(a_route_leads_back)
+START_TEST(route_selects_its_server)
 {
     struct upstream_choice choice = {0};
     struct upstream_peer *peer;
@@ -363,7 +363,7 @@ START_TEST(a_route_leads_back)
         choice = (struct upstream_choice){.route = str_from(peer->route)};
         ck_assert_str_eq(upstream_choose(groups[i % WORKERS], &choice, &error)->name, peer->name);
     }
-    ck_assert_str_ne(upstream_choose(groups[0], &choice, &error)->name, peer->name); /* it failed: another */
+    ck_assert_str_ne(upstream_choose(groups[0], &choice, &error)->name, peer->name); /* already tried by this request */
     upstream_peer_failed(peer);
     choice = (struct upstream_choice){.route = str_from(peer->route)};
     ck_assert_str_ne(upstream_choose(groups[1], &choice, &error)->name, peer->name);
@@ -373,7 +373,7 @@ START_TEST(a_route_leads_back)
 }
 END_TEST
 
-START_TEST(targets_make_room)
+START_TEST(unused_targets_are_replaced)
 {
     struct upstream_connection *connection;
     struct upstream_choice choice = {0};
@@ -390,7 +390,7 @@ START_TEST(targets_make_room)
         snprintf(text, sizeof(text), "10.2.%d.%d", i / 250, i % 250);
         ck_assert_ptr_nonnull(upstream_pool_target(pools[0], str_from(text), 80, &error));
     }
-    ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), held); /* it is in use */
+    ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), held); /* still in use */
     upstream_discard(connection);
     stop();
 }
@@ -399,18 +399,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        a_worker_whose_clock_is_behind, failures_are_seen_by_all,
-        pauses_grow,
-        the_most_connections_are_those_of_all,
-        the_least_busy_of_all_is_asked,
-        what_a_dead_worker_held_is_given_back,
-        places_are_shared_and_given_back,
-        one_leads,
-        concurrent_requests_retry_one_by_one,
-        who_is_back_starts_slowly,
-        the_fastest_is_asked,
-        a_route_leads_back,
-        targets_make_room,
+        worker_with_a_clock_behind, all_workers_see_failures, pause_doubles_after_failed_retries,
+        max_conns_counts_all_workers, least_connections_counts_all_workers, connections_of_a_dead_worker_are_released,
+        peer_slots_are_shared_and_released, one_worker_leads, concurrent_requests_retry_one_by_one,
+        recovered_server_starts_slowly, least_time_is_chosen, route_selects_its_server, unused_targets_are_replaced,
     };
 
     return suite_run("shared", tests, COUNT(tests));

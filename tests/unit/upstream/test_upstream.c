@@ -6,7 +6,7 @@
 
 static const struct {
     const char *text;
-    const char *shown; /* NULL: refused; "name" is to be resolved */
+    const char *shown; /* NULL: invalid; "name": must be resolved */
     unsigned port;
 } servers[] = {
     {"127.0.0.1:9001", "127.0.0.1:9001", 9001},
@@ -38,7 +38,7 @@ static const struct {
     {"*:80", NULL, 0},
 };
 
-START_TEST(servers_are_read)
+START_TEST(servers_are_parsed)
 {
     for (size_t i = 0; i < COUNT(servers); i++) {
         struct upstream_server server;
@@ -57,7 +57,7 @@ START_TEST(servers_are_read)
 }
 END_TEST
 
-START_TEST(targets_are_made_once)
+START_TEST(targets_are_created_once)
 {
     struct arena arena;
     struct upstreams upstreams = {.arena = &arena};
@@ -71,7 +71,7 @@ START_TEST(targets_are_made_once)
     ck_assert_ptr_eq(upstreams_target(&upstreams, STR("127.0.0.1:1"), 80, &error), one);
     ck_assert_ptr_ne(upstreams_target(&upstreams, STR("127.0.0.1:2"), 80, &error), one);
     ck_assert_uint_eq(upstreams.count, 2);
-    for (size_t i = 0; i < COUNT(portless); i++) { /* http and https lend each its own port */
+    for (size_t i = 0; i < COUNT(portless); i++) { /* the port defaults to 80 for http and to 443 for https */
         const struct upstream *http = upstreams_target(&upstreams, portless[i], 80, &error);
         const struct upstream *https = upstreams_target(&upstreams, portless[i], 443, &error);
 
@@ -88,7 +88,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {servers_are_read, targets_are_made_once};
+    const TTest *const tests[] = {servers_are_parsed, targets_are_created_once};
 
     return suite_run("upstream", tests, COUNT(tests));
 }

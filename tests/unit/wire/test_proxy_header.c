@@ -15,7 +15,7 @@
 #define IP6                                                                                                  \
     "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x02\xdc\x04\x01\xbb"
 
-/* "192.0.2.1 56324", or "-". */
+/* Prints "192.0.2.1 56324", or "-" for no address. */
 static const char *shown(const union proxy_address *address, char *into)
 {
     char text[INET6_ADDRSTRLEN];
@@ -96,7 +96,7 @@ static const struct {
     {"longer than any", BYTES(SIGNATURE "\x21\x11\x0f\xf1")},
 };
 
-START_TEST(good_ones)
+START_TEST(valid_headers)
 {
     struct proxy_header header;
     struct str whole = good[_i].bytes;
@@ -117,7 +117,7 @@ START_TEST(good_ones)
 }
 END_TEST
 
-START_TEST(bad_ones)
+START_TEST(invalid_headers)
 {
     struct proxy_header header = {.source = {.any = {.sa_family = 77}}};
 
@@ -126,7 +126,7 @@ START_TEST(bad_ones)
 }
 END_TEST
 
-START_TEST(a_line_without_end)
+START_TEST(line_without_end)
 {
     struct proxy_header header;
     char line[200];
@@ -142,8 +142,8 @@ START_TEST(a_line_without_end)
 }
 END_TEST
 
-/* What is written is read again, and a pair of two families says nothing. */
-START_TEST(written)
+/* A written header is parsed again. Two addresses of different families are written as UNKNOWN. */
+START_TEST(written_headers_are_parsed)
 {
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         for (unsigned version = 1; version <= 2; version++) {
@@ -175,10 +175,10 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, good_ones, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(tests, bad_ones, 0, sizeof(bad) / sizeof(bad[0]));
-    tcase_add_test(tests, a_line_without_end);
-    tcase_add_test(tests, written);
+    tcase_add_loop_test(tests, valid_headers, 0, sizeof(good) / sizeof(good[0]));
+    tcase_add_loop_test(tests, invalid_headers, 0, sizeof(bad) / sizeof(bad[0]));
+    tcase_add_test(tests, line_without_end);
+    tcase_add_test(tests, written_headers_are_parsed);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -1,0 +1,35 @@
+"""CPU per request and per GB, and memory of idle connections, compared with nginx and h2o: for daily use during development."""
+from .. import blocks, sizes
+from ..model import Group, Load, Setup
+
+TITLE = 'CPU and memory compared with other servers'
+SIZES = ('1k', '1m', '100m')
+LARGE = 16 << 20                    # larger sizes need fewer connections
+PATHS = ('user', 'ktls')
+PEERS = ('nginx', 'h2o')
+IDLE = 10000
+
+
+def setups(options, paths):
+    loops = ('io_uring', 'epoll') if options.loop == 'auto' else (options.loop,)
+    peers = options.peers or PEERS
+    return [Setup(server, path, loop) for path in paths for server, loop in (*((peer, '') for peer in peers), *(('sluice', loop) for loop in loops))]
+
+
+def plan(options):
+    groups = [Group(Load(size, 8 if sizes.bytes_of(size) >= LARGE or options.emulated else 64), setups(options, PATHS), count_calls=False)
+              for size in options.sizes or SIZES]
+    return groups if options.emulated else [*groups, Group(Load('1k', IDLE, 'idle'), setups(options, ('user',)))]
+
+
+def present(found, _results):
+    made = []
+    for load, outcomes in blocks.by_load(found).items():
+        base = next((outcome for outcome in outcomes if outcome.setup.server != 'sluice' and outcome.readings), None)
+        names = ('memory', 'memory_connection') if load.kind == 'idle' else ('cpu_request', 'cpu_gb', 'user_request', 'system_request', 'rate')
+        made.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
+    return made
+
+
+def digest(_found, _results):
+    return []                       # bench/README.md shows the targets instead

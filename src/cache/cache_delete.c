@@ -1,0 +1,44 @@
+/*
+ * Deletes files that were removed from the index, on a helper thread. No request waits for it.
+ */
+#include "cache/cache_store_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct delete_task {
+    struct op op;
+    const struct cache_conf *conf;
+    struct cache_victims victims;
+};
+
+static int delete_work(void *argument)
+{
+    struct delete_task *task = argument;
+
+    for (unsigned i = 0; i < task->victims.count; i++)
+        cache_file_delete(&task->conf->directory, &task->victims.ids[i]);
+    return 0;
+}
+
+/* A task that did not run is carried out here: the index no longer contains its files. */
+static void delete_done(struct op *op, int result)
+{
+    struct delete_task *task = container_of(op, struct delete_task, op);
+
+    if (result == -EBUSY || result == -ECANCELED)
+        (void)delete_work(task);
+    free(task);
+}
+
+void cache_store_delete(struct cache_store *store, const struct cache_victims *victims)
+{
+    struct delete_task *task = victims->count > 0 ? calloc(1, sizeof(*task)) : NULL;
+
+    if (!task)
+        return;
+    task->op.done = delete_done;
+    task->conf = store->conf;
+    task->victims = *victims;
+    loop_offload(store->loop, &task->op, delete_work, task);
+}

@@ -1,0 +1,34 @@
+/*
+ * The text of a source file: characters, lines, and conversion of positions to offsets. Reports no errors, so that
+ * conf_error.c can print excerpts.
+ */
+#ifndef CONF_SOURCE_TEXT_H
+#define CONF_SOURCE_TEXT_H
+
+#include "conf/conf_tree.h"
+
+/*
+ * Converts successive marks of a file, usually in ascending order, without counting from the start of the line each
+ * time.
+ */
+struct source_cursor {
+    const struct conf_file *file;
+    unsigned line;
+    unsigned column;
+    size_t offset;
+};
+
+/* The offset of a position in the file's text; past the end, the text's length. */
+size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned column);
+
+/* Decodes the character at `at`; returns its length in bytes, 0: invalid UTF-8 (RFC 3629 4). */
+size_t source_character(struct str text, size_t at, uint32_t *out_code);
+/* True if YAML allows the character in a source without an escape. */
+bool source_allowed(uint32_t code);
+
+/* Line `number` (from 1) without its line break; empty: none. */
+struct str source_line(const struct conf_file *file, unsigned number);
+/* The line in which a text in nginx's language begins, if the file begins with it; else 0. */
+unsigned source_nginx_line(const struct conf_file *file);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * A request body: DATA is pushed in by the session, pulled out by a module. Flow control bounds what is buffered
+ * between.
+ */
+#ifndef HTTP_H2_BODY_H
+#define HTTP_H2_BODY_H
+
+#include "http/h2/session.h"
+
+/* The head is complete and a body follows. */
+void h2_body_open(struct h2_stream *stream);
+/* Received payload bytes, within the windows. H2_NO_ERROR, or the code of a stream error. */
+MUST_CHECK enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes);
+/* END_STREAM, or a trailer section, was received. H2_NO_ERROR, or the code of a stream error. */
+MUST_CHECK enum h2_error h2_body_end(struct h2_stream *stream);
+/* The body is truncated: next returns `error` after the bytes received. */
+void h2_body_fail(struct h2_stream *stream, int error);
+/* True if the rest of an unread body is small enough to be received and discarded. */
+bool h2_body_drainable(const struct h2_stream *stream);
+/* Discards the rest of the body. */
+void h2_body_drain(struct h2_stream *stream);
+/* Releases buffers, and the connection's window for the bytes that were not pulled. */
+void h2_body_finish(struct h2_stream *stream);
+/* Gives `bytes` back to the connection's window: WINDOW_UPDATE when it is due. */
+void h2_body_release(struct h2_session *h2, uint32_t bytes);
+/* The same for the window of a stream whose body is still wanted. */
+void h2_body_release_stream(struct h2_stream *stream, uint32_t bytes);
+
+#endif

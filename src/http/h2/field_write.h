@@ -1,0 +1,24 @@
+/*
+ * Header sections as frames: HEADERS, followed by CONTINUATION where they exceed the peer's frame size.
+ */
+#ifndef HTTP_H2_FIELD_WRITE_H
+#define HTTP_H2_FIELD_WRITE_H
+
+#include "http/body.h"
+#include "http/headers.h"
+#include "http/h2/frame.h"
+
+/* The fields of one section. */
+struct h2_section {
+    int status;                     /* 0: trailers */
+    const struct headers *headers;  /* fields of an HTTP/1 connection and Content-Length in it are skipped */
+    struct str date, server;        /* added unless `headers` has them; empty: not added */
+    uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: no Content-Length */
+};
+
+/* Upper bound of the bytes of the section's frames. */
+size_t h2_section_bound(const struct h2_section *section, uint32_t max_frame_size);
+/* Formats the frames at `at`, which has h2_section_bound bytes. Returns the end. */
+char *h2_section_write(char *at, const struct h2_section *section, uint32_t max_frame_size, uint32_t stream, bool end_stream);
+
+#endif

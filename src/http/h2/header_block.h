@@ -1,0 +1,28 @@
+/*
+ * A header block being received: HEADERS and its CONTINUATION frames, decoded piece by piece by libnghttp2.
+ */
+#ifndef HTTP_H2_HEADER_BLOCK_H
+#define HTTP_H2_HEADER_BLOCK_H
+
+#include "http/h2/frame.h"
+
+struct nghttp2_hd_inflater;
+
+struct h2_header_block {
+    struct nghttp2_hd_inflater *inflater; /* owned; created with the first block. Its table lasts as long as the connection */
+    uint32_t stream;                /* of the unfinished block; 0: none, any frame may follow */
+    uint32_t encoded;               /* bytes of the unfinished block received so far */
+    uint32_t decoded;               /* bytes of its names and values */
+};
+
+/* Starts the block of a stream. H2_NO_ERROR or H2_INTERNAL_ERROR: out of memory. */
+enum h2_error h2_header_block_start(struct h2_header_block *block, uint32_t stream);
+/*
+ * Decodes the next fragment and calls `field` for each field; name and value are lent until it returns. `last`: the
+ * block ends with it. H2_NO_ERROR, or the code of a connection error, also when a limit is exceeded.
+ */
+enum h2_error h2_header_block_decode(struct h2_header_block *block, struct str fragment, bool last,
+                                     void (*field)(void *owner, struct str name, struct str value), void *owner);
+void h2_header_block_close(struct h2_header_block *block);
+
+#endif

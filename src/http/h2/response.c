@@ -1,0 +1,378 @@
+/*
+ * A DATA frame is its head, then a piece of a chunk that the body lends. Its length is fixed before its head is sent:
+ * at most the windows, and at most the peer's frame size.
+ */
+#include "http/h2/response.h"
+
+#include "base/limits.h"
+#include "http/date.h"
+#include "http/h2/body.h"
+#include "http/h2/field_write.h"
+#include "http/h2/interim.h"
+#include "http/h2/output.h"
+#include "http/h2/shutdown.h"
+#include "http/h2/stream.h"
+#include "http/h2/stream_end.h"
+#include "http/sendable.h"
+
+#include <errno.h>
+
+static struct h2_stream *stream_of(struct exchange *x)
+{
+    return container_of(x, struct h2_stream, x);
+}
+
+static void response_woken(void *owner)
+{
+    struct h2_stream *stream = owner;
+
+    stream->response_waits = false;
+    h2_stream_ready(stream);
+}
+
+/* Formats the frames of a section in the arena. 0 or -ENOMEM. */
+static int write_section(struct h2_stream *stream, const struct h2_section *section, bool end_stream)
+{
+    uint32_t max = stream->session->peer.max_frame_size;
+    char *frames = arena_alloc(&stream->x.arena, h2_section_bound(section, max));
+
+    if (!frames)
+        return -ENOMEM;
+    stream->pending =
+        str_of(frames, (size_t)(h2_section_write(frames, section, max, stream->id, end_stream) - frames));
+    return 0;
+}
+
+static bool is_bodiless(const struct exchange *x)
+{
+    return x->request.method == METHOD_HEAD || status_bodiless(x->response.status) || !x->response.body ||
+           x->response.body->length == 0;
+}
+
+/* HEAD gets the length of GET, if it is known (RFC 9110 9.3.2). */
+static uint64_t length_of(const struct exchange *x)
+{
+    const struct body *body = x->response.body;
+
+    if (status_bodiless(x->response.status) || (x->request.method == METHOD_HEAD && !body))
+        return BODY_LENGTH_UNKNOWN;
+    return body ? body->length : 0;
+}
+
+/* 0, -ENOMEM, or -EINVAL: a status or name that must not be sent. */
+static int write_head(struct h2_stream *stream)
+{
+    struct response *response = &stream->x.response;
+    const struct h2_session *h2 = stream->session;
+    char date[DATE_LENGTH + 1];
+    struct h2_section section = {
+        .status = response->status,
+        .headers = &response->headers,
+        .date = date_format(clock_wall_s(h2->clock), date),
+        .server = stream->x.settings->server_header,
+        .content_length = length_of(&stream->x),
+    };
+    int error;
+
+    if (response->status < 200 || response->status > 999) {
+        response->fault = STR("a status that is none");
+        return -EINVAL;
+    }
+    error = headers_make_sendable(&response->headers, &stream->x.arena, &response->fault);
+    if (error)
+        return error;
+    stream->bodiless = is_bodiless(&stream->x);
+    return write_section(stream, &section, stream->bodiless);
+}
+
+/* A head that cannot be sent is replaced by a bare 500; the server logs x->response.fault. */
+static int write_bare_error(struct h2_stream *stream)
+{
+    struct response *response = &stream->x.response;
+
+    body_close(&response->body);
+    response->headers.count = response->trailers.count = 0;
+    response->status = 500;
+    return write_head(stream);
+}
+
+static void send_response(struct exchange *x)
+{
+    struct h2_stream *stream = stream_of(x);
+    int error;
+
+    if (stream->stage != H2_STAGE_REQUEST)
+        return;
+    error = write_head(stream);
+    if (error == -EINVAL)
+        error = write_bare_error(stream);
+    stream->stage = H2_STAGE_HEAD;
+    stream->failed = error != 0;
+    if (x->response.body) {
+        x->response.body->wake = response_woken;
+        x->response.body->owner = stream;
+        stream->rest = x->response.body->length;
+    }
+    h2_stream_ready(stream);
+}
+
+static int send_interim(struct exchange *x, int status, const struct headers *headers)
+{
+    struct h2_stream *stream = stream_of(x);
+
+    return stream->stage == H2_STAGE_REQUEST ? h2_interim_queue(stream, status, headers) : 0;
+}
+
+/* Only noted here: the server still uses the exchange. */
+static bool abort_exchange(struct exchange *x)
+{
+    struct h2_stream *stream = stream_of(x);
+
+    stream->stage = H2_STAGE_HEAD;
+    stream->failed = true;
+    h2_stream_ready(stream);
+    return true;
+}
+
+const struct exchange_ops h2_exchange_ops = {
+    .respond = send_response, .inform = send_interim, .abort = abort_exchange};
+
+static int give(struct h2_stream *stream, const struct chunk *chunk)
+{
+    stream->x.response.bytes_sent += chunk_length(chunk);
+    stream->stalled = false;
+    return 1;
+}
+
+static int give_interims(struct h2_stream *stream, size_t room, struct chunk *out)
+{
+    struct str rest = str_skip(buffer_str(&stream->interims), stream->interims_at);
+
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(rest, 0, room)};
+    stream->interims_at += out->bytes.length;
+    return give(stream, out);
+}
+
+static int give_pending(struct h2_stream *stream, size_t room, struct chunk *out)
+{
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(stream->pending, 0, room)};
+    stream->pending = str_skip(stream->pending, room);
+    return give(stream, out);
+}
+
+/* A file span of a frame is given whole; `room` limits bytes only. */
+static int give_payload(struct h2_stream *stream, size_t room, struct chunk *out)
+{
+    uint64_t length = stream->frame_left;
+
+    *out = stream->part;
+    switch (out->kind) {
+    case CHUNK_BYTES:
+        out->bytes = str_slice(out->bytes, 0, length < room ? (size_t)length : room);
+        break;
+    case CHUNK_FILE:
+        out->file.length = length;
+        break;
+    case CHUNK_PIPE:
+        out->pipe.length = (size_t)length;
+        break;
+    }
+    length = chunk_length(out);
+    chunk_advance(&stream->part, length);
+    stream->frame_left -= (uint32_t)length;
+    stream->x.response.body_bytes_sent += length;
+    return give(stream, out);
+}
+
+/* The response breaks off: RST_STREAM shows that it is incomplete. */
+static int abort_response(struct h2_stream *stream, struct str fault)
+{
+    if (fault.length)
+        stream->x.response.fault = fault;
+    h2_stream_reset(stream, H2_INTERNAL_ERROR);
+    return 0;
+}
+
+/* Starts the DATA frame of frame_left bytes: nothing else is sent before its end. */
+static void begin_frame(struct h2_stream *stream, uint8_t flags)
+{
+    h2_frame_write_head(stream->head, stream->frame_left, H2_DATA, flags, stream->id);
+    stream->pending = str_of(stream->head, sizeof stream->head);
+    stream->session->sending = stream;
+}
+
+/* Ends the body of unknown length: trailers, or an empty DATA frame. */
+static int end_body(struct h2_stream *stream)
+{
+    struct response *response = &stream->x.response;
+    struct h2_section section = {.headers = &response->trailers, .content_length = BODY_LENGTH_UNKNOWN};
+
+    stream->stage = H2_STAGE_END;
+    while (headers_make_sendable(&response->trailers, &stream->x.arena, &response->fault) == -EINVAL)
+        headers_remove(&response->trailers, response->fault);
+    if (response->trailers.count > 0)
+        return write_section(stream, &section, true) == 0 ? 0 : abort_response(stream, STR(""));
+    begin_frame(stream, H2_FLAG_END_STREAM);
+    return 0;
+}
+
+/*
+ * Pulls a chunk into `part`. 1: there is one; 0: there is none now (the stream waits, has ended, or its end is
+ * pending).
+ */
+static int pull_part(struct h2_stream *stream, unsigned accept)
+{
+    struct body *body = stream->x.response.body;
+    int result;
+
+    do {
+        result = body->ops->next(body, accept, H2_FRAME_PAYLOAD, &stream->part);
+    } while (result > 0 && chunk_length(&stream->part) == 0);
+    if (result == -EAGAIN) {
+        stream->response_waits = true;
+        h2_stream_unready(stream);
+        return 0;
+    }
+    if (result < 0)
+        return abort_response(stream, STR(""));
+    if (result == 0 && stream->rest != BODY_LENGTH_UNKNOWN)
+        return abort_response(stream, STR("the body is shorter than its length"));
+    if (result == 0)
+        return end_body(stream);
+    if (stream->rest != BODY_LENGTH_UNKNOWN && chunk_length(&stream->part) > stream->rest)
+        return abort_response(stream, STR("the body is longer than its length"));
+    return 1;
+}
+
+/* Without a window the stream leaves the schedule until WINDOW_UPDATE. */
+static void wait_for_window(struct h2_stream *stream)
+{
+    h2_stream_unready(stream);
+    list_push(&stream->session->blocked, &stream->blocked);
+}
+
+/*
+ * True if a chunk may be pulled: there is a window for it, or its length is unknown, so that it may be the end of the
+ * body, which needs none.
+ */
+static bool may_pull(const struct h2_stream *stream)
+{
+    return (stream->window > 0 && stream->session->window > 0) || stream->rest == BODY_LENGTH_UNKNOWN;
+}
+
+static uint32_t frame_length(const struct h2_stream *stream)
+{
+    uint64_t length = chunk_length(&stream->part);
+    const uint64_t limits[] = {H2_FRAME_PAYLOAD, stream->x.settings->http2.chunk_size, (uint64_t)stream->window,
+                               (uint64_t)stream->session->window};
+
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        if (limits[i] < length)
+            length = limits[i];
+    }
+    return (uint32_t)length;
+}
+
+static int begin_payload(struct h2_stream *stream, unsigned accept)
+{
+    struct h2_session *h2 = stream->session;
+    bool last;
+
+    if (chunk_length(&stream->part) == 0 && may_pull(stream) && pull_part(stream, accept) == 0)
+        return 0;
+    if (stream->window <= 0 || h2->window <= 0) {
+        wait_for_window(stream);
+        return 0;
+    }
+    stream->frame_left = frame_length(stream);
+    stream->window -= (int32_t)stream->frame_left;
+    h2->window -= (int32_t)stream->frame_left;
+    if (stream->rest != BODY_LENGTH_UNKNOWN)
+        stream->rest -= stream->frame_left;
+    last = stream->rest == 0;
+    if (last)
+        stream->stage = H2_STAGE_END;
+    if (stream->frame_left >= LIMIT_H2_SMALL)
+        h2_credit_earn(&h2->credit, LIMIT_H2_CREDIT_PER_DATA);
+    begin_frame(stream, last ? H2_FLAG_END_STREAM : 0);
+    return 0;
+}
+
+/*
+ * The rest of a request body is received and discarded if it is small; else RST_STREAM stops the client (RFC 9113
+ * 8.1), once a PING has shown that it has received the response: some clients lose a response that arrives with
+ * RST_STREAM.
+ */
+static void finish_response(struct h2_stream *stream)
+{
+    h2_credit_earn(&stream->session->credit, LIMIT_H2_CREDIT_PER_RESPONSE);
+    if (stream->body_whole) {
+        h2_stream_end(stream, false);
+        return;
+    }
+    stream->reset_due = !h2_body_drainable(stream);
+    h2_stream_drain(stream);
+    if (stream->reset_due)
+        h2_ping_send(stream->session, H2_PING_RESPONSE);
+}
+
+static void end_head(struct h2_stream *stream)
+{
+    stream->x.response.head_sent = true;
+    stream->stage = stream->bodiless ? H2_STAGE_END : H2_STAGE_BODY;
+}
+
+/* Gives bytes that are ready. 1: *out is given; 0: there are none. */
+static int give_ready(struct h2_stream *stream, size_t room, struct chunk *out)
+{
+    if (stream->interims_at < stream->interims.length)
+        return give_interims(stream, room, out);
+    if (stream->pending.length)
+        return give_pending(stream, room, out);
+    return stream->frame_left ? give_payload(stream, room, out) : 0;
+}
+
+void h2_response_taken(struct h2_session *h2)
+{
+    struct h2_stream *stream = h2->sending;
+
+    if (!stream || stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left)
+        return;
+    h2->sending = NULL;
+    if (stream->doomed)
+        h2_stream_end(stream, true);
+}
+
+static int continue_stream(struct h2_stream *stream, unsigned accept)
+{
+    switch (stream->stage) {
+    case H2_STAGE_REQUEST: /* only an interim response was queued */
+        h2_stream_unready(stream);
+        return 0;
+    case H2_STAGE_HEAD:
+        end_head(stream);
+        return 0;
+    case H2_STAGE_BODY:
+        return begin_payload(stream, accept);
+    default:
+        finish_response(stream);
+        return 0;
+    }
+}
+
+int h2_response_produce(struct h2_stream *stream, unsigned accept, size_t room, struct chunk *out)
+{
+    struct h2_session *h2 = stream->session;
+    int result;
+
+    result = give_ready(stream, room, out);
+    if (result > 0) {
+        h2->sending = stream;
+        return result;
+    }
+    if (stream->failed)
+        return abort_response(stream, STR(""));
+    else
+        return continue_stream(stream, accept);
+    return 0;
+}

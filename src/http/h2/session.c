@@ -1,0 +1,346 @@
+/*
+ * HTTP/2 on one connection (RFC 9113): frames are received, dispatched by type, and sent. Streams, bodies, responses
+ * and priorities are in other files.
+ */
+#include "http/h2/session.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+#include "http/h2/body.h"
+#include "http/h2/control_frames.h"
+#include "http/h2/headers_frame.h"
+#include "http/h2/output.h"
+#include "http/h2/payload.h"
+#include "http/h2/response.h"
+#include "http/h2/shutdown.h"
+#include "http/h2/stream.h"
+#include "http/h2/stream_end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct h2_session *h2_of(struct session *session)
+{
+    return container_of(session, struct h2_session, session);
+}
+
+static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"; /* RFC 9113 3.4 */
+#define PREFACE_LENGTH (sizeof preface - 1)
+
+/* The server's part of the preface: SETTINGS, and the connection's window (RFC 9113 3.4). */
+static void send_preface(struct h2_session *h2)
+{
+    char frame[H2_FRAME_HEAD + 4 * H2_SETTING_SIZE];
+    char *at = h2_frame_write_head(frame, sizeof frame - H2_FRAME_HEAD, H2_SETTINGS, 0, 0);
+
+    at = h2_setting_write(at, H2_SETTINGS_MAX_CONCURRENT_STREAMS, h2->settings->http2.max_concurrent_streams);
+    at = h2_setting_write(at, H2_SETTINGS_INITIAL_WINDOW_SIZE, h2->settings->http2.body_preread_size);
+    at = h2_setting_write(at, H2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h2->settings->head_max);
+    h2_setting_write(at, H2_SETTINGS_NO_RFC7540_PRIORITIES, 1);
+    h2_output_frame(h2, str_of(frame, sizeof frame));
+    h2_output_number(h2, H2_WINDOW_UPDATE, 0, LIMIT_H2_CONNECTION_WINDOW - H2_WINDOW_INITIAL);
+}
+
+static struct session *session_open(const struct session_settings *settings, const struct exchange_events *events,
+                                    void *owner, struct arena_pool *pool, const struct clock *clock)
+{
+    struct h2_session *h2 = malloc(sizeof(*h2));
+
+    if (!h2)
+        return NULL;
+    *h2 = (struct h2_session){
+        .session = {&protocol_http2},
+        .settings = settings,
+        .events = events,
+        .owner = owner,
+        .pool = pool,
+        .clock = clock,
+        .peer = {.initial_window = H2_WINDOW_INITIAL, .max_frame_size = H2_FRAME_SIZE},
+        .window = H2_WINDOW_INITIAL,
+        .body_window = settings->http2.body_preread_size,
+        .wake_owed = true,
+    };
+    list_init(&h2->blocked);
+    h2_schedule_init(&h2->schedule);
+    h2_credit_init(&h2->credit, clock->monotonic_ms);
+    h2_receive_window_init(&h2->receive, LIMIT_H2_CONNECTION_WINDOW);
+    send_preface(h2);
+    return &h2->session;
+}
+
+static size_t consume_preface(struct h2_session *h2, struct str bytes)
+{
+    struct str due = str_of(preface + h2->preface_at, PREFACE_LENGTH - h2->preface_at);
+    size_t length = due.length < bytes.length ? due.length : bytes.length;
+
+    if (!str_equal(str_slice(bytes, 0, length), str_slice(due, 0, length)))
+        h2_session_fail(h2, H2_PROTOCOL_ERROR);
+    h2->preface_at += (uint8_t)length;
+    return length;
+}
+
+/* Frames with a handler each; unknown types are ignored (RFC 9113 4.1). */
+static void (*const handlers[])(struct h2_session *h2, struct h2_frame *frame) = {
+    [H2_HEADERS] = h2_headers_received,
+    [H2_PRIORITY] = h2_priority_received,
+    [H2_RST_STREAM] = h2_rst_stream_received,
+    [H2_SETTINGS] = h2_settings_received,
+    [H2_PUSH_PROMISE] = h2_push_promise_received,
+    [H2_PING] = h2_ping_received,
+    [H2_GOAWAY] = h2_goaway_received,
+    [H2_WINDOW_UPDATE] = h2_window_update_received,
+    [H2_CONTINUATION] = h2_continuation_received,
+    [H2_PRIORITY_UPDATE] = h2_priority_update_received,
+};
+
+/* The rules that depend on the frames before: SETTINGS first (3.4), nothing within a header block (4.3). */
+static enum h2_error check_order(const struct h2_session *h2, const struct h2_frame *frame)
+{
+    if (!h2->settings_seen && (frame->type != H2_SETTINGS || (frame->flags & H2_FLAG_ACK)))
+        return H2_PROTOCOL_ERROR;
+    if (h2->block.stream && (frame->type != H2_CONTINUATION || frame->stream != h2->block.stream))
+        return H2_PROTOCOL_ERROR;
+    if (!h2->block.stream && frame->type == H2_CONTINUATION)
+        return H2_PROTOCOL_ERROR;
+    return H2_NO_ERROR;
+}
+
+static void dispatch(struct h2_session *h2, struct h2_frame *frame)
+{
+    if (frame->type < sizeof handlers / sizeof handlers[0] && handlers[frame->type])
+        handlers[frame->type](h2, frame);
+    else
+        h2_session_charge(h2, H2_EVENT_UNKNOWN);
+}
+
+/* Appends to the incomplete frame until it has `want` bytes. Returns the bytes taken. */
+static size_t gather(struct h2_session *h2, struct str bytes, size_t want)
+{
+    size_t missing = size_sub_sat(want, h2->input.length);
+    struct str part = str_slice(bytes, 0, missing);
+
+    if (buffer_append(&h2->input, part) != 0)
+        h2_session_break(h2, -ENOMEM);
+    return part.length;
+}
+
+/* Dispatches a frame whose bytes were gathered; the session is reset before, since events may end it. */
+static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
+{
+    struct buffer input = h2->input;
+
+    h2->input = (struct buffer){0};
+    frame->payload = str_skip(buffer_str(&input), H2_FRAME_HEAD);
+    dispatch(h2, frame);
+    buffer_finish(&input);
+}
+
+/* Takes a frame, or a part of one. A frame that arrives whole is handled in place. */
+static size_t consume_frame(struct h2_session *h2, struct str bytes)
+{
+    bool in_place = h2->input.length == 0 && bytes.length >= H2_FRAME_HEAD;
+    size_t taken = in_place ? 0 : gather(h2, bytes, H2_FRAME_HEAD);
+    struct h2_frame frame;
+    enum h2_error error;
+    size_t length;
+
+    if (!in_place && h2->input.length < H2_FRAME_HEAD)
+        return taken;
+    frame = h2_frame_parse_head(in_place ? bytes.data : h2->input.data);
+    error = h2_frame_check(&frame);
+    if (!error)
+        error = check_order(h2, &frame);
+    if (error) {
+        h2_session_fail(h2, error);
+        return bytes.length;
+    }
+    length = H2_FRAME_HEAD + frame.length;
+    if (frame.type == H2_DATA) {
+        buffer_finish(&h2->input);
+        h2_payload_started(h2, &frame);
+        return in_place ? H2_FRAME_HEAD : taken;
+    }
+    if (in_place && bytes.length >= length) {
+        frame.payload = str_of(bytes.data + H2_FRAME_HEAD, frame.length);
+        dispatch(h2, &frame);
+        return length;
+    }
+    taken += gather(h2, str_skip(bytes, taken), length);
+    if (h2->input.length == length)
+        dispatch_gathered(h2, &frame);
+    return taken;
+}
+
+static size_t session_consume(struct session *session, struct str bytes)
+{
+    struct h2_session *h2 = h2_of(session);
+    size_t taken = 0;
+
+    while (taken < bytes.length && !h2_session_over(h2)) {
+        struct str rest = str_skip(bytes, taken);
+
+        if (h2->preface_at < PREFACE_LENGTH)
+            taken += consume_preface(h2, rest);
+        else if (h2->data_left)
+            taken += h2_payload_received(h2, rest);
+        else
+            taken += consume_frame(h2, rest);
+    }
+    return bytes.length;
+}
+
+static int produce_control(struct h2_session *h2, size_t room, struct chunk *out)
+{
+    struct str rest = str_skip(buffer_str(&h2->control), h2->control_at);
+
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(rest, 0, room)};
+    h2->control_at += out->bytes.length;
+    return 1;
+}
+
+/* 1: there are control frames to give; 0: their memory was released. */
+static int has_control(struct h2_session *h2)
+{
+    if (h2->control_at < h2->control.length)
+        return 1;
+    if (h2->control.length)
+        buffer_finish(&h2->control);
+    h2->control_at = 0;
+    return 0;
+}
+
+static struct h2_stream *next_stream(struct h2_session *h2)
+{
+    struct h2_turn *turn = h2_schedule_next(&h2->schedule);
+
+    return turn ? container_of(turn, struct h2_stream, turn) : NULL;
+}
+
+/* 1: *out is given; 0: the end; -EAGAIN, or an error. */
+static int session_produce(struct session *session, unsigned accept, size_t room, struct chunk *out)
+{
+    struct h2_session *h2 = h2_of(session);
+    struct h2_stream *stream;
+    int result = 0;
+
+    if (!h2->error)
+        h2_response_taken(h2);
+    while (result == 0) {
+        if (h2->error)
+            return h2->error;
+        if (!h2->sending && has_control(h2))
+            return produce_control(h2, room, out);
+        h2_shutdown_check(h2);
+        stream = h2->sending;
+        if (!stream && h2->shutdown == H2_OVER)
+            return has_control(h2) ? produce_control(h2, room, out) : 0;
+        if (!stream)
+            stream = next_stream(h2);
+        result = stream ? h2_response_produce(stream, accept, room, out) : -EAGAIN;
+    }
+    if (result == -EAGAIN)
+        h2->wake_owed = true;
+    return result;
+}
+
+static enum session_phase session_phase(const struct session *session)
+{
+    const struct h2_session *h2 = container_of(session, const struct h2_session, session);
+
+    if (h2_session_over(h2))
+        return SESSION_OVER;
+    if (h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_seen))
+        return SESSION_HEAD;
+    if (h2->stream_count == 0)
+        return h2->shutdown == H2_RUNNING ? SESSION_IDLE : SESSION_CLOSING;
+    if (h2->schedule.ready || h2->sending)
+        return SESSION_SENDING;
+    if (!list_empty(&h2->blocked))
+        return SESSION_BLOCKED;
+    return h2->awaiting ? SESSION_BODY : SESSION_WAITING;
+}
+
+/* A stream that made no progress between two timeouts of the connection. */
+static void time_out_stream(struct h2_stream *stream, const void *unused)
+{
+    bool blocked = !list_empty(&stream->blocked);
+
+    (void)unused;
+    if (!blocked && !stream->awaited)
+        return;
+    if (!stream->stalled)
+        stream->stalled = true;
+    else if (blocked || stream->draining)
+        h2_stream_reset(stream, stream->draining ? H2_NO_ERROR : H2_CANCEL);
+    else
+        h2_body_fail(stream, -ETIMEDOUT);
+}
+
+static void signal_timeout(struct h2_session *h2)
+{
+    switch (session_phase(&h2->session)) {
+    case SESSION_HEAD:
+    case SESSION_IDLE:
+    case SESSION_CLOSING:
+        h2_session_fail(h2, H2_NO_ERROR);
+        break;
+    default:
+        h2_stream_each(h2, time_out_stream, NULL);
+        break;
+    }
+}
+
+/* A client that closes its side abandons its streams. */
+static void signal_peer_closed(struct h2_session *h2)
+{
+    h2->shutdown = H2_OVER;
+    buffer_finish(&h2->input);
+    h2_session_wake(h2);
+}
+
+static void session_signal(struct session *session, enum session_signal signal)
+{
+    struct h2_session *h2 = h2_of(session);
+
+    switch (signal) {
+    case SESSION_TIMEOUT:
+        signal_timeout(h2);
+        break;
+    case SESSION_PEER_CLOSED:
+        signal_peer_closed(h2);
+        break;
+    case SESSION_DRAIN:
+    case SESSION_RETIRE:
+        h2_shutdown_start(h2);
+        break;
+    }
+}
+
+static void end_stream(struct h2_stream *stream, const void *unused)
+{
+    (void)unused;
+    h2_stream_end(stream, true);
+}
+
+static void session_close(struct session *session)
+{
+    struct h2_session *h2 = h2_of(session);
+
+    h2->shutdown = H2_OVER;
+    h2->sending = NULL;
+    h2_stream_each(h2, end_stream, NULL);
+    h2_header_block_close(&h2->block);
+    buffer_finish(&h2->input);
+    buffer_finish(&h2->control);
+    free(h2);
+}
+
+const struct protocol protocol_http2 = {
+    .alpn = "h2",
+    .open = session_open,
+    .consume = session_consume,
+    .produce = session_produce,
+    .phase = session_phase,
+    .signal = session_signal,
+    .close = session_close,
+};

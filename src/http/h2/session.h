@@ -1,0 +1,118 @@
+/*
+ * Shared by the files of the HTTP/2 session: the connection's state, and its streams, each in the arena of its
+ * exchange. Private: other code uses protocol.h.
+ */
+#ifndef HTTP_H2_SESSION_H
+#define HTTP_H2_SESSION_H
+
+#include "base/buffer.h"
+#include "http/h2/abuse.h"
+#include "http/h2/flow.h"
+#include "http/h2/header_block.h"
+#include "http/h2/priority.h"
+#include "http/h2/request.h"
+
+#define H2_BUCKETS      16          /* of the table of streams */
+#define H2_RECENT       16          /* streams reset by the server whose late frames are ignored */
+
+struct h2_stream;
+
+enum h2_shutdown {
+    H2_RUNNING,
+    H2_ANNOUNCED,                   /* GOAWAY with the highest identifier was sent: new streams are still accepted */
+    H2_LAST_STREAM,                 /* GOAWAY with the last accepted stream was sent */
+    H2_OVER,                        /* nothing more is sent but what is queued */
+};
+
+struct h2_session {
+    struct session session;
+    const struct session_settings *settings;
+    const struct exchange_events *events;
+    void *owner;
+    struct arena_pool *pool;
+    const struct clock *clock;
+    struct buffer input;            /* an incomplete frame */
+    struct buffer control;          /* queued control frames; sent between two frames of streams */
+    size_t control_at;              /* bytes of them already given */
+    struct h2_stream *sending;      /* its frame is incomplete: nothing else may be sent; or its chunk was given last, and is still lent */
+    struct h2_stream *receiving;    /* the open stream of `block`; NULL: the block is decoded and dropped */
+    struct h2_stream *streams[H2_BUCKETS];
+    struct h2_schedule schedule;    /* streams that can send */
+    struct list blocked;            /* streams whose DATA waits for the connection's window */
+    struct h2_header_block block;
+    struct h2_request_reader reader; /* of `block` */
+    struct h2_peer_settings peer;
+    struct h2_credit credit;
+    struct h2_receive_window receive;
+    struct h2_bdp bdp;
+    int32_t window;                 /* for sending DATA */
+    uint32_t last_stream;           /* highest identifier that the client has used */
+    uint32_t last_accepted;         /* highest identifier that became an exchange */
+    uint32_t body_window;           /* size of the streams' receive windows */
+    uint32_t recent[H2_RECENT];
+    uint32_t data_left;             /* payload bytes of the DATA frame being received */
+    uint32_t data_padding;          /* of these, padding at its end */
+    uint32_t data_stream;
+    unsigned stream_count;          /* in the table, a doomed one included */
+    unsigned awaiting;              /* streams whose module waits for their request body */
+    unsigned requests;
+    uint8_t recent_at;
+    uint8_t preface_at;             /* bytes of the client's preface received */
+    uint8_t shutdown;               /* enum h2_shutdown */
+    int16_t error;                  /* returned by produce once `control` is sent */
+    bool settings_seen;             /* the first frame of the client was SETTINGS */
+    bool block_ends_stream;
+    bool data_ends_stream;
+    bool data_padded;               /* the next byte of DATA is the length of its padding */
+    bool wake_owed;                 /* produce returned -EAGAIN: a wake is owed */
+};
+
+enum h2_stage {
+    H2_STAGE_REQUEST,               /* no response yet */
+    H2_STAGE_HEAD,                  /* `pending` has the response head */
+    H2_STAGE_BODY,
+    H2_STAGE_END,                   /* the last frame is in `pending`, or was given */
+};
+
+struct h2_stream {
+    struct exchange x;              /* first member: allocated by exchange_create */
+    struct h2_session *session;
+    struct h2_stream *next;         /* in the bucket */
+    struct h2_turn turn;            /* in session->schedule */
+    struct list blocked;            /* in session->blocked */
+    uint32_t id;
+    uint8_t stage;                  /* enum h2_stage */
+    bool announced;                 /* handed over by `begun` or `refused`: `finished` is due */
+    bool rejected;                  /* handed over by `refused` */
+    bool stalled;                   /* no progress since the last timeout of the connection */
+    bool draining;                  /* `finished` was called; the rest of the request body is discarded */
+    bool reset_due;                 /* draining: RST_STREAM with NO_ERROR follows the acknowledgement of a PING */
+    bool doomed;                    /* cancelled while it is session->sending: freed behind its frame */
+    bool failed;                    /* the response cannot be sent: RST_STREAM with INTERNAL_ERROR is due */
+
+    struct body request_body;       /* target of x.request.body, if there is a body */
+    struct h2_receive_window receive;
+    struct buffer input;            /* body bytes received */
+    struct buffer lent;             /* body bytes being pulled; not moved while they are lent */
+    size_t lent_at;                 /* offset of the next pull */
+    uint64_t body_length;           /* of the body; request.content_length changes with an internal redirect */
+    uint64_t received;              /* body bytes */
+    uint64_t drained_from;          /* value of `received` when draining began */
+    int body_error;                 /* returned by next once `input` is empty */
+    bool body_whole;                /* END_STREAM was received */
+    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    bool continue_due;              /* 100 Continue is due */
+
+    int32_t window;                 /* for sending DATA */
+    bool response_waits;            /* the response body returned -EAGAIN */
+    bool bodiless;                  /* no DATA: HEAD, 204, 304, or an empty body */
+    uint64_t rest;
+    struct buffer interims;         /* frames of 1xx responses, sent before anything else */
+    size_t interims_at;
+    struct str pending;             /* frames, or the head of a DATA frame; sent next */
+    struct chunk part;              /* lent by the body, not given yet */
+    uint32_t frame_left;            /* payload bytes of the current DATA frame not given yet */
+    char head[H2_FRAME_HEAD];
+};
+
+#endif

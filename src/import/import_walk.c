@@ -1,0 +1,74 @@
+/*
+ * The walk over nginx's blocks: each directive is carried by its rule, or unchanged if sluice has one of that name.
+ */
+#include "import/import_scope.h"
+
+/* Handles a directive without a rule and without a directive of the same name in this scope. */
+static void carry_unknown(struct import *import, const struct scope *scope,
+                          const struct nginx_directive *directive)
+{
+    const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
+    struct str why = why_missing(import, directive->name);
+
+    if (str_equal(directive->name, STR("include")))
+        import_leave_out(import, scope->map, directive, "the file does not exist");
+    else if (elsewhere)
+        import_leave_out(import, scope->map, directive, "in sluice it is not allowed in %s",
+                         conf_scope_name(scope->kind));
+    else if (why.data)
+        import_leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));
+    else
+        import_leave_out(import, scope->map, directive, "sluice has no directive of that name");
+}
+
+void carry_directive(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive)
+{
+    const struct rule *rule = rule_find(import, directive->name, scope->kind);
+
+    if (directive->dead)
+        return;
+    if (rule)
+        rule->carry(import, scope, directive, rule);
+    else if (own_directive(import, directive->name, scope->kind) && !directive->block)
+        carry_own(import, scope, directive, NULL);
+    else
+        carry_unknown(import, scope, directive);
+}
+
+/* The order of output: plain directives, then conditions and groups of servers, then blocks. */
+static unsigned directive_rank(const struct nginx_directive *directive)
+{
+    static const char *const late[] = {"if", "limit_except", "upstream", "server", "location"};
+
+    for (unsigned i = 0; directive->block && !directive->sets && i < sizeof(late) / sizeof(late[0]); i++) {
+        if (str_equal(directive->name, str_from(late[i])))
+            return i < 2 ? 1 : i < 3 ? 2 : 3;
+    }
+    return 0;
+}
+
+void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
+                 const struct nginx_directive *block, struct yaml_builder *map)
+{
+    const struct scope scope = {.kind = kind,
+                                .outer = outer,
+                                .block = block,
+                                .map = map,
+                                .condition = outer && outer->kind != SCOPE_HTTP && kind == SCOPE_LOCATION &&
+                                             !str_equal(block->name, STR("location"))};
+
+    if (!map) {
+        import->out_of_memory = true;
+        return;
+    }
+    map->scope = kind;
+    check_order(import, &scope);
+    check_inheritance(import, &scope);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        for (const struct nginx_directive *child = block->first; child; child = child->next) {
+            if (directive_rank(child) == turn)
+                carry_directive(import, &scope, child);
+        }
+    }
+}

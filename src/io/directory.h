@@ -1,0 +1,33 @@
+/*
+ * Reads a directory beneath a root, for listings. Blocks on the disk: call it on helper threads only.
+ */
+#ifndef IO_DIRECTORY_H
+#define IO_DIRECTORY_H
+
+#include "io/file_cache.h"
+
+struct directory_entry {
+    struct str name;
+    bool is_directory;              /* false: regular file */
+    uint64_t size;
+    int64_t modified_s;
+};
+
+struct directory {
+    struct directory_entry *items;      /* unordered */
+    size_t count;
+    bool cut;                       /* the directory has more */
+    char *names;                    /* memory of the items' names */
+};
+
+/*
+ * Reads `path` ("" or "a/b/") beneath `root`, opened as files are. Omits names that begin with a dot, links that
+ * `symlinks` refuses, other file types, and everything past `most` items. 0 or -errno; the caller finishes it.
+ */
+MUST_CHECK int directory_read(const struct root_directories *granted, const char *root, const char *path,
+                              enum symlinks symlinks,
+                           size_t most, struct directory *out_directory);
+/* Frees the items. Accepts a zeroed struct. */
+void directory_finish(struct directory *directory);
+
+#endif

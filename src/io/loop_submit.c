@@ -1,0 +1,116 @@
+/*
+ * Hands ops to the backend or to the timers, cancels them there, and queues the finished ones. Helper threads and
+ * iterations are layers above.
+ */
+#include "io/backend.h"
+#include "io/timers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+void loop_finish(struct loop *loop, struct op *op, int result)
+{
+    op->result = result;
+    op->state = OP_STATE_FINISHED;
+    list_push(&loop->finished, &op->link);
+}
+
+void loop_ready(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_READY;
+    list_push(&loop->finished, &op->link);
+}
+
+void loop_defer(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_DEFERRED;
+    list_push(&loop->tail, &op->link);
+}
+
+void loop_retry(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_DEFERRED;
+    list_push(&loop->retries, &op->link);
+}
+
+void loop_charge(struct loop *loop, uint64_t count)
+{
+    loop->iteration_bytes_left -= count < loop->iteration_bytes_left ? count : loop->iteration_bytes_left;
+}
+
+void loop_finish_large(struct loop *loop, struct op *op, int result)
+{
+    loop_finish(loop, op, result);
+    if (loop->iteration_bytes_left > 0) {
+        loop_charge(loop, (uint64_t)result);
+        return;
+    }
+    list_remove(&op->link);
+    list_push(&loop->tail, &op->link);
+}
+
+void loop_run_done(struct loop *loop, struct op *op, int result)
+{
+    op->state = OP_STATE_IDLE;
+    loop->in_flight--;
+    op->done(op, result);
+}
+
+static void submit_timer(struct loop *loop, struct op *op)
+{
+    int error = timers_add(loop->timers, op);
+
+    if (error < 0)
+        loop_finish(loop, op, error);
+}
+
+void loop_submit(struct loop *loop, struct op *op)
+{
+    assert(op->state == OP_STATE_IDLE);
+    op->state = OP_STATE_WAITING;
+    loop->in_flight++;
+    if (op->verb == OP_TIMER)
+        submit_timer(loop, op);
+    else
+        loop->backend->submit(loop, op);
+}
+
+static void cancel_waiting(struct loop *loop, struct op *op)
+{
+    if (op->verb != OP_TIMER) {
+        loop->backend->cancel(loop, op);
+        return;
+    }
+    timers_remove(loop->timers, op);
+    loop_finish(loop, op, -ECANCELED);
+}
+
+void loop_cancel_unhelped(struct loop *loop, struct op *op)
+{
+    switch (op->state) {
+    case OP_STATE_WAITING:
+        cancel_waiting(loop, op);
+        break;
+    case OP_STATE_READY:
+        loop->backend->cancel(loop, op);
+        break;
+    case OP_STATE_DEFERRED:
+        list_remove(&op->link);
+        loop_finish(loop, op, -ECANCELED);
+        break;
+    case OP_STATE_HELPED:
+    case OP_STATE_IDLE:
+    case OP_STATE_CANCELLING:
+    case OP_STATE_FINISHED:
+        break;
+    }
+}
+
+void loop_close_fd(struct loop *loop, int fd)
+{
+    if (fd < 0)
+        return;
+    loop->backend->forget(loop, fd);
+    close(fd);
+}

@@ -1,0 +1,137 @@
+/*
+ * Creates and releases connections, within the limits of their number and of the memory for output. The path of a
+ * request through a connection: connection.c.
+ */
+#include "server/connection_internal.h"
+
+#include "base/limits.h"
+#include "server/worker_listen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool connections_full(const struct worker *worker)
+{
+    return worker->connections >= worker->configuration->main->worker_connections ||
+           worker->wires.output_bytes >= worker->wires.output_max;
+}
+
+void connection_limit_accept(struct worker *worker)
+{
+    bool pause = connections_full(worker);
+
+    if (pause == worker->paused)
+        return;
+    worker->paused = pause;
+    if (pause)
+        log_write(worker->log, LOG_WARN, "accepting pauses: %u connections, %zu bytes held for output",
+                  worker->connections, worker->wires.output_bytes);
+    worker_listen_pause(worker);
+}
+
+static struct connection *connection_allocate(struct worker *worker)
+{
+    struct list *link = list_pop(&worker->free_connections);
+
+    if (!link)
+        return malloc(sizeof(struct connection));
+    worker->free_connection_count--;
+    return container_of(link, struct connection, link);
+}
+
+static struct connection *connection_init(struct worker *worker, const union proxy_address *peer)
+{
+    struct connection *connection = connection_allocate(worker);
+
+    if (!connection)
+        return NULL;
+    *connection = (struct connection){
+        .worker = worker,
+        .peer = *peer,
+        .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
+        .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
+    list_init(&connection->awake);
+    list_push(&worker->connection_list, &connection->link);
+    return connection;
+}
+
+bool connection_reserve(struct worker *worker, const union proxy_address *peer)
+{
+    int error;
+
+    if (worker->stopping) /* the connection would never be closed */
+        return false;
+    error = connection_address_reserve(worker, peer);
+    if (error == -ENOMEM)
+        connection_memory_missing(worker, true);
+    if (error < 0)
+        return false;
+    worker->connections++;
+    worker->counters->accepted++;
+    connection_limit_accept(worker);
+    return true;
+}
+
+void connection_unreserve(struct worker *worker, const union proxy_address *peer)
+{
+    connection_address_unreserve(worker, peer);
+    worker->connections--;
+    connection_limit_accept(worker);
+}
+
+struct connection *connection_create(struct worker *worker, const union proxy_address *peer)
+{
+    struct connection *connection = NULL;
+
+    if (!connection_reserve(worker, peer))
+        return NULL;
+    connection = connection_init(worker, peer);
+    if (!connection) {
+        connection_unreserve(worker, peer);
+        connection_memory_missing(worker, true);
+    }
+    return connection;
+}
+
+void connection_memory_missing(struct worker *worker, bool missing)
+{
+    if (missing && !worker->memory_missing)
+        log_write(worker->log, LOG_CRIT, "no memory for another connection beside %u: dropped",
+                  worker->connections);
+    worker->memory_missing = missing;
+}
+
+void connection_destroy(struct connection *connection)
+{
+    struct worker *worker = connection->worker;
+
+    list_remove(&connection->awake);
+    list_remove(&connection->link);
+    connection_unreserve(worker, &connection->peer);
+    free(connection->proxy_header);
+    connection->proxy_header = NULL;
+    if (worker->free_connection_count < LIMIT_FREE_CONNECTIONS) {
+        list_push(&worker->free_connections, &connection->link);
+        worker->free_connection_count++;
+    } else {
+        free(connection);
+    }
+}
+
+void connection_wake(void *owner)
+{
+    struct connection *connection = owner;
+
+    if (list_empty(&connection->awake))
+        list_push(&connection->worker->awake, &connection->awake);
+}
+
+void connection_free_all(struct worker *worker)
+{
+    struct list *link;
+
+    while ((link = list_pop(&worker->free_connections)) != NULL)
+        free(container_of(link, struct connection, link));
+    worker->free_connection_count = 0;
+    table_finish(&worker->addresses);
+}

@@ -1,0 +1,54 @@
+/*
+ * The functions of module.h that write to the error log.
+ */
+#include "server/connection.h"
+#include "server/variables.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct log *exchange_log(const struct exchange *x)
+{
+    return request_state_of(x)->worker->log;
+}
+
+PRINTF_LIKE(3, 0)
+static void write_log_line(struct exchange *x, enum log_level level, const char *format, va_list args)
+{
+    struct log *log = exchange_log(x);
+    const struct request_state *request = request_state_of(x);
+    struct str client, id;
+    char said[512];
+
+    if (level > log->level)
+        return;
+    if (vsnprintf(said, sizeof(said), format, args) < 0)
+        said[0] = '\0';
+    client = variable_remote_addr(x, &x->arena);
+    id = variable_request_id(x);
+    log_write(log, level,
+              "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT
+              "\", id: " STR_FMT,
+              (unsigned long long)request->connection->number, said, STR_ARG(client), STR_ARG(request->server->name),
+              STR_ARG(x->request.line), STR_ARG(x->request.host), STR_ARG(id));
+}
+
+void exchange_log_error(struct exchange *x, enum log_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_log_line(x, level, format, args);
+    va_end(args);
+}
+
+enum outcome exchange_error_response_log(struct exchange *x, int status, enum log_level level, const char *format,
+                                         ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_log_line(x, level, format, args);
+    va_end(args);
+    return exchange_error_response(x, status);
+}

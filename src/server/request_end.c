@@ -1,0 +1,88 @@
+/*
+ * The end of a request: cancels its pending module, ends its subrequests, and lets the modules release their state.
+ */
+#include "server/connection_internal.h"
+#include "server/subrequest.h"
+#include "server/subrequest_internal.h"
+
+void request_count(struct worker *worker, int status, uint64_t began_us)
+{
+    uint64_t now_us = worker->loop.clock.monotonic_us;
+
+    counters_add_response(worker->counters, status, now_us > began_us ? now_us - began_us : 0);
+}
+
+/* The module of a pending exchange is the one before next_module. */
+static void cancel_pending(struct request_state *request)
+{
+    unsigned index = request->next_module - 1;
+    const struct module *module = module_table[index];
+
+    request->pending = false;
+    if (module->cancel)
+        module->cancel(request->x, request->worker->module_states[index]);
+}
+
+void subrequest_release(struct subrequest *sub)
+{
+    struct exchange *parent = sub->request->parent;
+
+    list_remove(&sub->link);
+    if (sub->detached)
+        sub->request->worker->detached--;
+    request_state_of(parent)->child_count--;
+    body_close(&sub->x.response.body);
+    request_release(sub->request);
+    sub->x.session = NULL;
+    exchange_release(&sub->x);
+    exchange_release(parent);
+}
+
+static void subrequest_cut(struct subrequest *sub)
+{
+    sub->x.cancelled = true;
+    subrequest_release(sub);
+}
+
+/*
+ * Cuts the subrequests, except detached ones, which continue on worker->orphaned_subrequests unless the request was
+ * cut.
+ */
+static void part_subrequests(struct request_state *request)
+{
+    struct list *link;
+
+    while ((link = list_pop(&request->children)) != NULL) {
+        struct subrequest *sub = container_of(link, struct subrequest, link);
+
+        if (!sub->detached || request->x->cancelled) {
+            subrequest_cut(sub);
+            continue;
+        }
+        sub->request->connection = sub->detached;
+        list_push(&request->worker->orphaned_subrequests, link);
+    }
+}
+
+void request_release(struct request_state *request)
+{
+    bool resumed = !list_empty(&request->resumed);
+
+    list_remove(&request->resumed);
+    part_subrequests(request);
+    if (request->pending && !resumed)
+        cancel_pending(request);
+    for (uint64_t left = request->location->finishing; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(left);
+
+        module_table[index]->finish(request->x, request->location->module_conf[index]);
+    }
+}
+
+void subrequest_abort_all(struct worker *worker)
+{
+    struct list *link;
+
+    while ((link = list_pop(&worker->orphaned_subrequests)) != NULL)
+        subrequest_cut(container_of(link, struct subrequest, link));
+}

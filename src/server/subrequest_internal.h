@@ -1,0 +1,30 @@
+/*
+ * The memory of a subrequest. Private to subrequest.c and request_end.c.
+ */
+#ifndef SERVER_SUBREQUEST_INTERNAL_H
+#define SERVER_SUBREQUEST_INTERNAL_H
+
+#include "server/request_state.h"
+
+enum subrequest_stage {
+    STAGE_STARTED,
+    STAGE_RESPONDED, /* the owner has the response */
+    STAGE_ENDING,   /* the rest of the body is discarded */
+};
+
+struct subrequest {
+    struct exchange x; /* first: exchange_create allocated the whole struct */
+    struct request_state *request;
+    struct list link;            /* in the parent's request->children, or worker->orphaned_subrequests */
+    exchange_child_responded *answered; /* NULL: the response is discarded */
+    void *owner;
+    struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
+    enum subrequest_stage stage;
+    size_t dropped; /* bytes of the body that were read and dropped */
+    bool is_left;   /* the whole body is read */
+};
+
+/* Releases the subrequest's memory and its hold on the parent, into which it points. */
+void subrequest_release(struct subrequest *sub);
+
+#endif

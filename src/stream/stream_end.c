@@ -1,0 +1,65 @@
+/*
+ * The end of a `stream` connection, and its log lines: used by both sides, the client's (stream.c) and the upstream
+ * server's (stream_server.c).
+ */
+#include "stream/stream_steps.h"
+
+void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error)
+{
+    const char *server = stream->peer ? stream->peer->name : "";
+
+    if (error)
+        log_write(stream->worker->log, level, "*%llu %s (%d: %s), upstream: \"%s\"",
+                  (unsigned long long)stream->number, what, -error, strerror(-error), server);
+    else
+        log_write(stream->worker->log, level, "*%llu %s, upstream: \"%s\"",
+                  (unsigned long long)stream->number, what, server);
+}
+
+void stream_release_server(struct stream *stream, bool orderly)
+{
+    struct upstream_connection *server = stream->server;
+
+    stream->server = NULL;
+    upstream_wait_end(&stream->waiter);
+    stream_flow_stop(&stream->up);
+    stream_flow_stop(&stream->down);
+    if (server && orderly)
+        upstream_close(server);
+    else if (server)
+        upstream_discard(server);
+}
+
+void stream_end(struct stream *stream, enum wire_close_reason how)
+{
+    stream_release_server(stream, how == WIRE_CLOSE_ORDERLY);
+    stream->ending = true;
+    loop_timer_move(&stream->worker->loop, &stream->timer,
+                    stream_now_ms(stream) + stream->client.settings->lingering_ms);
+    wire_close(&stream->client, how);
+}
+
+void stream_refuse(struct stream *stream, int status)
+{
+    stream->status = status;
+    stream_end(stream, WIRE_CLOSE_ORDERLY);
+}
+
+/* Ends the connection when the end of both directions was passed on, or of one without half_close. */
+void stream_watch_for_end(struct stream *stream)
+{
+    bool both = stream->up.over && stream->down.over;
+
+    if (both || (!stream->conf->half_close && (stream->up.over || stream->down.over)))
+        stream_end(stream, WIRE_CLOSE_ORDERLY);
+}
+
+void stream_moved(struct stream *stream)
+{
+    stream->moved_ms = stream_now_ms(stream);
+}
+
+struct str stream_eval(struct stream *stream, const struct template *template)
+{
+    return template_eval(template, stream, &stream->arena);
+}

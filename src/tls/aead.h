@@ -1,0 +1,61 @@
+/*
+ * AEAD engines: implementations of the ciphers that seal records, behind one table. OpenSSL serves every cipher;
+ * ipsec-mb (Intel's multi-buffer library, amd64) serves AES-GCM. An opened engine belongs to one user, such as the
+ * cache of cipher contexts of a worker; engines share no state.
+ */
+#ifndef TLS_AEAD_H
+#define TLS_AEAD_H
+
+#include "tls/record.h"
+
+#include <stdbool.h>
+
+#define AEAD_NONCE 12
+#define AEAD_TAG   16
+
+enum aead_kind { AEAD_OPENSSL, AEAD_IPSEC_MB, AEAD_KINDS };
+
+/* One record to seal. */
+struct aead_record {
+    const struct iovec *parts; /* the plaintext: one part in place, or parts that do not overlap the output */
+    int count;
+    uint8_t cipher; /* that of the key */
+    uint8_t inner;  /* content type appended to the plaintext (RFC 8446 5.2); 0: none */
+    uint8_t additional_length;
+    const uint8_t *additional; /* additional data */
+    uint8_t *nonce;            /* AEAD_NONCE bytes */
+};
+
+/* An opened engine: the first member of the struct of its implementation. */
+struct aead {
+    const struct aead_engine *engine;
+    bool has[RECORD_CIPHERS];     /* the ciphers that it serves here */
+    bool foreign[RECORD_CIPHERS]; /* OpenSSL: by a provider other than the default one, for instance FIPS */
+    size_t key_size;              /* approximate memory of one key, in bytes */
+};
+
+struct aead_engine {
+    const char *name; /* in `ssl_aead` */
+    bool built;
+    /* NULL: out of memory, or the processor lacks its instructions. */
+    struct aead *(*open)(void);
+    /* All keys were freed. */
+    void (*close)(struct aead *aead);
+    /* Expands a key; `*key` is NULL, or a key of this engine that is replaced. False: out of memory. */
+    bool (*key_set)(struct aead *aead, void **key, uint8_t cipher, const uint8_t *bytes);
+    /* Wipes and frees. Accepts NULL. */
+    void (*key_free)(void *key);
+    /* Writes ciphertext and tag. Returns the end of the tag, or NULL (OpenSSL failed). */
+    uint8_t *(*seal)(struct aead *aead, void *key, const struct aead_record *record, uint8_t *into);
+};
+
+extern const struct aead_engine aead_openssl, aead_ipsec_mb;
+
+/* The engine of a kind. */
+const struct aead_engine *aead_engine(enum aead_kind kind);
+/* Opens an engine: NULL if it is not built, does not run on this processor, or memory is short. */
+struct aead *aead_open(enum aead_kind kind);
+/* Accepts NULL. */
+void aead_close(struct aead *aead);
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * Known answers of the AEAD engines. The plaintext is longer than any loop of an implementation is unrolled; the tag
+ * depends on every byte of the ciphertext.
+ */
+#include "tls/aead_choice.h"
+
+#include "base/limits.h"
+
+#include <string.h>
+
+struct answer {
+    uint8_t cipher;
+    uint16_t length;  /* of the plaintext, without the content type */
+    uint8_t start[2]; /* of the ciphertext */
+    const char *tag;  /* AEAD_TAG bytes */
+};
+
+/*
+ * Computed by a program that shares no code with any engine, and that reproduces test case 4 of the GCM specification
+ * and RFC 8439 2.8.2. Key byte i is 29 i + 1, nonce byte 17 i + 3, additional byte 13 i + 5 (5 bytes), plaintext byte
+ * 7 i + i / 256, followed by the content type 23.
+ */
+static const struct answer answers[] = {
+    {RECORD_AES_128_GCM, 0, {0x36}, "\x29\x2a\x80\xda\x4d\x53\xd2\xe3\x72\x19\x4e\xa4\x10\x83\x4e\x03"},
+    {RECORD_AES_128_GCM, 1, {0x21, 0x3e}, "\xab\x22\x8c\xa6\x4f\x92\xae\xf5\xb7\x40\x79\x27\x84\x2d\x2a\xcf"},
+    {RECORD_AES_128_GCM,
+     60,
+     {0x21, 0x2e},
+     "\xe3\x43\x2a\x9f\x3f\xae\x84\xd4\xcd\x66\x39\x81\x52\x79\x8c\x6d"},
+    {RECORD_AES_128_GCM,
+     1200,
+     {0x21, 0x2e},
+     "\xf0\x3c\xc4\x2c\xef\x67\x28\x44\xcf\xcb\x1c\x8c\xb3\x3f\x21\xfc"},
+    {RECORD_AES_128_GCM,
+     16384,
+     {0x21, 0x2e},
+     "\x22\xfb\x78\x1f\x83\x58\x8d\x3d\x9d\x09\xd4\x04\xff\x5f\x43\x0e"},
+    {RECORD_AES_256_GCM, 0, {0xb4}, "\x71\x7a\x6e\x73\x99\x3d\x8a\x4a\x5f\xd8\x1d\x6d\x15\xde\x9c\xf9"},
+    {RECORD_AES_256_GCM, 1, {0xa3, 0xd9}, "\x57\x1c\x30\xb1\xf1\xab\xca\xcd\x9a\xef\xf0\x70\x8f\x67\xa4\x14"},
+    {RECORD_AES_256_GCM,
+     60,
+     {0xa3, 0xc9},
+     "\x14\x88\xfc\xc8\x63\x39\x3b\xb2\x4c\xf5\x0b\xd3\x01\xde\x6d\xe9"},
+    {RECORD_AES_256_GCM,
+     1200,
+     {0xa3, 0xc9},
+     "\x55\x3d\xf9\x4a\x25\x1c\xef\xf6\xb3\x9b\xdb\x36\x95\x88\xe5\x3c"},
+    {RECORD_AES_256_GCM,
+     16384,
+     {0xa3, 0xc9},
+     "\x57\xd1\xe2\x77\x08\xc4\x9d\x37\xe7\xd8\xd4\xd3\x0b\x0d\xb1\xe6"},
+    {RECORD_CHACHA20_POLY1305, 0, {0x59}, "\x63\x35\xec\x9a\x9e\xfa\x61\xa8\xc1\xcc\xbc\x0f\x0d\x38\xa7\xd0"},
+    {RECORD_CHACHA20_POLY1305,
+     1,
+     {0x4e, 0x81},
+     "\xba\x41\xbc\x3a\x14\x74\x33\x8b\x45\x09\xd3\x7a\x76\x06\xcc\xc0"},
+    {RECORD_CHACHA20_POLY1305,
+     60,
+     {0x4e, 0x91},
+     "\xdc\x6e\xfd\xb5\x5e\x7d\x0f\x91\x14\xba\x32\xdc\x90\x0b\x2b\x2e"},
+    {RECORD_CHACHA20_POLY1305,
+     1200,
+     {0x4e, 0x91},
+     "\x84\x9b\x92\xa4\xe8\x20\x74\x81\x7e\x38\xc2\xe8\x70\xa3\xf8\x39"},
+    {RECORD_CHACHA20_POLY1305,
+     16384,
+     {0x4e, 0x91},
+     "\xf8\x45\xe7\xf8\x02\x2d\xcd\x25\x4c\x5a\xbb\x3c\x5c\x89\xd1\x56"},
+};
+
+enum { INNER = 23 };
+
+/* The memory of a test. */
+struct bench {
+    uint8_t plaintext[LIMIT_RECORD_PLAINTEXT];
+    uint8_t into[LIMIT_RECORD_PLAINTEXT + 1 + AEAD_TAG];
+};
+
+static void fill(uint8_t *into, size_t length, unsigned factor, unsigned first)
+{
+    for (size_t i = 0; i < length; i++)
+        into[i] = (uint8_t)(i * factor + first);
+}
+
+static bool matches(struct aead *aead, void *key, const struct answer *answer, const struct iovec *parts,
+                    int count, uint8_t *into)
+{
+    uint8_t nonce[AEAD_NONCE], additional[5];
+    struct aead_record record = {.parts = parts,
+                                 .count = count,
+                                 .cipher = answer->cipher,
+                                 .inner = INNER,
+                                 .additional_length = sizeof(additional),
+                                 .additional = additional,
+                                 .nonce = nonce};
+    size_t length = answer->length + 1u;
+    const uint8_t *end;
+
+    fill(nonce, sizeof(nonce), 17, 3);
+    fill(additional, sizeof(additional), 13, 5);
+    end = aead->engine->seal(aead, key, &record, into);
+    return end == into + length + AEAD_TAG && memcmp(into, answer->start, length < 2 ? length : 2) == 0 &&
+           memcmp(into + length, answer->tag, AEAD_TAG) == 0;
+}
+
+/* In place, and gathered from parts that split cipher blocks. */
+static bool answers_correctly(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+{
+    size_t first = answer->length / 3u, second = answer->length / 2u - first;
+    struct iovec whole = {bench->into, answer->length};
+    struct iovec parts[] = {{bench->plaintext, first},
+                            {bench->plaintext + first, second},
+                            {bench->plaintext + first + second, answer->length - first - second}};
+
+    memcpy(bench->into, bench->plaintext, answer->length);
+    return matches(aead, key, answer, &whole, 1, bench->into) &&
+           matches(aead, key, answer, parts, 3, bench->into);
+}
+
+bool aead_test(struct aead *aead, uint8_t cipher)
+{
+    struct bench bench;
+    uint8_t bytes[32];
+    void *key = NULL;
+    bool good;
+
+    fill(bytes, sizeof(bytes), 29, 1);
+    good = aead->engine->key_set(aead, &key, cipher, bytes);
+    for (size_t i = 0; i < sizeof(bench.plaintext); i++)
+        bench.plaintext[i] = (uint8_t)(i * 7 + i / 256);
+    for (size_t i = 0; good && i < sizeof(answers) / sizeof(answers[0]); i++) {
+        if (answers[i].cipher == cipher)
+            good = answers_correctly(aead, key, &answers[i], &bench);
+    }
+    aead->engine->key_free(key);
+    return good;
+}

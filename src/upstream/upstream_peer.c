@@ -1,0 +1,64 @@
+/*
+ * Creates and frees peers, with their state in the zone.
+ */
+#include "upstream/upstream_group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The same server line of the same group is the same peer in every worker. */
+static void claim_state(struct upstream_peer *peer)
+{
+    const struct upstream *upstream = peer->group->upstream;
+    struct upstream_pool *pool = peer->group->pool;
+    uint64_t line = (uint64_t)(peer->server - upstream->servers);
+    uint64_t key = upstream_hash(upstream->name, peer->server->text) + line;
+
+    snprintf(peer->route, sizeof(peer->route), "%016llx",
+             (unsigned long long)upstream_hash(str_from(peer->name), peer->server->text));
+    peer->state = &peer->own;
+    peer->place = -1;
+    if (!pool->zone)
+        return;
+    peer->place = upstream_zone_claim(pool->zone, pool->worker, key, upstream->name, str_from(peer->name));
+    if (peer->place >= 0)
+        peer->state = upstream_zone_at(pool->zone, peer->place);
+}
+
+void upstream_peer_free(struct upstream_peer *peer)
+{
+    if (peer->place >= 0)
+        upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->place);
+    tls_resumption_finish(&peer->resumption);
+    free(peer);
+}
+
+struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
+                                        const struct listen_address *address)
+{
+    struct upstream_peer *peer = calloc(1, sizeof(*peer));
+
+    if (!peer)
+        return NULL;
+    peer->group = group;
+    peer->server = server;
+    peer->address = *address;
+    peer->number = group->next_number++;
+    peer->weight = peer->effective_weight = server->weight;
+    peer->backup = server->backup;
+    listen_address_format(address, peer->name, sizeof(peer->name));
+    claim_state(peer);
+    list_init(&peer->idle);
+    list_init(&peer->link);
+    list_push(&group->peers, &peer->link);
+    group->count++;
+    return peer;
+}
+
+void upstream_peer_free_unused(struct upstream_peer *peer)
+{
+    if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle))
+        return;
+    list_remove(&peer->link);
+    upstream_peer_free(peer);
+}

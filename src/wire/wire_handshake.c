@@ -1,0 +1,70 @@
+/*
+ * The TLS handshake of a wire, and the end of a wire whose TLS failed.
+ */
+#include "wire/wire_queue.h"
+
+#include <errno.h>
+
+void wire_tls_failed(struct wire *wire)
+{
+    if (wire->state == WIRE_HANDSHAKE)
+        wire->shared->counters->handshakes_failed++;
+    log_write(wire->shared->log, LOG_INFO, "TLS: %s, fd %d", tls_session_error(wire->tls), wire->fd);
+    if (chunk_length(&wire->span) > 0) { /* nothing may follow the alert */
+        wire_fail(wire, WIRE_CLOSE_PROTOCOL);
+        return;
+    }
+    wire->state = WIRE_DRAINING;
+    wire->end = WIRE_CLOSE_PROTOCOL;
+    wire_flush(wire);
+}
+
+/* Plain HTTP on a TLS port: the owner may answer in plain text. */
+static void fall_back_to_plain(struct wire *wire)
+{
+    tls_session_destroy(wire->tls);
+    wire->tls = NULL;
+    output_block_release_all(wire->shared, wire->first);
+    wire->first = wire->last = NULL;
+    wire->shared->counters->handshakes_failed++;
+    wire->sealing = SEALING_NONE;
+    wire->state = WIRE_OPEN;
+    wire->spoke_http = true;
+    wire->receiving = false;
+    wire->events->opened(wire);
+}
+
+/* Complete, or early data arrived and the rest follows with further input. */
+static void handshake_finished(struct wire *wire)
+{
+    struct wire_counters *counters = wire->shared->counters;
+
+    if (tls_session_reused(wire->tls))
+        counters->handshakes_resumed++;
+    else
+        counters->handshakes_full++;
+    if (wire->sealing == SEALING_HANDSHAKE)
+        wire->sealing = SEALING_OPENSSL;
+    wire->state = WIRE_OPEN;
+    wire->receiving = false;
+    wire->events->opened(wire);
+}
+
+bool wire_handshake_step(struct wire *wire)
+{
+    int rc = tls_session_handshake(wire->tls);
+
+    if (wire->state != WIRE_HANDSHAKE)
+        return false;
+    if (rc == 0 || rc == TLS_SESSION_EARLY) {
+        handshake_finished(wire);
+        return wire->state == WIRE_OPEN;
+    }
+    if (rc == -EAGAIN)
+        return false;
+    if (tls_session_got_plain_http(wire->tls) && op_idle(&wire->send))
+        fall_back_to_plain(wire);
+    else
+        wire_tls_failed(wire);
+    return false;
+}

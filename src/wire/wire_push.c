@@ -1,0 +1,260 @@
+/*
+ * The pump of the output queue: one send at a time, blocks first, then the span; at the end of an orderly close, its
+ * next step. What a chunk adds to the queue: wire_send.c.
+ */
+#include "wire/wire_queue.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+bool wire_drained(const struct wire *wire)
+{
+    return !wire->first && !wire->reading && chunk_length(&wire->span) == 0 && op_idle(&wire->send);
+}
+
+static void drop_sent_blocks(struct wire *wire)
+{
+    struct output_block *block = wire->first;
+
+    while (block && block->from == block->filled && block->open == 0) {
+        wire->first = block->next;
+        output_block_release(wire->shared, block);
+        block = wire->first;
+    }
+    if (!block)
+        wire->last = NULL;
+}
+
+/* Removes what was sent from the queue. */
+static void remove_sent(struct wire *wire)
+{
+    const struct iovec *part = wire->first->parts;
+
+    for (struct output_block *block = wire->first; wire->leaving > 0; wire->leaving--) {
+        wire->sent += part->iov_len;
+        wire_count_key_use(wire, part->iov_len);
+        block->from += (uint32_t)part->iov_len;
+        block = block->next;
+        part++;
+    }
+}
+
+static void send_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+    bool had_room;
+
+    if (wire->state == WIRE_CLOSING) {
+        wire_finish_close(wire);
+        return;
+    }
+    if (result < 0) {
+        wire_fail(wire, wire_close_reason_of(result));
+        return;
+    }
+    had_room = !wire->was_full && wire_room(wire) > 0;
+    if (wire->leaving > 0)
+        remove_sent(wire);
+    wire_continue(wire, had_room);
+}
+
+static bool is_ready(const struct output_block *block)
+{
+    return block && !block->type && block->filled > block->from;
+}
+
+static void send_blocks(struct wire *wire, struct output_block *first)
+{
+    struct output_block *block = first;
+    bool more;
+
+    do {
+        first->parts[wire->leaving++] = (struct iovec){block->bytes + block->from, block->filled - block->from};
+        block = block->next;
+    } while (wire->leaving < 2 && first->open == 0 && is_ready(block));
+    more = !block && !wire->promoting && wire_span_is_direct(wire);
+    wire->send.done = send_done;
+    loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->leaving, more ? MSG_MORE : 0);
+    /* Usually the send is complete by now: its block is reused while in the CPU cache. */
+    wire->was_full = false;
+    if (op_carried_out(&wire->send) && wire->send.result >= 0) {
+        wire->was_full = wire_room(wire) == 0;
+        remove_sent(wire);
+        drop_sent_blocks(wire);
+    }
+}
+
+static void control_writable(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+
+    if (wire->state == WIRE_CLOSING)
+        wire_finish_close(wire);
+    else if (result < 0)
+        wire_fail(wire, wire_close_reason_of(result));
+    else
+        wire_continue(wire, wire_room(wire) > 0);
+}
+
+static void push_control(struct wire *wire)
+{
+    struct output_block *block = wire->first;
+    ssize_t sent;
+
+    if (block->type == BLOCK_KEY) {
+        if (wire_rekey(wire))
+            wire_push(wire);
+        return;
+    }
+    sent = ktls_send_record(wire->shared->ktls_calls, wire->fd, block->type,
+                            str_of(block->bytes + block->from, block->filled - block->from));
+    if (sent == -EAGAIN) {
+        wire->send.done = control_writable;
+        loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
+    } else if (sent < 0) {
+        wire_fail(wire, wire_close_reason_of((int)sent));
+    } else {
+        block->from = block->filled;
+        wire_count_key_use(wire, 0);
+        wire_push(wire);
+    }
+}
+
+static void span_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+
+    if (wire_span_push_done(wire, result))
+        wire_continue(wire, false);
+}
+
+static void read_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct output_block, read)->reader;
+
+    if (wire_span_read_done(wire, result))
+        wire_continue(wire, false);
+}
+
+void wire_fill(struct wire *wire)
+{
+    enum wire_span_step step;
+
+    while ((step = wire_span_fill(wire)) == SPAN_FULL)
+        wire_push(wire);
+    if (step == SPAN_COLD)
+        wire_span_read(wire, read_done);
+    if (step != SPAN_WAITS)
+        wire_push(wire);
+}
+
+/* The kernel takes the key, or user space continues. */
+static void promote(struct wire *wire)
+{
+    if (wire_promote(wire)) {
+        wire_push(wire);
+        return;
+    }
+    wire_fill(wire);
+    /* The owner saw no room and flushed. A span that is read at once leaves no record open, and `room` follows. */
+    if (chunk_length(&wire->span) == 0 && wire->state != WIRE_CLOSING && wire_record_close(wire) < 0)
+        wire_fail(wire, WIRE_CLOSE_ABORT);
+    wire_push(wire);
+    wire->was_full = true;
+}
+
+/* Nothing is in flight: selects the next step. */
+static void push_next(struct wire *wire)
+{
+    struct output_block *block;
+
+    drop_sent_blocks(wire);
+    block = wire->first;
+    if (block && block->type)
+        push_control(wire);
+    else if (is_ready(block))
+        send_blocks(wire, block);
+    else if (wire->promoting)
+        promote(wire);
+    else if (wire_span_is_direct(wire))
+        wire_span_push(wire, span_done);
+}
+
+/*
+ * Everything is sent. Records in the kernel may be incomplete, and a FIN would truncate them: then the peer's end is
+ * awaited. Once it came, close() follows with the same effect.
+ */
+static void shut_down_sending(struct wire *wire)
+{
+    if (wire->sealing != SEALING_KERNEL && !wire->peer_ended)
+        (void)shutdown(wire->fd, SHUT_WR);
+    wire_linger(wire);
+}
+
+/* close_notify follows all queued output, hence after a span. */
+static void push_end(struct wire *wire)
+{
+    if (wire->tls && wire->end == WIRE_CLOSE_ORDERLY && !wire->notified) {
+        wire->notified = true;
+        tls_session_shutdown(wire->tls);
+        wire_push(wire);
+    } else if (wire_drained(wire)) {
+        shut_down_sending(wire);
+    }
+}
+
+/* Half-close: the sending direction ends. */
+static void push_half(struct wire *wire)
+{
+    if (wire->tls && !wire->notified) {
+        wire->notified = true;
+        tls_session_shutdown(wire->tls);
+        wire_push(wire);
+    } else if (wire_drained(wire)) {
+        wire->finishing = false;
+        if (wire->sealing != SEALING_KERNEL)
+            (void)shutdown(wire->fd, SHUT_WR);
+    }
+}
+
+void wire_push(struct wire *wire)
+{
+    if (wire->state >= WIRE_LINGERING)
+        return;
+    if (op_idle(&wire->send))
+        push_next(wire);
+    if (chunk_length(&wire->span) > 0 || wire->reading)
+        return;
+    if (wire->state == WIRE_DRAINING)
+        push_end(wire);
+    else if (wire->finishing && wire->state == WIRE_OPEN)
+        push_half(wire);
+}
+
+void wire_flush(struct wire *wire)
+{
+    bool goes_on = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire); /* the file continues the record */
+
+    if (wire->state == WIRE_CLOSING)
+        return;
+    if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
+        wire_fail(wire, WIRE_CLOSE_ABORT);
+    else if (!wire->delivering) /* the receiver may produce more output: one send for all */
+        wire_push(wire);
+}
+
+void wire_continue(struct wire *wire, bool had_room)
+{
+    wire_check_key_limit(wire);
+    wire_push(wire);
+    if (chunk_length(&wire->span) > 0 && !wire->promoting && !wire_span_is_direct(wire))
+        wire_fill(wire);
+    wire_push(wire);
+    if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0)
+        wire_flush(wire); /* the span was the last part, and the owner will not close the record */
+    if (!had_room && wire_room(wire) > 0)
+        wire->events->room(wire);
+    if (wire->events->drained && wire->state != WIRE_CLOSING && wire_drained(wire))
+        wire->events->drained(wire);
+}

@@ -1,0 +1,125 @@
+"""HTTP/2 conformance and other clients: h2spec, curl, nghttp, h2load and Node, each where it is installed."""
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree
+
+import pytest
+
+from kit import server as server_kit
+
+TIMEOUT = 300 * server_kit.PATIENCE
+MODULE = 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible'
+CASES = 145
+# A port without TLS serves HTTP/1.1, too: an invalid preface is a bad request of HTTP/1.1 and gets 400 instead of GOAWAY.
+EXPECTED_PLAIN = {('http2/3.5', 'Sends invalid connection preface')}     # 3.5/2
+
+
+def need(program):
+    return shutil.which(program) or pytest.skip(f'{program} is not installed')
+
+
+@pytest.fixture(scope='session')
+def h2spec():
+    """The program, which is built once into the build folder."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(server_kit.SLUICE)), 'h2spec')
+    program = os.path.join(folder, 'bin', 'h2spec')
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, 'lock'), 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(program):
+            go = need('go')
+            done = subprocess.run([go, 'install', MODULE], capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                                  env={**os.environ, 'GOPATH': folder, 'GOBIN': os.path.dirname(program), 'GOFLAGS': '-modcacherw'})
+            if done.returncode != 0:
+                pytest.skip(f'h2spec cannot be built: {done.stderr.strip()[-300:]}')
+    return program
+
+
+def test_h2spec(served, h2spec, tmp_path):
+    report = tmp_path / 'report.xml'
+    tls = [] if served.transport == 'plain' else ['--tls', '--insecure']
+    done = subprocess.run([h2spec, '--strict', '--host', '127.0.0.1', '--port', str(served.port), '--path', '/index.html', '--timeout',
+                           str(round(4 * server_kit.PATIENCE)), '--junit-report', str(report), *tls],
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    cases = list(xml.etree.ElementTree.parse(report).iter('testcase'))
+    failed = {(case.get('package'), case.get('classname')) for case in cases if case.find('failure') is not None or
+              case.find('error') is not None}
+    skipped = [case.get('classname') for case in cases if case.find('skipped') is not None]
+    assert len(cases) - len(skipped) >= CASES, done.stdout[-2000:]
+    assert failed == (EXPECTED_PLAIN if served.transport == 'plain' else set()), done.stdout[-4000:]
+
+
+def content(served, name):
+    with open(os.path.join(served.root, name), 'rb') as stream:
+        return stream.read()
+
+
+def test_curl(served, certificate, tmp_path):
+    curl = need('curl')
+    if 'HTTP2' not in subprocess.run([curl, '--version'], capture_output=True, text=True, check=True).stdout:
+        pytest.skip('curl is built without HTTP/2')
+    run = [curl, '-sS', '--cacert', certificate[0], '--resolve', f'localhost:{served.port}:127.0.0.1', '-w', '%{http_version} %{http_code}\n']
+    names = ['one.txt', '65537.bin', '1048576.bin']
+    targets = [[served.url(f'/{name}'), '-o', str(tmp_path / name)] for name in names]
+    if served.transport == 'plain':         # curl 7.88 cannot reuse a connection with prior knowledge, with nginx neither
+        runs = [[*run, '--http2-prior-knowledge', *target] for target in targets]
+    else:
+        runs = [[*run, '--http2', '--parallel', *[word for target in targets for word in target]]]
+    said = [subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False) for words in runs]
+    assert ''.join(done.stdout for done in said).splitlines() == ['2 200'] * 3, [done.stderr for done in said]
+    for name in names:
+        assert (tmp_path / name).read_bytes() == content(served, name)
+
+
+def test_nghttp(served, tmp_path):
+    nghttp = need('nghttp')
+    done = subprocess.run([nghttp, '--no-verify-peer', '--stat', '--null-out', served.url('/65537.bin'), served.url('/one.txt')], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r'\s200\s', done.stdout)) == 2, done.stdout
+
+
+def test_h2load(served):
+    # 900 requests of each connection: fewer than keepalive_requests, since h2load does not reconnect.
+    h2load = need('h2load')
+    done = subprocess.run([h2load, '-n', '9000', '-c', '10', '-m', '50', served.url('/one.txt'), served.url('/1024.bin')],
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert '9000 succeeded, 0 failed, 0 errored, 0 timeout' in done.stdout, done.stdout
+    assert 'status codes: 9000 2xx' in done.stdout
+
+
+NODE = '''
+const http2 = require('http2'), crypto = require('crypto');
+const session = http2.connect(process.argv[2], {rejectUnauthorized: false});
+const found = {};
+session.on('error', error => { console.error(error); process.exit(1); });
+const targets = process.argv.slice(3);
+let left = targets.length;
+for (const target of targets) {
+    const stream = session.request({':path': target}), hash = crypto.createHash('sha256');
+    stream.on('response', head => { found[target] = [head[':status']]; });
+    stream.on('data', piece => hash.update(piece));
+    stream.on('end', () => {
+        found[target].push(hash.digest('hex'));
+        if (--left === 0) { console.log(JSON.stringify(found)); session.close(); }
+    });
+}
+'''
+
+
+def test_node(served, tmp_path):
+    node = need('node')
+    script = tmp_path / 'client.js'
+    script.write_text(NODE)
+    names = ['one.txt', '65537.bin', '1048576.bin', 'ten.txt']
+    done = subprocess.run([node, str(script), f'{served.scheme}://127.0.0.1:{served.port}', *[f'/{name}' for name in names], '/missing'],
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop('/missing')[0] == 404
+    assert found == {f'/{name}': [200, hashlib.sha256(content(served, name)).hexdigest()] for name in names}

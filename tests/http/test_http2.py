@@ -1,0 +1,439 @@
+"""HTTP/2 (RFC 9113): over TLS by ALPN, and over plain connections by prior knowledge."""
+import gzip
+import hashlib
+import os
+import re
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+
+import pytest
+
+from kit import http1, http2, server as server_kit, site as site_kit
+from kit.authority import Authority, context as certificate_context
+from kit.lifetime import signal_and_wait, refused, wait_for
+from kit.server import read_text
+
+TIMEOUT = 30 * server_kit.PATIENCE
+HTTP = {'log_format': {'proof': '$server_protocol|$request|$status|$body_bytes_sent'},
+        'limit_req_zone': '$uri zone=minute:64k rate=1r/m', 'limit_conn_zone': '$uri zone=open:64k'}
+FILES = 1000
+
+
+@pytest.fixture(scope='module')
+def passwords(base):
+    path = base / 'http2-users'
+    digest = subprocess.run(['openssl', 'passwd', '-6', 'wonder'], capture_output=True, text=True, check=True).stdout
+    path.write_text(f'anna:{digest}')
+    path.chmod(0o644)
+    return str(path)
+
+
+@pytest.fixture
+def locations(passwords):
+    return {
+        '= /cut': {'return': '444'},
+        '= /moved': {'return': '301 /one.txt'},
+        '= /protocol': {'return': '200 "$server_protocol|$scheme|$host|$request|$http_cookie|$http_x_repeated"'},
+        '= /hints': {'preload': ['/style.css as=style'], 'default_type': 'text/html', 'return': '200 <p>page'},
+        '= /65537.bin': {'gzip': 'on', 'gzip_types': '*'},
+        '= /limited': {'limit_req': 'zone=minute', 'return': '200 ok'},
+        '= /single': {'limit_conn': 'open 1', 'rewrite': '^ /1048576.bin break'},
+        '= /closed': {'auth_basic': 'Members', 'auth_basic_user_file': passwords, 'return': '200 "in $remote_user"'},
+        '= /paged': {'error_page': '404 /one.txt'},
+        '= /inner': {'rewrite': '^ /ten.txt last'},
+    }
+
+
+@pytest.fixture
+def served(launch, loop, transport, locations):
+    return launch(loop, transport, server={'location': locations}, http=HTTP)
+
+
+def open_client(served, **options):
+    return http2.connect(served.port, served.transport, TIMEOUT, **options)
+
+
+@pytest.fixture
+def client(served):
+    made = open_client(served)
+    yield made
+    made.close()
+
+
+def content(served, name):
+    with open(os.path.join(served.root, name), 'rb') as stream:
+        return stream.read()
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_get_and_head(served, client):
+    answer = client.ask('/one.txt')
+    assert (answer.status, bytes(answer.body), answer.headers['content-length']) == (200, b'one\n', '4')
+    assert 'connection' not in answer.headers and 'transfer-encoding' not in answer.headers
+    head = client.ask('/one.txt', method='HEAD')
+    assert head.status == 200 and not head.body and head.headers['content-length'] == '4'
+    assert head.headers['etag'] == answer.headers['etag']
+    assert client.ask('/empty.txt').status == 200
+    big = client.ask('/1048576.bin')
+    assert bytes(big.body) == content(served, '1048576.bin')
+
+
+def test_conditions_and_ranges(served, client):
+    answer = client.ask('/ten.txt')
+    unchanged = client.ask('/ten.txt', headers=[('if-none-match', answer.headers['etag'])])
+    assert unchanged.status == 304 and not unchanged.body
+    part = client.ask('/ten.txt', headers=[('range', 'bytes=2-4')])
+    assert (part.status, bytes(part.body), part.headers['content-range']) == (206, b'234', 'bytes 2-4/10')
+    parts = client.ask('/65536.bin', headers=[('range', 'bytes=0-9,65530-')])
+    boundary = re.fullmatch('multipart/byteranges; boundary=(.*)', parts.headers['content-type']).group(1).strip('"').encode()
+    pieces = [piece.split(b'\r\n\r\n', 1)[1] for piece in bytes(parts.body).split(b'--' + boundary)[1:-1]]
+    whole = content(served, '65536.bin')
+    assert parts.status == 206 and pieces == [whole[:10] + b'\r\n', whole[65530:] + b'\r\n']
+    assert len(parts.body) == int(parts.headers['content-length'])
+    assert client.ask('/ten.txt', headers=[('range', 'bytes=20-')]).status == 416
+
+
+def test_errors_and_redirects(client):
+    missing = client.ask('/missing')
+    assert missing.status == 404 and b'404' in missing.body
+    moved = client.ask('/moved')
+    assert moved.status == 301 and moved.headers['location'].endswith('/one.txt')
+    folder = client.ask('/folder')
+    assert folder.status == 301 and folder.headers['location'].endswith('/folder/')
+    assert client.ask('/one.txt', method='DELETE').status == 405
+    assert client.ask('/one.txt', method='PROPFIND').status == 501
+    assert client.ask('/../../etc/passwd').status in (400, 404)
+
+
+def test_444_resets_the_stream_only(client):
+    """HTTP/1.1 closes the connection; here other streams use it."""
+    other = client.request('/1048576.bin')
+    cut = client.ask('/cut')
+    assert cut.reset is not None and cut.status is None
+    assert len(client.wait(other).body) == 1 << 20
+    assert client.ask('/one.txt').status == 200
+
+
+def test_103_and_gzip(served, client):
+    hinted = client.ask('/hints', headers=[('sec-fetch-mode', 'navigate')])
+    assert hinted.interims == [[(':status', '103'), ('link', '</style.css>; rel=preload; as=style')]]
+    assert client.ask('/hints').interims == []
+    assert hinted.status == 200 and bytes(hinted.body) == b'<p>page'
+    packed = client.ask('/65537.bin', headers=[('accept-encoding', 'gzip')])
+    assert packed.headers['content-encoding'] == 'gzip' and 'content-length' not in packed.headers
+    assert gzip.decompress(bytes(packed.body)) == content(served, '65537.bin')
+
+
+def test_variables_and_cookies(served, client):
+    """Cookie crumbs are joined (RFC 9113 8.2.3)."""
+    told = client.ask('/protocol', headers=[('cookie', 'a=1'), ('cookie', 'b=2; c=3'), ('cookie', 'd=4')], authority='LOCALHOST')
+    scheme = 'http' if served.transport == 'plain' else 'https'
+    assert told.body.decode() == f'HTTP/2.0|{scheme}|localhost|GET /protocol HTTP/2.0|a=1; b=2; c=3; d=4|'
+    repeated = client.ask('/protocol', headers=[('x-repeated', '1'), ('x-repeated', '2')])
+    assert repeated.body.decode().endswith('|1, 2')
+
+
+def test_access_log(served, client):
+    client.ask('/ten.txt?logged-h2')
+    wait_for(lambda: 'HTTP/2.0|GET /ten.txt?logged-h2 HTTP/2.0|200|10\n' in read_text(served.server.access_path), 'the line')
+
+
+def test_modules_decide_for_each_stream(client):
+    answers = client.wait(client.request('/limited'), client.request('/limited'))
+    assert 429 in [answer.status for answer in answers] and {answer.status for answer in answers} <= {200, 429}
+    assert client.ask('/closed').status == 401
+    assert client.ask('/closed', headers=[('authorization', 'Basic YW5uYTp3b25kZXI=')]).body == b'in anna'
+    paged = client.ask('/paged')
+    assert (paged.status, bytes(paged.body)) == (404, b'one\n')
+    assert client.ask('/inner').body == b'0123456789'
+
+
+def test_limit_conn_counts_streams(served):
+    client = open_client(served, widen=False, connection_window=4 << 20)
+    first = client.request('/single')
+    client.until(lambda: client.responses[first].body)
+    assert client.ask('/single').status == 429
+    client.h2.reset_stream(first)
+    client.flush()
+    wait_for(lambda: client.ask('/single', method='HEAD').status == 200, 'the count falls with the stream')
+    client.close()
+
+
+@pytest.fixture(scope='module')
+def many(base):
+    folder = base / 'http2-many'
+    folder.mkdir()
+    folder.chmod(0o755)
+    return str(folder), [site_kit.make_file(str(folder / f'{i}.bin'), i * 37 % 20000, seed=b'%d' % i) for i in range(FILES)]
+
+
+def test_a_thousand_files(launch, loop, transport, many):
+    served = launch(loop, transport, server={'root': many[0], 'keepalive_requests': 2000})
+    clients = [open_client(served) for _ in range(3)]
+    waiting = {(i % 3, clients[i % 3].request(f'/{i}.bin')): i for i in range(90)}
+    following = iter(range(90, FILES))
+    while waiting:
+        for index, client in enumerate(clients):
+            done = [key for key in waiting if key[0] == index and client.responses[key[1]].over]
+            for key in done:
+                number = waiting.pop(key)
+                assert sha256(client.responses[key[1]].body) == many[1][number], number
+                if (number := next(following, None)) is not None:
+                    waiting[index, client.request(f'/{number}.bin')] = number
+            if not done and any(key[0] == index for key in waiting):
+                assert client.pump()
+    for client in clients:
+        client.close()
+
+
+def test_a_hundred_streams_at_once(served):
+    whole = sha256(content(served, '65537.bin'))
+    client = open_client(served)
+    for answer in client.wait(*[client.request('/65537.bin') for _ in range(100)]):
+        assert sha256(answer.body) == whole
+    client.close()
+
+
+def test_windows_of_one_byte(served):
+    client = open_client(served, settings={http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 1})
+    answers = client.wait(client.request('/1024.bin'), client.request('/ten.txt'))
+    assert [bytes(answer.body) for answer in answers] == [content(served, '1024.bin'), b'0123456789']
+    assert client.longest_data == 1
+    client.close()
+
+
+def test_a_window_that_shrinks_below_zero(served):
+    """RFC 9113 6.9.2."""
+    frames = http2.raw(served.port, served.transport, TIMEOUT, settings=struct.pack('!HI', 4, 20000))
+    frames.send(frames.head(1, '/65536.bin'))
+    received = 0
+    while received < 20000:
+        received += len(frames.until(http2.DATA, stream=1)[3])
+    frames.send(http2.frame(http2.SETTINGS, 0, 0, struct.pack('!HI', 4, 10000)) + http2.number(http2.WINDOW_UPDATE, 1, 10000) +
+                http2.frame(http2.PING, 0, 0, b'the end.'))
+    assert frames.until(http2.DATA, http2.PING)[0] == http2.PING, 'the window is 0'
+    frames.send(http2.number(http2.WINDOW_UPDATE, 1, 1))
+    assert len(frames.until(http2.DATA, stream=1)[3]) == 1
+    frames.close()
+
+
+def test_a_reset_ends_one_stream(served):
+    client = open_client(served, widen=False, connection_window=4 << 20)
+    first, second = client.request('/1048576.bin'), client.request('/1048576.bin')
+    client.until(lambda: client.responses[first].body and client.responses[second].body)
+    client.h2.reset_stream(first, http2.CANCEL)
+    client.h2.increment_flow_control_window(4 << 20, second)
+    client.flush()
+    assert sha256(client.wait(second).body) == sha256(content(served, '1048576.bin'))
+    assert client.ask('/one.txt').body == b'one\n'
+    client.close()
+
+
+def test_a_window_kept_at_zero_times_out(launch, loop, transport):
+    served = launch(loop, transport, server={'send_timeout': '1s', 'lingering_timeout': '1s'})
+    client = open_client(served, widen=False)
+    stalled = client.request('/1048576.bin')
+    answer = client.wait(stalled)
+    assert answer.reset == http2.CANCEL and len(answer.body) == http2.WINDOW
+    client.h2.increment_flow_control_window(1 << 20)
+    client.flush()
+    assert client.ask('/one.txt').status == 200, 'the connection lives'
+    client.close()
+
+
+@pytest.mark.parametrize('how', [signal.SIGHUP, signal.SIGQUIT])
+def test_no_stream_fails_at_shutdown(start, loop, transport, site, how):
+    server = start(loop=loop)
+    port = server.plain if transport == 'plain' else server.port
+    client = http2.connect(port, transport, TIMEOUT, widen=False)
+    streams = [client.request('/1048576.bin') for _ in range(4)]
+    client.until(lambda: client.responses[streams[0]].body)
+    server.process.send_signal(how)
+    client.until(lambda: client.goaway)
+    client.h2.increment_flow_control_window(8 << 20)
+    for stream in streams:
+        client.h2.increment_flow_control_window(2 << 20, stream)
+    client.flush()
+    with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
+        whole = sha256(stream.read())
+    assert [sha256(answer.body) for answer in client.wait(*streams)] == [whole] * 4
+    client.to_end()
+    assert client.goaway[0] == (2 ** 31 - 1, http2.NO_ERROR)
+    assert client.goaway[-1] == (streams[-1], http2.NO_ERROR)
+    client.close()
+    if how == signal.SIGQUIT:
+        assert server.process.wait(TIMEOUT) == 0 and refused(port)
+    else:
+        again = http2.connect(port, transport, TIMEOUT)
+        assert again.ask('/one.txt').status == 200
+        again.close()
+
+
+def test_an_idle_connection_ends_at_shutdown(start, loop, transport):
+    server = start(loop=loop)
+    client = http2.connect(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
+    client.ask('/one.txt')
+    server.process.send_signal(signal.SIGQUIT)
+    client.to_end()
+    assert client.goaway == [(2 ** 31 - 1, http2.NO_ERROR), (1, http2.NO_ERROR)]
+    client.close()
+    assert server.process.wait(TIMEOUT) == 0
+
+
+def test_a_client_that_is_silent_does_not_delay_shutdown(start, loop, transport):
+    """The PING behind the first GOAWAY is not acknowledged."""
+    server = start(loop=loop, http={'lingering_timeout': '1s', 'keepalive_timeout': '1h'})
+    frames = http2.raw(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
+    frames.send(frames.head(1))
+    assert frames.until(http2.HEADERS, stream=1)
+    assert signal_and_wait(server, signal.SIGQUIT) == 0
+    assert frames.goaway() == http2.NO_ERROR
+    frames.close()
+
+
+def test_keepalive_requests(launch, loop, transport):
+    served = launch(loop, transport, server={'keepalive_requests': 3})
+    client = open_client(served)
+    for _ in range(3):
+        assert client.ask('/one.txt').status == 200
+    client.to_end()
+    assert client.goaway[-1] == (5, http2.NO_ERROR)
+    client.close()
+
+
+def test_off(launch, loop, transport):
+    """ALPN selects http/1.1; a preface gets an error of HTTP/1.1."""
+    served = launch(loop, transport, server={'http2': 'off'})
+    if transport == 'plain':
+        client = http1.connect(served.port, timeout=TIMEOUT)
+        client.send(http2.PREFACE + http2.frame(http2.SETTINGS))
+        assert client.head().status in (400, 505)
+    else:
+        context = http1.tls_context()
+        context.set_alpn_protocols(['h2', 'http/1.1'])
+        client = http1.connect(served.port, transport, timeout=TIMEOUT, context=context)
+        assert client.stream.selected_alpn_protocol() == 'http/1.1'
+        assert client.get('/one.txt').status == 200
+    client.close()
+
+
+def test_http1_goes_on(served):
+    client = served.connect()
+    assert client.get('/protocol').body.startswith(b'HTTP/1.1|')
+    client.close()
+
+
+def test_the_preface_in_pieces(served):
+    sock = http2.dial(served.port, served.transport, TIMEOUT)
+    whole = http2.PREFACE + http2.frame(http2.SETTINGS) + http2.frame(http2.PING, 0, 0, b'12345678')
+    for byte in whole:
+        sock.sendall(bytes([byte]))
+    frames = http2.Frames.__new__(http2.Frames)
+    frames.sock, frames.buffer, frames.ended = sock, bytearray(), False
+    assert frames.next()[0] == http2.SETTINGS
+    assert frames.until(http2.PING)[3] == b'12345678'
+    frames.close()
+
+
+def test_max_concurrent_streams(launch, loop, transport):
+    served = launch(loop, transport, server={'http2_max_concurrent_streams': 2})
+    frames = http2.raw(served.port, served.transport, TIMEOUT)
+    settings = frames.until(http2.SETTINGS)[3]
+    values = dict(struct.iter_unpack('!HI', settings))
+    assert values[3] == 2
+    frames.send(b''.join(frames.head(stream, '/1048576.bin') for stream in (1, 3, 5)))
+    refusal = frames.until(http2.RST_STREAM)
+    assert refusal[2] == 5 and refusal[3] == struct.pack('!I', http2.REFUSED_STREAM)
+    frames.send(http2.number(http2.RST_STREAM, 1, http2.CANCEL) + frames.head(7, '/one.txt'))
+    assert frames.until(http2.HEADERS, stream=7)
+    frames.close()
+
+
+def test_chunk_size(launch, loop, transport):
+    served = launch(loop, transport, server={'http2_chunk_size': '1k'})
+    client = open_client(served)
+    assert bytes(client.ask('/65536.bin').body) == content(served, '65536.bin')
+    assert client.longest_data == 1024
+    client.close()
+
+
+@pytest.mark.parametrize('suite', ['ECDHE-RSA-AES128-SHA256', 'AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'])
+def test_suites_of_tls_1_2(new_directory, loop, site, rsa_certificate, suite):
+    """RFC 9113 appendix A prohibits suites with CBC or without an ephemeral key exchange: such a connection has HTTP/1.1."""
+    port = server_kit.free_port()
+    server = server_kit.Server(new_directory(), [{
+        'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': rsa_certificate[0], 'ssl_certificate_key': rsa_certificate[1],
+        'ssl_ciphers': 'ECDHE-RSA-AES128-SHA256:AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0'}], loop=loop).start([port])
+    context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
+    context.set_ciphers(suite + ':@SECLEVEL=0')
+    context.set_alpn_protocols(['h2', 'http/1.1'])
+    client = http1.connect(port, 'user', timeout=TIMEOUT, context=context)
+    assert client.stream.selected_alpn_protocol() == ('h2' if 'ECDHE-RSA-AES128-GCM' in suite else 'http/1.1')
+    if 'ECDHE-RSA-AES128-GCM' not in suite:
+        assert client.get('/one.txt').status == 200
+    client.close()
+    server.stop()
+
+
+def test_a_client_certificate_of_another_server(new_directory, loop, site, certificate):
+    """RFC 9110 15.5.20: 421, as in HTTP/1.1, but other streams go on."""
+    authority = Authority(str(new_directory()))
+    good, port = authority.client('good'), server_kit.free_port()
+    block = {'listen': f'127.0.0.1:{port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'root': site}
+    server = server_kit.Server(new_directory(), [
+        {'server_name': 'open.test', **block},
+        {'server_name': 'strict.test', 'ssl_verify_client': 'on', 'ssl_client_certificate': authority.certificate, **block}],
+        loop=loop).start([port])
+    client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='open.test')
+    assert client.ask('/one.txt', authority='strict.test').status == 421
+    client.close()
+    client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='strict.test')
+    assert client.ask('/one.txt', authority='strict.test').status == 200
+    client.close()
+    server.stop()
+
+
+def send_early(port, session, early, later=b''):
+    """`openssl s_client` with a saved session and early data; returns the frames of the server."""
+    folder = os.path.dirname(session)
+    with open(os.path.join(folder, 'early'), 'wb') as stream:
+        stream.write(early)
+    words = ['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{port}', '-servername', 'localhost', '-tls1_3', '-alpn', 'h2']
+    words += ['-sess_in', session, '-early_data', stream.name] if os.path.exists(session) else ['-sess_out', session]
+    done = subprocess.run(words, input=later, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=TIMEOUT, check=False)
+    frames, output = [], done.stdout
+    while len(output) >= 9:
+        length = int.from_bytes(output[:3], 'big')
+        frames.append((output[3], int.from_bytes(output[5:9], 'big'), output[9:9 + length]))
+        output = output[9 + length:]
+    return frames
+
+
+def test_early_data(new_directory, loop, site, certificate):
+    """RFC 8470: a request that changes state gets 425, others are answered; the connection ends by the GOAWAY that the last PING causes."""
+    port, session = server_kit.free_port(), str(new_directory() / 'session')
+    server = server_kit.Server(new_directory(), [{
+        'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
+        'ssl_early_data': 'on', 'location': {'= /early': {'return': '200 "early=$ssl_early_data"'}}}], loop=loop).start([port])
+    encoder = http2.hpack.Encoder()
+    start = http2.PREFACE + http2.frame(http2.SETTINGS)
+    invalid = http2.frame(http2.PING, 0, 1, bytes(8))      # on a stream: the server closes the connection
+
+    def head(stream, method):
+        return http2.frame(http2.HEADERS, http2.END_STREAM | http2.END_HEADERS, stream, encoder.encode(
+            [(':method', method), (':scheme', 'https'), (':authority', 'localhost'), (':path', '/early')]))
+    assert not os.path.exists(session)
+    send_early(port, session, b'', start + invalid)
+    assert os.path.exists(session)
+    frames = send_early(port, session, start + head(1, 'GET') + head(3, 'POST'), head(5, 'GET') + invalid)
+    decoder = http2.hpack.Decoder()
+    found = {stream: dict(decoder.decode(payload))[':status'] for kind, stream, payload in frames if kind == http2.HEADERS}
+    bodies = {stream: payload for kind, stream, payload in frames if kind == http2.DATA and payload}
+    assert (found[1], found[3]) == ('200', '425') and bodies[1] == b'early=1'
+    server.stop()

@@ -1,0 +1,188 @@
+"""HTTP/2 clients, and upstream servers with HTTP/1.1: fields, bodies and trailers in both directions."""
+import hashlib
+
+import pytest
+
+from kit import http2, server as server_kit, upstream as upstream_kit
+from kit.lifetime import wait_for
+
+TIMEOUT = 60 * server_kit.PATIENCE
+BIG = hashlib.shake_128(b'http2').digest(20_000_000)
+
+
+def send_chunked(talk):
+    talk.read_body()
+    talk.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n'
+              'Keep-Alive: timeout=5\r\n\r\n')
+    for at in range(0, 300000, 10000):
+        talk.send(b'2710\r\n' + BIG[at:at + 10000] + b'\r\n')
+    talk.send('0\r\nX-Sum: 42\r\n\r\n')
+    return True
+
+
+def send_big(talk):
+    talk.read_body()
+    talk.send(f'HTTP/1.1 200 OK\r\nContent-Length: {len(BIG)}\r\n\r\n'.encode() + BIG)
+    return True
+
+
+def send_interim(talk):
+    talk.read_body()
+    talk.send('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    return True
+
+
+def break_off(talk):
+    talk.read_body()
+    talk.send('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort')
+    return False
+
+
+def send_to_the_end(talk):
+    talk.read_body()
+    talk.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
+    return False
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = upstream_kit.Upstream({'/chunked': send_chunked, '/big': send_big, '/interim': send_interim, '/short': break_off,
+                                  '/end': send_to_the_end})
+    yield made
+    made.stop()
+    assert not made.faults
+
+
+@pytest.fixture
+def served(launch, loop, transport, upstream):
+    return launch(loop, transport, server={
+        'client_max_body_size': '64m', 'location': {
+            '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': {'Host': '$host'}},
+            '/streamed/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}/', 'proxy_request_buffering': 'off'},
+            '/small/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}/', 'client_max_body_size': '1k'}}})
+
+
+@pytest.fixture
+def client(served):
+    made = http2.connect(served.port, served.transport, TIMEOUT)
+    yield made
+    made.close()
+
+
+def test_request_fields(client, upstream):
+    answer = client.ask('/a/b%20c?x=1', authority='LOCALHOST:1234', headers=[
+        ('cookie', 'a=1'), ('cookie', 'b=2'), ('te', 'trailers'), ('x-custom', 'yes'), ('accept-encoding', 'gzip')])
+    seen = upstream.last()
+    assert answer.status == 200 and answer.body == b'one GET /a/b%20c?x=1\n'
+    assert seen.version == 'HTTP/1.1' and seen.header('host') == 'localhost' and seen.header('cookie') == 'a=1; b=2'
+    assert seen.header('x-custom') == 'yes' and len(seen.all('host')) == 1
+    assert seen.header('via').startswith('2'), 'the protocol of the received request (RFC 9110 7.6.3)'
+    assert not [name for name, _ in seen.lines if name.startswith(':')]
+    assert client.ask('/head', method='HEAD').status == 200 and upstream.last().method == 'HEAD'
+
+
+def test_bodies_of_requests(client, upstream):
+    for prefix in ('', '/streamed'):
+        for body in (b'', b'x', BIG[:100000]):
+            assert client.ask(f'{prefix}/with', method='POST', headers=[('content-length', str(len(body)))], body=body).status == 200
+            assert upstream.last().body == body and upstream.last().header('content-length') == str(len(body))
+            assert client.ask(f'{prefix}/without', method='POST', body=body).status == 200
+            assert upstream.last().body == body
+
+
+@pytest.mark.parametrize('prefix', ['', '/streamed'])
+def test_trailers_of_requests(client, upstream, prefix):
+    stream = client.request(f'{prefix}/trailers', method='POST', body=b'abc', end=False)
+    client.h2.send_headers(stream, [('x-sum', '7')], end_stream=True)
+    client.flush()
+    assert client.wait(stream).status == 200
+    assert upstream.last().body == b'abc'
+    assert upstream.last().trailers == ['x-sum: 7']
+
+
+def test_responses(client):
+    chunked = client.ask('/chunked', headers=[('te', 'trailers')])
+    assert bytes(chunked.body) == BIG[:300000] and chunked.trailers == [('x-sum', '42')]
+    assert not {'transfer-encoding', 'connection', 'keep-alive', 'x-hop'} & set(chunked.headers)
+    interim = client.ask('/interim')
+    assert [dict(fields)[':status'] for fields in interim.interims] == ['103'] and interim.body == b'ok'
+    assert client.ask('/end').body == b'until the end'
+
+
+def test_an_incomplete_response_resets_its_stream(client):
+    whole = client.request('/chunked')
+    short = client.ask('/short')
+    assert short.reset == http2.INTERNAL_ERROR and short.body == b'short'
+    assert bytes(client.wait(whole).body) == BIG[:300000]
+
+
+def test_large_bodies(client, upstream):
+    down = client.request('/big')
+    up = client.request('/streamed/up', method='POST', headers=[('content-length', str(len(BIG)))], body=BIG)
+    received, answer = client.wait(down, up)
+    assert answer.status == 200
+    assert hashlib.sha256(received.body).digest() == hashlib.sha256(BIG).digest()
+    seen = next(request for request in reversed(upstream.requests) if request.target == '/up')
+    assert hashlib.sha256(seen.body).digest() == hashlib.sha256(BIG).digest()
+
+
+def test_an_upload_that_is_too_large(client):
+    """The connection and its other streams go on, with and without Content-Length."""
+    for headers in ([('content-length', '100000')], []):
+        answer = client.ask('/small/up', method='POST', headers=headers, body=BIG[:100000])
+        assert answer.status == 413
+    assert client.ask('/after').status == 200
+
+
+def test_a_body_behind_an_internal_redirect(launch, loop, transport):
+    """The error page of 413 has no body, but the frames of the request's body still arrive, some in the same read."""
+    served = launch(loop, transport, server={'error_page': '413 /one.txt', 'client_max_body_size': '1k'})
+    frames = http2.raw(served.port, served.transport, TIMEOUT)
+    for stream in range(1, 41, 2):
+        frames.send(frames.head(stream, '/ten.txt', 'POST', [('content-length', '2000')], http2.END_HEADERS) +
+                    http2.frame(http2.DATA, 0, stream, bytes(1000)) + http2.frame(http2.DATA, http2.END_STREAM, stream, bytes(1000)))
+        found = frames.until(http2.HEADERS, http2.RST_STREAM, stream=stream)
+        assert found[0] == http2.HEADERS
+        assert dict(frames.decoder.decode(found[3]))[':status'] == '413'
+    frames.close()
+
+
+def test_a_wrong_length_is_malformed(served, upstream):
+    """RFC 9113 8.1.1."""
+    frames = http2.raw(served.port, served.transport, TIMEOUT)
+    for stream, length, body in ((1, '3', b'abcd'), (3, '5', b'abcd')):
+        frames.send(frames.head(stream, '/streamed/wrong', 'POST', [('content-length', length)], http2.END_HEADERS) +
+                    http2.frame(http2.DATA, http2.END_STREAM, stream, body))
+        assert frames.until(http2.RST_STREAM, stream=stream)[3][-1] == http2.PROTOCOL_ERROR
+    frames.send(frames.head(5, '/fine'))
+    assert frames.until(http2.HEADERS, stream=5)
+    frames.close()
+    assert not [request for request in upstream.requests if request.target == '/wrong' and request.body == b'abcd']
+
+
+def test_expect_continue(client):
+    stream = client.request('/streamed/expect', method='POST', headers=[('expect', '100-continue'), ('content-length', '3')], end=False)
+    client.until(lambda: client.responses[stream].interims)
+    assert dict(client.responses[stream].interims[0])[':status'] == '100'
+    client.send_body(stream, b'abc')
+    assert client.wait(stream).status == 200
+
+
+def test_a_cancelled_request_ends_at_the_upstream_server(launch, loop, transport):
+    gone = []
+
+    def wait_for_end(talk):
+        talk.read_body()
+        gone.append(talk.at_end())
+        return False
+    upstream = upstream_kit.Upstream({'/wait': wait_for_end})
+    served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
+    client = http2.connect(served.port, served.transport, TIMEOUT)
+    stream = client.request('/wait')
+    wait_for(lambda: upstream.requests, 'the request')
+    client.h2.reset_stream(stream, http2.CANCEL)
+    client.flush()
+    wait_for(lambda: gone == [True], 'the end of the upstream connection')
+    assert client.ask('/after').status == 200
+    client.close()
+    upstream.stop()

@@ -1,0 +1,54 @@
+/* The server and client that the tests of HTTP/2 sessions share, and their way to write what is expected. */
+#ifndef TEST_HTTP_H2_TALKS_H
+#define TEST_HTTP_H2_TALKS_H
+
+#include "base/limits.h"
+#include "h2_client.h"
+#include "suite.h"
+
+static char big[100001]; /* a body of 100000 bytes */
+
+static const struct table_row rows[] = {
+    {.path = "/hello", .status = 200, .body = "hello"},
+    {.path = "/none", .status = 204},
+    {.path = "/later", .status = 200, .body = "late", .manner = TABLE_LATER},
+    {.path = "/echo", .manner = TABLE_ECHO},
+    {.path = "/small", .manner = TABLE_ECHO, .body_limit = 5},
+    {.path = "/limited", .status = 200, .body = "x", .body_limit = 5},
+    {.path = "/stream", .status = 200, .manner = TABLE_STREAM},
+    {.path = "/hints", .status = 200, .body = "x", .inform = "Link: </a>"},
+    {.path = "/trailers", .status = 200, .body = "hi", .unknown_length = true, .trailer = "Digest: x"},
+    {.path = "/unknown", .status = 200, .body = "hi", .unknown_length = true},
+    {.path = "/big", .status = 200, .body = big},
+    {.path = "/broken", .status = 200, .body = "part", .manner = TABLE_BROKEN},
+    {.path = "/short", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 5},
+    {.path = "/long", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 3},
+    {.path = "/type", .status = 200, .body = "x", .header = "Content-Type: text/plain"},
+    {.path = "/name", .status = 200, .body = "x", .header = "a b: x"},
+    {.path = "/connection", .status = 200, .body = "x", .header = "Connection: close"},
+    {.path = NULL, .status = 404, .body = "?"},
+};
+
+static struct h2_client client;
+static struct table_server *const server = &client.server;
+
+#define PREFACE "SETTINGS\nWINDOW_UPDATE 0 983041\nSETTINGS ack\n"
+#define OK(stream) "HEADERS " stream " :status=200 content-length=5\nDATA " stream " 5 hello end\n"
+
+#define expect(text) ck_assert_str_eq(h2_client_log(&client), text)
+
+/* A client whose preface was answered. */
+static inline void start(void)
+{
+    memset(big, 'b', sizeof(big) - 1);
+    h2_client_open(&client, rows);
+    expect(PREFACE);
+}
+
+static inline void stop(void)
+{
+    h2_client_check_end(&client);
+    h2_client_close(&client);
+}
+
+#endif

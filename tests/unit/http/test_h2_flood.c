@@ -1,0 +1,260 @@
+/*
+ * Clients that cause work without requesting anything lose their connection.
+ */
+#include "h2_talks.h"
+
+#include <errno.h>
+
+START_TEST(streams_above_the_limit)
+{
+    start();
+    server->settings.http2.max_concurrent_streams = 2;
+    h2_client_request(&client, 1, "POST", "/echo", false);
+    h2_client_request(&client, 3, "GET", "/later", true);
+    h2_client_headers(&client, 5, H2_FLAG_END_STREAM,
+                      ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\nx-table=entry\n");
+    expect("RST_STREAM 5 REFUSED_STREAM\n");
+    table_server_answer(server);
+    expect("HEADERS 3 :status=200 content-length=4\nDATA 3 4 late end\n");
+    /* The refused block was decoded: its entries of the dynamic table are valid. */
+    h2_client_headers(&client, 7, H2_FLAG_END_STREAM,
+                      ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\nx-table=entry\n");
+    expect(OK("7"));
+    table_server_hang_up(server);
+    stop();
+}
+END_TEST
+
+/* Queues an event until the server closes. Returns how often. */
+static unsigned flood(void (*event)(unsigned number), unsigned most)
+{
+    unsigned number = 0;
+
+    client.quiet = true;
+    while (number < most && table_server_phase(server) != SESSION_OVER) {
+        event(number++);
+        h2_client_flush(&client);
+    }
+    return number;
+}
+
+static void expect_calm(void)
+{
+    ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
+    ck_assert_int_eq(server->result, 0);
+    ck_assert_uint_eq(client.goaway, H2_ENHANCE_YOUR_CALM);
+}
+
+static void rapid_reset(unsigned number)
+{
+    h2_client_request(&client, 1 + 2 * number, "GET", "/later", true);
+    h2_client_number(&client, H2_RST_STREAM, 1 + 2 * number, H2_CANCEL);
+}
+
+static void settings(unsigned number)
+{
+    h2_client_frame(&client, H2_SETTINGS, 0, 0, STR(""));
+}
+
+static void ping(unsigned number)
+{
+    h2_client_frame(&client, H2_PING, 0, 0, STR("12345678"));
+}
+
+static void priority(unsigned number)
+{
+    h2_client_frame(&client, H2_PRIORITY, 0, 1, STR("\0\0\0\3\x10"));
+}
+
+static void priority_update(unsigned number)
+{
+    h2_client_frame(&client, H2_PRIORITY_UPDATE, 0, 0, STR("\0\0\0\1u=1"));
+}
+
+static void window_update(unsigned number)
+{
+    h2_client_number(&client, H2_WINDOW_UPDATE, 0, 1);
+}
+
+static void unknown_frame(unsigned number)
+{
+    h2_client_frame(&client, 99, 0, 0, STR("x"));
+}
+
+static void empty_data(unsigned number)
+{
+    if (number == 0)
+        h2_client_request(&client, 1, "POST", "/echo", false);
+    h2_client_frame(&client, H2_DATA, 0, 1, STR(""));
+}
+
+static void padded_data(unsigned number)
+{
+    if (number == 0)
+        h2_client_request(&client, 1, "POST", "/echo", false);
+    h2_client_frame(&client, H2_DATA, H2_FLAG_PADDED, 1, STR("\1\0"));
+}
+
+static void continuation(unsigned number)
+{
+    h2_client_frame(&client, number ? H2_CONTINUATION : H2_HEADERS, 0, 1, STR(""));
+}
+
+static void long_continuation(unsigned number)
+{
+    static char zeros[16384]; /* literal fields without name and value */
+
+    h2_client_frame(&client, number ? H2_CONTINUATION : H2_HEADERS, 0, 1, str_of(zeros, sizeof(zeros)));
+}
+
+static void refused_stream(unsigned number)
+{
+    server->settings.http2.max_concurrent_streams = 0;
+    h2_client_request(&client, 1 + 2 * number, "GET", "/hello", true);
+}
+
+static void malformed_request(unsigned number)
+{
+    h2_client_headers(&client, 1 + 2 * number, H2_FLAG_END_STREAM, "X=y\n");
+}
+
+/* Violations that make the server reset a stream whose request was begun (CVE-2025-8671). */
+static void overflow_stream(unsigned number)
+{
+    h2_client_request(&client, 1 + 2 * number, "GET", "/later", true);
+    h2_client_number(&client, H2_WINDOW_UPDATE, 1 + 2 * number, 0x7fffffff);
+}
+
+static void zero_increment(unsigned number)
+{
+    h2_client_request(&client, 1 + 2 * number, "GET", "/later", true);
+    h2_client_number(&client, H2_WINDOW_UPDATE, 1 + 2 * number, 0);
+}
+
+static void depend_on_itself(unsigned number)
+{
+    char payload[5] = {0, 0, (char)((1 + 2 * number) >> 8), (char)(1 + 2 * number), 0};
+
+    h2_client_request(&client, 1 + 2 * number, "GET", "/later", true);
+    h2_client_frame(&client, H2_PRIORITY, 0, 1 + 2 * number, str_of(payload, sizeof(payload)));
+}
+
+static void data_behind_the_end(unsigned number)
+{
+    h2_client_request(&client, 1 + 2 * number, "GET", "/later", true);
+    h2_client_data(&client, 1 + 2 * number, STR("x"), false);
+}
+
+static const struct {
+    void (*event)(unsigned number);
+    unsigned most;
+} floods[] = {
+    {rapid_reset, LIMIT_H2_CREDIT / 10},
+    {settings, LIMIT_H2_CREDIT / 10},
+    {ping, LIMIT_H2_CREDIT / 5},
+    {priority, LIMIT_H2_CREDIT},
+    {priority_update, LIMIT_H2_CREDIT},
+    {window_update, LIMIT_H2_CREDIT},
+    {unknown_frame, LIMIT_H2_CREDIT / 2},
+    {empty_data, LIMIT_H2_CREDIT / 5},
+    {padded_data, LIMIT_H2_CREDIT / 5},
+    {continuation, LIMIT_H2_CREDIT / 5 + 1},
+    {long_continuation, LIMIT_H2_HEADER_BLOCK / 16384 + 1},
+    {refused_stream, LIMIT_H2_CREDIT / 20},
+    {malformed_request, LIMIT_H2_CREDIT / 20},
+    {overflow_stream, LIMIT_H2_CREDIT / 20},
+    {zero_increment, LIMIT_H2_CREDIT / 20},
+    {depend_on_itself, LIMIT_H2_CREDIT / 20},
+    {data_behind_the_end, LIMIT_H2_CREDIT / 20},
+};
+
+START_TEST(floods_end_the_connection)
+{
+    unsigned events;
+
+    start();
+    events = flood(floods[_i].event, floods[_i].most + 1);
+    ck_assert_msg(events <= floods[_i].most, "%u events", events);
+    expect_calm();
+    table_server_hang_up(server);
+    ck_assert_uint_eq(server->begun, server->finished);
+    stop();
+}
+END_TEST
+
+/* Requests that are answered pay for what a page load cancels. */
+START_TEST(ordinary_clients_keep_their_connection)
+{
+    start();
+    client.quiet = true;
+    for (uint32_t i = 0; i < 1000; i++) {
+        h2_client_request(&client, 1 + 4 * i, "GET", "/hello", true);
+        h2_client_number(&client, H2_WINDOW_UPDATE, 0, 5);
+        h2_client_request(&client, 3 + 4 * i, "GET", i % 4 ? "/hello" : "/later", true);
+        if (i % 4 == 0)
+            h2_client_number(&client, H2_RST_STREAM, 3 + 4 * i, H2_CANCEL);
+        server->settings.keepalive_requests = UINT32_MAX;
+        h2_client_flush(&client);
+    }
+    ck_assert_uint_eq(server->begun, 2000);
+    ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
+    stop();
+}
+END_TEST
+
+/* One byte names a field of 3000 bytes in the dynamic table. */
+START_TEST(hpack_bomb)
+{
+    static char lines[4100] = "x=";
+    static char block[16384];
+
+    start();
+    memset(lines + 2, 'a', 3000);
+    h2_client_headers(&client, 1, H2_FLAG_END_STREAM, lines); /* malformed, but enters the table */
+    expect("RST_STREAM 1 PROTOCOL_ERROR\n");
+    memset(block, 0x80 | 62, sizeof(block));
+    h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_HEADERS, 3, str_of(block, 200));
+    expect("RST_STREAM 3 PROTOCOL_ERROR\n"); /* no method */
+    h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_HEADERS, 5, str_of(block, sizeof(block)));
+    expect("GOAWAY 0 ENHANCE_YOUR_CALM\n");
+    stop();
+}
+END_TEST
+
+/* A client that causes answers and does not read them. */
+START_TEST(queued_control_frames_are_limited)
+{
+    struct chunk chunk;
+
+    start();
+    server->clock.monotonic_ms = 0;
+    for (int i = 0; i < 5000 && table_server_phase(server) != SESSION_OVER; i++) {
+        struct buffer sent;
+
+        ping(0);
+        sent = client.sent;
+        client.sent = (struct buffer){0};
+        protocol_http2.consume(server->session, buffer_str(&sent));
+        buffer_finish(&sent);
+        server->clock.monotonic_ms += 1000; /* the credit does not end it */
+    }
+    ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
+    ck_assert_int_eq(protocol_http2.produce(server->session, CHUNK_BYTES, 100, &chunk), -ENOBUFS);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        streams_above_the_limit,
+        ordinary_clients_keep_their_connection,
+        hpack_bomb,
+        queued_control_frames_are_limited,
+    };
+    const struct suite_loop loops[] = {
+        {floods_end_the_connection, COUNT(floods)},
+    };
+
+    return suite_run_loops("h2_flood", tests, COUNT(tests), loops, COUNT(loops));
+}

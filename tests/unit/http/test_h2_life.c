@@ -1,0 +1,403 @@
+/*
+ * The life of HTTP/2 sessions: resets by the client, shutdown, timeouts and priorities.
+ */
+#include "h2_talks.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Feeds the queued frames without reading, then takes output until the first byte of the payload of DATA. */
+static void send_into_payload(void)
+{
+    struct buffer sent = client.sent;
+    struct chunk chunk;
+
+    client.sent = (struct buffer){0};
+    ck_assert_uint_eq(protocol_http2.consume(server->session, buffer_str(&sent)), sent.length);
+    buffer_finish(&sent);
+    while (client.input.length != H2_FRAME_HEAD + 1 || client.input.data[3] != H2_DATA) {
+        ck_assert_int_eq(protocol_http2.produce(server->session, CHUNK_BYTES, 1, &chunk), 1);
+        ck_assert_int_eq(buffer_append(&server->out, chunk.bytes), 0);
+        h2_client_read(&client);
+    }
+}
+
+/* A frame whose head was sent is completed: the rest of the connection would be misread otherwise. */
+START_TEST(reset_within_a_frame)
+{
+    start();
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    h2_client_request(&client, 3, "GET", "/later", true);
+    send_into_payload();
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    h2_client_frame(&client, H2_PING, 0, 0, STR("12345678"));
+    expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nPING 12345678 ack\n");
+    ck_assert_text(buffer_str(&server->log), "GET /hello 200 5 cancelled\n");
+    table_server_answer(server);
+    expect("HEADERS 3 :status=200 content-length=4\nDATA 3 4 late end\n");
+    stop();
+}
+END_TEST
+
+/* The wire may still send from the file or pipe of the last chunk: its body is closed with the following produce. */
+START_TEST(reset_behind_the_last_chunk)
+{
+    struct chunk chunk;
+
+    start();
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    send_into_payload();
+    ck_assert_int_eq(protocol_http2.produce(server->session, CHUNK_BYTES, 100, &chunk), 1);
+    ck_assert_text(chunk.bytes, "ello");
+    ck_assert_int_eq(protocol_http2.consume(server->session, STR("\0\0\4\3\0\0\0\0\1\0\0\0\x8")), 13);
+    ck_assert_uint_eq(server->finished, 0);
+    ck_assert_int_eq(buffer_append(&server->out, chunk.bytes), 0);
+    expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\n");
+    ck_assert_uint_eq(server->finished, 1);
+    ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
+    stop();
+}
+END_TEST
+
+/* A stream that the client has reset is closed at once, also while its frame is being sent (RFC 9113 5.1.2). */
+START_TEST(reset_stream_is_not_counted)
+{
+    start();
+    server->settings.http2.max_concurrent_streams = 1;
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    send_into_payload();
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    h2_client_request(&client, 3, "GET", "/hello", true);
+    h2_client_request(&client, 5, "GET", "/hello", true);
+    expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nRST_STREAM 5 REFUSED_STREAM\n" OK("3"));
+    stop();
+}
+END_TEST
+
+START_TEST(connection_error_within_a_frame)
+{
+    start();
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    send_into_payload();
+    h2_client_frame(&client, H2_PING, 0, 3, STR("12345678"));
+    expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nGOAWAY 1 PROTOCOL_ERROR\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+/* The client uses up its credit by resetting the stream whose frame is being sent. */
+START_TEST(abuse_within_a_frame)
+{
+    start();
+    for (uint32_t i = 0; i < 397; i++)
+        h2_client_frame(&client, H2_PING, 0, 0, STR("12345678"));
+    h2_client_flush(&client);
+    client.log.length = 0;
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    send_into_payload();
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nGOAWAY 1 ENHANCE_YOUR_CALM\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(reset_of_a_request)
+{
+    start();
+    h2_client_request(&client, 1, "POST", "/echo", false);
+    h2_client_data(&client, 1, STR("abc"), false);
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    expect("PING sluicebd\n");
+    ck_assert_text(buffer_str(&server->log), "POST /echo 0 0 cancelled\n");
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL); /* closed: ignored */
+    h2_client_data(&client, 1, STR("abc"), false);
+    expect("RST_STREAM 1 STREAM_CLOSED\n");
+    h2_client_data(&client, 1, STR("abc"), false); /* may have been sent before the reset arrived */
+    expect("");
+    h2_client_request(&client, 3, "GET", "/hello", true);
+    expect(OK("3"));
+    stop();
+}
+END_TEST
+
+START_TEST(reset_of_a_blocked_response)
+{
+    start();
+    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\n");
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    h2_client_number(&client, H2_WINDOW_UPDATE, 0, 1);
+    expect("");
+    ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
+    ck_assert_text(buffer_str(&server->log), "GET /hello 200 0 cancelled\n");
+    stop();
+}
+END_TEST
+
+/* Shutdown (RFC 9113 6.8). */
+
+START_TEST(goaway_in_two_steps)
+{
+    start();
+    h2_client_request(&client, 1, "GET", "/later", true);
+    h2_client_flush(&client);
+    table_server_signal(server, SESSION_DRAIN);
+    table_server_signal(server, SESSION_DRAIN);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
+    h2_client_request(&client, 3, "GET", "/hello", true); /* sent before GOAWAY arrived */
+    expect(OK("3"));
+    h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicego"));
+    expect("GOAWAY 3 NO_ERROR\n");
+    h2_client_request(&client, 5, "GET", "/hello", true); /* not processed */
+    h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicego"));
+    expect("");
+    ck_assert_int_eq(server->result, -EAGAIN);
+    table_server_answer(server);
+    expect("HEADERS 1 :status=200 content-length=4\nDATA 1 4 late end\n");
+    ck_assert_int_eq(server->result, 0);
+    ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
+    ck_assert_uint_eq(server->begun, 2);
+    stop();
+}
+END_TEST
+
+START_TEST(idle_connection_is_retired)
+{
+    start();
+    table_server_signal(server, SESSION_RETIRE);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
+    ck_assert_int_eq(table_server_phase(server), SESSION_CLOSING);
+    h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicego"));
+    expect("GOAWAY 0 NO_ERROR\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(unacknowledged_goaway_times_out)
+{
+    start();
+    table_server_signal(server, SESSION_DRAIN);
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\nGOAWAY 0 NO_ERROR\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(number_of_requests)
+{
+    start();
+    server->settings.keepalive_requests = 2;
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    expect(OK("1"));
+    h2_client_request(&client, 3, "GET", "/hello", true);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n" OK("3"));
+    h2_client_request(&client, 5, "GET", "/hello", true);
+    expect(OK("5"));
+    h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicego"));
+    expect("GOAWAY 5 NO_ERROR\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(no_keepalive)
+{
+    start();
+    server->settings.keepalive = false;
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n" OK("1"));
+    stop();
+}
+END_TEST
+
+START_TEST(peer_closes_its_side)
+{
+    start();
+    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 3);
+    h2_client_request(&client, 1, "GET", "/later", true);
+    h2_client_request(&client, 3, "POST", "/later", false);
+    h2_client_request(&client, 5, "GET", "/hello", true);
+    h2_client_frame(&client, H2_HEADERS, 0, 7, STR("\x82"));
+    h2_client_flush(&client);
+    table_server_signal(server, SESSION_PEER_CLOSED);
+    ck_assert_int_eq(server->result, 0);
+    ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
+    table_server_hang_up(server);
+    ck_assert_uint_eq(server->begun, 3);
+    ck_assert_uint_eq(server->finished, 3);
+    stop();
+}
+END_TEST
+
+START_TEST(peer_closes_within_a_frame)
+{
+    start();
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    send_into_payload();
+    table_server_signal(server, SESSION_PEER_CLOSED);
+    expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+/* Timeouts: a stream ends when it made no progress between two of them. */
+
+START_TEST(timeout_of_idle_connection)
+{
+    start();
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("GOAWAY 0 NO_ERROR\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(timeout_of_a_head)
+{
+    start();
+    h2_client_frame(&client, H2_HEADERS, 0, 1, STR("\x82"));
+    h2_client_flush(&client);
+    ck_assert_int_eq(table_server_phase(server), SESSION_HEAD);
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("GOAWAY 0 NO_ERROR\n");
+    ck_assert_int_eq(server->result, 0);
+    stop();
+    /* An incomplete frame. */
+    start();
+    h2_client_feed(&client, STR("\0\0"));
+    ck_assert_int_eq(table_server_phase(server), SESSION_HEAD);
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("GOAWAY 0 NO_ERROR\n");
+    stop();
+}
+END_TEST
+
+START_TEST(timeout_of_a_body)
+{
+    start();
+    h2_client_request(&client, 1, "POST", "/echo", false);
+    h2_client_flush(&client);
+    ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("");
+    h2_client_data(&client, 1, STR("x"), false); /* progress */
+    expect("PING sluicebd\n");
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("");
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("HEADERS 1 :status=408 content-length=2\nDATA 1 2 no end\nPING sluicere\n");
+    table_server_signal(server, SESSION_TIMEOUT);
+    table_server_signal(server, SESSION_TIMEOUT); /* the client is silent */
+    expect("RST_STREAM 1 NO_ERROR\n");
+    ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
+    stop();
+}
+END_TEST
+
+START_TEST(timeout_of_a_drained_body)
+{
+    start();
+    h2_client_request(&client, 1, "POST", "/hello", false);
+    expect(OK("1"));
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("");
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("RST_STREAM 1 NO_ERROR\n");
+    stop();
+}
+END_TEST
+
+START_TEST(timeout_of_a_blocked_response)
+{
+    start();
+    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    h2_client_request(&client, 3, "GET", "/later", true);
+    expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\n");
+    ck_assert_int_eq(table_server_phase(server), SESSION_BLOCKED);
+    table_server_signal(server, SESSION_TIMEOUT);
+    h2_client_number(&client, H2_WINDOW_UPDATE, 1, 1); /* progress */
+    expect("DATA 1 1 h\n");
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("");
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("RST_STREAM 1 CANCEL\n");
+    ck_assert_text(buffer_str(&server->log), "GET /hello 200 1 cancelled\n");
+    ck_assert_int_eq(table_server_phase(server), SESSION_WAITING); /* the other stream waits for the server */
+    table_server_hang_up(server);
+    stop();
+}
+END_TEST
+
+/* RFC 9218. */
+
+static void request_with_priority(uint32_t stream, const char *value)
+{
+    char lines[200];
+
+    snprintf(lines, sizeof(lines), ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\npriority=%s\n", value);
+    h2_client_headers(&client, stream, H2_FLAG_END_STREAM, lines);
+}
+
+START_TEST(urgent_responses_first)
+{
+    start();
+    request_with_priority(1, "u=7");
+    request_with_priority(3, "u=2, i");
+    request_with_priority(5, "u=2, i");
+    request_with_priority(7, "u=0");
+    expect(OK("7") "HEADERS 3 :status=200 content-length=5\nHEADERS 5 :status=200 content-length=5\n"
+                   "DATA 3 5 hello end\nDATA 5 5 hello end\n" OK("1"));
+    stop();
+}
+END_TEST
+
+START_TEST(priority_is_updated)
+{
+    start();
+    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
+    request_with_priority(1, "u=1");
+    request_with_priority(3, "u=6");
+    expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\nHEADERS 3 :status=200 content-length=5\n");
+    h2_client_frame(&client, H2_PRIORITY_UPDATE, 0, 0, STR("\0\0\0\3u=0"));
+    h2_client_frame(&client, H2_PRIORITY_UPDATE, 0, 0, STR("\0\0\0\7u=0")); /* idle: ignored */
+    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 100);
+    expect("SETTINGS ack\nDATA 3 5 hello end\nDATA 1 5 hello end\n");
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        reset_within_a_frame,
+        reset_behind_the_last_chunk,
+        reset_stream_is_not_counted,
+        connection_error_within_a_frame,
+        abuse_within_a_frame,
+        reset_of_a_request,
+        reset_of_a_blocked_response,
+        goaway_in_two_steps,
+        idle_connection_is_retired,
+        unacknowledged_goaway_times_out,
+        number_of_requests,
+        no_keepalive,
+        peer_closes_its_side,
+        peer_closes_within_a_frame,
+        timeout_of_idle_connection,
+        timeout_of_a_head,
+        timeout_of_a_body,
+        timeout_of_a_drained_body,
+        timeout_of_a_blocked_response,
+        urgent_responses_first,
+        priority_is_updated,
+    };
+
+    return suite_run("h2_life", tests, COUNT(tests));
+}

@@ -1,0 +1,250 @@
+/*
+ * Every allocation of an HTTP/2 session fails once. Nothing crashes or leaks, the owner gets `finished` for every
+ * exchange, and the output is whole frames, unless the session reports an error.
+ */
+#include "http/h2/frame.h"
+#include "http/h2/hpack_encode.h"
+#include "http/protocol.h"
+#include "suite.h"
+
+#include <errno.h>
+
+void *__real_malloc(size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static long until_failure = -1; /* number of allocations that still succeed; -1: all */
+
+static bool fails(void)
+{
+    if (until_failure < 0)
+        return false;
+    return until_failure-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+static int open_exchanges;
+
+static void finished(void *owner, struct exchange *x)
+{
+    open_exchanges--;
+}
+
+static void wake(void *owner)
+{
+}
+
+static void answer(struct exchange *x, int status)
+{
+    x->response.status = status;
+    if (headers_add(&x->response.headers, &x->arena, STR("X"), STR("y")) != 0)
+        x->response.status = 500;
+    x->response.body = body_bytes(&x->arena, STR("body"));
+    if (x->response.body)
+        x->response.body->length = status == 200 ? BODY_LENGTH_UNKNOWN : 4;
+    if (headers_add(&x->response.trailers, &x->arena, STR("T"), STR("t")) != 0)
+        x->response.status = 500;
+    exchange_respond(x);
+}
+
+/* Reads the available bytes of the body, and responds when it ends. */
+static void pull(void *owner)
+{
+    struct exchange *x = owner;
+    struct chunk chunk;
+    int result;
+
+    x->request.body->wake = pull;
+    x->request.body->owner = x;
+    while ((result = x->request.body->ops->next(x->request.body, CHUNK_BYTES, 4, &chunk)) == 1)
+        ;
+    if (result != -EAGAIN)
+        answer(x, result ? exchange_body_status(result) : 200);
+}
+
+static void begun(void *owner, struct exchange *x)
+{
+    static struct header link = {{"Link", 4}, {"</a>", 4}};
+    static const struct headers hints = {.items = &link, .count = 1};
+
+    open_exchanges++;
+    if (exchange_inform(x, 103, &hints) != 0) {
+        answer(x, 500);
+        return;
+    }
+    pull(x);
+}
+
+static void refused(void *owner, struct exchange *x, int status)
+{
+    open_exchanges++;
+    answer(x, status);
+}
+
+static char talk[20000]; /* the client's bytes */
+static char *talk_end;
+
+static void add_frame(enum h2_frame_type type, uint8_t flags, uint32_t stream, struct str payload)
+{
+    talk_end = h2_frame_write_head(talk_end, payload.length, type, flags, stream);
+    memcpy(talk_end, payload.data, payload.length);
+    talk_end += payload.length;
+}
+
+static void add_request(uint32_t stream, const char *path, int fields, bool end)
+{
+    static char block[16384];
+    char *at = hpack_encode_field(block, STR(":method"), STR("POST"));
+
+    at = hpack_encode_field(at, STR(":scheme"), STR("https"));
+    at = hpack_encode_field(at, STR(":authority"), STR("a"));
+    at = hpack_encode_field(at, STR(":path"), str_from(path));
+    for (int i = 0; i < fields; i++)
+        at = hpack_encode_field(at, STR("cookie"), STR("some=value"));
+    add_frame(H2_HEADERS, H2_FLAG_END_HEADERS | (end ? H2_FLAG_END_STREAM : 0), stream,
+              str_of(block, (size_t)(at - block)));
+}
+
+/* Checks frames and counts them; the last one may be incomplete if the session broke. */
+static void check_frames(struct str bytes, bool broken)
+{
+    while (bytes.length >= H2_FRAME_HEAD) {
+        struct h2_frame frame = h2_frame_parse_head(bytes.data);
+
+        ck_assert_int_eq(h2_frame_check(&frame), H2_NO_ERROR);
+        if (bytes.length < H2_FRAME_HEAD + frame.length)
+            break;
+        bytes = str_skip(bytes, H2_FRAME_HEAD + frame.length);
+    }
+    ck_assert(broken || bytes.length == 0);
+}
+
+struct outcome {
+    char bytes[8000];
+    size_t length;
+    int result; /* of the last produce */
+    bool failed; /* an allocation failed */
+};
+
+/* Feeds the client's bytes by `piece`; allocation number `failing` fails. */
+static void run_with_failure(size_t piece, long failing, struct outcome *outcome)
+{
+    static const struct exchange_events events = {begun, refused, finished, wake};
+    static const struct session_settings settings = {
+        .header_buffer_size = 1024,
+        .large_header_size = 8192,
+        .head_max = 32768,
+        .max_headers = 100,
+        .keepalive_requests = 10,
+        .keepalive = true,
+        .http2 = {.max_concurrent_streams = 10, .body_preread_size = 65536, .chunk_size = 16384},
+    };
+    struct arena_pool pool = {0};
+    struct clock clock = {0};
+    struct session *session;
+    struct str rest = str_of(talk, (size_t)(talk_end - talk));
+    struct chunk chunk;
+
+    open_exchanges = 0;
+    outcome->length = 0;
+    outcome->result = -ENOMEM;
+    until_failure = failing;
+    session = protocol_http2.open(&settings, &events, NULL, &pool, &clock);
+    while (session && rest.length) {
+        rest = str_skip(rest, protocol_http2.consume(session, str_slice(rest, 0, piece)));
+        while ((outcome->result = protocol_http2.produce(session, CHUNK_BYTES, 100, &chunk)) == 1) {
+            if (outcome->length + chunk.bytes.length > sizeof(outcome->bytes))
+                abort(); /* not ck_assert, which allocates */
+            memcpy(outcome->bytes + outcome->length, chunk.bytes.data, chunk.bytes.length);
+            outcome->length += chunk.bytes.length;
+        }
+    }
+    outcome->failed = failing >= 0 && until_failure < 0;
+    until_failure = -1;
+    if (session)
+        protocol_http2.close(session);
+    ck_assert_int_eq(open_exchanges, 0);
+    arena_pool_finish(&pool);
+    check_frames(str_of(outcome->bytes, outcome->length), outcome->result < 0 && outcome->result != -EAGAIN);
+}
+
+static void start_talk(void)
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+    memcpy(talk, preface, sizeof(preface) - 1);
+    talk_end = talk + sizeof(preface) - 1;
+    add_frame(H2_SETTINGS, 0, 0, STR(""));
+}
+
+/* Runs the talk once for each allocation that it causes. */
+static void fail_each(size_t piece)
+{
+    static struct outcome right;
+    static struct outcome seen;
+    long failing = 0;
+
+    run_with_failure(piece, -1, &right);
+    ck_assert_int_eq(right.result, -EAGAIN);
+    for (run_with_failure(piece, failing, &seen); seen.failed; run_with_failure(piece, failing, &seen))
+        failing++;
+    ck_assert_int_ge(failing, 4);
+    ck_assert_uint_eq(seen.length, right.length);
+    ck_assert_mem_eq(seen.bytes, right.bytes, right.length);
+}
+
+START_TEST(every_allocation_fails)
+{
+    static const size_t pieces[] = {1, 7, 20000};
+    static char body[6000];
+
+    start_talk();
+    add_request(1, "/", 0, true);
+    add_request(3, "/%20", 30, true);
+    add_request(5, "/%zz", 0, true);
+    add_request(7, "/", 3, false);
+    add_frame(H2_DATA, 0, 7, str_of(body, sizeof(body)));
+    add_frame(H2_PING, 0, 0, STR("12345678"));
+    add_frame(H2_DATA, H2_FLAG_END_STREAM, 7, str_of(body, sizeof(body)));
+    add_request(9, "/", 0, false);
+    add_frame(H2_RST_STREAM, 0, 9, STR("\0\0\0\x08"));
+    add_request(11, "/", 0, false);
+    add_frame(H2_HEADERS, H2_FLAG_END_HEADERS | H2_FLAG_END_STREAM, 11, STR("\0\1a\1b"));
+    for (size_t i = 0; i < COUNT(pieces); i++)
+        fail_each(pieces[i]);
+}
+END_TEST
+
+/* Head sizes near that of an arena block, so that each later allocation is once the first one in a new block. */
+START_TEST(every_block_fails)
+{
+    static char path[5000];
+
+    for (size_t length = 2000; length < sizeof(path); length += 61) {
+        memset(path, '/', 1);
+        memset(path + 1, 'x', length);
+        path[length] = '\0';
+        start_talk();
+        add_request(1, path, 2, false);
+        add_frame(H2_DATA, H2_FLAG_END_STREAM, 1, STR("x"));
+        fail_each(20000);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {every_allocation_fails, every_block_fails};
+
+    return suite_run("h2_memory", tests, COUNT(tests));
+}
