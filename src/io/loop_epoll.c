@@ -24,8 +24,8 @@
 
 struct slot {
     struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
-    struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to here */
-    struct op *poll;
+    struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to here, OP_POLL for POLLOUT alone */
+    struct op *poll;                /* any other OP_POLL */
     uint32_t generation;            /* tells stale events of a closed descriptor with the same number apart */
     uint16_t hang_up;               /* EVENTS_HANG_UP received; permanent */
     bool registered : 1;
@@ -169,6 +169,7 @@ static void submit_poll(struct loop *loop, struct op *op)
 {
     struct epoll *epoll = loop->backend_state;
     struct slot *slot;
+    struct op **place;
     unsigned events;
     int error = slot_of(epoll, op->fd, &slot);
 
@@ -181,8 +182,9 @@ static void submit_poll(struct loop *loop, struct op *op)
         loop_finish(loop, op, (int)events);
         return;
     }
-    assert(!slot->poll);
-    slot->poll = op;
+    place = op->poll_events == POLLOUT ? &slot->writer : &slot->poll;
+    assert(!*place);
+    *place = op;
 }
 
 /* Makes the call of an op; after EAGAIN files it in the slot. */
@@ -296,6 +298,14 @@ static void wake_reader(struct loop *loop, struct slot *slot)
         try_or_wait(loop, op);
 }
 
+static void wake_writer(struct loop *loop, struct op *op, unsigned events)
+{
+    if (op->verb == OP_POLL)
+        loop_finish(loop, op, (int)(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)));
+    else
+        try_or_wait(loop, op);
+}
+
 static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)
 {
     events &= slot->poll->poll_events | EPOLLERR | EPOLLHUP;
@@ -325,7 +335,7 @@ static void dispatch_event(struct loop *loop, const struct epoll_event *event)
     if (slot->readable)
         wake_reader(loop, slot);
     if (writer)
-        try_or_wait(loop, writer);
+        wake_writer(loop, writer, events);
 }
 
 static int wait_ms(const struct loop *loop, uint64_t until_ms)

@@ -50,7 +50,9 @@ class Apt:
         self.options = ['-o', f'Dir::Etc::sourcelist={folder}/sources.list', '-o', 'Dir::Etc::sourceparts=-',
                         '-o', f'Dir::State::lists={folder}/lists', '-o', f'Dir::Cache={folder}/cache',
                         '-o', 'APT::Sandbox::User=root' if os.getuid() == 0 else 'Acquire::Retries=5',
-                        '-o', 'Acquire::Retries=5', '-o', 'Acquire::http::Timeout=60', '-o', 'APT::Get::List-Cleanup=0']
+                        '-o', 'Acquire::Retries=5', '-o', 'Acquire::http::Timeout=60',
+                        '-o', 'Acquire::Check-Valid-Until=false',       # of a mirror that is no longer updated; signatures are checked
+                        '-o', 'APT::Get::List-Cleanup=0']
 
     def run(self, program, *arguments, cwd=None):
         return subprocess.run([program, *self.options, *arguments], cwd=cwd, check=True, text=True, stdin=subprocess.DEVNULL,

@@ -172,6 +172,60 @@ START_TEST(interrupted_calls_are_not_visible)
 }
 END_TEST
 
+/* Fills the socket's buffers by sends that do not wait. */
+static void fill_socket(int fd)
+{
+    static const char block[65536];
+
+    while (send(fd, block, sizeof(block), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+        ;
+}
+
+static void drain_socket(int fd)
+{
+    static char block[65536];
+
+    while (recv(fd, block, sizeof(block), MSG_DONTWAIT) > 0)
+        ;
+}
+
+/* The wire watches for the peer's end while a control record waits for room in the socket. */
+START_TEST(polls_for_room_and_for_the_end)
+{
+    struct probe room;
+    struct probe end;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&room, &loop);
+    probe_init(&end, &loop);
+    tcp_pair(&loop, &near, &far);
+    fill_socket(near);
+    loop_poll(&loop, &end.op, near, 0);
+    loop_poll(&loop, &room.op, near, POLLOUT);
+    turn_some(&loop, 20);
+    ck_assert_int_eq(room.runs + end.runs, 0);
+    loop_cancel(&loop, &room.op);
+    run_until_done(&room, 1);
+    ck_assert_int_eq(room.result, -ECANCELED);
+    loop_poll(&loop, &room.op, near, POLLOUT);
+    for (int i = 0; i < 1000 && room.runs == 1; i++) {
+        drain_socket(far);
+        turn_some(&loop, 1);
+    }
+    ck_assert_int_eq(room.runs, 2);
+    ck_assert_int_ne(room.result & POLLOUT, 0);
+    ck_assert_int_eq(end.runs, 0);
+    loop_cancel(&loop, &end.op);
+    run_until_done(&end, 1);
+    far_close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
 /* Rule 4, before completion. */
 START_TEST(cancel_before_completion)
 {
@@ -404,6 +458,7 @@ int main(void)
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
         tcase_add_loop_test(group, tests[i], 0, tested_backend_count());
     tcase_add_loop_test(group, send_to_a_closed_peer, 0, kernel_backend_count());
+    tcase_add_loop_test(group, polls_for_room_and_for_the_end, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
