@@ -19,7 +19,13 @@ struct arena_block {
 
 void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size)
 {
-    *arena = (struct arena){.pool = pool, .max_size = max_size};
+    *arena = (struct arena){.pool = pool, .budget = pool ? &pool->budget : NULL, .max_size = max_size};
+}
+
+void arena_set_budget(struct arena *arena, struct memory_budget *budget)
+{
+    memory_budget_move(arena->budget, budget, arena->size);
+    arena->budget = budget;
 }
 
 static void block_release(struct arena_pool *pool, struct arena_block *block)
@@ -43,6 +49,7 @@ void arena_reset(struct arena *arena)
         block_release(arena->pool, block);
         block = next;
     }
+    memory_budget_give(arena->budget, arena->size);
     arena_init(arena, arena->pool, arena->max_size);
 }
 
@@ -57,21 +64,30 @@ void arena_pool_finish(struct arena_pool *pool)
     pool->free_count = 0;
 }
 
+static struct arena_block *block_allocate(struct arena_pool *pool, size_t size)
+{
+    struct arena_block *block;
+
+    if (size != ARENA_BLOCK_SIZE || !pool || !pool->free_blocks)
+        return malloc(size);
+    block = pool->free_blocks;
+    pool->free_blocks = block->next;
+    pool->free_count--;
+    return block;
+}
+
 static struct arena_block *block_get(struct arena *arena, size_t size)
 {
-    struct arena_pool *pool = arena->pool;
     struct arena_block *block;
 
     if (arena->max_size && (size > arena->max_size || arena->size > arena->max_size - size))
         return NULL;
-    if (size == ARENA_BLOCK_SIZE && pool && pool->free_blocks) {
-        block = pool->free_blocks;
-        pool->free_blocks = block->next;
-        pool->free_count--;
-    } else {
-        block = malloc(size);
-        if (!block)
-            return NULL;
+    if (!memory_budget_take(arena->budget, size))
+        return NULL;
+    block = block_allocate(arena->pool, size);
+    if (!block) {
+        memory_budget_give(arena->budget, size);
+        return NULL;
     }
     block->size = size;
     arena->size += size;

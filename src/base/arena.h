@@ -5,14 +5,19 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include "base/memory_budget.h"
 #include "base/str.h"
 
 #include <stdarg.h>
 
 struct arena_block;
 
-/* Free blocks kept for reuse. A zeroed pool is valid: blocks of ARENA_BLOCK_SIZE, at most `max_free` of them. */
+/*
+ * Free blocks kept for reuse, and the memory of all arenas that use the pool. A zeroed pool is valid: blocks of
+ * ARENA_BLOCK_SIZE, at most `max_free` of them, and no cap of the arenas.
+ */
 struct arena_pool {
+    struct memory_budget budget;    /* bytes of the arenas; free blocks are not counted */
     struct arena_block *free_blocks;
     unsigned free_count;
     unsigned max_free;
@@ -23,12 +28,22 @@ struct arena {
     char *next;
     char *end;
     struct arena_pool *pool;        /* not owned; NULL: plain malloc and free */
-    size_t size;                    /* bytes allocated from the system */
+    struct memory_budget *budget;   /* not owned; NULL: not counted */
+    size_t size;                    /* bytes of its blocks */
     size_t max_size;                /* 0: no cap */
 };
 
-/* Initialises an empty arena; the first allocation takes memory. `pool` may be NULL and must outlive the arena. */
+/*
+ * Initialises an empty arena; the first allocation takes memory. `pool` may be NULL and must outlive the arena. Its
+ * memory is counted in the pool's budget.
+ */
 void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size);
+
+/*
+ * Counts the arena's memory, present and future, in another budget, which must outlive the arena or be replaced. Never
+ * refused, so that the budget may exceed its cap: only further growth is refused.
+ */
+void arena_set_budget(struct arena *arena, struct memory_budget *budget);
 
 /* Releases every block; the arena is as after arena_init. Accepts a zeroed arena. */
 void arena_reset(struct arena *arena);
@@ -36,7 +51,7 @@ void arena_reset(struct arena *arena);
 /* Frees every kept block. No arena may use the pool afterwards. */
 void arena_pool_finish(struct arena_pool *pool);
 
-/* Allocates `size` bytes aligned for any type, not cleared. NULL when out of memory or past max_size. */
+/* Allocates `size` bytes aligned for any type, not cleared. NULL when out of memory, past max_size or refused by the budget. */
 void *arena_alloc(struct arena *arena, size_t size);
 /* Allocates count * size zeroed bytes; the product is overflow-checked. NULL as arena_alloc. */
 void *arena_zalloc(struct arena *arena, size_t count, size_t size);

@@ -36,6 +36,7 @@
 #define LIMIT_RANGES                100             /* upper bound of max_ranges */
 #define LIMIT_PIPELINE_DRAIN        (64 * 1024)
 #define LIMIT_EXCHANGE_MEMORY       (32 * 1024 * 1024) /* arena of one exchange: request head, response head, generated page */
+#define LIMIT_CONNECTION_MEMORY     (48 * 1024 * 1024) /* arenas and buffered bodies of all exchanges of an HTTP/2 connection; further streams are refused */
 #define LIMIT_FILE_WINDOW           (16 * 1024)     /* file bytes read at once for a body that is transformed in memory */
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a rejected request head, for the log */
@@ -80,6 +81,7 @@
 #define LIMIT_WORKERS               1024            /* upper bound of worker_processes */
 #define LIMIT_WORKER_OUTPUT         (256ull * 1024 * 1024) /* output buffers of all connections of a worker */
 #define LIMIT_ARENA_FREE_BLOCKS     1024
+#define LIMIT_WORKER_EXCHANGES      (1024ull * 1024 * 1024) /* arenas of all exchanges of a worker */
 #define LIMIT_RESTART_DELAY_MS      10000           /* longest delay before a crashing worker is restarted */
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 

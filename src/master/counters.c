@@ -19,10 +19,18 @@ void counters_add_response(struct counters *counters, int status, uint64_t took_
     counters->status[status >= 100 && status < COUNTERS_STATUSES ? status : 0]++;
 }
 
+void counters_set_memory(struct counters *counters, struct memory_budget *budget)
+{
+    counters->exchange_memory = budget->used;
+    counters->exchange_refusals += budget->refusals;
+    budget->refusals = 0;
+}
+
 void counters_abandoned(struct counters *counters)
 {
     for (unsigned state = 0; state < CONNECTION_STATES; state++)
         counters->connections[state] = 0;
+    counters->exchange_memory = 0;
 }
 
 _Static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0, "counters are added word by word");

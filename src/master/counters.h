@@ -7,6 +7,7 @@
 #ifndef MASTER_COUNTERS_H
 #define MASTER_COUNTERS_H
 
+#include "base/memory_budget.h"
 #include "io/file_cache.h"
 #include "wire/wire.h"
 
@@ -23,7 +24,9 @@ enum connection_state {
 
 /* Every member consists of uint64_t. */
 struct counters {
-    uint64_t connections[CONNECTION_STATES]; /* current values; all other members only grow */
+    uint64_t connections[CONNECTION_STATES]; /* a current value, as the next member; all others only grow */
+    uint64_t exchange_memory;       /* bytes of requests and responses being processed */
+    uint64_t exchange_refusals;     /* times that the cap of this memory refused bytes */
     uint64_t accepted;
     uint64_t refused;               /* rejected by the limit per address */
     uint64_t requests;              /* received heads; `status` counts ended exchanges */
@@ -51,6 +54,8 @@ extern const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES];
 
 /* Counts an exchange that ended with `status` ($status as a number), `took_us` after its first byte. */
 void counters_add_response(struct counters *counters, int status, uint64_t took_us);
+/* Copies the memory in use, and moves the refusals counted since the previous call. */
+void counters_set_memory(struct counters *counters, struct memory_budget *budget);
 /* Clears the current values of a worker that has exited. */
 void counters_abandoned(struct counters *counters);
 /* Adds counters that another process may be updating. */

@@ -338,6 +338,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};
     worker->arenas.max_free = LIMIT_ARENA_FREE_BLOCKS;
+    worker->arenas.budget.max = LIMIT_WORKER_EXCHANGES;
     worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
     list_init(&worker->connection_list);
@@ -366,6 +367,7 @@ static void run_iteration(struct worker *worker, uint64_t until_ms)
     }
     connection_resume_all(worker);
     access_log_flush(worker->access_log);
+    counters_set_memory(worker->counters, &worker->arenas.budget);
 }
 
 /* Cancels the remaining operations and waits at most one second: afterwards the process exits anyway. */

@@ -51,6 +51,8 @@ static void count(struct counters *counters)
     counters->files.hits = 13;
     counters->files.misses = 14;
     counters->log_lines_dropped = 15;
+    counters->exchange_memory = 18;
+    counters->exchange_refusals = 19;
 }
 
 /* Each complete line must be present; a line that begins with "!" must be absent. */
@@ -80,6 +82,8 @@ START_TEST(prometheus_format)
         "sluice_connections{state=\"writing\"} 3\nsluice_connections{state=\"waiting\"} 5\n#",
         "sluice_connections_accepted_total 1001\n",
         "sluice_connections_refused_total 17\n",
+        "sluice_exchange_memory_bytes 18\n",
+        "sluice_exchange_memory_refusals_total 19\n",
         "sluice_responses_total{class=\"other\"} 1\nsluice_responses_total{class=\"1xx\"} 0\n"
         "sluice_responses_total{class=\"2xx\"} 8\nsluice_responses_total{class=\"3xx\"} 0\n"
         "sluice_responses_total{class=\"4xx\"} 2\nsluice_responses_total{class=\"5xx\"} 0\n#",

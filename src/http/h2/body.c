@@ -74,6 +74,7 @@ static bool next_input(struct h2_stream *stream, size_t room, struct chunk *out)
         return false;
     stream->lent_at += ready.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = ready};
+    memory_budget_give(&stream->session->budget, ready.length);
     h2_body_release(stream->session, (uint32_t)ready.length);
     h2_body_release_stream(stream, (uint32_t)ready.length);
     return true;
@@ -132,6 +133,19 @@ static bool exceeds_length(const struct h2_stream *stream)
     return length != BODY_LENGTH_UNKNOWN && stream->received > length;
 }
 
+/* False: out of memory, or past LIMIT_CONNECTION_MEMORY. */
+static bool keep_input(struct h2_stream *stream, struct str bytes)
+{
+    struct memory_budget *budget = &stream->session->budget;
+
+    if (!memory_budget_take(budget, bytes.length))
+        return false;
+    if (buffer_append(&stream->input, bytes) == 0)
+        return true;
+    memory_budget_give(budget, bytes.length);
+    return false;
+}
+
 enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes)
 {
     const struct request *request = &stream->x.request;
@@ -144,7 +158,7 @@ enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes)
         return H2_PROTOCOL_ERROR;
     if (stream->body_length == BODY_LENGTH_UNKNOWN && limit && stream->received > limit)
         h2_body_fail(stream, -EMSGSIZE);
-    if (!is_unwanted(stream) && buffer_append(&stream->input, bytes) == 0) {
+    if (!is_unwanted(stream) && keep_input(stream, bytes)) {
         wake_puller(stream);
         return H2_NO_ERROR;
     }
@@ -183,6 +197,7 @@ static uint32_t drop_unread(struct h2_stream *stream)
     buffer_finish(&stream->input);
     buffer_finish(&stream->lent);
     stream->lent_at = 0;
+    memory_budget_give(&stream->session->budget, unread);
     if (unread)
         h2_body_release(stream->session, unread);
     return unread;

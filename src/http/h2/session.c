@@ -54,6 +54,7 @@ static struct session *session_open(const struct session_settings *settings, con
         .events = events,
         .owner = owner,
         .pool = pool,
+        .budget = {.parent = &pool->budget, .max = LIMIT_CONNECTION_MEMORY},
         .clock = clock,
         .peer = {.initial_window = H2_WINDOW_INITIAL, .max_frame_size = H2_FRAME_SIZE},
         .window = H2_WINDOW_INITIAL,

@@ -30,6 +30,7 @@ struct h2_session {
     const struct exchange_events *events;
     void *owner;
     struct arena_pool *pool;
+    struct memory_budget budget;    /* arenas and buffered request bodies of the streams */
     const struct clock *clock;
     struct buffer input;            /* an incomplete frame */
     struct buffer control;          /* queued control frames; sent between two frames of streams */

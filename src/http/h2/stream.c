@@ -12,7 +12,8 @@ static struct h2_stream **bucket_of(struct h2_session *h2, uint32_t id)
 
 struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id)
 {
-    struct exchange *x = exchange_create(h2->pool, sizeof(struct h2_stream));
+    bool full = h2->budget.used >= h2->budget.max;
+    struct exchange *x = full ? NULL : exchange_create(h2->pool, sizeof(struct h2_stream));
     struct h2_stream **bucket = bucket_of(h2, id);
     struct h2_stream *stream;
 
@@ -25,6 +26,7 @@ struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id)
     x->request.version = HTTP_2;
     x->request.stream_id = id;
     stream->session = h2;
+    arena_set_budget(&x->arena, &h2->budget);
     stream->id = id;
     stream->window = (int32_t)h2->peer.initial_window;
     h2_turn_init(&stream->turn, (struct h2_priority){.urgency = H2_URGENCY_DEFAULT});

@@ -6,7 +6,7 @@
 
 #include "http/h2/session.h"
 
-/* Creates a stream for a new request, without x.ops; counted as open. NULL when out of memory. */
+/* Creates a stream for a new request, without x.ops; counted as open. NULL when out of memory, or past LIMIT_CONNECTION_MEMORY. */
 struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id);
 /* The open stream with this identifier, or NULL; a doomed one is closed for received frames. */
 struct h2_stream *h2_stream_find(const struct h2_session *h2, uint32_t id);

@@ -12,6 +12,7 @@ static void free_stream(struct h2_stream *stream)
     h2_stream_unlink(stream);
     h2_body_finish(stream);
     buffer_finish(&stream->interims);
+    arena_set_budget(&stream->x.arena, stream->session->budget.parent); /* an operation may hold the exchange longer */
     exchange_release(&stream->x);
 }
 

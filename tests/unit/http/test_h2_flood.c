@@ -3,6 +3,8 @@
  */
 #include "h2_talks.h"
 
+#include "http/h2/session.h"
+
 #include <errno.h>
 
 START_TEST(streams_above_the_limit)
@@ -21,6 +23,60 @@ START_TEST(streams_above_the_limit)
                       ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\nx-table=entry\n");
     expect(OK("7"));
     table_server_hang_up(server);
+    stop();
+}
+END_TEST
+
+static struct memory_budget *budget_of_session(void)
+{
+    return &container_of(server->session, struct h2_session, session)->budget;
+}
+
+/* Past the cap of the connection, new streams are refused until others have ended. */
+START_TEST(memory_of_a_connection)
+{
+    struct memory_budget *budget;
+
+    start();
+    budget = budget_of_session();
+    h2_client_request(&client, 1, "GET", "/later", true);
+    h2_client_flush(&client);
+    ck_assert_uint_gt(budget->used, 0);
+    ck_assert_uint_eq(budget->used, server->pool.budget.used);
+    budget->max = budget->used;
+    h2_client_request(&client, 3, "GET", "/hello", true);
+    expect("RST_STREAM 3 REFUSED_STREAM\n");
+    table_server_answer(server);
+    expect("HEADERS 1 :status=200 content-length=4\nDATA 1 4 late end\n");
+    ck_assert_uint_eq(budget->used, 0);
+    h2_client_request(&client, 5, "GET", "/hello", true);
+    expect(OK("5"));
+    stop();
+}
+END_TEST
+
+/* Body bytes that no module has read yet are counted; past the cap the body fails. */
+START_TEST(memory_of_request_bodies)
+{
+    struct memory_budget *budget;
+    size_t before;
+
+    start();
+    budget = budget_of_session();
+    h2_client_request(&client, 1, "POST", "/later", false);
+    h2_client_flush(&client);
+    before = budget->used;
+    h2_client_data(&client, 1, STR("12345"), false);
+    expect("PING sluicebd\n");
+    ck_assert_uint_eq(budget->used, before + 5);
+    budget->max = budget->used + 3;
+    h2_client_data(&client, 1, STR("6789"), false); /* discarded */
+    h2_client_flush(&client);
+    ck_assert_uint_eq(budget->used, before + 5);
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    h2_client_flush(&client);
+    ck_assert_uint_eq(budget->used, 0);
+    ck_assert_uint_eq(server->pool.budget.used, 0);
     stop();
 }
 END_TEST
@@ -248,6 +304,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         streams_above_the_limit,
+        memory_of_a_connection,
+        memory_of_request_bodies,
         ordinary_clients_keep_their_connection,
         hpack_bomb,
         queued_control_frames_are_limited,

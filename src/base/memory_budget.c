@@ -1,0 +1,30 @@
+/*
+ * A budget is refused before anything is counted, so that a refusal changes no count.
+ */
+#include "base/memory_budget.h"
+
+bool memory_budget_take(struct memory_budget *budget, size_t bytes)
+{
+    for (struct memory_budget *level = budget; level; level = level->parent) {
+        if (level->max && (bytes > level->max || level->used > level->max - bytes)) {
+            level->refusals++;
+            return false;
+        }
+    }
+    for (struct memory_budget *level = budget; level; level = level->parent)
+        level->used += bytes;
+    return true;
+}
+
+void memory_budget_give(struct memory_budget *budget, size_t bytes)
+{
+    for (struct memory_budget *level = budget; level; level = level->parent)
+        level->used -= bytes;
+}
+
+void memory_budget_move(struct memory_budget *from, struct memory_budget *to, size_t bytes)
+{
+    for (struct memory_budget *level = to; level; level = level->parent)
+        level->used += bytes;
+    memory_budget_give(from, bytes);
+}
