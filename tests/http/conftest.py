@@ -116,7 +116,7 @@ def launch(site, certificate, new_directory):
             ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
             block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'server_name': 'localhost',
                      'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
-                     'ssl_ktls': ktls, **({'http2': 'off'} if transport == 'ktls' else {}), **(server or {})}
+                     'ssl_ktls': ktls, **(server or {})}
             blocks = [block]
             if transport == 'ktls':
                 blocks.append({**{name: value for name, value in block.items() if name.startswith('ssl_') and name != 'ssl_verify_client'},

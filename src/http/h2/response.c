@@ -216,6 +216,19 @@ static int end_body(struct h2_stream *stream)
     return 0;
 }
 
+/* The frames of a file are spans of their own: what is left of it decides who encrypts them. */
+static void announce_length(struct h2_stream *stream)
+{
+    uint64_t length = chunk_length(&stream->part);
+
+    if (stream->part.kind != CHUNK_FILE)
+        return;
+    if (stream->rest != BODY_LENGTH_UNKNOWN && stream->rest > length)
+        length = stream->rest;
+    if (stream->part.file.whole < length)
+        stream->part.file.whole = length;
+}
+
 /*
  * Pulls a chunk into `part`. 1: there is one; 0: there is none now (the stream waits, has ended, or its end is
  * pending).
@@ -241,6 +254,7 @@ static int pull_part(struct h2_stream *stream, unsigned accept)
         return end_body(stream);
     if (stream->rest != BODY_LENGTH_UNKNOWN && chunk_length(&stream->part) > stream->rest)
         return abort_response(stream, STR("the body is longer than its length"));
+    announce_length(stream);
     return 1;
 }
 
