@@ -55,7 +55,7 @@ step() { # NAME COMMAND...: runs, times and counts one step
     printf '==== %s: %d s, %d s of CPU\n' "$name" $((SECONDS - begin)) $((cpu - used))
 }
 
-step_beside() { # NAME COMMAND...: runs a step in parallel with the following ones, until `join`
+step_parallel() { # NAME COMMAND...: runs a step in parallel with the following ones, until `join`
     set -m # gives the step its own process group
     (
         set +m
@@ -149,7 +149,7 @@ tests_again() { # repeats alone the tests that failed in a parallel run
     # shellcheck disable=SC2013
     for build in $(cut -f 1 "$state/now" | sort -u); do
         mapfile -t names < <(awk -F '\t' -v build="$build" '$1 == build { print $2 }' "$state/now")
-        printf 'once more, alone: %s: %s\n' "$build" "$(printf '"%s" ' "${names[@]}")"
+        printf 'repeated alone: %s: %s\n' "$build" "$(printf '"%s" ' "${names[@]}")"
         shell "meson test -C $build --no-rebuild --print-errorlogs --logbase again -t 3 --num-processes 1 $(printf '%q ' "${names[@]}")" ||
             status=1
         count $(results "$build" again | head -1)

@@ -43,7 +43,7 @@ def faults(rows, known):
                 yield f'rule {number} lists {name}, which is not a test'
 
 
-def test_rule_16_what_the_kernel_refuses_is_never_asked(root):
+def test_rule_16_features_refused_by_ktls_are_never_used(root):
     """MSG_WAITALL and zero-copy sends fail on a kTLS socket, and kernel decryption (TLS_RX) would require another way to receive."""
     refused = re.compile(r'\b(MSG_WAITALL|MSG_ZEROCOPY|SO_ZEROCOPY|TLS_RX|IORING_OP_SEND(MSG)?_ZC|io_uring_prep_send(msg)?_zc\w*)\b')
     for path in sorted((root / 'src').rglob('*.[ch]')):
@@ -60,7 +60,7 @@ def main():
     root = parser.parse_args().root
     if not (root / 'src').is_dir():
         parser.error(f'{root} has no directory src')
-    found = [*faults(table(root), tests(root)), *test_rule_16_what_the_kernel_refuses_is_never_asked(root)]
+    found = [*faults(table(root), tests(root)), *test_rule_16_features_refused_by_ktls_are_never_used(root)]
     for fault in found:
         print(fault)
     return 1 if found else 0

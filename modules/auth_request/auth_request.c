@@ -127,12 +127,12 @@ static void remove_conditions(struct headers *fields)
 
 static int copy_demands(const struct exchange *child, struct exchange *x)
 {
-    const struct headers *told = &child->response.headers;
+    const struct headers *headers = &child->response.headers;
     struct str name = STR("WWW-Authenticate");
     int error = 0;
 
-    for (const struct header *field = headers_find(told, name); field && error == 0;
-         field = headers_next(told, name, field)) {
+    for (const struct header *field = headers_find(headers, name); field && error == 0;
+         field = headers_next(headers, name, field)) {
         struct str value = arena_copy(&x->arena, field->value);
 
         error = value.data ? headers_add(&x->response.headers, &x->arena, name, value) : -ENOMEM;

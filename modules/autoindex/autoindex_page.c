@@ -90,10 +90,10 @@ static int by_date(const void *a, const void *b)
 static void reverse_items(struct directory_entry *items, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
-        struct directory_entry kept = items[i];
+        struct directory_entry entry = items[i];
 
         items[i] = items[count - 1 - i];
-        items[count - 1 - i] = kept;
+        items[count - 1 - i] = entry;
     }
 }
 

@@ -82,20 +82,20 @@ static bool is_expired(struct exchange *x)
  */
 static bool serves_proxy(struct exchange *x, unsigned proxied)
 {
-    const struct headers *said = &x->response.headers;
+    const struct headers *headers = &x->response.headers;
     struct cache_control control;
 
     if (!headers_find(&x->request.headers, STR("Via")) || (proxied & PROXIED_ANY))
         return true;
     if ((proxied & PROXIED_OFF) || !proxied)
         return false;
-    cache_control_read(said, CACHE_OF_RESPONSE, &control);
+    cache_control_read(headers, CACHE_OF_RESPONSE, &control);
     return ((proxied & PROXIED_EXPIRED) && is_expired(x)) ||
            ((proxied & PROXIED_NO_CACHE) && control.no_cache) ||
            ((proxied & PROXIED_NO_STORE) && control.no_store) ||
            ((proxied & PROXIED_PRIVATE) && control.is_private) ||
-           ((proxied & PROXIED_NO_LAST_MODIFIED) && !headers_find(said, STR("Last-Modified"))) ||
-           ((proxied & PROXIED_NO_ETAG) && !headers_find(said, STR("ETag"))) ||
+           ((proxied & PROXIED_NO_LAST_MODIFIED) && !headers_find(headers, STR("Last-Modified"))) ||
+           ((proxied & PROXIED_NO_ETAG) && !headers_find(headers, STR("ETag"))) ||
            ((proxied & PROXIED_AUTH) && headers_find(&x->request.headers, STR("Authorization")));
 }
 
@@ -131,13 +131,13 @@ static struct compress_worker *shared_of(struct exchange *x)
 
 static int wrap_in_coder(struct exchange *x, const struct compress_conf *conf, enum coding coding)
 {
-    struct headers *said = &x->response.headers;
+    struct headers *headers = &x->response.headers;
     int error;
 
     if (!compress_wrap(x, shared_of(x), coder_kinds[coding], (unsigned)conf->codings[coding].level))
         return 0;
-    headers_remove(said, STR("Accept-Ranges"));
-    error = headers_add(said, &x->arena, STR("Content-Encoding"), coding_name(coding));
+    headers_remove(headers, STR("Accept-Ranges"));
+    error = headers_add(headers, &x->arena, STR("Content-Encoding"), coding_name(coding));
     return error < 0 ? error : compress_weaken_etag(x);
 }
 

@@ -9,12 +9,12 @@
 
 int compress_add_vary(struct exchange *x)
 {
-    struct headers *said = &x->response.headers;
+    struct headers *headers = &x->response.headers;
 
-    if (headers_list_has(said, STR("Vary"), STR("Accept-Encoding")) ||
-        headers_list_has(said, STR("Vary"), STR("*")))
+    if (headers_list_has(headers, STR("Vary"), STR("Accept-Encoding")) ||
+        headers_list_has(headers, STR("Vary"), STR("*")))
         return 0;
-    return headers_add(said, &x->arena, STR("Vary"), STR("Accept-Encoding"));
+    return headers_add(headers, &x->arena, STR("Vary"), STR("Accept-Encoding"));
 }
 
 /* Returns the weak form of the response's strong ETag; data NULL without one, or with *out_error. */

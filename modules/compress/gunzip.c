@@ -7,21 +7,21 @@
 #include "http/cache_control.h"
 
 /* gzip as the only coding; combinations of codings are passed on unchanged. */
-static bool is_gzip(const struct headers *said)
+static bool is_gzip(const struct headers *headers)
 {
-    const struct header *field = headers_find(said, STR("Content-Encoding"));
+    const struct header *field = headers_find(headers, STR("Content-Encoding"));
 
     return field && coding_by_name(str_trim(field->value)) == CODING_GZIP &&
-           !headers_next(said, STR("Content-Encoding"), field);
+           !headers_next(headers, STR("Content-Encoding"), field);
 }
 
 static bool may_be_changed(const struct exchange *x)
 {
-    struct cache_control asked, said;
+    struct cache_control request_control, headers;
 
-    cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &asked);
-    cache_control_read(&x->response.headers, CACHE_OF_RESPONSE, &said);
-    return !asked.no_transform && !said.no_transform;
+    cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &request_control);
+    cache_control_read(&x->response.headers, CACHE_OF_RESPONSE, &headers);
+    return !request_control.no_transform && !headers.no_transform;
 }
 
 static bool takes_gzip(const struct exchange *x)
@@ -39,13 +39,13 @@ bool compress_needs_whole_body(const struct exchange *x, const void *conf)
            may_be_changed(x);
 }
 
-static void remove_encoded_fields(struct headers *said)
+static void remove_encoded_fields(struct headers *headers)
 {
     static const char *const names[] = {"Content-Encoding", "Accept-Ranges", "Content-Digest",
                                         "Repr-Digest",      "Digest",        "Content-MD5"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        headers_remove(said, str_from(names[i]));
+        headers_remove(headers, str_from(names[i]));
 }
 
 int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared)

@@ -126,16 +126,16 @@ static int check_cors(void *conf, struct conf_reader *reader, const struct conf_
 }
 
 /* A star matches any subdomain, with the same scheme and port. */
-static bool origin_matches(struct str wanted, struct str origin)
+static bool origin_matches(struct str pattern, struct str origin)
 {
-    ssize_t star = str_find(wanted, '*');
+    ssize_t star = str_find(pattern, '*');
     struct str front, end;
 
-    if (star < 0 || wanted.length == 1)
-        return wanted.length == 1 ? star == 0 : str_equal_nocase(wanted, origin);
-    front = str_slice(wanted, 0, (size_t)star);
-    end = str_skip(wanted, (size_t)star + 1);
-    return origin.length > wanted.length - 1 && str_equal_nocase(str_slice(origin, 0, front.length), front) &&
+    if (star < 0 || pattern.length == 1)
+        return pattern.length == 1 ? star == 0 : str_equal_nocase(pattern, origin);
+    front = str_slice(pattern, 0, (size_t)star);
+    end = str_skip(pattern, (size_t)star + 1);
+    return origin.length > pattern.length - 1 && str_equal_nocase(str_slice(origin, 0, front.length), front) &&
            str_equal_nocase(str_skip(origin, origin.length - end.length), end) &&
            str_find(str_skip(origin, front.length), '/') < 0;
 }

@@ -71,7 +71,7 @@ static int fastcgi_next(struct gateway_request *p, size_t room, struct chunk *ou
 /* Logs FCGI_STDERR, line by line. */
 static void log_stderr(struct gateway_request *p, struct fastcgi_reply *reply)
 {
-    struct str text = buffer_str(&reply->said);
+    struct str text = buffer_str(&reply->stderr_text);
 
     while (text.length > 0) {
         struct str line = str_trim(str_cut(&text, '\n'));
@@ -79,7 +79,7 @@ static void log_stderr(struct gateway_request *p, struct fastcgi_reply *reply)
         if (!str_empty(line))
             exchange_log_error(p->x, LOG_ERROR, "FastCGI sent in stderr: \"" STR_FMT "\"", STR_ARG(line));
     }
-    buffer_finish(&reply->said);
+    buffer_finish(&reply->stderr_text);
 }
 
 static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)

@@ -22,7 +22,7 @@ void fastcgi_reply_init(struct fastcgi_reply *reply, struct h1_reply *into, stru
 void fastcgi_reply_finish(struct fastcgi_reply *reply)
 {
     buffer_finish(&reply->text);
-    buffer_finish(&reply->said);
+    buffer_finish(&reply->stderr_text);
     reply->failed = true;
 }
 
@@ -179,10 +179,10 @@ static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in,
 
 static enum h1_reply_step read_stderr(struct fastcgi_reply *reply, struct str *in, struct str part)
 {
-    size_t room = size_sub_sat(LIMIT_FASTCGI_SAID, reply->said.length);
+    size_t room = size_sub_sat(LIMIT_FASTCGI_STDERR, reply->stderr_text.length);
 
     consume_content(reply, in, part.length);
-    return buffer_append(&reply->said, str_slice(part, 0, room)) < 0 ? REPLY_NO_MEMORY : REPLY_MORE;
+    return buffer_append(&reply->stderr_text, str_slice(part, 0, room)) < 0 ? REPLY_NO_MEMORY : REPLY_MORE;
 }
 
 static enum h1_reply_step read_end(struct fastcgi_reply *reply, struct str *in, struct str part)

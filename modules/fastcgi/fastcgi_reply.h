@@ -24,7 +24,7 @@ struct fastcgi_reply {
     size_t content, padding;        /* bytes of the record not yet received */
     struct buffer text;             /* the CGI head received so far */
     size_t seen, line;              /* bytes of it searched for its end, and start of the current line */
-    struct buffer said;             /* STDERR received so far, up to LIMIT_FASTCGI_SAID bytes */
+    struct buffer stderr_text;             /* STDERR received so far, up to LIMIT_FASTCGI_STDERR bytes */
     uint64_t left;                  /* bytes left of Content-Length */
     bool headed, out_ended, over, failed;
 };

@@ -10,9 +10,9 @@
 
 #include <errno.h>
 
-void gateway_accel_rate(struct gateway_request *p, const struct headers *said)
+void gateway_accel_rate(struct gateway_request *p, const struct headers *response_headers)
 {
-    struct str text = headers_value(said, STR("X-Accel-Limit-Rate"));
+    struct str text = headers_value(response_headers, STR("X-Accel-Limit-Rate"));
     uint64_t rate;
 
     if (!(p->conf->cache.ignore & IGNORE_X_ACCEL_LIMIT_RATE) && text.data && str_to_u64(text, &rate) == 0)
@@ -32,10 +32,10 @@ static bool has_charset(struct str type)
     return false;
 }
 
-/* X-Accel-Charset in `said` becomes the charset of the type, if that has none. 0 or -ENOMEM. */
-static int add_accel_charset(struct gateway_request *p, const struct headers *said, struct str *type)
+/* X-Accel-Charset in `response_headers` becomes the charset of the type, if that has none. 0 or -ENOMEM. */
+static int add_accel_charset(struct gateway_request *p, const struct headers *response_headers, struct str *type)
 {
-    struct str charset = headers_value(said, STR("X-Accel-Charset"));
+    struct str charset = headers_value(response_headers, STR("X-Accel-Charset"));
     struct str value;
 
     if (!h1_is_token(charset) || (p->conf->cache.ignore & IGNORE_X_ACCEL_CHARSET) || has_charset(*type))
@@ -47,10 +47,10 @@ static int add_accel_charset(struct gateway_request *p, const struct headers *sa
     return 0;
 }
 
-int gateway_set_charset(struct gateway_request *p, const struct headers *said, struct headers *headers)
+int gateway_set_charset(struct gateway_request *p, const struct headers *response_headers, struct headers *headers)
 {
     struct header *type = headers_find(headers, STR("Content-Type"));
-    int error = type ? add_accel_charset(p, said, &type->value) : 0;
+    int error = type ? add_accel_charset(p, response_headers, &type->value) : 0;
 
     return error < 0 || !type ? error : exchange_add_charset(p->x, &type->value);
 }

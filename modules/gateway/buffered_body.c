@@ -9,75 +9,75 @@
 
 #include <errno.h>
 
-static int read_client_body(struct buffered_body *kept);
+static int read_client_body(struct buffered_body *buffered);
 
-static void wake_body(struct buffered_body *kept)
+static void wake_body(struct buffered_body *buffered)
 {
-    if (!kept->awaited)
+    if (!buffered->awaited)
         return;
-    kept->awaited = false;
-    kept->body.wake(kept->body.owner);
+    buffered->awaited = false;
+    buffered->body.wake(buffered->body.owner);
 }
 
 static void spool_progressed(void *owner)
 {
-    struct buffered_body *kept = owner;
-    void (*done)(void *owner, int error) = kept->done;
+    struct buffered_body *buffered = owner;
+    void (*done)(void *owner, int error) = buffered->done;
     int result;
 
     if (!done) {
-        wake_body(kept);
+        wake_body(buffered);
         return;
     }
-    result = read_client_body(kept);
+    result = read_client_body(buffered);
     if (result == -EAGAIN)
         return;
-    kept->done = NULL;
-    done(kept->owner, result);
+    buffered->done = NULL;
+    done(buffered->owner, result);
 }
 
 static void spooling_failed(void *owner, const char *doing, int error)
 {
-    struct buffered_body *kept = owner;
+    struct buffered_body *buffered = owner;
 
-    exchange_log_error(kept->x, LOG_ERROR,
+    exchange_log_error(buffered->x, LOG_ERROR,
                        "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it arrives", doing,
-                       STR_ARG(kept->directory), -error, strerror(-error));
+                       STR_ARG(buffered->directory), -error, strerror(-error));
 }
 
 /* More of the client's body arrived. Called inside the session, so the work is only queued. */
 static void source_woken(void *owner)
 {
-    struct buffered_body *kept = owner;
+    struct buffered_body *buffered = owner;
 
-    spool_wake(kept->spool);
+    spool_wake(buffered->spool);
 }
 
 /* Reads what has arrived. 0: complete, or the limits of buffering are reached. */
-static int read_client_body(struct buffered_body *kept)
+static int read_client_body(struct buffered_body *buffered)
 {
     struct chunk chunk;
     int result = 1;
 
-    while (result == 1 && !spool_full(kept->spool)) {
-        result = kept->source->ops->next(kept->source, CHUNK_BYTES, LIMIT_LENT_BYTES, &chunk);
-        if (result == 1 && spool_append(kept->spool, chunk.bytes) < 0)
+    while (result == 1 && !spool_full(buffered->spool)) {
+        result = buffered->source->ops->next(buffered->source, CHUNK_BYTES, LIMIT_LENT_BYTES, &chunk);
+        if (result == 1 && spool_append(buffered->spool, chunk.bytes) < 0)
             result = -ENOMEM;
     }
-    kept->whole = result == 0;
+    buffered->whole = result == 0;
     if (result == 1)
-        return spool_streams(kept->spool) ? 0 : -EAGAIN;
+        return spool_streams(buffered->spool) ? 0 : -EAGAIN;
     return result;
 }
 
 static int buffered_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct buffered_body *kept = container_of(body, struct buffered_body, body);
-    int result = spool_next(kept->spool, accept, room, out);
+    struct buffered_body *buffered = container_of(body, struct buffered_body, body);
+    int result = spool_next(buffered->spool, accept, room, out);
 
-    if (result == 0 && !kept->whole)
-        result = kept->source->ops->next(kept->source, accept, room, out);
-    kept->awaited = result == -EAGAIN;
+    if (result == 0 && !buffered->whole)
+        result = buffered->source->ops->next(buffered->source, accept, room, out);
+    buffered->awaited = result == -EAGAIN;
     return result;
 }
 
@@ -89,12 +89,12 @@ static void buffered_close(struct body *body)
 static const struct body_ops kept_ops = {.next = buffered_next, .close = buffered_close};
 static const struct spool_events events = {.moved = spool_progressed, .failed = spooling_failed};
 
-static void replace_request_body(struct buffered_body *kept, struct exchange *x, struct body *source)
+static void replace_request_body(struct buffered_body *buffered, struct exchange *x, struct body *source)
 {
-    kept->x = x;
-    kept->source = source;
-    kept->body = (struct body){.ops = &kept_ops, .length = source->length};
-    x->request.body = &kept->body;
+    buffered->x = x;
+    buffered->source = source;
+    buffered->body = (struct body){.ops = &kept_ops, .length = source->length};
+    x->request.body = &buffered->body;
 }
 
 int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str directory,
@@ -127,9 +127,9 @@ struct buffered_body *buffered_body_of(const struct request *request)
     return request->body->ops == &kept_ops ? container_of(request->body, struct buffered_body, body) : NULL;
 }
 
-int buffered_body_share(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to)
+int buffered_body_share(const struct buffered_body *buffered, struct buffered_body *out, struct exchange *to)
 {
-    int error = spool_copy(kept->spool, &events, out, &out->spool);
+    int error = spool_copy(buffered->spool, &events, out, &out->spool);
 
     if (error < 0)
         return error;
@@ -139,19 +139,19 @@ int buffered_body_share(const struct buffered_body *kept, struct buffered_body *
     return 0;
 }
 
-void buffered_body_rewind(struct buffered_body *kept)
+void buffered_body_rewind(struct buffered_body *buffered)
 {
-    if (kept->whole)
-        spool_rewind(kept->spool);
+    if (buffered->whole)
+        spool_rewind(buffered->spool);
 }
 
-void buffered_body_cancel(struct buffered_body *kept)
+void buffered_body_cancel(struct buffered_body *buffered)
 {
-    kept->done = NULL;
+    buffered->done = NULL;
 }
 
-void buffered_body_close(struct buffered_body *kept)
+void buffered_body_close(struct buffered_body *buffered)
 {
-    spool_close(kept->spool);
-    kept->spool = NULL;
+    spool_close(buffered->spool);
+    buffered->spool = NULL;
 }

@@ -35,12 +35,13 @@ struct buffered_body *buffered_body_of(const struct request *request);
  * Shares a complete buffered body with another exchange, which may outlive this one; `out` is zeroed, in its arena.
  * 0 or -errno.
  */
-MUST_CHECK int buffered_body_share(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to);
+MUST_CHECK int buffered_body_share(const struct buffered_body *buffered, struct buffered_body *out,
+                                   struct exchange *to);
 /* Restarts a complete body from its beginning. */
-void buffered_body_rewind(struct buffered_body *kept);
+void buffered_body_rewind(struct buffered_body *buffered);
 /* Cancels `done`. */
-void buffered_body_cancel(struct buffered_body *kept);
+void buffered_body_cancel(struct buffered_body *buffered);
 /* Closes the body. Accepts a zeroed struct. */
-void buffered_body_close(struct buffered_body *kept);
+void buffered_body_close(struct buffered_body *buffered);
 
 #endif

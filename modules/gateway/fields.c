@@ -45,14 +45,14 @@ static bool is_in_words(const struct conf_words *words, struct str name)
     return false;
 }
 
-bool gateway_drops_fields(const struct headers *asked)
+bool gateway_drops_fields(const struct headers *headers)
 {
     struct connection_options options;
 
-    if (connection_options_read(asked, &options) < 0)
+    if (connection_options_read(headers, &options) < 0)
         return true;
-    for (unsigned i = 0; options.count > 0 && i < asked->count; i++) {
-        struct str name = asked->items[i].name;
+    for (unsigned i = 0; options.count > 0 && i < headers->count; i++) {
+        struct str name = headers->items[i].name;
 
         if (!is_among(own_of_request, name) && connection_options_name(&options, name))
             return true;
@@ -104,11 +104,11 @@ struct str gateway_forwarded_for(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
-    struct str told = gateway_forwarded_field(x, STR("X-Forwarded-For"));
+    struct str forwarded = gateway_forwarded_field(x, STR("X-Forwarded-For"));
 
-    if (!told.data || !address.data || str_empty(told))
-        return told.data ? address : told;
-    return arena_join(&x->arena, (const struct str[]){told, STR(", "), address}, 3);
+    if (!forwarded.data || !address.data || str_empty(forwarded))
+        return forwarded.data ? address : forwarded;
+    return arena_join(&x->arena, (const struct str[]){forwarded, STR(", "), address}, 3);
 }
 
 int gateway_request_fields(const struct headers *headers, struct arena *arena, struct headers *out)

@@ -16,7 +16,7 @@ struct str gateway_forwarded_field(struct exchange *x, struct str name);
  */
 struct str gateway_forwarded_for(struct gateway_request *p);
 /* True if Connection names end-to-end fields: the forwarded request differs from the client's. */
-bool gateway_drops_fields(const struct headers *asked);
+bool gateway_drops_fields(const struct headers *headers);
 /* Copies the client's end-to-end fields to `out`. 0 or -ENOMEM. */
 MUST_CHECK int gateway_request_fields(const struct headers *headers, struct arena *arena, struct headers *out);
 /* Copies a response's end-to-end fields. 0 or -ENOMEM. */

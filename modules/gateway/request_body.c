@@ -41,11 +41,11 @@ int gateway_share_body(struct exchange *x, struct exchange *child)
 int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, int error))
 {
     struct request *request = &p->x->request;
-    bool wanted = p->conf->buffering.requests ||
+    bool buffers = p->conf->buffering.requests ||
                   (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->gateway->measured);
     int error;
 
-    if (!wanted || p->sent.replacement_body.data || p->sent.buffered || request->content_length == 0)
+    if (!buffers || p->sent.replacement_body.data || p->sent.buffered || request->content_length == 0)
         return 0;
     p->stage = GATEWAY_READING_BODY;
     error = gateway_buffer_body(p->x, done, p);

@@ -155,7 +155,7 @@ static bool head_received(struct gateway_request *p)
 {
     struct response *response = &p->x->response;
     const struct headers *combined;
-    int kept, status = p->reply.status;
+    int result, status = p->reply.status;
 
     p->attempt->status = p->reply.status;
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
@@ -171,14 +171,14 @@ static bool head_received(struct gateway_request *p)
     gateway_accel_rate(p, &p->reply.headers);
     if (gateway_accel_redirect(p))
         return false;
-    kept = p->cache ? p->cache->response_head(p) : 0;
-    if (kept == -EAGAIN) {
+    result = p->cache ? p->cache->response_head(p) : 0;
+    if (result == -EAGAIN) {
         gateway_retry(p);
         return false;
     }
-    if (kept < 0)
+    if (result < 0)
         return no_memory(p);
-    if (kept > 0 || (p->cached && p->cached->background))
+    if (result > 0 || (p->cached && p->cached->background))
         return without_body(p);
     combined = p->cached && p->cached->combined ? p->cache->combined_fields(p, &status) : NULL;
     response->headers.count = 0;

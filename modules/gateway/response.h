@@ -12,19 +12,20 @@ size_t gateway_received(void *user, struct str bytes);
 void gateway_piped(void *user, size_t count);
 
 /* accel.c: X-Accel-Limit-Rate sets the rate of sending; an invalid value is ignored. */
-void gateway_accel_rate(struct gateway_request *p, const struct headers *said);
+void gateway_accel_rate(struct gateway_request *p, const struct headers *response_headers);
 /*
- * Adds a charset to the Content-Type in `headers` if that has none: X-Accel-Charset in `said`, else `charset` if it is
- * set. 0 or -ENOMEM.
+ * Adds a charset to the Content-Type in `headers` if that has none: X-Accel-Charset in `response_headers`,
+ * else `charset` if it is set. 0 or -ENOMEM.
  */
-MUST_CHECK int gateway_set_charset(struct gateway_request *p, const struct headers *said, struct headers *headers);
+MUST_CHECK int gateway_set_charset(struct gateway_request *p, const struct headers *response_headers,
+                                   struct headers *headers);
 /* X-Accel-Redirect: redirects internally to another URI of this server and ends p. False: there is none. */
 bool gateway_accel_redirect(struct gateway_request *p);
 /* Redirects p->x to the X-Accel-Redirect of p->reply, or responds with 500. */
 enum outcome gateway_accel_follow(struct gateway_request *p);
 
 /* intercept.c: true if error_page replaces the upstream's error: x->response is set. */
-bool gateway_intercept(struct gateway_request *p, int status, const struct headers *said);
+bool gateway_intercept(struct gateway_request *p, int status, const struct headers *response_headers);
 
 /*
  * response_range.c: replaces x->response by the requested range (proxy_force_ranges), or by 416 with p->stage

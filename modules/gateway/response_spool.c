@@ -13,13 +13,13 @@
 bool gateway_wants_spool(const struct gateway_request *p)
 {
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
-    struct str said = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
+    struct str value = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
 
     if (p->kind == RESPONSE_UPGRADED || p->reply.bodiless)
         return false;
-    if (str_equal_nocase(said, STR("yes")))
+    if (str_equal_nocase(value, STR("yes")))
         return true;
-    return p->conf->buffering.answers && !str_equal_nocase(said, STR("no"));
+    return p->conf->buffering.answers && !str_equal_nocase(value, STR("no"));
 }
 
 static void response_spool_progressed(void *owner)

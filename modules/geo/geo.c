@@ -63,13 +63,13 @@ static void mask_address(struct cidr *cidr, uint8_t bits)
 static struct str find_range(const struct geo *geo, const struct cidr *address)
 {
     for (size_t i = 0; i < geo->group_count; i++) {
-        struct range wanted = {.cidr = *address};
+        struct range key = {.cidr = *address};
         const struct range *found;
 
         if (geo->groups[i].first->cidr.family != address->family)
             continue;
-        mask_address(&wanted.cidr, geo->groups[i].first->cidr.bits);
-        found = bsearch(&wanted, geo->groups[i].first, geo->groups[i].count, sizeof(wanted), compare_ranges);
+        mask_address(&key.cidr, geo->groups[i].first->cidr.bits);
+        found = bsearch(&key, geo->groups[i].first, geo->groups[i].count, sizeof(key), compare_ranges);
         if (found)
             return found->value;
     }

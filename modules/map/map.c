@@ -57,9 +57,9 @@ static int compare_lines(const void *a, const void *b)
 
 static const struct line *find_line(const struct lines *lines, struct str key)
 {
-    struct line wanted = {.key = key};
+    struct line line = {.key = key};
 
-    return lines->count ? bsearch(&wanted, lines->items, lines->count, sizeof(wanted), compare_lines) : NULL;
+    return lines->count ? bsearch(&line, lines->items, lines->count, sizeof(line), compare_lines) : NULL;
 }
 
 /* Wildcards "*.example.com" and "www.*", longest match first; ".example.com" is both exact and leading. */

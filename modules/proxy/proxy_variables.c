@@ -37,12 +37,13 @@ static struct str get_add_forwarded(const void *subject, struct str parameter, s
 {
     const struct gateway_request *p = passed_on(subject);
     const struct exchange *x = subject;
-    struct str told, address;
+    struct str forwarded, address;
 
-    if (!p || headers_join(&x->request.headers, str_equal_nocase, STR("X-Forwarded-For"), STR(", "), arena, &told) < 0)
+    if (!p || headers_join(&x->request.headers, str_equal_nocase, STR("X-Forwarded-For"), STR(", "), arena,
+                            &forwarded) < 0)
         return ABSENT;
     address = exchange_eval(p->x, p->conf->remote_addr);
-    return str_empty(told) ? address : arena_join(arena, (const struct str[]){told, STR(", "), address}, 3);
+    return str_empty(forwarded) ? address : arena_join(arena, (const struct str[]){forwarded, STR(", "), address}, 3);
 }
 
 static const struct variable variables[] = {

@@ -133,7 +133,7 @@ static bool hash_matches(struct exchange *x, const struct secure_link_conf *own,
 {
     struct str text = exchange_eval(x, text_of(own));
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
-    char told[SUM_MOST], wanted[SUM_MOST];
+    char received[SUM_MOST], expected[SUM_MOST];
     unsigned size = 0;
     size_t length;
     int count;
@@ -142,8 +142,8 @@ static bool hash_matches(struct exchange *x, const struct secure_link_conf *own,
         EVP_Digest(text.data, text.length, digest, &size, own->sha256 ? EVP_sha256() : EVP_md5(), NULL) != 1)
         return false;
     count = EVP_EncodeBlock(encoded, digest, (int)size);
-    length = normalise_base64(str_of((const char *)encoded, (size_t)count), wanted);
-    return normalise_base64(sum, told) == length && CRYPTO_memcmp(told, wanted, length) == 0;
+    length = normalise_base64(str_of((const char *)encoded, (size_t)count), expected);
+    return normalise_base64(sum, received) == length && CRYPTO_memcmp(received, expected, length) == 0;
 }
 
 /* Without a time the URL does not expire; an invalid time makes it invalid. */

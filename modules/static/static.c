@@ -23,8 +23,8 @@ struct search {
     struct str uri;  /* URI of the lookup: begins with "/" */
     enum seek seek;
     size_t index; /* index in conf->index */
-    struct static_codings wanted;
-    unsigned sibling;         /* index in `wanted` */
+    struct static_codings codings;
+    unsigned sibling;         /* index in `codings` */
     struct file_entry *plain; /* entry of the plain file, or of its ENOENT, during lookups of precompressed variants */
     enum coding coding;       /* coding of the response; CODINGS: none */
     struct op digesting;
@@ -176,15 +176,15 @@ static enum outcome respond_unencoded(struct search *search)
 static enum outcome begin_siblings(struct search *search, struct file_entry *plain)
 {
     const struct static_conf *conf = search->conf;
-    struct static_codings *wanted = &search->wanted;
+    struct static_codings *codings = &search->codings;
     bool always = conf->gzip_static == GZIP_STATIC_ALWAYS;
 
-    wanted->count =
-        coding_choose(&search->x->request.headers, conf->siblings.items, conf->siblings.count, wanted->items);
-    for (unsigned i = 0; i < wanted->count; i++)
-        always = always && wanted->items[i] != CODING_GZIP;
+    codings->count =
+        coding_choose(&search->x->request.headers, conf->siblings.items, conf->siblings.count, codings->items);
+    for (unsigned i = 0; i < codings->count; i++)
+        always = always && codings->items[i] != CODING_GZIP;
     if (always)
-        wanted->items[wanted->count++] = CODING_GZIP;
+        codings->items[codings->count++] = CODING_GZIP;
     search->plain = plain;
     search->seek = SEEK_SIBLING;
     return search_step(search);
@@ -201,7 +201,7 @@ static enum outcome check_sibling(struct search *search, struct file_entry *entr
         return search_step(search);
     }
     forget_plain(search);
-    search->coding = search->wanted.items[search->sibling];
+    search->coding = search->codings.items[search->sibling];
     return respond_file(search, entry);
 }
 
@@ -383,9 +383,9 @@ static enum outcome seek_sibling(struct search *search)
 {
     struct str path;
 
-    if (search->sibling == search->wanted.count)
+    if (search->sibling == search->codings.count)
         return respond_unencoded(search);
-    path = join_path(&search->x->arena, search->path, static_suffix(search->wanted.items[search->sibling]));
+    path = join_path(&search->x->arena, search->path, static_suffix(search->codings.items[search->sibling]));
     return path.data ? open_path(search, path) : fail_search(search, 500);
 }
 

@@ -11,10 +11,10 @@
 #include <errno.h>
 #include <stddef.h>
 
-enum wanted { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON };
+enum status_format { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON };
 
 struct status_conf {
-    int wanted; /* enum wanted */
+    int status_format; /* enum wanted */
     bool nginx;
 };
 
@@ -34,7 +34,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_CHOICE,
      .merge = MERGE_NONE,
-     .offset = offsetof(struct status_conf, wanted),
+     .offset = offsetof(struct status_conf, status_format),
      .choices = choices,
      .fallback = "off",
      .example = "status: on",
@@ -56,7 +56,7 @@ static int check_status(void *conf, struct conf_reader *reader, const struct con
 {
     const struct status_conf *own = conf;
 
-    if (own->wanted == STATUS_OFF || !own->nginx)
+    if (own->status_format == STATUS_OFF || !own->nginx)
         return 0;
     conf_error(reader->errors, at->mark, STR("use a separate location for each"),
                "status and stub_status cannot be used in one location");
@@ -128,9 +128,9 @@ static const struct format *format_of(const struct exchange *x, const struct sta
 {
     if (conf->nginx)
         return &nginx;
-    if (conf->wanted == STATUS_PROMETHEUS)
+    if (conf->status_format == STATUS_PROMETHEUS)
         return &prometheus;
-    return conf->wanted == STATUS_JSON ? &json : by_request(x);
+    return conf->status_format == STATUS_JSON ? &json : by_request(x);
 }
 
 static enum outcome refuse_method(struct exchange *x)
@@ -188,7 +188,7 @@ static bool status_idle(const void *conf)
 {
     const struct status_conf *own = conf;
 
-    return own->wanted == STATUS_OFF && !own->nginx;
+    return own->status_format == STATUS_OFF && !own->nginx;
 }
 
 const struct module module_status = {

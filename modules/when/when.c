@@ -326,7 +326,7 @@ static int evaluate_condition(struct evaluation *evaluation, const struct condit
     case CONDITION_TRUE:
         return !str_empty(value) && !str_equal(value, STR("0"));
     case CONDITION_EQUALS:
-        return str_equal(value, exchange_eval(x, condition->wanted));
+        return str_equal(value, exchange_eval(x, condition->operand));
     case CONDITION_MATCHES:
         return capture_match(condition->pattern, x, value);
     case CONDITION_AMONG:

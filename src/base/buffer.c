@@ -23,17 +23,17 @@ void buffer_finish(struct buffer *buffer)
 
 int buffer_reserve(struct buffer *buffer, size_t more)
 {
-    size_t wanted;
+    size_t needed;
     size_t capacity = buffer->capacity ? buffer->capacity : CAPACITY_MIN;
     char *grown;
 
-    if (__builtin_add_overflow(buffer->length, more, &wanted))
+    if (__builtin_add_overflow(buffer->length, more, &needed))
         return -ENOBUFS;
-    if (buffer->max && wanted > buffer->max)
+    if (buffer->max && needed > buffer->max)
         return -ENOBUFS;
-    if (wanted <= buffer->capacity)
+    if (needed <= buffer->capacity)
         return 0;
-    while (capacity < wanted) {
+    while (capacity < needed) {
         if (__builtin_mul_overflow(capacity, 2u, &capacity))
             return -ENOMEM;
     }

@@ -146,7 +146,7 @@
 #define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* upper bound of all blocks of one body */
 #define LIMIT_STORED_BLOCK          (16 * 1024)     /* block size of a buffered request body */
 #define LIMIT_SPOOL_FILE            (1ull << 40)    /* bytes of a temporary file */
-#define LIMIT_FASTCGI_SAID          4096            /* bytes of FCGI_STDERR logged per request */
+#define LIMIT_FASTCGI_STDERR          4096            /* bytes of FCGI_STDERR logged per request */
 #define LIMIT_FASTCGI_PARAMS        LIMIT_REQUEST_HEAD /* bytes of all parameters of one request */
 #define LIMIT_PROXY_QUIET_MS        3600000         /* shortest read timeout of upgraded connections and event streams */
 #define LIMIT_RESOLVE_VALID_MS      30000           /* interval between two reads of names from the hosts file */

@@ -34,17 +34,17 @@ static pcre2_match_context *make_limits(void)
     return limits;
 }
 
-static int compile_error(int error, size_t at, size_t *out_at, char said[REGEX_SAID])
+static int compile_error(int error, size_t at, size_t *out_at, char message[REGEX_MESSAGE])
 {
     if (error == PCRE2_ERROR_HEAP_FAILED ||
-        pcre2_get_error_message(error, (PCRE2_UCHAR *)said, REGEX_SAID) < 0)
+        pcre2_get_error_message(error, (PCRE2_UCHAR *)message, REGEX_MESSAGE) < 0)
         return -ENOMEM;
     *out_at = at;
     return -EINVAL;
 }
 
 static int compile_pattern(struct regex *regex, struct str pattern, bool nocase, size_t *out_at,
-                           char said[REGEX_SAID])
+                           char message[REGEX_MESSAGE])
 {
     pcre2_compile_context *rules = pcre2_compile_context_create(NULL);
     uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C | (nocase ? PCRE2_CASELESS : 0);
@@ -56,7 +56,7 @@ static int compile_pattern(struct regex *regex, struct str pattern, bool nocase,
         regex->code = pcre2_compile((PCRE2_SPTR)pattern.data, pattern.length, options, &error, &at, rules);
     }
     pcre2_compile_context_free(rules);
-    return regex->code ? 0 : compile_error(error, at, out_at, said);
+    return regex->code ? 0 : compile_error(error, at, out_at, message);
 }
 
 static int prepare_match(struct regex *regex)
@@ -75,14 +75,14 @@ static int prepare_match(struct regex *regex)
 }
 
 int regex_compile(struct str pattern, bool nocase, struct regex **out_regex, size_t *out_at,
-                  char said[REGEX_SAID])
+                  char message[REGEX_MESSAGE])
 {
     struct regex *regex = calloc(1, sizeof(*regex));
     int error;
 
     if (!regex)
         return -ENOMEM;
-    error = compile_pattern(regex, pattern, nocase, out_at, said);
+    error = compile_pattern(regex, pattern, nocase, out_at, message);
     if (error == 0)
         error = prepare_match(regex);
     if (error < 0)

@@ -9,16 +9,16 @@
 #include "base/str.h"
 
 #define REGEX_GROUPS 10             /* the whole match and $1 to $9 */
-#define REGEX_SAID   128            /* bytes of an error text on a bad pattern */
+#define REGEX_MESSAGE   128            /* bytes of an error text on a bad pattern */
 
 struct regex;
 
 /*
  * Compiles a pattern; `nocase` ignores ASCII case. 0, -ENOMEM, or -EINVAL with the offset in the pattern in *out_at
- * and an error text in `said`. The caller destroys the regex.
+ * and an error text in `message`. The caller destroys the regex.
  */
 MUST_CHECK int regex_compile(struct str pattern, bool nocase, struct regex **out_regex, size_t *out_at,
-                             char said[REGEX_SAID]);
+                             char message[REGEX_MESSAGE]);
 /* Accepts NULL. */
 void regex_destroy(struct regex *regex);
 

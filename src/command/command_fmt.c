@@ -178,7 +178,7 @@ static bool file_format(const struct options *options, const char *path)
 {
     struct arena arena;
     struct conf_errors errors = {.arena = &arena};
-    struct buffer text = {0}, made = {0}, said = {0};
+    struct buffer text = {0}, made = {0}, diagnostics = {0};
     struct stat status;
     int error = text_read(path, &text, &status);
     bool good;
@@ -186,14 +186,14 @@ static bool file_format(const struct options *options, const char *path)
     arena_init(&arena, NULL, 0);
     if (error == 0)
         error = conf_format(&arena, str_from(path), text.data ? buffer_str(&text) : STR(""), &errors, &made);
-    if (errors.failed && conf_errors_print(&errors, &said) == 0 &&
-        fwrite(said.data, 1, said.length, stderr) != said.length)
+    if (errors.failed && conf_errors_print(&errors, &diagnostics) == 0 &&
+        fwrite(diagnostics.data, 1, diagnostics.length, stderr) != diagnostics.length)
         error = -EIO;
     if (error < 0)
         good = errors.failed ? false : report_failure("read", path, error);
     else
         good = result_use(options, path, &status, buffer_str(&text), buffer_str(&made));
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     buffer_finish(&made);
     buffer_finish(&text);
     arena_reset(&arena);

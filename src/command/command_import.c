@@ -51,8 +51,8 @@ static void collect_faults(void *owner, const struct configuration *configuratio
     }
 }
 
-/* Prints YAML that loads into `out`, and the last load's diagnostics into `said`. */
-static int print_loadable(struct import *import, bool report, struct buffer *out, struct buffer *said)
+/* Prints YAML that loads into `out`, and the last load's diagnostics into `diagnostics`. */
+static int print_loadable(struct import *import, bool report, struct buffer *out, struct buffer *diagnostics)
 {
     struct log log = {0};
     struct loader_round loader_round = {.import = import, .changed = true};
@@ -61,14 +61,14 @@ static int print_loadable(struct import *import, bool report, struct buffer *out
         struct configuration_source source = {.test_only = true, .report = collect_faults, .owner = &loader_round};
 
         buffer_consume(out, out->length);
-        buffer_consume(said, said->length);
+        buffer_consume(diagnostics, diagnostics->length);
         loader_round.error = import_print(import, false, out);
         source.text = buffer_str(out);
         loader_round.changed = loader_round.stuck = false;
         if (loader_round.error == 0 && !import_serves(import))
             return -ENODATA;
         if (loader_round.error == 0)
-            configuration_destroy(configuration_load(&source, &log, said));
+            configuration_destroy(configuration_load(&source, &log, diagnostics));
     }
     if (loader_round.error == 0 && report) {
         buffer_consume(out, out->length);
@@ -110,7 +110,7 @@ static struct str absolute_path(struct arena *arena, const char *path)
     return arena_printf(arena, "%s/%s", directory, path);
 }
 
-static int report_losses(const struct import *import, const struct buffer *said, int error)
+static int report_losses(const struct import *import, const struct buffer *diagnostics, int error)
 {
     struct buffer list = {0};
 
@@ -123,7 +123,7 @@ static int report_losses(const struct import *import, const struct buffer *said,
         fprintf(stderr, "sluice: no server of the nginx configuration could be carried over, so no file is written\n");
     if (error == -EBADMSG)
         fprintf(stderr, "%.*ssluice: the converted configuration does not load\n",
-                (int)said->length, said->data ? said->data : "");
+                (int)diagnostics->length, diagnostics->data ? diagnostics->data : "");
     if (error < 0)
         return EXIT_FAILURE;
     return import_count(import, IMPORT_LEFT_OUT) + import_count(import, IMPORT_CHANGED) ? 2 : EXIT_SUCCESS;
@@ -138,7 +138,7 @@ static int import_file(const struct options *options, struct arena *arena)
                                    .media_type = core_type_built_in};
     struct nginx_fault fault = {.message = STR("out of memory")};
     struct buffer text = {0};
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct import *import;
     int status;
     int error = import_read(arena, &source, &import, &fault);
@@ -148,12 +148,12 @@ static int import_file(const struct options *options, struct arena *arena)
                 STR_ARG(fault.message));
         return EXIT_FAILURE;
     }
-    error = print_loadable(import, options->report, &text, &said);
+    error = print_loadable(import, options->report, &text, &diagnostics);
     if (text.length && error != -ENODATA && write_result(options, &text) < 0)
         error = -EIO;
-    status = report_losses(import, &said, error);
+    status = report_losses(import, &diagnostics, error);
     buffer_finish(&text);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     return status;
 }
 

@@ -41,17 +41,17 @@ static struct configuration *load_configuration(const struct options *options, c
 {
     struct configuration_source source = source_of(options, path);
     struct configuration *configuration;
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct error_log log;
 
     if (error_log_open(&log, str_from(options->error_log ? options->error_log : "stderr"),
                        test_only ? LOG_WARN : LOG_NOTICE) < 0)
         error_log_print(LOG_ALERT, "could not open error log file: \"%s\"", options->error_log);
     source.test_only = test_only;
-    configuration = configuration_load(&source, &log.log, &said);
-    if (!(configuration && quiet) && print_buffer(stderr, &said) < 0)
+    configuration = configuration_load(&source, &log.log, &diagnostics);
+    if (!(configuration && quiet) && print_buffer(stderr, &diagnostics) < 0)
         errno = 0;
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     error_log_finish(&log);
     return configuration;
 }

@@ -158,18 +158,18 @@ static int find_directory(struct serving *serving, const char *directory)
     return 0;
 }
 
-static int choose_port(struct serving *serving, unsigned asked)
+static int choose_port(struct serving *serving, unsigned requested)
 {
     struct serve_plan *plan = &serving->plan;
 
     plan->port =
-        serve_find_port(asked ? asked : SERVE_PORT, asked ? 1 : SERVE_PORT_TRIES, plan->open, &plan->ip6);
+        serve_find_port(requested ? requested : SERVE_PORT, requested ? 1 : SERVE_PORT_TRIES, plan->open, &plan->ip6);
     if (plan->port > 0)
         return 0;
-    if (asked)
+    if (requested)
         error_log_print(LOG_EMERG,
                         "port %u is in use or not permitted; without --port the next free one is used",
-                        asked);
+                        requested);
     else
         error_log_print(LOG_EMERG, "no port from %d to %d is free", SERVE_PORT,
                         SERVE_PORT + SERVE_PORT_TRIES - 1);
@@ -228,19 +228,19 @@ static struct configuration *load_serving(const struct serving *serving)
 {
     struct configuration *configuration = NULL;
     struct buffer text = {0};
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct error_log log;
 
     if (error_log_open(&log, STR("stderr"), LOG_WARN) == 0 &&
         serve_configuration(&serving->plan, &text) == 0) {
         struct configuration_source source = {.text = buffer_str(&text), .prefix = str_from(serving->directory)};
 
-        configuration = configuration_load(&source, &log.log, &said);
+        configuration = configuration_load(&source, &log.log, &diagnostics);
     }
-    if (said.length > 0)
-        fprintf(stderr, STR_FMT, STR_ARG(buffer_str(&said)));
+    if (diagnostics.length > 0)
+        fprintf(stderr, STR_FMT, STR_ARG(buffer_str(&diagnostics)));
     error_log_finish(&log);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     buffer_finish(&text);
     return configuration;
 }

@@ -305,8 +305,8 @@ static bool is_block_scalar(const yaml_token_t *token)
 static void words_write(struct format *format, size_t start, size_t end, unsigned source)
 {
     struct str text = str_slice(format->lines.text, start, end);
-    bool asked = !format->flow || str_find(text, '\n') >= 0; /* checked only where a shift can occur */
-    unsigned column = asked ? lines_here(&format->lines) : 0;
+    bool tracked = !format->flow || str_find(text, '\n') >= 0; /* checked only where a shift can occur */
+    unsigned column = tracked ? lines_here(&format->lines) : 0;
 
     format->end = end;
     format->block_last = is_block_scalar(&format->token);

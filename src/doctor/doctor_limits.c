@@ -134,7 +134,7 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
     unsigned long long least;
     unsigned long long usual;
     unsigned long long most;
-    long long asked = host_number(host, "/proc/sys/net/core/wmem_max", -1);
+    long long limit = host_number(host, "/proc/sys/net/core/wmem_max", -1);
     char text[TEXT_MAX];
 
     if (!host_line(host, "/proc/sys/net/ipv4/tcp_wmem", "", text, sizeof(text)) ||
@@ -147,10 +147,10 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
             diagnosis,
             "too small for fast, distant clients: sysctl -w net.ipv4.tcp_wmem=\"%llu %llu 4194304\"",
             least, usual);
-    if (asked >= 0)
+    if (limit >= 0)
         doctor_find(diagnosis, "wmem_max", VERDICT_GOOD,
                     "send buffers set by SO_SNDBUF: at most %lld KiB (net.core.wmem_max); sluice does not set it",
-                    asked / 1024);
+                    limit / 1024);
 }
 
 static void report_device(struct diagnosis *diagnosis, const struct host *host, const char *device)
@@ -184,7 +184,7 @@ void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host
 {
     char path[PATH_MAX];
     struct dirent **entries;
-    unsigned told = 0;
+    unsigned examined = 0;
     unsigned all = 0;
     int count;
 
@@ -195,11 +195,11 @@ void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host
     for (int i = 0; i < count; i++) {
         if (is_device(host, entries[i]->d_name) && all++ < DEVICES_MAX) {
             report_device(diagnosis, host, entries[i]->d_name);
-            told++;
+            examined++;
         }
         free(entries[i]);
     }
     free(entries);
-    if (all > told)
-        doctor_find(diagnosis, "device", VERDICT_NOTE, "%u more network devices were not examined", all - told);
+    if (all > examined)
+        doctor_find(diagnosis, "device", VERDICT_NOTE, "%u more network devices were not examined", all - examined);
 }

@@ -38,12 +38,13 @@ static struct configuration *load_for_explain(const struct options *options, str
                                           .prefix = str_from(options->prefix),
                                           .overlay = str_from(options->overlay),
                                           .test_only = true};
-    struct buffer said = {0};
-    struct configuration *configuration = path ? configuration_load(&source, log, &said) : NULL;
+    struct buffer diagnostics = {0};
+    struct configuration *configuration = path ? configuration_load(&source, log, &diagnostics) : NULL;
 
-    if (!configuration && said.length && fwrite(said.data, 1, said.length, stderr) != said.length)
+    if (!configuration && diagnostics.length &&
+        fwrite(diagnostics.data, 1, diagnostics.length, stderr) != diagnostics.length)
         errno = 0;
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     return configuration;
 }
 
@@ -104,10 +105,10 @@ static int request_url(const struct explain *explain, const struct explain_url *
                        const struct sockaddr_in *address)
 {
     int fd = connect_to_worker(address);
-    bool asked = fd >= 0 && explain_request(fd, url, explain->endpoint->ssl);
+    bool sent = fd >= 0 && explain_request(fd, url, explain->endpoint->ssl);
     int status = 0;
 
-    if (!asked) {
+    if (!sent) {
         error_log_print(LOG_ERROR, "request to %s failed: %s", explain->url,
                         fd < 0                   ? strerror(errno)
                         : explain->endpoint->ssl ? "the handshake failed"
@@ -116,7 +117,7 @@ static int request_url(const struct explain *explain, const struct explain_url *
     }
     while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
         ;
-    return asked && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
+    return sent && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int explain_with(struct explain *explain, struct configuration *configuration, struct error_log *log,

@@ -51,7 +51,7 @@ unsigned accept_weight(const struct headers *fields, struct str type)
     struct header_list list;
     struct str member;
     unsigned best = 0, weight = 0;
-    bool said = false;
+    bool listed = false;
 
     header_list_start(&list, fields, STR("Accept"));
     while (header_list_next(&list, &member)) {
@@ -59,11 +59,11 @@ unsigned accept_weight(const struct headers *fields, struct str type)
         struct str range = str_trim(str_cut(&parameters, ';'));
         unsigned exact = range_specificity(range, type);
 
-        said = true;
+        listed = true;
         if (exact > best) {
             best = exact;
             weight = weight_of(parameters);
         }
     }
-    return said ? weight : 1000;
+    return listed ? weight : 1000;
 }

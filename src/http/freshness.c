@@ -166,11 +166,11 @@ enum reuse freshness_evaluate(const struct freshness *stored, const struct cache
                                                                                             : REUSE_NOT;
 }
 
-bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool wanted)
+bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool allowed)
 {
     int64_t past = stored->age_s - stored->lifetime_s;
 
     if (stored->no_cache || stored->never_stale || request_control->no_cache)
         return false;
-    return wanted || past < stored->stale_if_error || past < request_control->stale_if_error;
+    return allowed || past < stored->stale_if_error || past < request_control->stale_if_error;
 }

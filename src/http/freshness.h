@@ -64,9 +64,9 @@ enum reuse {
 /* Whether it may be reused for a request with these directives (4.2, 5.2.1). */
 enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *request_control);
 /*
- * True if it may be used because the origin is unreachable (4.2.4, RFC 5861 4); `wanted`: the configuration permits
+ * True if it may be used because the origin is unreachable (4.2.4, RFC 5861 4); `allowed`: the configuration permits
  * it.
  */
-bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool wanted);
+bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool allowed);
 
 #endif

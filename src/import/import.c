@@ -138,25 +138,25 @@ static bool is_made_of_if(const struct yaml_builder *builder)
 int import_refuse(struct import *import, unsigned line, struct str why)
 {
     struct yaml_builder *builder = yaml_builder_at(import->root_builder, line);
-    struct str kept = arena_copy(import->arena, why);
+    struct str reason = arena_copy(import->arena, why);
 
     /* Leaving out all of http or stream would leave nothing. */
     if (!builder || (builder->parent == import->root_builder && builder->kind != YAML_BUILDER_TEXT))
         return -ENOENT;
-    import->out_of_memory |= !kept.data;
+    import->out_of_memory |= !reason.data;
     if (!names_file(builder->origin->name)) {
         const struct nginx_directive *lost = builder->origin;
 
         builder = enclosing_unit(builder);
         builder->left_out = true;
         if (is_made_of_if(builder))
-            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(kept));
+            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(reason));
         else if (builder->scope == SCOPE_STREAM_SERVER)
-            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(kept)); /* the server listens nowhere */
+            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(reason)); /* the server listens nowhere */
         else
-            import_add_loss(import, builder->parent, lost, kept);
+            import_add_loss(import, builder->parent, lost, reason);
     } else if (!is_noted(import, builder->origin)) {
-        import_add_note(import, IMPORT_ABSENT, builder->origin, STR_FMT, STR_ARG(kept));
+        import_add_note(import, IMPORT_ABSENT, builder->origin, STR_FMT, STR_ARG(reason));
     }
     return import->out_of_memory ? -ENOMEM : builder->left_out;
 }

@@ -39,12 +39,12 @@ void check_inheritance(struct import *import, const struct scope *scope)
     for (size_t i = 0; i < sizeof(growing) / sizeof(growing[0]); i++) {
         struct str name = str_from(growing[i]);
         const struct nginx_directive *own = nginx_tree_find(scope->block, name);
-        const struct nginx_directive *kept = own ? inherited_from(scope, name) : NULL;
+        const struct nginx_directive *inherited = own ? inherited_from(scope, name) : NULL;
 
-        if (kept)
+        if (inherited)
             import_add_note(import, IMPORT_CHANGED, own,
                             "in nginx this replaces the directives of outer scopes, such as " STR_FMT
                             " in line %u; in sluice it adds to them",
-                            STR_ARG(kept->words[0]), kept->place.line);
+                            STR_ARG(inherited->words[0]), inherited->place.line);
     }
 }

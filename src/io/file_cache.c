@@ -165,9 +165,9 @@ static void open_task_finish(struct open_task *task, struct file_entry *entry)
     table_remove(&task->cache->open_tasks, task->key);
     while ((link = list_pop(&task->waiting)) != NULL) {
         struct file_lookup *lookup = container_of(link, struct file_lookup, waiting);
-        bool told = entry && !lookup->cancelled;
+        bool notified = entry && !lookup->cancelled;
 
-        lookup->found(lookup, told ? file_entry_ref(entry) : NULL);
+        lookup->found(lookup, notified ? file_entry_ref(entry) : NULL);
     }
     file_entry_unref(entry);
     free(task);
@@ -192,17 +192,17 @@ static struct open_task *open_task_start(struct file_cache *cache, struct str ke
                                          enum symlinks symlinks)
 {
     struct open_task *task = malloc(sizeof(*task) + key.length + 1);
-    char *kept = (char *)(task + 1);
+    char *name = (char *)(task + 1);
 
     if (!task)
         return NULL;
-    memcpy(kept, key.data, key.length + 1);
+    memcpy(name, key.data, key.length + 1);
     *task = (struct open_task){
         .op.done = open_task_done,
         .cache = cache,
-        .key = {kept, key.length},
-        .root = kept,
-        .path = kept + path_at,
+        .key = {name, key.length},
+        .root = name,
+        .path = name + path_at,
         .symlinks = symlinks,
         .walk = cache->walk,
     };

@@ -122,13 +122,13 @@ static void entry_link(struct file_cache_lru *cached, struct file_entry *entry)
 static struct file_entry *entry_create(const struct loop *loop, struct str key, const struct opened_file *file)
 {
     struct file_entry *entry = malloc(sizeof(*entry) + key.length);
-    char *kept = (char *)(entry + 1);
+    char *name = (char *)(entry + 1);
 
     if (!entry)
         return NULL;
-    memcpy(kept, key.data, key.length);
+    memcpy(name, key.data, key.length);
     *entry = (struct file_entry){
-        .key = {kept, key.length},
+        .key = {name, key.length},
         .error = file->error,
         .fd = file->fd,
         .stat = file->stat,

@@ -38,10 +38,10 @@ static int open_how(int directory, const char *path, uint64_t flags, uint64_t re
 
 static int open_granted(const struct root_directories *granted, const char *root)
 {
-    int kept = granted ? root_directories_find(granted, str_from(root)) : -ENOENT;
-    int fd = kept < 0 ? -1 : fcntl(kept, F_DUPFD_CLOEXEC, 0);
+    int granted_fd = granted ? root_directories_find(granted, str_from(root)) : -ENOENT;
+    int fd = granted_fd < 0 ? -1 : fcntl(granted_fd, F_DUPFD_CLOEXEC, 0);
 
-    if (kept < 0)
+    if (granted_fd < 0)
         return -EACCES;
     return fd < 0 ? -errno : fd;
 }

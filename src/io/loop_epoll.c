@@ -155,12 +155,12 @@ static void submit_receive(struct loop *loop, struct op *op)
 /* Asks poll(2) now; only hang-ups are recorded reliably enough to skip it. */
 static unsigned poll_now(const struct slot *slot, struct op *op)
 {
-    unsigned wanted = op->poll_events | EPOLLERR | EPOLLHUP;
+    unsigned events = op->poll_events | EPOLLERR | EPOLLHUP;
     struct pollfd now = {.fd = op->fd, .events = (short)op->poll_events};
 
-    if (slot->hang_up & wanted)
-        return slot->hang_up & wanted;
-    if ((wanted & ~EVENTS_HANG_UP) == 0 || poll(&now, 1, 0) <= 0)
+    if (slot->hang_up & events)
+        return slot->hang_up & events;
+    if ((events & ~EVENTS_HANG_UP) == 0 || poll(&now, 1, 0) <= 0)
         return 0;
     return (unsigned short)now.revents;
 }

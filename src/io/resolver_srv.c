@@ -98,11 +98,11 @@ int srv_read(const unsigned char *bytes, size_t length, struct srv_record *out_r
         message.at += QUESTION_TAIL;
     }
     for (unsigned i = 0; i < answers && count < room; i++) {
-        bool wanted;
+        bool usable;
 
-        if (!read_srv_record(&message, &out_records[count], &wanted))
+        if (!read_srv_record(&message, &out_records[count], &usable))
             return -EBADMSG;
-        count += wanted;
+        count += usable;
     }
     return (int)count;
 }

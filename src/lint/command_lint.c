@@ -57,14 +57,14 @@ int command_lint(const struct options *options)
                                           .test_only = true,
                                           .report = lint_configuration,
                                           .owner = &run};
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct log silent = {0};
 
     if (!path) {
         error_log_print(LOG_EMERG, "the name of the configuration file is too long");
         return run.status;
     }
-    configuration_destroy(configuration_load(&source, &silent, &said));
-    buffer_finish(&said);
+    configuration_destroy(configuration_load(&source, &silent, &diagnostics));
+    buffer_finish(&diagnostics);
     return run.status;
 }

@@ -36,11 +36,11 @@ static void default_server(struct lint *lint, const struct lint_place *place)
 
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         const struct endpoint *endpoint = &configuration->endpoints[i];
-        bool told = false;
+        bool reported = false;
 
         for (size_t k = 0; k < i; k++)
-            told |= same_servers(endpoint, &configuration->endpoints[k]);
-        if (!told && endpoint->server_count > 1 && !endpoint->has_default && !endpoint->servers[0]->stream)
+            reported |= same_servers(endpoint, &configuration->endpoints[k]);
+        if (!reported && endpoint->server_count > 1 && !endpoint->has_default && !endpoint->servers[0]->stream)
             lint_report(lint, endpoint->mark,
                         STR("set default_server on the intended server, or on one that returns 404"),
                         "requests for any other name on " STR_FMT " go to this server, because it is the first one",

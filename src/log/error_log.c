@@ -17,10 +17,10 @@ static void log_dropped(struct error_log *error_log)
     char line[128];
     int length =
         snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, because the log was not read in time\n",
-                 u64_sub_sat(error_log->dropped, error_log->dropped_said));
+                 u64_sub_sat(error_log->dropped, error_log->dropped_reported));
 
     if (log_file_write(error_log->fd, str_of(line, (size_t)length)))
-        error_log->dropped_said = error_log->dropped;
+        error_log->dropped_reported = error_log->dropped;
 }
 
 /* Prints a line without time, level and number, for the terminal at startup. */
@@ -37,7 +37,7 @@ static void write_error_line(void *owner, enum log_level level, struct str line)
 {
     struct error_log *error_log = owner;
 
-    if (error_log->dropped > error_log->dropped_said)
+    if (error_log->dropped > error_log->dropped_reported)
         log_dropped(error_log);
     if (!log_file_write(error_log->fd, line))
         error_log->dropped++;

@@ -182,16 +182,16 @@ static void log_lines(struct log *log, enum log_level level, struct str text)
 static struct configuration *load_again(struct master *master)
 {
     struct log *log = &master->error_log.log;
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct configuration *configuration;
 
     if (!master->start->load) {
         log_write(log, LOG_ERROR, "reload: there is no configuration file to read again");
         return NULL;
     }
-    configuration = master->start->load(master->start->owner, log, &said);
-    log_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&said));
-    buffer_finish(&said);
+    configuration = master->start->load(master->start->owner, log, &diagnostics);
+    log_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&diagnostics));
+    buffer_finish(&diagnostics);
     return configuration;
 }
 
@@ -204,14 +204,14 @@ static void retain_generation(struct master *master)
 }
 
 /* Warns of changes that need a restart. */
-static void log_unchanged(struct master *master, const struct core_main *wanted)
+static void log_unchanged(struct master *master, const struct core_main *next)
 {
     const struct core_main *runs = master->current->configuration->main;
 
-    if (!str_equal(wanted->pid, runs->pid))
+    if (!str_equal(next->pid, runs->pid))
         log_write(&master->error_log.log, LOG_WARN, "pid: stays \"" STR_FMT "\" until the next start",
                   STR_ARG(runs->pid));
-    if (wanted->daemon != runs->daemon)
+    if (next->daemon != runs->daemon)
         log_write(&master->error_log.log, LOG_WARN, "daemon: changes at the next start");
 }
 
@@ -373,10 +373,10 @@ static void first_generation_started(struct master *master)
 /* Handles a HUP received while a generation was starting. */
 static void reload_if_requested(struct master *master)
 {
-    bool asked = master->reload_again;
+    bool again = master->reload_again;
 
     master->reload_again = false;
-    if (asked)
+    if (again)
         reload_configuration(master);
 }
 

@@ -251,14 +251,14 @@ void sockets_close_others(struct sockets *sockets, unsigned worker)
     }
 }
 
-/* `kept`: sockets with unix: paths that are not removed; NULL: none. */
-static void close_all(struct sockets *sockets, bool unlink_paths, const struct sockets *kept)
+/* `successor`: sockets with unix: paths that are not removed; NULL: none. */
+static void close_all(struct sockets *sockets, bool unlink_paths, const struct sockets *successor)
 {
     for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->slots; i++) {
         const struct listen_address *address = &sockets->configuration->endpoints[i / sockets->slots].address;
         const char *path = unix_path(address);
 
-        if (unlink_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(kept, address) < 0)
+        if (unlink_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(successor, address) < 0)
             unlink(path);
         close_socket_slots(sockets, i);
     }

@@ -118,14 +118,15 @@ static const struct form {
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
 /* The form with the highest weight; the first of equals. */
-static const struct form *choose_form(const struct request_state *request, enum error_format wanted)
+static const struct form *choose_form(const struct request_state *request, enum error_format configured)
 {
     const struct form *best = &forms[0];
     unsigned most = 0;
 
     for (size_t i = 0; i < FORMS; i++) {
-        unsigned weight = wanted == ERROR_AUTO ? accept_weight(&request->x->request.headers, str_from(forms[i].type))
-                                               : forms[i].format == wanted;
+        unsigned weight = configured == ERROR_AUTO
+                              ? accept_weight(&request->x->request.headers, str_from(forms[i].type))
+                              : forms[i].format == configured;
 
         if (weight > most) {
             most = weight;
@@ -135,14 +136,14 @@ static const struct form *choose_form(const struct request_state *request, enum 
     return best;
 }
 
-static int describe_error(struct exchange *x, const struct form *form, enum error_format wanted)
+static int describe_error(struct exchange *x, const struct form *form, enum error_format configured)
 {
     struct headers *fields = &x->response.headers;
     int error = headers_set(fields, &x->arena, STR("Content-Type"), str_from(form->content_type));
 
     if (x->response.status < 400)
         return error;
-    if (error == 0 && wanted == ERROR_AUTO)
+    if (error == 0 && configured == ERROR_AUTO)
         error = headers_add(fields, &x->arena, STR("Vary"), STR("Accept"));
     if (error == 0 && form->format == ERROR_HTML)
         error = exchange_set_security_policy(x, STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
@@ -153,9 +154,9 @@ static int describe_error(struct exchange *x, const struct form *form, enum erro
 void error_body_make(struct request_state *request)
 {
     struct exchange *x = request->x;
-    enum error_format wanted =
+    enum error_format configured =
         request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
-    const struct form *form = x->response.status < 400 ? &forms[0] : choose_form(request, wanted);
+    const struct form *form = x->response.status < 400 ? &forms[0] : choose_form(request, configured);
     int shown = error_response_status(x->response.status);
     struct error_facts facts = {.status = shown,
                                 .reason = status_reason(shown),
@@ -167,7 +168,7 @@ void error_body_make(struct request_state *request)
         facts.id = variable_request_id(x);
     page = form->make(&x->arena, &facts);
     x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
-    if (x->response.body && describe_error(x, form, wanted) < 0)
+    if (x->response.body && describe_error(x, form, configured) < 0)
         x->response.close_after = true;
 }
 

@@ -56,14 +56,14 @@ static void start_error_page(struct request_state *request)
 /* The page turns the error into a success: drops the error's fields except WWW-Authenticate. */
 static void drop_error_headers(struct request_state *request)
 {
-    struct headers *said = &request->error_headers;
+    struct headers *headers = &request->error_headers;
     unsigned kept = 0;
 
-    for (unsigned i = 0; i < said->count; i++) {
-        if (str_equal_nocase(said->items[i].name, STR("WWW-Authenticate")))
-            said->items[kept++] = said->items[i];
+    for (unsigned i = 0; i < headers->count; i++) {
+        if (str_equal_nocase(headers->items[i].name, STR("WWW-Authenticate")))
+            headers->items[kept++] = headers->items[i];
     }
-    said->count = kept;
+    headers->count = kept;
 }
 
 static struct str path_of_target(struct str target)

@@ -41,10 +41,10 @@ static int full_alias(struct exchange *x, struct str whole, struct str uri, stru
 {
     struct str front = template_front(request_state_of(x)->location->site->alias.path);
     bool below = str_starts(uri, x->request.path);
-    struct str kept = below ? request_state_of(x)->alias_rest : STR("");
+    struct str prefix = below ? request_state_of(x)->alias_rest : STR("");
 
     uri = below ? str_skip(uri, x->request.path.length) : uri;
-    whole = arena_join(&x->arena, (const struct str[]){whole, str_or_empty(kept), uri}, 3);
+    whole = arena_join(&x->arena, (const struct str[]){whole, str_or_empty(prefix), uri}, 3);
     if (!whole.data)
         return -ENOMEM;
     split_name(str_starts(front, STR("/")) ? front : STR("/"), out_root, out_path);

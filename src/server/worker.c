@@ -177,12 +177,12 @@ static void signal_arrived(struct op *op, int result)
 
 static int open_signals(struct worker *worker)
 {
-    sigset_t wanted;
+    sigset_t signals;
 
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGQUIT);
-    worker->signal_fd = signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGQUIT);
+    worker->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (worker->signal_fd < 0)
         return -errno;
     worker->signals.done = signal_arrived;

@@ -48,17 +48,17 @@ int capture_read(struct conf_reader *reader, const struct conf_node *node, struc
                  const struct capture **out_capture)
 {
     struct capture *capture = arena_zalloc(reader->arena, 1, sizeof(*capture));
-    char said[REGEX_SAID];
+    char message[REGEX_MESSAGE];
     size_t at = 0;
     int error;
 
     if (!capture)
         return -ENOMEM;
-    error = regex_compile(text, nocase, &capture->regex, &at, said);
+    error = regex_compile(text, nocase, &capture->regex, &at, message);
     if (error == -EINVAL)
         conf_error(reader->errors, conf_mark_within(node, text, at),
                    STR("a backslash makes the next character literal; quote the whole in ''"),
-                   "the regular expression \"" STR_FMT "\" is invalid: %s", STR_ARG(text), said);
+                   "the regular expression \"" STR_FMT "\" is invalid: %s", STR_ARG(text), message);
     if (error < 0)
         return error;
     capture->text = text;

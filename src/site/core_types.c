@@ -128,15 +128,15 @@ static int add_rows(struct conf_reader *reader, const struct conf_pair *pair, st
         return -EINVAL;
     }
     if (rows->count + words.count > *room) {
-        size_t wanted = (rows->count + words.count) * 2;
+        size_t capacity = (rows->count + words.count) * 2;
 
-        items = arena_zalloc(reader->arena, wanted, sizeof(*items));
+        items = arena_zalloc(reader->arena, capacity, sizeof(*items));
         if (!items)
             return -ENOMEM;
         if (rows->count)
             memcpy(items, rows->items, rows->count * sizeof(*items));
         rows->items = items;
-        *room = wanted;
+        *room = capacity;
     }
     for (size_t i = 0; i < words.count; i++) {
         struct str extension = words.items[i];
@@ -181,12 +181,12 @@ static struct str complete_type(struct arena *arena, const struct core_site *sit
 
 static const struct str *retained_type(struct arena *arena, const struct core_site *site, struct str type)
 {
-    struct str *kept = arena_alloc(arena, sizeof(*kept));
+    struct str *copy = arena_alloc(arena, sizeof(*copy));
 
-    if (!kept)
+    if (!copy)
         return NULL;
-    *kept = complete_type(arena, site, type);
-    return kept->data ? kept : NULL;
+    *copy = complete_type(arena, site, type);
+    return copy->data ? copy : NULL;
 }
 
 static int add_built_in(struct arena *arena, struct core_site *site)

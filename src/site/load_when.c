@@ -23,10 +23,10 @@ static struct str next_word(struct words *words)
 }
 
 static int report_condition_error(struct conf_reader *reader, const struct conf_node *node, struct str word,
-                                  const char *wanted)
+                                  const char *problem)
 {
     conf_error(reader->errors, conf_mark_within(node, word.data ? word : node->text, 0), HINT,
-               "in the condition \"" STR_FMT "\" %s", STR_ARG(node->text), wanted);
+               "in the condition \"" STR_FMT "\" %s", STR_ARG(node->text), problem);
     return -EINVAL;
 }
 
@@ -87,7 +87,7 @@ static int read_operator(struct conf_reader *reader, const struct conf_node *nod
             return report_condition_error(reader, node, word, "a value is missing after the operator");
         if (out->kind == CONDITION_MATCHES)
             return capture_read(reader, node, operand, operators[i].nocase, &out->pattern);
-        return conf_read_template_word(reader, node, operand, &out->wanted);
+        return conf_read_template_word(reader, node, operand, &out->operand);
     }
     return report_condition_error(reader, node, word, "a word is neither a comparison nor \"and\"");
 }

@@ -20,7 +20,7 @@ struct condition {
     enum condition_kind kind;
     bool negated;
     const struct template *value;   /* the value to test, or the path of a file */
-    const struct template *wanted;  /* CONDITION_EQUALS */
+    const struct template *operand;  /* CONDITION_EQUALS */
     const struct capture *pattern;  /* CONDITION_MATCHES */
     struct conf_words among;        /* CONDITION_AMONG */
 };

@@ -51,18 +51,18 @@ static void send_text(struct stream *stream)
     struct wire *wire = &stream->client;
     size_t room;
 
-    while (stream->said.length > 0 && (room = wire_room(wire)) > 0) {
-        const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(stream->said, 0, room)};
+    while (stream->return_text.length > 0 && (room = wire_room(wire)) > 0) {
+        const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(stream->return_text, 0, room)};
 
         if (wire_send(wire, &chunk) < 0) {
             stream_end(stream, WIRE_CLOSE_ABORT);
             return;
         }
-        stream->said = str_skip(stream->said, chunk.bytes.length);
+        stream->return_text = str_skip(stream->return_text, chunk.bytes.length);
         stream->own_bytes += chunk.bytes.length;
     }
     wire_flush(wire);
-    if (stream->said.length == 0)
+    if (stream->return_text.length == 0)
         stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
@@ -72,8 +72,8 @@ static void serve_stream(struct stream *stream)
     int status = stream_admit(stream);
 
     if (status == 0 && stream->conf->text) {
-        stream->said = stream_eval(stream, stream->conf->text);
-        status = stream->said.data ? 0 : 500;
+        stream->return_text = stream_eval(stream, stream->conf->text);
+        status = stream->return_text.data ? 0 : 500;
     } else if (status == 0) {
         status = stream_find_group(stream);
     }
@@ -147,14 +147,14 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
 static void proxy_header_received(struct wire *wire, const struct proxy_header *header)
 {
     struct stream *stream = stream_of(wire);
-    struct proxy_header *kept = arena_alloc(&stream->arena, sizeof(*kept));
+    struct proxy_header *copy = arena_alloc(&stream->arena, sizeof(*copy));
 
-    if (!kept) {
+    if (!copy) {
         wire_close(wire, WIRE_CLOSE_ABORT);
         return;
     }
-    *kept = *header;
-    stream->header = kept;
+    *copy = *header;
+    stream->header = copy;
     stream_moved(stream);
 }
 
@@ -226,7 +226,7 @@ static void client_has_room(struct wire *wire)
     struct stream *stream = stream_of(wire);
 
     stream_moved(stream);
-    if (stream->said.length > 0)
+    if (stream->return_text.length > 0)
         send_text(stream);
     stream_flow_room(&stream->down);
     if (stream->server)

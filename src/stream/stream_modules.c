@@ -31,7 +31,7 @@ const struct user_variable_subject user_variables_of_streams = {values_of, log_s
 
 const struct sockaddr *stream_client(const struct stream *stream)
 {
-    return stream->told.any.sa_family != AF_UNSPEC ? &stream->told.any : &stream->address.any;
+    return stream->client_address.any.sa_family != AF_UNSPEC ? &stream->client_address.any : &stream->address.any;
 }
 
 const struct sockaddr *stream_peer(const struct stream *stream)
@@ -46,7 +46,7 @@ const struct proxy_header *stream_proxy_header(const struct stream *stream)
 
 void stream_set_client(struct stream *stream, const union proxy_address *client)
 {
-    stream->told = *client;
+    stream->client_address = *client;
 }
 
 struct worker *stream_worker(const struct stream *stream)

@@ -45,7 +45,7 @@ struct stream {
     struct user_variable_values user_variable_values;   /* values of the variables defined by the configuration */
     struct stream_attempt *attempts, *attempt; /* the list, and the newest one */
     struct wire_transfer transfer;  /* of the client's wire, at the end */
-    struct str said;                /* `return`: the text still to be sent */
+    struct str return_text;                /* `return`: the text still to be sent */
     uint64_t hello_bytes, own_bytes; /* bytes received before a server was connected, and bytes of `return` */
     uint64_t began_us;
     struct op timer;
@@ -60,7 +60,7 @@ struct stream {
     bool closed;                    /* the client's wire is closed */
     const struct proxy_header *header; /* the received PROXY protocol header; NULL: none */
     union proxy_address address;    /* of the peer */
-    union proxy_address told;       /* the client's address set by stream_set_client; AF_UNSPEC: not set */
+    union proxy_address client_address;       /* the client's address set by stream_set_client; AF_UNSPEC: not set */
     char proxy_header[PROXY_HEADER_WRITTEN]; /* the PROXY protocol header sent to the server */
 };
 

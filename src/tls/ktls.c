@@ -93,16 +93,16 @@ int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *
 /* The kernel requires the exact length of the cipher's struct and returns the key in it, too. */
 int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key)
 {
-    struct record_key told;
+    struct record_key kernel_key;
     union ktls_key layout;
     socklen_t length = (socklen_t)ktls_key_write(key, &layout);
     int error = calls->getsockopt(fd, SOL_TLS, TLS_TX, &layout, &length) < 0 ? -errno : 0;
 
     if (error == 0)
-        error = ktls_key_read(&layout, &told);
+        error = ktls_key_read(&layout, &kernel_key);
     if (error == 0) {
-        key->sequence = told.sequence;
-        record_key_wipe(&told);
+        key->sequence = kernel_key.sequence;
+        record_key_wipe(&kernel_key);
     }
     OPENSSL_cleanse(&layout, sizeof(layout));
     return error;

@@ -151,9 +151,9 @@ static bool load_servers(struct tls_context *context, const struct tls_settings 
 }
 
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
-                                     tls_fault_report *told, void *owner)
+                                     tls_fault_report *report, void *owner)
 {
-    struct tls_failure failure = {told, owner, {.directive = ""}};
+    struct tls_failure failure = {report, owner, {.directive = ""}};
     struct tls_context *context = count ? calloc(1, sizeof(*context)) : NULL;
 
     if (!context) {
@@ -215,9 +215,9 @@ void tls_context_share(struct tls_context *context, const struct ticket_keys *ke
 }
 
 bool tls_context_renew(struct tls_context *context, size_t number, const struct tls_files *files, struct log *log,
-                       tls_fault_report *told, void *owner)
+                       tls_fault_report *report, void *owner)
 {
-    const struct tls_failure failure = {told, owner, {.server = number, .directive = ""}};
+    const struct tls_failure failure = {report, owner, {.server = number, .directive = ""}};
     struct tls_server *server = &context->servers[number];
     struct tls_server old = *server, new = {.context = context,
                                             .settings = old.settings,

@@ -107,8 +107,8 @@ bool tls_has_group(const char *name);
  * Build it before fork: ticket keys are drawn here once and inherited by the workers; or see tls_context_share.
  * Addresses with the same servers can share one context.
  */
-struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log, tls_fault_report *told,
-                                     void *owner);
+struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
+                                     tls_fault_report *report, void *owner);
 /* As tls_context_load, with the first fault and its hint in `out_error` (at least 512 bytes). */
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log, char *out_error,
                                        size_t error_size);
@@ -123,7 +123,8 @@ struct tls_files {
     size_t length;
 };
 /* Reads the files. False after all unreadable files were reported; `out_files` is empty then. */
-MUST_CHECK bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *told, void *owner);
+MUST_CHECK bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files,
+                               tls_fault_report *report, void *owner);
 /* Wipes and frees. Accepts NULL bytes. */
 void tls_files_finish(struct tls_files *files);
 /*
@@ -132,7 +133,7 @@ void tls_files_finish(struct tls_files *files);
  * `files` may be wiped afterwards.
  */
 MUST_CHECK bool tls_context_renew(struct tls_context *context, size_t server, const struct tls_files *files, struct log *log,
-                                  tls_fault_report *told, void *owner);
+                                  tls_fault_report *report, void *owner);
 /*
  * Uses ticket keys drawn by another process (key files of a server take precedence) and the shared replay window
  * `early` (NULL: early data are rejected). All processes with these keys must use the same `early`. Both outlive the

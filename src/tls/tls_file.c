@@ -128,10 +128,10 @@ static bool concatenate_files(const struct tls_file *each, size_t count, struct 
     return files.bytes != NULL;
 }
 
-bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *told,
+bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *report,
                     void *owner)
 {
-    const struct tls_failure failure = {told, owner, {.directive = ""}};
+    const struct tls_failure failure = {report, owner, {.directive = ""}};
     const struct tls_server nobody = {.settings = settings};
     size_t count = count_files(settings);
     struct tls_file *each = calloc(count, sizeof(*each));
@@ -159,7 +159,7 @@ void tls_files_finish(struct tls_files *files)
 }
 
 /* The contents of the file with this name. */
-static bool find_file(const struct tls_server *server, struct str wanted, struct str *out_text)
+static bool find_file(const struct tls_server *server, struct str path, struct str *out_text)
 {
     struct str rest = str_of(server->files->bytes, server->files->length);
     const char *directive;
@@ -174,7 +174,7 @@ static bool find_file(const struct tls_server *server, struct str wanted, struct
         rest = str_skip(rest, sizeof(length));
         if (rest.length < length)
             return false;
-        if (str_equal(name, wanted)) {
+        if (str_equal(name, path)) {
             *out_text = str_of(rest.data, length);
             return true;
         }

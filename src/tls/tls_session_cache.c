@@ -66,7 +66,7 @@ static SSL_SESSION *session_requested(SSL *ssl, const unsigned char *id, int id_
     const struct tls_session *session = tls_session_of(ssl);
     struct session_cache *cache = cache_of(session->server);
     char bytes[LIMIT_TLS_SESSION];
-    SSL_SESSION *wanted = NULL;
+    SSL_SESSION *found = NULL;
     size_t length;
 
     *out_keeps = 0;
@@ -74,9 +74,9 @@ static SSL_SESSION *session_requested(SSL *ssl, const unsigned char *id, int id_
         return NULL;
     length = session_cache_get(cache, str_of((const char *)id, (size_t)id_length), tls_session_now_ms(session), bytes);
     if (length > 0)
-        wanted = read_session(session->server, bytes, length);
+        found = read_session(session->server, bytes, length);
     OPENSSL_cleanse(bytes, length);
-    return wanted;
+    return found;
 }
 
 /* After an alert or on expiry. OpenSSL passes the context in which the connection began. */

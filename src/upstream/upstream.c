@@ -130,12 +130,12 @@ void upstreams_take(struct upstreams *upstreams, struct upstream *upstream)
 static const struct upstream *find_target(const struct upstreams *upstreams, struct str authority,
                                           uint16_t default_port)
 {
-    struct upstream_server wanted;
-    bool address = upstream_server_parse(authority, default_port, &wanted) == 0;
+    struct upstream_server parsed;
+    bool address = upstream_server_parse(authority, default_port, &parsed) == 0;
 
     for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
         if (upstream->user == upstreams->user && str_equal(upstream->name, authority) &&
-            (upstream->named || (address && upstream->servers->port == wanted.port)))
+            (upstream->named || (address && upstream->servers->port == parsed.port)))
             return upstream;
     }
     return NULL;

@@ -25,19 +25,19 @@ static void set_checked(struct upstream_peer *peer, bool good, const char *reaso
 {
     const struct upstream_check *check = peer->group->upstream->check;
     struct upstream_shared *state = peer->state;
-    uint64_t wanted = good ? CHECKED_GOOD : CHECKED_BAD;
+    uint64_t result = good ? CHECKED_GOOD : CHECKED_BAD;
     uint64_t before = shared_get(&state->checked);
     uint64_t needed = good ? check->passes : check->fails;
 
-    if (before == wanted || (good && before == CHECKED_NEVER)) {
-        shared_set(&state->checked, wanted);
+    if (before == result || (good && before == CHECKED_NEVER)) {
+        shared_set(&state->checked, result);
         shared_set(&state->consecutive_failures, 0);
         return;
     }
     if (shared_add(&state->consecutive_failures, 1) + 1 < needed)
         return;
     shared_set(&state->consecutive_failures, 0);
-    shared_set(&state->checked, wanted);
+    shared_set(&state->checked, result);
     if (good)
         upstream_peer_returned(peer);
     log_write(peer->group->pool->log, good ? LOG_NOTICE : LOG_WARN,

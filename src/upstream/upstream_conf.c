@@ -250,15 +250,15 @@ static bool same_resolver(const struct resolver_settings *a, const struct resolv
 static const struct resolver_settings *find_resolver(const struct upstreams *upstreams,
                                                      const struct upstream_settings *settings)
 {
-    struct resolver_settings wanted = settings->resolver;
+    struct resolver_settings resolver = settings->resolver;
     struct resolver_settings *own;
 
-    wanted.timeout_ms = settings->resolver_timeout_ms;
-    if (upstreams->resolver[upstreams->user] && same_resolver(&wanted, upstreams->resolver[upstreams->user]))
+    resolver.timeout_ms = settings->resolver_timeout_ms;
+    if (upstreams->resolver[upstreams->user] && same_resolver(&resolver, upstreams->resolver[upstreams->user]))
         return upstreams->resolver[upstreams->user];
     own = arena_zalloc(upstreams->arena, 1, sizeof(*own));
     if (own)
-        *own = wanted;
+        *own = resolver;
     return own;
 }
 

@@ -38,7 +38,7 @@ def results_of(*outcomes, **machine):
 
 
 class Profiles(unittest.TestCase):
-    def test_objects_are_told_apart(self):
+    def test_shared_objects_are_classified(self):
         text = '    40.00%;[kernel.kallsyms]\n  20.00;libcrypto.so.3\n 10.00%;libssl.so.3\n  5.00%;libc.so.6\n 3.00%;ld-linux-x86-64.so.2\n' \
                ' 12.00%;nginx\n  5.00%;libpcre2-8.so.0\n  5.00%;[vdso]\n'
         found = profile.shares(text)
@@ -116,7 +116,7 @@ class Model(unittest.TestCase):
         del tree['setup']['role']
         self.assertEqual(model.Outcome.from_json(tree).setup.role, 'files')
 
-    def test_what_a_server_cannot_do_is_said(self):
+    def test_unsupported_setups_have_a_reason(self):
         self.assertTrue(recipes.why_not(model.Setup('h2o', 'ktls'), model.Load('1k'), True))
         self.assertTrue(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), False))
         self.assertTrue(recipes.why_not(model.Setup('haproxy', 'user'), model.Load('1m'), True))
@@ -155,7 +155,7 @@ class Words(unittest.TestCase):
         self.assertFalse(busy(slow=1000) or busy(64, 'full') or busy(64, 'idle'))
         self.assertNotIn('-b', loads.words_of(model.Load('1k'), USER, 1))
 
-    def test_other_clients_are_told_where_and_how_long(self):
+    def test_other_clients_get_address_connections_and_duration(self):
         for client in clients.CLIENTS:
             words = clients.words_of(model.Load('1k', 7, client=client), USER, 0.2, 24321)
             self.assertIn('24321', ' '.join(words))
@@ -213,7 +213,7 @@ class Plans(unittest.TestCase):
     def options(self, **more):
         return types.SimpleNamespace(**{'peers': [], 'loop': 'auto', 'emulated': False, 'sizes': [], **more})
 
-    def test_only_the_ways_that_were_asked_for_are_measured(self):
+    def test_only_the_selected_paths_are_measured(self):
         groups = scenarios.named('comparison').plan(self.options())
         for paths, left in (([], {'user', 'ktls'}), (['user'], {'user'}), (['plain'], set())):
             self.assertEqual({setup.path for group in rounds.only(groups, paths) for setup in group.setups}, left)
@@ -248,7 +248,7 @@ class Report(unittest.TestCase):
         self.assertIn('not measured: <no kernel TLS>', report.markdown(parts, {}))
         self.assertIn('&lt;no kernel TLS&gt;', report.page(parts, {}))
 
-    def test_emulation_and_noise_are_said_first(self):
+    def test_emulation_and_noise_are_reported_first(self):
         self.assertIn('emulated processor', report.markdown(report.parts_of(results_of(emulated=True)), {}))
         self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.3)), {}))
         self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.05, stolen=0.1)), {}))

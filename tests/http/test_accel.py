@@ -122,7 +122,7 @@ def test_places(client, path, status, body):
     assert client.get('/file').body == b'one\n'
 
 
-def test_it_is_asked_for_by_get(client, upstream):
+def test_it_is_requested_with_get(client, upstream):
     assert client.ask('POST', '/method', body=b'x' * 1000).body == b'GET'
     assert upstream.last().header('content-length') in (None, '0')
     assert client.ask('POST', '/file', body=b'x').body == b'one\n'

@@ -143,7 +143,7 @@ def test_backups_and_those_that_are_down(environment):
     assert not three.connections
 
 
-def test_the_fastest_is_asked(environment):
+def test_the_fastest_is_selected(environment):
     def slow(talk):
         time.sleep(0.2)
         talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nslow\n')

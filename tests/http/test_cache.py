@@ -321,7 +321,7 @@ def test_what_the_rules_say(client, upstream, is_stored, loop, transport, number
     ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'size': '1g'}, 'size'),
     ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'already used by another cache'),
 ])
-def test_mistakes_in_its_path_are_told(tmp_path, path, said):
+def test_mistakes_in_its_path_are_reported(tmp_path, path, said):
     made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1'}], http={'proxy_cache_path': path})
     answer = subprocess.run([server_kit.SLUICE, '-t', '-c', made.config_path], capture_output=True, text=True, check=False)
     assert answer.returncode == 1 and said in answer.stderr and '.yaml:' in answer.stderr
@@ -361,7 +361,7 @@ def test_bodies_of_every_size(client, upstream, path, size):
     assert len(upstream.asked(target)) == 1
 
 
-def test_a_chunked_body_is_kept_whole_and_has_a_length(client, upstream, path):
+def test_a_chunked_body_is_stored_and_has_a_length(client, upstream, path):
     target = path()
 
     def say(talk):
@@ -378,7 +378,7 @@ def test_a_chunked_body_is_kept_whole_and_has_a_length(client, upstream, path):
     assert response.headers['content-length'] == str(len(BIG)) and response.body == BIG
 
 
-def test_what_breaks_off_is_not_kept(served, upstream, path):
+def test_incomplete_responses_are_not_stored(served, upstream, path):
     target = path()
 
     def say(talk):
@@ -424,7 +424,7 @@ def test_head_fetches_by_get(client, upstream, path):
     assert first.headers['x-asked'] == f'127.0.0.1:{upstream.port} 200'
 
 
-def test_head_of_what_is_not_kept(client, upstream, path):
+def test_head_of_a_response_that_is_not_stored(client, upstream, path):
     target = path()
     for answer, status in [('', 200), ('Status: 404\nCache-Control: no-store', 404), ('Status: 304\nETag: "v1"', 304), ('Status: 503', 503)]:
         upstream.answers[target] = answer
@@ -740,7 +740,7 @@ def test_a_head_whose_body_breaks_off_is_answered(client, upstream, path):
         assert (answer.status, answer.headers['x-cache'], answer.headers['content-length']) == (200, MISS, '40')
 
 
-def test_what_the_server_is_told_of_the_host_is_a_part_of_the_key(served, client, upstream, path):
+def test_the_forwarded_host_is_part_of_the_key(served, client, upstream, path):
     target = path()
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
 
@@ -823,7 +823,7 @@ def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, said
     assert other.headers['x-cache'] == MISS and name.lower() not in other.headers
 
 
-def test_no_cache_is_kept_where_it_can_be_asked_for(client, upstream, path):
+def test_no_cache_is_stored_with_revalidation(client, upstream, path):
     target = path('/ask/')
 
     def say(talk):
@@ -909,7 +909,7 @@ def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, p
     assert len(upstream.asked(target)) == 2
 
 
-def test_answers_to_post_where_that_is_wanted(client, upstream, path):
+def test_responses_to_post_with_proxy_cache_methods(client, upstream, path):
     for prefix, kept in (('/posts/', True), ('/', False)):
         target = path(prefix)
         upstream.answers[target] = 'Cache-Control: max-age=60'

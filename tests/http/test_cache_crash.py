@@ -242,7 +242,7 @@ def test_a_client_that_leaves_lets_the_next_one_fetch(cache, upstream):
     thread.join(20)
 
 
-def test_the_folder_is_kept_small(cache, upstream):
+def test_max_size_limits_the_folder(cache, upstream):
     server = cache(max_size='1m', manager_sleep='10ms')
 
     def say(talk):

@@ -267,7 +267,7 @@ def sends_part(upstream, fields, data, first, last, range='own', cut=None, chunk
 
 
 @pytest.mark.parametrize('name', NOT_KEPT)
-def test_what_is_not_kept(client, upstream, path, name):
+def test_responses_that_are_not_stored(client, upstream, path, name):
     """The response is passed on unchanged and not used for the next request."""
     target = path()
     fields, particulars = NOT_KEPT[name]
@@ -306,7 +306,7 @@ def test_a_range_that_cannot_be_satisfied(client, upstream, path):
     ((20000, 39000), (19999, 30000), (19999, 19999)),
     ((20000, 39000), (30000, None), (39001, None)),
 ])
-def test_what_is_missing_is_asked_for(client, upstream, path, prefix, stored, wanted, asked):
+def test_missing_parts_are_requested(client, upstream, path, prefix, stored, wanted, asked):
     target = path(prefix)
     data = upstream.add(target)
 
@@ -396,7 +396,7 @@ def test_fields_of_what_was_completed(client, upstream, path):
             ['"v1"', 'max-age=30', 'old', 'new', 'text/x']
 
 
-def test_what_may_not_be_kept_any_more(client, upstream, path):
+def test_a_part_with_no_store_removes_the_entry(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -602,7 +602,7 @@ def test_a_server_without_ranges(client, upstream, path):
     check_whole(ask(client, target), data, HIT)
 
 
-def test_a_whole_that_was_not_asked_for_part_by_part(client, upstream, path):
+def test_a_206_without_a_range_request_is_not_stored(client, upstream, path):
     """A 206 to a request without Range is passed on and not stored."""
     target = path()
     data = upstream.add(target)
@@ -626,7 +626,7 @@ def test_without_it_the_whole_is_fetched(served, client, upstream, path):
     assert upstream.ranges(other) == [(None, None)] * 2
 
 
-def test_what_is_asked_for_too_rarely_is_not_kept(client, upstream, path):
+def test_ranges_are_stored_after_min_uses(client, upstream, path):
     target = path('/twice/')
     data = upstream.add(target)
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)

@@ -71,7 +71,7 @@ def test_what_does_not_belong_to_it(client, upstream, path, name, changed):
 
 
 @pytest.mark.parametrize('name', ['another validator', 'an overlap', 'none of it'])
-def test_a_range_is_asked_again_as_it_is(client, upstream, path, name):
+def test_a_hostile_206_repeats_the_request_without_if_range(client, upstream, path, name):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -117,7 +117,7 @@ def test_what_is_gone_takes_it_along(client, upstream, path):
 
 @pytest.mark.parametrize('prefix', ['/', '/direct/'])
 @pytest.mark.parametrize('count', [1, 16384, 30000, SIZE - 1])
-def test_what_came_of_a_whole_is_kept(served, client, upstream, path, count, prefix):
+def test_the_beginning_of_an_incomplete_response_is_stored(served, client, upstream, path, count, prefix):
     target = path(prefix)
     data = upstream.add(target)
     upstream.turns[target, 1] = breaks_after(upstream, count)
@@ -131,7 +131,7 @@ def test_what_came_of_a_whole_is_kept(served, client, upstream, path, count, pre
 
 
 @pytest.mark.parametrize('fields', ['ETag: W/"v1"\nCache-Control: max-age=60', 'Cache-Control: max-age=60', 'ETag: "v1"\nCache-Control: no-store'])
-def test_what_breaks_off_is_not_always_kept(served, client, upstream, path, fields):
+def test_incomplete_responses_are_stored_only_with_a_validator(served, client, upstream, path, fields):
     target = path()
     data = upstream.add(target, fields=fields)
     upstream.turns[target, 1] = breaks_after(upstream, 20000)

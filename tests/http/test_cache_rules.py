@@ -97,7 +97,7 @@ def test_an_answer_to_post_is_found_by_its_own_key_alone(client, upstream, path)
     assert ask(client, target).body == b'GET'
 
 
-def test_the_method_that_the_server_is_asked_by_is_a_part_of_the_key(client, upstream, path):
+def test_the_method_of_proxy_method_is_part_of_the_key(client, upstream, path):
     target = path('/method/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode())
     for method in ('GET', 'REPORT', 'SEARCH'):
@@ -278,7 +278,7 @@ def test_a_304_renews_the_date(client, upstream, path):
     assert ask(client, target).headers['date'] == then
 
 
-def test_accept_ranges_is_said_once(client, upstream, path):
+def test_accept_ranges_is_sent_once(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nAccept-Ranges: bytes\nContent-Range: bytes 0-1/2\nETag: "1"'
     ask(client, target)
@@ -348,7 +348,7 @@ def test_captures_in_a_background_update(client, upstream, path):
     assert not upstream.asked('/of//')
 
 
-def test_captures_where_head_is_asked_as_get(client, upstream, path):
+def test_captures_with_head_converted_to_get(client, upstream, path):
     name = path('')[1:]
     upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=60\nX-Name: ' + name
     assert ask(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
@@ -534,7 +534,7 @@ def test_folders_are_made_for_the_workers(new_directory, start_folders, user):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
 @pytest.mark.parametrize('user', ['root', 'nobody'])
-def test_a_folder_that_the_workers_cannot_write_is_told_once(new_directory, start_folders, user):
+def test_a_folder_that_the_workers_cannot_write_is_logged_once(new_directory, start_folders, user):
     folder = new_directory()
     for name in ('answers', 'requests', 'fastcgi', 'cache'):
         (folder / name).mkdir(mode=0o755)

@@ -145,7 +145,7 @@ def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how)
         one.close()
 
 
-def test_what_was_asked_for_before_a_purge_is_not_stored(client, served, upstream, path):
+def test_a_request_begun_before_a_purge_is_not_stored(client, served, upstream, path):
     target = path('/purge/')
     told, go = threading.Event(), threading.Event()
 

@@ -162,7 +162,7 @@ def test_a_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certifi
     assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
 
 
-def test_all_can_be_told(mutual_tls_server, certificates):
+def test_all_certificate_variables(mutual_tls_server, certificates):
     answer = ask(mutual_tls_server, 'told.test', certificates[0]['good'], target='/')
     serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
     with open(certificates[0]['good'][0], encoding='ascii') as stream:
@@ -210,7 +210,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_mistakes_are_told(tmp_path, certificate, block, words):
+def test_mistakes_are_reported(tmp_path, certificate, block, words):
     made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()} ssl', 'ssl_certificate': certificate[0],
                                                     'ssl_certificate_key': certificate[1], **block}])
     with pytest.raises(RuntimeError) as told:

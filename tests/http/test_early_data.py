@@ -238,7 +238,7 @@ WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be used without
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_mistakes_are_told(begin, tmp_path, block, words):
+def test_mistakes_are_reported(begin, tmp_path, block, words):
     if 'ssl_session_ticket_key' in block:
         (tmp_path / 'ticket.key').write_bytes(os.urandom(80))
         block = {'ssl_session_ticket_key': str(tmp_path / 'ticket.key')}

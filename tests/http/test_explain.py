@@ -168,7 +168,7 @@ def test_a_listener_with_proxy_protocol(tmp_path):
     assert ask((path, {'port': port}), '/')['answer']['status'] == 204
 
 
-def test_a_fragment_is_not_asked_for(made):
+def test_a_fragment_is_removed_from_the_target(made):
     said = ask(made, '/one.txt#here')
     assert said['answer']['status'] == 200 and said['steps'][0]['path'] == '/one.txt'
 

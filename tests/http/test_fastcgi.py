@@ -167,7 +167,7 @@ def client(proxy):
     made.close()
 
 
-def test_what_an_application_is_told(client, proxy, application):
+def test_request_reaches_the_application(client, proxy, application):
     response = client.ask('GET', '/dir/a.php?x=1%202&y', [('X-Made-By', 'me'), ('Cookie', 'a=1'), ('Cookie', 'b=2'), ('Proxy', 'http://evil/'),
                                                          ('X-Forwarded-For', '1.2.3.4'), ('X-Two', '1'), ('X-Two', '2')])
     assert response.status == 200 and response.body == b'ok' and response.headers['content-type'] == 'text/plain'
@@ -395,7 +395,7 @@ def test_other_ways(client, proxy, application):
 
 # PHP-FPM.
 
-def test_connections_are_kept(client, application):
+def test_upstream_connections_are_reused(client, application):
     client.get('/kept')
     before = application.connections
     for size in (0, 10, 100_000):
@@ -411,7 +411,7 @@ def test_connections_are_kept(client, application):
     assert application.connections == before + 1
 
 
-def test_a_kept_connection_that_ended_is_no_error(client, application):
+def test_a_reused_connection_that_ended_is_no_error(client, application):
     """The application closes the connection after the response: the next request is retried on a new connection."""
     def ends(stream, asked):
         stream.sendall(out(GOOD + b'last') + end())

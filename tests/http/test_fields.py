@@ -29,7 +29,7 @@ def curl(served, target, *arguments):
                           timeout=30, check=True).stdout.replace('\r', '')
 
 
-def test_hsts_is_said_over_tls_alone(client, transport):
+def test_hsts_is_sent_only_over_tls(client, transport):
     response = client.get('/ten.txt')
     assert response.headers.get('strict-transport-security') == (
         None if transport == 'plain' else 'max-age=2592000; includeSubDomains')

@@ -135,7 +135,7 @@ def test_written_back(path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root may give files away')
-def test_owner_is_kept(path):
+def test_owner_is_preserved(path):
     os.chown(path, 4242, 4343)
     assert fmt('-w', path).returncode == 0
     assert (path.stat().st_uid, path.stat().st_gid) == (4242, 4343) and path.read_text() == NEAT

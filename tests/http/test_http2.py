@@ -235,7 +235,7 @@ def test_a_reset_ends_one_stream(served):
     client.close()
 
 
-def test_a_window_kept_at_zero_times_out(launch, loop, transport):
+def test_a_window_that_stays_zero_times_out(launch, loop, transport):
     served = launch(loop, transport, server={'send_timeout': '1s', 'lingering_timeout': '1s'})
     client = open_client(served, widen=False)
     stalled = client.request('/1048576.bin')

@@ -232,7 +232,7 @@ def test_includes_are_followed(folder):
     assert [(os.path.basename(finding['file']), finding['line'], finding['rule']) for finding in said] == [('site.inc', 3, 'root-of-system')]
 
 
-def test_what_is_inherited_is_said_once(folder):
+def test_inherited_values_are_reported_once(folder):
     said, _ = found(folder, '{server}      send_timeout: 1h\n      root: www\n      location: {{/a: {{}}, /b: {{}}, /c: {{location: {{/c/d: {{}}}}}}}}\n')
     assert [finding['rule'] for finding in said] == ['long-timeout']
 

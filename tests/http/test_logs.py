@@ -74,7 +74,7 @@ def test_refused_requests_are_logged(served):
         time.sleep(0.05)
 
 
-def test_plain_sendfile_is_told(launch, loop):
+def test_plain_sendfile_is_logged(launch, loop):
     served = launch(loop, 'plain')
     served.connect().get('/1048576.bin?plain')
     row = served.server.access_for('/1048576.bin?plain')[-1]

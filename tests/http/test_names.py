@@ -83,7 +83,7 @@ def test_answers_that_change(environment):
     assert {environment.responding_server() for _ in range(4)} == {'one', 'two'}
 
 
-def test_the_time_to_live_is_kept(environment):
+def test_the_time_to_live_is_respected(environment):
     one = environment.upstream('one')
     environment.dns.zone.update({('long.test', A): [(SECONDS, '127.0.0.1')], ('short.test', A): [(1, '127.0.0.1')]})
     environment.start({'long': {'server': f'long.test:{one.port}'}, 'short': {'server': f'short.test:{one.port}'}}, resolver='ipv6=off',
@@ -108,7 +108,7 @@ def test_both_families(environment):
     assert ('app.test', A) in environment.dns.questions and ('app.test', AAAA) in environment.dns.questions
 
 
-def test_only_the_wanted_family_is_asked_for(environment):
+def test_only_the_enabled_address_family_is_queried(environment):
     one = environment.upstream('one')
     environment.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
     environment.start({'app': {'server': f'app.test:{one.port}'}}, resolver='ipv6=off')

@@ -15,7 +15,7 @@ from kit.lifetime import alive, signal_and_wait, refused, wait_for
 SLUICE = server_kit.SLUICE
 
 
-def test_a_taken_port_is_told(start):
+def test_a_port_in_use_is_reported(start):
     server = start()
     second = start(wait=False)
     text = server_kit.read_text(second.config_path).replace(f':{second.port} ', f':{server.port} ')
@@ -32,7 +32,7 @@ def test_a_taken_port_is_told(start):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_a_pid_file_in_use_is_told(start):
+def test_a_pid_file_in_use_is_reported(start):
     server = start()
     second = start(wait=False, pid=os.path.join(server.folder, 'pid'))
     ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
@@ -42,7 +42,7 @@ def test_a_pid_file_in_use_is_told(start):
 
 
 @pytest.mark.parametrize('files', [9, 10])
-def test_a_worker_that_cannot_start_is_told(start, files):
+def test_a_worker_that_cannot_start_is_reported(start, files):
     """Too few descriptors for a worker: the start fails with at most three lines and the reason."""
     server = start(wait=False)
     ran = subprocess.run(['prlimit', f'--nofile={files}:{files}', SLUICE, '-c', server.config_path], capture_output=True,
@@ -142,7 +142,7 @@ def test_root_is_given_up(start, loop):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='user matters for root alone')
-def test_an_unknown_user_is_told(start):
+def test_an_unknown_user_is_reported(start):
     server = start(wait=False, user='no-such-user')
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
     assert ran.returncode == 1 and 'there is no user "no-such-user"' in ran.stderr
@@ -186,7 +186,7 @@ def test_daemon_with_logs_on_its_terminal(start):
     wait_for(lambda: refused(server.port), 'it ends')
 
 
-def test_the_service_manager_is_told(start, tmp_path):
+def test_the_service_manager_is_notified(start, tmp_path):
     server = start(wait=False)
     path = str(tmp_path / 'notify')
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -99,7 +99,7 @@ def test_workers_die_with_the_master(start, loop):
 
 
 @pytest.mark.parametrize('how', [signal.SIGQUIT, signal.SIGTERM])
-def test_a_worker_that_reads_nothing_is_told_later(start, how):
+def test_a_stopped_worker_gets_the_shutdown_message_later(start, how):
     """The stopped worker's channel is full of reopen messages when the shutdown begins: the worker gets that message too, once it
     continues."""
     server = start(worker_processes=2)

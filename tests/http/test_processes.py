@@ -219,7 +219,7 @@ def test_daemon(site, tmp_path, loop):
     until(lambda: gone([pid]) and not os.path.exists(pid_path), 'it ends')
 
 
-def test_an_address_in_use_is_said(site, tmp_path):
+def test_an_address_in_use_is_reported(site, tmp_path):
     with socket.socket() as holder:
         holder.bind(('127.0.0.1', 0))
         holder.listen()

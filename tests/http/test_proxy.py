@@ -46,7 +46,7 @@ def test_variables_in_the_target(client, upstream):
     assert client.get('/one.txt').body == b'one\n'
 
 
-def test_what_the_server_is_told(client, upstream, proxy):
+def test_fields_of_the_upstream_request(client, upstream, proxy):
     client.ask('GET', '/told', [('Host', 'localhost:1234'), ('Connection', 'keep-alive, X-Hop, TE'), ('X-Hop', '1'), ('Keep-Alive', '5'), ('TE', 'trailers'),
                                 ('Proxy-Connection', 'x'), ('Upgrade', 'h2c'), ('Proxy-Authorization', 'secret'),
                                 ('X-Forwarded-For', '6.6.6.6'), ('X-Forwarded-Proto', 'gopher'), ('X-Forwarded-Host', 'evil'),

@@ -98,7 +98,7 @@ def test_the_application_notices_a_disconnection(launch, loop, transport, uvicor
     other.close()
 
 
-def test_what_an_application_is_told(launch, loop, transport, uvicorn):
+def test_request_reaches_the_application(launch, loop, transport, uvicorn):
     client = before(launch, loop, transport, uvicorn).connect()
     told = json.loads(client.ask('GET', '/a%20b/%C3%A4?x=1&y=%2F', [('Cookie', 'a=1; b=2'), ('X-Own', 'own')]).body)
     assert told['path'] == '/a b/ä' and told['query'] == 'x=1&y=%2F'
@@ -216,7 +216,7 @@ def test_interim_answers_of_node(launch, loop, transport, node):
     client.close()
 
 
-def test_continue_is_said_before_the_body(launch, loop, transport, node):
+def test_continue_is_sent_before_the_body(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('POST /echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
     assert client.head().status == 100

@@ -181,7 +181,7 @@ def test_no_request_is_sent_before_the_body_has_arrived(client, upstream, folder
     assert upstream.last().body == LARGE
 
 
-def test_without_it_the_server_is_asked_at_once(client, upstream):
+def test_without_buffering_the_upstream_gets_the_request_at_once(client, upstream):
     before = len(upstream.requests)
     client.send('PUT /streamed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n')
     wait_for(lambda: len(upstream.requests) > before, 'no request arrived')
@@ -199,7 +199,7 @@ def test_another_server_is_sent_the_body_too(client, upstream, failing, path, si
         assert failing.requests[before].body == LARGE[:size]
 
 
-def test_what_may_be_done_once_is_not_asked_for_twice(client, upstream, failing):
+def test_a_request_that_is_not_idempotent_is_not_retried(client, upstream, failing):
     before = len(upstream.requests)
     assert client.ask('POST', '/post', body=b'x' * 1000).status == 502
     assert len(upstream.requests) == before and failing.last().body == b'x' * 1000
@@ -221,7 +221,7 @@ def test_an_early_answer_ends_it(client):
     assert client.ask('PUT', '/early', body=LARGE[:100_000]).status == 403
 
 
-def test_continue_is_said_before_the_server_is_asked(client, upstream):
+def test_continue_is_sent_before_the_upstream_is_connected(client, upstream):
     before = len(upstream.requests)
     client.send('PUT /continue HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 20000\r\n\r\n')
     assert client.head().status == 100
@@ -244,7 +244,7 @@ def test_too_much_is_413_and_no_request_is_sent(client, proxy, upstream):
 
 
 @pytest.mark.parametrize('target', ['/slow', '/slow-streamed'])
-def test_a_client_that_stands_still_is_told(proxy, target):
+def test_a_client_that_stops_sending_gets_408(proxy, target):
     client = proxy.connect()
     client.send(f'PUT {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nsl')
     time.sleep(0.1)
@@ -324,7 +324,7 @@ def test_the_server_is_free_while_the_client_reads(proxy, answering, folder, fra
 
 @pytest.mark.parametrize('target', ['/passed/huge-length', '/kept/said-no', '/no-file/huge-length', '/no-folder/huge-chunked',
                                     '/small-file/huge-end'])
-def test_where_nothing_more_is_kept_the_server_waits(proxy, answering, target):
+def test_with_full_buffers_the_upstream_waits(proxy, answering, target):
     answering.sent.clear()
     slow = asks(proxy, target)
     assert not answering.sent.wait(1)
@@ -365,7 +365,7 @@ def test_a_file_leaves_as_files_do(proxy, answering):
         assert int(row['bytes_zero_copy']) > len(LARGE)
 
 
-def test_a_missing_folder_is_told_once(proxy, answering):
+def test_a_missing_folder_is_logged_once(proxy, answering):
     said = 'creating a temporary file in "/proc" failed'
     before = proxy.server.errors().count(said)
     slow = asks(proxy, '/no-folder/huge-length')

@@ -112,7 +112,7 @@ def proxy(launch, loop, transport, proxy_protocol_server, sealed, ordinary):
 
 
 @pytest.mark.parametrize('path,version', [('/v1', 1), ('/v2', 2)])
-def test_the_client_is_told_before_the_request(proxy, proxy_protocol_server, path, version):
+def test_proxy_protocol_header_precedes_the_request(proxy, proxy_protocol_server, path, version):
     client = proxy.connect()
     ours = client.stream.getsockname()
     assert client.get(path).body.startswith(b'proxy_protocol_server GET')

@@ -142,7 +142,7 @@ def test_methods(client, upstream):
     ('proxy_cookie_flags: a', 'the name of a cookie'),
     ('proxy_cookie_flags: a secret', 'not a cookie flag'),
 ])
-def test_mistakes_are_told(tmp_path, line, said):
+def test_mistakes_are_reported(tmp_path, line, said):
     (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')
     done = subprocess.run([os.environ['SLUICE'], '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and said in done.stdout + done.stderr

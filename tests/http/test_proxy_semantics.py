@@ -116,7 +116,7 @@ def test_options_of_the_server_names_no_methods(client):
 
 
 @pytest.mark.parametrize('path', ['/m', '/kept/m'])
-def test_trailers_are_asked_for(client, upstream, path):
+def test_te_trailers_is_passed_on(client, upstream, path):
     """RFC 9110 10.1.4: TE is passed on with `trailers` only, and Connection lists it; trailers are passed on."""
     client.ask('GET', path, [('TE', 'gzip;q=0.5, trailers'), ('Connection', 'TE')])
     assert upstream.last().all('te') == ['trailers']
@@ -126,7 +126,7 @@ def test_trailers_are_asked_for(client, upstream, path):
 
 
 @pytest.mark.parametrize('path', CLOSING)
-def test_a_server_that_closes_is_not_asked_again(client, upstream, path):
+def test_a_closed_upstream_connection_is_not_reused(client, upstream, path):
     received = upstream.received
     assert client.ask('HEAD' if path == '/head' else 'GET', '/kept' + path).status == 200
     wait_for(lambda: upstream.received == received + b'.', 'the connection stays open')

@@ -11,7 +11,7 @@ from kit.lifetime import wait_for
 from proxy_site import BIG, OK, UPGRADE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
 
-def test_connections_are_kept(client, upstream):
+def test_upstream_connections_are_reused(client, upstream):
     client.get('/warm')
     before = upstream.connections
     for number in range(20):

@@ -136,7 +136,7 @@ def test_a_server_that_stays_after_a_broken_record_is_not_waited_for(client):
 
 
 @pytest.mark.parametrize('path, why', [('/other/', 'mismatch'), ('/unknown/', 'self'), ('/clear/', '')])
-def test_nothing_is_said_to_strangers(client, proxy, upstream, plain, path, why):
+def test_an_unverified_upstream_gets_no_request(client, proxy, upstream, plain, path, why):
     before = len(upstream.requests) + len(plain.requests)
     assert client.get(path).status == 502
     assert len(upstream.requests) + len(plain.requests) == before
@@ -295,7 +295,7 @@ def test_no_server_name(launch, loop, telling, inner):
     ({'proxy_ssl_conf_command': 'NoSuchCommand x'}, 'unknown cmd name'),
     ({'proxy_ssl_conf_command': 'MinProtocol TLSv1'}, 'unsupported protocol'),
     ({'proxy_ssl_conf_command': 'Options'}, 'a command of OpenSSL and its value')])
-def test_what_cannot_be_is_told_at_the_start(tmp_path, own, inner, settings, said):
+def test_impossible_settings_are_reported_at_start(tmp_path, own, inner, settings, said):
     sealed = str(tmp_path / 'sealed.key')
     subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:secret', '-out', sealed], check=True)
     files = {'own': own[0], 'inner': inner[1], 'sealed': sealed}

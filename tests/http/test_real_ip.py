@@ -185,7 +185,7 @@ def test_no_header_no_word(proxy_protocol_server, header):
     stream.close()
 
 
-def test_only_where_it_is_asked_for(real_ip_server):
+def test_only_listeners_with_proxy_protocol_accept_the_header(real_ip_server):
     """On a listener without proxy_protocol, the header is a bad request."""
     stream = socket.create_connection(('127.0.0.1', real_ip_server.ports['plain']), timeout=20)
     stream.sendall(V1 + b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize('source, said', [row[1:] for row in rows], ids=[row[0] for row in rows])
 
 
-def test_said(tmp_path, source, said):
+def test_diagnostics(tmp_path, source, said):
     status, found = diagnose(tmp_path, source)
     assert found == said
     assert status == (1 if ': error: ' in said else 0)

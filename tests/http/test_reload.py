@@ -164,7 +164,7 @@ def test_more_workers_and_fewer(begin):
 
 
 @pytest.mark.parametrize('transport', ['plain', 'user'])
-def test_a_kept_connection_is_told(begin, transport):
+def test_a_keepalive_connection_gets_connection_close(begin, transport):
     """On a kept connection, one more request gets a response of the old configuration, with Connection: close."""
     server = begin()
     client = http1.connect(server.secure if transport == 'user' else server.plain, transport)

@@ -62,7 +62,7 @@ def test_curl(served):
     assert said.endswith(' 404 1')
 
 
-def test_conditions_of_the_server_are_not_asked_in_a_named_location(launch, loop, transport):
+def test_conditions_of_the_server_do_not_apply_in_a_named_location(launch, loop, transport):
     served = launch(loop, transport, server={'when': {'$uri ~ ^/in/': {'return': '403'}}, 'location': {
         '/go': {'rewrite': '^ /in/y break', 'try_files': ['/nothing', '@named']}, '@named': {'return': '200 "named $uri"'}, '/in/': {}}})
     client = served.connect()

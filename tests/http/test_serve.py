@@ -114,7 +114,7 @@ def test_serve_an_application_without_a_page(serve, tmp_path):
     client.close()
 
 
-def test_serve_lists_folders_when_asked(serve, tmp_path):
+def test_serve_lists_folders_with_autoindex(serve, tmp_path):
     (tmp_path / 'a file.txt').write_text('x')
     plain = http1.connect(serve(str(tmp_path))[2]['https'], 'user')
     assert plain.get('/').status == 403

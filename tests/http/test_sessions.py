@@ -59,7 +59,7 @@ def test_a_session_resumes_at_every_worker(begin, tmp_path, way, cache):
 
 
 @pytest.mark.parametrize('cache', [None, 'off', 'none'])
-def test_nothing_is_kept_unless_it_is_asked_for(begin, tmp_path, way, cache):
+def test_without_a_session_cache_nothing_is_resumed(begin, tmp_path, way, cache):
     server = begin({**({'ssl_session_cache': cache} if cache else {}), **way[0]})
     connect, session = session_client(server, way), tmp_path / 'session'
     connect(session_out=session)

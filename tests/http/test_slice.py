@@ -176,14 +176,14 @@ def test_any_range_of_it(client, upstream, path, spec):
     assert ask(client, target).body == data
 
 
-def test_only_what_is_asked_for_is_fetched(client, upstream, path):
+def test_only_requested_slices_are_fetched(client, upstream, path):
     target = path()
     file_of(upstream, target, 100 * SIZE)
     assert len(part(client, target, f'{50 * SIZE + 5}-{51 * SIZE + 5}').body) == SIZE + 1
     assert set(upstream.ranges(target)) == {f'bytes={50 * SIZE}-{51 * SIZE - 1}', f'bytes={51 * SIZE}-{52 * SIZE - 1}'}
 
 
-def test_a_piece_of_which_little_was_wanted_is_stored_whole(client, upstream, path):
+def test_a_slice_requested_in_part_is_stored_completely(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 3 * SIZE)
     assert part(client, target, '10-11').body == data[10:12]
@@ -340,7 +340,7 @@ def test_stale_facts_where_the_server_fails(client, upstream, path, failure, sta
 
 @pytest.mark.parametrize('answer', ['Status: 206\nContent-Range: bytes 1-65536/100000', 'Status: 206\nContent-Range: nonsense',
                                     'Status: 206', 'Status: 206\nContent-Range: bytes 0-9/5'])
-def test_a_piece_that_was_not_asked_for_is_not_stored(client, upstream, path, answer):
+def test_a_206_without_a_range_is_not_stored(client, upstream, path, answer):
     target = path()
 
     def say(talk):
@@ -357,7 +357,7 @@ def test_errors_are_passed_on(client, upstream, path):
     assert answer.status == 404 and answer.body == f'{target} 1'.encode() and answer.headers['x-own'] == 'yes'
 
 
-def test_stale_facts_are_asked_for_again(client, upstream, path):
+def test_a_stale_validator_is_revalidated(client, upstream, path):
     """If the version is the same, its slices stay; otherwise they are dropped."""
     target = path()
     data = file_of(upstream, target, 3 * SIZE)

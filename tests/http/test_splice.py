@@ -176,7 +176,7 @@ def test_a_head_alone(client):
     assert client.get('/large').body == LARGE
 
 
-def test_connections_to_the_server_are_kept(proxy, client, upstream):
+def test_upstream_connections_are_reused(proxy, client, upstream):
     assert client.get('/kept/large').body == LARGE
     before = upstream.connections
     for _ in range(4):

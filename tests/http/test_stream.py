@@ -253,7 +253,7 @@ def test_the_server_ends_first(streams):
     stream.close()
 
 
-def test_one_end_is_both_where_it_is_told_so(streams):
+def test_proxy_half_close_off_ends_both_directions(streams):
     UpstreamServer.received.clear()
     stream = streams.connect('whole')
     assert sha256(read_all(stream)) == sha256(LARGE)
@@ -467,7 +467,7 @@ def test_quit_waits_for_the_end(loop, new_directory, certificate, upstreams):
     ({'server': {'listen': '127.0.0.1:4001', 'proxy_pass': '127.0.0.1:1'}}, 'http and of stream'),
     ({}, 'stream has no server'),
 ])
-def test_mistakes_are_told(new_directory, stream, said):
+def test_mistakes_are_reported(new_directory, stream, said):
     made = server_kit.Server(new_directory(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
     with pytest.raises(RuntimeError, match=said):
         made.start([1])

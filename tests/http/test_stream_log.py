@@ -112,7 +112,7 @@ def test_text_instead_of_a_server(logged):
     assert (row['status'], row['bytes_sent'], row['upstream_addr']) == ('200', str(len(heard)), '-')
 
 
-def test_a_long_text_is_said_whole(logged):
+def test_a_long_text_is_sent_completely(logged):
     assert logged.ask('long') == str(logged.ports['long']).encode() + b'x' * 70000
     assert logged.row('long')['bytes_sent'] == '70005'
 

@@ -96,7 +96,7 @@ def test_a_name_that_makes_no_address(mapped):
     assert 'the value of its variables is not an address' in mapped.server.errors()
 
 
-def test_without_a_name_the_default_is_asked(mapped):
+def test_without_a_name_the_default_is_selected(mapped):
     with mapped.connect('plain') as stream:
         assert read_all(stream) == b'plain'
     assert mapped.line('plain')[0][1] == 'none'

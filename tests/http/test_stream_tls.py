@@ -118,7 +118,7 @@ def test_a_connection_without_a_certificate_is_closed(sealing):
     assert ask(sealing, 'hidden') is None
 
 
-def test_what_cannot_be_read_is_told(new_directory):
+def test_unreadable_files_are_reported(new_directory):
     port = server_kit.free_port()
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{port}'}], main={'stream': {'server': {
         'listen': f'127.0.0.1:{server_kit.free_port()}', 'proxy_pass': '127.0.0.1:1', 'proxy_ssl': True, 'proxy_ssl_trusted_certificate': '/absent.pem'}}})

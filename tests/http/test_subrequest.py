@@ -118,7 +118,7 @@ def test_auth_request_decides_on_access(client, served, auth_server, upstream, s
         assert f'auth_request: unexpected status {say}' in served.server.errors()
 
 
-def test_what_it_is_asked(client, auth_server, upstream):
+def test_the_subrequest_has_no_body_and_no_conditions(client, auth_server, upstream):
     fields = [('Cookie', 'a=b'), ('If-None-Match', '"x"'), ('Range', 'bytes=0-1'), ('Expect', '100-continue')]
     response = client.ask('POST', '/guarded/form?say=200', fields, b'hello')
     assert response.status == 200
@@ -132,20 +132,20 @@ def test_what_it_is_asked(client, auth_server, upstream):
     assert seen.header('x-id') == passed.header('x-id') and len(seen.header('x-id')) == 32
 
 
-def test_what_it_said_has_a_name(client, upstream):
+def test_its_response_fields_are_variables(client, upstream):
     assert client.get('/named/x?say=200').status == 200
     assert [upstream.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/said']
     assert client.get('/named/x?say=403').body == b'not ann: 403'
     assert client.get('/denied').body == b'not : '
 
 
-def test_a_change_of_protocol_is_not_asked_for(client, auth_server):
+def test_the_subrequest_has_no_upgrade(client, auth_server):
     response = client.ask('GET', '/guarded/x?say=403', [('Connection', 'upgrade'), ('Upgrade', 'websocket')])
     assert response.status == 403
     assert auth_server.last().header('upgrade') is None
 
 
-def test_its_connection_is_kept(client, auth_server):
+def test_its_connection_is_reused(client, auth_server):
     before = auth_server.connections
     for _ in range(5):
         assert client.get('/guarded/x?say=200').status == 200
@@ -228,7 +228,7 @@ def test_a_copy_without_the_body(client, auth_server, upstream):
     assert upstream.last().body == b'hello'
 
 
-def test_a_body_that_cannot_be_kept_is_not_copied(client, served, auth_server, upstream):
+def test_a_body_that_cannot_be_buffered_is_not_mirrored(client, served, auth_server, upstream):
     """The request itself is passed on unbuffered."""
     assert client.ask('POST', '/lost/x', [], big(3 << 20)).status == 200
     assert upstream.last().body == big(3 << 20)
@@ -238,7 +238,7 @@ def test_a_body_that_cannot_be_kept_is_not_copied(client, served, auth_server, u
     assert 'mirror: no copies were sent: the body could not be buffered' in served.server.errors()
 
 
-def test_a_body_that_is_too_long_or_breaks_off_is_asked_nowhere(client, served, auth_server):
+def test_a_body_that_is_too_long_or_incomplete_is_not_mirrored(client, served, auth_server):
     assert client.ask('POST', '/short/x', [], b'x' * 2000).status == 413
     chunked = served.connect()
     assert post(chunked, '/short/x', b'x' * 2048, True).status == 413

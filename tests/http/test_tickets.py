@@ -119,7 +119,7 @@ def test_off_gives_none(begin, tmp_path, version):
         assert not fetch_with_session(server.port, version, session_in=tmp_path / 'session')[0]
 
 
-def test_a_bad_key_file_is_told_where_it_stands(begin, tmp_path):
+def test_a_bad_key_file_is_reported_with_its_position(begin, tmp_path):
     key = tmp_path / 'short.key'
     key.write_bytes(b'short')
     with pytest.raises(RuntimeError) as told:

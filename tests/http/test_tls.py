@@ -420,7 +420,7 @@ def test_noise_instead_of_a_handshake(served, noise):
     assert own(served).get('/one.txt').status == 200
 
 
-def test_plain_http_on_the_tls_port_is_told_so(served):
+def test_plain_http_on_the_tls_port_is_refused(served):
     """nginx responds with 400 in clear text ("plain HTTP request was sent to HTTPS port"); closing with or without an alert is also
     permitted."""
     sock = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)

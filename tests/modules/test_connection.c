@@ -138,7 +138,7 @@ static void send_text(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-static void wait_until_kept(void)
+static void wait_until_cached(void)
 {
     for (int i = 0; i < 1000 && !seen.kept; i++)
         loopback_turn(&server, 1);
@@ -238,7 +238,7 @@ START_TEST(pending_is_cancelled)
     send_text(fd, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
     if (_i & 1)
         send_text(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
-    wait_until_kept();
+    wait_until_cached();
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     close(fd);
     if (_i & 2) {
@@ -367,7 +367,7 @@ START_TEST(draining_completes_responses)
     send_text(idle, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     send_text(busy, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
     ck_assert_int_gt(wait_and_hear(idle, text, sizeof text), 0);
-    wait_until_kept();
+    wait_until_cached();
     server.worker.draining = true;
     connection_drain_all(&server.worker);
     ck_assert_int_eq(wait_and_hear(idle, text, sizeof text), 0);
@@ -395,7 +395,7 @@ START_TEST(aborting_ends_everything)
     send_text(fds[1], "GET /la");
     send_text(fds[2], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
     send_text(fds[3], "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
-    wait_until_kept();
+    wait_until_cached();
     connection_abort_all(&server.worker);
     ck_assert_uint_eq(server.worker.connections, 4); /* connections end later, never inside this call */
     loopback_turn(&server, 20);

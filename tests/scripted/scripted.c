@@ -99,9 +99,9 @@ static size_t share_of_turn(const struct fake *fake, uint64_t wanted)
 
 static int send_error(struct fake *fake)
 {
-    int error = fake->reset_told ? -EPIPE : -ECONNRESET;
+    int error = fake->reset_reported ? -EPIPE : -ECONNRESET;
 
-    fake->reset_told = true;
+    fake->reset_reported = true;
     return error;
 }
 

@@ -100,7 +100,7 @@ void scripted_peer_reset(struct loop *loop, int fd)
     struct fake *fake = socket_of(loop, fd);
 
     fake->reset = true;
-    fake->reset_told = false;
+    fake->reset_reported = false;
     buffer_consume(&fake->unread, fake->unread.length);
 }
 

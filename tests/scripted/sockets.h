@@ -21,7 +21,7 @@ struct fake {
     size_t room;
     bool ended;
     bool reset;
-    bool reset_told;
+    bool reset_reported;
     bool closed;
     bool connect_held;
     int connect_result;

@@ -69,7 +69,7 @@ static enum outcome follow_redirect(struct gateway_request *p, const struct gate
 /* An error of the subrequest becomes one of this exchange; an upstream error may be intercepted here. */
 static enum outcome copy_child_response(struct gateway_request *p, const struct exchange *child)
 {
-    const struct response *said = &child->response;
+    const struct response *response = &child->response;
     const struct gateway_request *behind = gateway_request_of(child);
 
     p->stage = GATEWAY_DONE;
@@ -79,12 +79,12 @@ static enum outcome copy_child_response(struct gateway_request *p, const struct 
         return exchange_error_response(p->x, 500);
     if (behind && behind->for_head == FOR_HEAD_REDIRECTED)
         return follow_redirect(p, behind);
-    if (!said->body && said->status >= 400)
-        return exchange_error_response(p->x, said->status);
-    if (gateway_intercept(p, said->status, &said->headers))
+    if (!response->body && response->status >= 400)
+        return exchange_error_response(p->x, response->status);
+    if (gateway_intercept(p, response->status, &response->headers))
         return OUTCOME_RESPONDED;
     p->x->response.headers.count = 0;
-    return copy_head(p, said) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_RESPONDED;
+    return copy_head(p, response) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_RESPONDED;
 }
 
 static void child_responded(struct exchange *child, void *owner)

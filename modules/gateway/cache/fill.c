@@ -47,18 +47,18 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     return cached_fill_begin(cached, cached->key);
 }
 
-/* Starts to store the response if allowed: 0 or -ENOMEM. `said` is memory for the arrival. */
-static int store(struct cached *cached, struct arrival *arrival, struct cache_control *said,
+/* Starts to store the response if allowed: 0 or -ENOMEM. `control` is memory for the arrival. */
+static int store(struct cached *cached, struct arrival *arrival, struct cache_control *control,
                  struct stored_metadata *metadata)
 {
     struct gateway_request *p = cached->p;
     struct headers counting = {0};
     int result;
 
-    if (cached_policy(p, &p->reply.headers, arrival->received_s, &counting, said) < 0)
+    if (cached_policy(p, &p->reply.headers, arrival->received_s, &counting, control) < 0)
         return -ENOMEM;
     arrival->headers = &counting;
-    arrival->response_control = said;
+    arrival->response_control = control;
     result = p->slice.of ? p->slice.functions->response_head(p, arrival, metadata) : -ENOTSUP;
     if (result == -ENOTSUP)
         result = cached_may_store(p, arrival, metadata);
@@ -73,7 +73,7 @@ static bool is_safe(enum method method)
 int cached_response_head(struct gateway_request *p)
 {
     struct cached *cached = cached_of(p);
-    struct cache_control said;
+    struct cache_control control;
     struct stored_metadata metadata = {.status = p->reply.status};
     struct arrival arrival = {.authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
                               .status = p->reply.status,
@@ -96,7 +96,7 @@ int cached_response_head(struct gateway_request *p)
     }
     result = cached->partial ? cached_partial_head(cached, &arrival, &metadata) : -ENOTSUP;
     if (result == -ENOTSUP)
-        result = store(cached, &arrival, &said, &metadata);
+        result = store(cached, &arrival, &control, &metadata);
     if (result == 0 && !cached->base.fill)
         cached_release_lock(p);
     return result;

@@ -28,23 +28,23 @@ static struct str changed_request(struct gateway_request *p)
 struct str cached_primary_key(struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
-    struct str scheme, host, changed, told[3];
+    struct str scheme, host, changed, forwarded[3];
 
     if (p->conf->cache.key)
         return exchange_eval(p->x, p->conf->cache.key);
     scheme = exchange_eval(p->x, p->conf->scheme);
     changed = changed_request(p);
     host = gateway_request_host(p->x);
-    told[0] = gateway_forwarded_field(p->x, STR("X-Forwarded-Proto"));
-    told[1] = gateway_forwarded_field(p->x, STR("X-Forwarded-Host"));
-    told[2] = gateway_forwarded_field(p->x, STR("X-Forwarded-Port"));
-    if (!scheme.data || !changed.data || (request->port && !host.data) || !told[0].data || !told[1].data ||
-        !told[2].data)
+    forwarded[0] = gateway_forwarded_field(p->x, STR("X-Forwarded-Proto"));
+    forwarded[1] = gateway_forwarded_field(p->x, STR("X-Forwarded-Host"));
+    forwarded[2] = gateway_forwarded_field(p->x, STR("X-Forwarded-Port"));
+    if (!scheme.data || !changed.data || (request->port && !host.data) || !forwarded[0].data || !forwarded[1].data ||
+        !forwarded[2].data)
         return (struct str){NULL, 0};
     const struct str parts[] = {scheme, STR(" "), gateway_target_host(&p->target), STR(" "), str_or_empty(host),
                                 STR(" "), request->target, STR(" "), request->path, STR("?"),
-                                str_or_empty(request->query), STR(" "), told[0], STR(" "), told[1], STR(" "),
-                                told[2], changed};
+                                str_or_empty(request->query), STR(" "), forwarded[0], STR(" "), forwarded[1], STR(" "),
+                                forwarded[2], changed};
 
     return arena_join(&p->x->arena, parts, sizeof(parts) / sizeof(parts[0]));
 }

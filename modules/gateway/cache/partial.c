@@ -78,19 +78,19 @@ static void find_wanted(struct cached *cached, const struct stored_response *sto
     int count = 0;
 
     if (asks_for_range(x) && conditional_range_allowed(&x->request, &stored->validators, cached_now_s(cached)))
-        count = range_parse(value, partial->held.total, &partial->wanted, 1);
+        count = range_parse(value, partial->held.total, &partial->requested, 1);
     partial->satisfiable = count >= 0;
     partial->whole = count == 0;
     if (count == 0)
-        partial->wanted = (struct range){0, partial->held.total - 1};
+        partial->requested = (struct range){0, partial->held.total - 1};
 }
 
 static bool is_covered(const struct cached_partial *partial)
 {
     const struct range *held = &partial->held.span;
 
-    return partial->satisfiable && !partial->whole && partial->wanted.first >= held->first &&
-           partial->wanted.last <= held->last;
+    return partial->satisfiable && !partial->whole && partial->requested.first >= held->first &&
+           partial->requested.last <= held->last;
 }
 
 /* Parses the span from the entry's head. False: not an incomplete entry. */

@@ -38,8 +38,8 @@ struct cached_partial {
     struct str key;                 /* of the incomplete entry */
     struct cache_entry *entry;      /* referenced; NULL: none, or unusable */
     struct partial_content held;    /* of the entry */
-    struct range wanted;            /* requested by the client */
-    bool satisfiable, whole;        /* `wanted` is known; it is the complete representation, and the status is 200 */
+    struct range requested;            /* requested by the client */
+    bool satisfiable, whole;        /* `requested` is known; it is the complete representation, and the status is 200 */
     enum partial_request request;
     struct range missing;           /* of PARTIAL_MISSING */
     struct headers fields;          /* of the combined response */
@@ -99,7 +99,7 @@ MUST_CHECK int cached_combine(struct gateway_request *p);
 /* partial_store.c: true if the response has a strong validator. `received_s`: time of its arrival. */
 bool partial_validated(const struct headers *headers, int64_t received_s, int64_t now_s);
 /* True if two responses are of the same version: equal strong validators, and equal codings if both name one. */
-bool partial_same_version(const struct headers *said, const struct headers *known);
+bool partial_same_version(const struct headers *received, const struct headers *known);
 /* Parses Content-Range of a 206, which must be single, well-formed and consistent with the framing. 0 or -EINVAL. */
 MUST_CHECK int partial_content_of(const struct gateway_request *p, struct partial_content *out);
 /*

@@ -13,14 +13,14 @@
 /* The missing bytes are one range before or after the span. */
 static bool find_missing(struct cached_partial *partial)
 {
-    const struct range held = partial->held.span, wanted = partial->wanted;
-    bool is_behind = wanted.first >= held.first && wanted.first <= held.last + 1 && wanted.last > held.last;
-    bool is_before = wanted.first < held.first && wanted.last >= held.first - 1 && wanted.last <= held.last;
+    const struct range held = partial->held.span, requested = partial->requested;
+    bool is_behind = requested.first >= held.first && requested.first <= held.last + 1 && requested.last > held.last;
+    bool is_before = requested.first < held.first && requested.last >= held.first - 1 && requested.last <= held.last;
 
     if (is_behind)
-        partial->missing = (struct range){held.last + 1, wanted.last};
+        partial->missing = (struct range){held.last + 1, requested.last};
     else if (is_before)
-        partial->missing = (struct range){wanted.first, held.first - 1};
+        partial->missing = (struct range){requested.first, held.first - 1};
     return is_behind || is_before;
 }
 
@@ -140,19 +140,19 @@ static int set_fields(struct cached *cached, const struct headers *merged)
     headers_remove(&partial->fields, STR("Content-Range"));
     if (partial->whole)
         return headers_set(&partial->fields, arena, STR("Accept-Ranges"), STR("bytes"));
-    value = arena_printf(arena, "bytes %llu-%llu/%llu", (unsigned long long)partial->wanted.first,
-                         (unsigned long long)partial->wanted.last, (unsigned long long)partial->held.total);
+    value = arena_printf(arena, "bytes %llu-%llu/%llu", (unsigned long long)partial->requested.first,
+                         (unsigned long long)partial->requested.last, (unsigned long long)partial->held.total);
     return value.data ? headers_add(&partial->fields, arena, STR("Content-Range"), value) : -ENOMEM;
 }
 
 /* The freshness rules, with status 200: the stored version, or a part of it, is that response. */
 static int may_keep(struct cached *cached, const struct headers *from, struct arrival *arrival,
-                    struct headers *counting, struct cache_control *said, struct stored_metadata *metadata)
+                    struct headers *counting, struct cache_control *control, struct stored_metadata *metadata)
 {
-    if (cached_policy(cached->p, from, arrival->received_s, counting, said) < 0)
+    if (cached_policy(cached->p, from, arrival->received_s, counting, control) < 0)
         return -ENOMEM;
     arrival->headers = counting;
-    arrival->response_control = said;
+    arrival->response_control = control;
     arrival->status = 200;
     return cached_may_store(cached->p, arrival, metadata);
 }
@@ -164,7 +164,7 @@ static int combine(struct cached *cached, struct arrival *arrival, struct stored
     const struct stored_response *stored = partial->entry->parsed;
     struct headers merged = {0}, counting = {0};
     struct partial_content all = joined(partial);
-    struct cache_control said;
+    struct cache_control control;
     int result = stored_response_merge(cached->p, stored, &merged);
 
     if (result == 0)
@@ -175,7 +175,7 @@ static int combine(struct cached *cached, struct arrival *arrival, struct stored
         return result;
     cached->base.combined = true;
     cached->base.status = CACHED_PARTIAL;
-    result = may_keep(cached, &merged, arrival, &counting, &said, metadata);
+    result = may_keep(cached, &merged, arrival, &counting, &control, metadata);
     if (result > 0)
         return cached_partial_store(cached, &counting, &merged, metadata, &all);
     if (result == 0)
@@ -203,14 +203,14 @@ static int update_stored_head(struct cached *cached, struct arrival *arrival, st
 {
     struct cached_partial *partial = cached->partial;
     struct headers merged = {0}, counting = {0};
-    struct cache_control said;
+    struct cache_control control;
     struct str head;
     int result = stored_response_merge(cached->p, partial->entry->parsed, &merged);
 
     if (result == 0)
         result = stored_response_date(&merged, &cached->p->x->arena, arrival->received_s);
     if (result == 0)
-        result = may_keep(cached, &merged, arrival, &counting, &said, metadata);
+        result = may_keep(cached, &merged, arrival, &counting, &control, metadata);
     if (result <= 0)
         return result;
     metadata->status = 206;
@@ -227,8 +227,8 @@ static int store_alone(struct cached *cached, struct arrival *arrival, struct st
                        const struct partial_content *came)
 {
     struct headers fields = {0}, counting = {0};
-    struct cache_control said;
-    int result = may_keep(cached, &cached->p->reply.headers, arrival, &counting, &said, metadata);
+    struct cache_control control;
+    int result = may_keep(cached, &cached->p->reply.headers, arrival, &counting, &control, metadata);
 
     if (result <= 0)
         return result;
@@ -286,10 +286,10 @@ const struct headers *cached_combined_fields(const struct gateway_request *p, in
 int cached_combine(struct gateway_request *p)
 {
     struct cached_partial *partial = cached_of(p)->partial;
-    const struct range *held = &partial->held.span, *wanted = &partial->wanted;
+    const struct range *held = &partial->held.span, *requested = &partial->requested;
     bool is_behind = partial->missing.first > held->last;
-    uint64_t first = is_behind ? wanted->first : held->first;
-    uint64_t end = is_behind ? held->last + 1 : wanted->last + 1;
+    uint64_t first = is_behind ? requested->first : held->first;
+    uint64_t end = is_behind ? held->last + 1 : requested->last + 1;
     struct body *stored, *parts[2];
 
     if (first >= end) /* span and requested range only touch */

@@ -38,15 +38,15 @@ static bool is_same(const struct headers *a, const struct headers *b, struct str
     return one.data && other.data && str_equal(one, other) && !is_repeated(a, name);
 }
 
-bool partial_same_version(const struct headers *said, const struct headers *known)
+bool partial_same_version(const struct headers *received, const struct headers *known)
 {
     struct str name = STR("Content-Encoding");
 
-    if (headers_find(said, name) && !is_same(said, known, name)) /* a 206 may omit it */
+    if (headers_find(received, name) && !is_same(received, known, name)) /* a 206 may omit it */
         return false;
-    if (headers_find(said, STR("ETag")) || headers_find(known, STR("ETag")))
-        return is_same(said, known, STR("ETag")) && etag_is_strong(headers_value(known, STR("ETag")));
-    return is_same(said, known, STR("Last-Modified"));
+    if (headers_find(received, STR("ETag")) || headers_find(known, STR("ETag")))
+        return is_same(received, known, STR("ETag")) && etag_is_strong(headers_value(known, STR("ETag")));
+    return is_same(received, known, STR("Last-Modified"));
 }
 
 int partial_content_of(const struct gateway_request *p, struct partial_content *out)

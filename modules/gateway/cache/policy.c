@@ -97,18 +97,18 @@ static void set_rules(const struct arrival *arrival, struct stored_metadata *met
 void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->received_s);
-    int64_t said = freshness_lifetime(arrival);
+    int64_t declared_s = freshness_lifetime(arrival);
 
     metadata->received_s = arrival->received_s;
     metadata->initial_age_s = freshness_initial_age(arrival);
-    if (accel != DELTA_NONE || said == DELTA_NONE) {
+    if (accel != DELTA_NONE || declared_s == DELTA_NONE) {
         metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
         if (metadata->lifetime_s > 0)
             metadata->lifetime_s += metadata->initial_age_s;
         else if (accel == 0) /* must not be stored */
             metadata->lifetime_s = DELTA_NONE;
     } else {
-        metadata->lifetime_s = said;
+        metadata->lifetime_s = declared_s;
     }
     if (metadata->lifetime_s == DELTA_NONE && accel == DELTA_NONE && p->conf->cache.heuristic_ms > 0)
         metadata->lifetime_s = freshness_heuristic(arrival, (int64_t)(p->conf->cache.heuristic_ms / 1000));

@@ -40,10 +40,10 @@ static bool may_renew(const struct cached *cached, const struct arrival *arrival
  * True if the 304 concerns the stored response by its validators. A strong and a weak tag with equal text match: a
  * server that compresses weakens the tag of the response, but not that of its 304.
  */
-static bool validators_match(const struct headers *said, const struct stored_response *stored)
+static bool validators_match(const struct headers *headers, const struct stored_response *stored)
 {
-    struct str tag = headers_value(said, STR("ETag"));
-    struct str modified = headers_value(said, STR("Last-Modified"));
+    struct str tag = headers_value(headers, STR("ETag"));
+    struct str modified = headers_value(headers, STR("Last-Modified"));
     struct str known = headers_value(&stored->headers, STR("Last-Modified"));
 
     if (tag.data)
@@ -68,7 +68,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     const struct stored_response *stored = cached->stale->parsed;
     struct headers merged = {0}, counting = {0};
     struct stored_metadata metadata = stored->metadata;
-    struct cache_control said;
+    struct cache_control control;
     struct str head;
     int error;
 
@@ -78,11 +78,11 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     if (error == 0)
         error = stored_response_date(&merged, &p->x->arena, arrival->received_s);
     if (error == 0)
-        error = cached_policy(p, &merged, arrival->received_s, &counting, &said);
+        error = cached_policy(p, &merged, arrival->received_s, &counting, &control);
     if (error < 0)
         return error;
     arrival->headers = &counting;
-    arrival->response_control = &said;
+    arrival->response_control = &control;
     arrival->status = metadata.status == 206 ? 200 : metadata.status; /* as a complete one */
     cached_set_times(p, arrival, &metadata);
     head = stored_response_write(&metadata, stored->reason, &merged, &p->x->arena);

@@ -41,14 +41,14 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
 /* True if it is the requested slice of a representation of that length. */
 static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
 {
-    struct range wanted = slice_range(&child->slice), got;
+    struct range expected = slice_range(&child->slice), got;
 
     if (child->reply.status != 206 ||
         content_range_parse(headers_value(&child->reply.headers, STR("Content-Range")), &got, out_total) < 0)
         return false;
-    if (wanted.last >= *out_total)
-        wanted.last = *out_total - 1;
-    return got.first == wanted.first && got.last == wanted.last &&
+    if (expected.last >= *out_total)
+        expected.last = *out_total - 1;
+    return got.first == expected.first && got.last == expected.last &&
            (child->reply.content_length == BODY_LENGTH_UNKNOWN ||
             child->reply.content_length == got.last - got.first + 1);
 }

@@ -10,7 +10,7 @@
 static struct regex *compiled(const char *pattern, bool nocase)
 {
     struct regex *regex = NULL;
-    char said[REGEX_SAID] = "";
+    char said[REGEX_MESSAGE] = "";
     size_t at = 0;
 
     ck_assert_msg(regex_compile(str_from(pattern), nocase, &regex, &at, said) == 0, "%s: %s", pattern, said);
@@ -67,7 +67,7 @@ START_TEST(invalid_patterns_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         struct regex *regex = NULL;
-        char said[REGEX_SAID] = "";
+        char said[REGEX_MESSAGE] = "";
         size_t at = 99;
         int error = regex_compile(str_from(mistakes[i].pattern), false, &regex, &at, said);
 
@@ -86,7 +86,7 @@ START_TEST(pattern_length_is_limited)
 {
     char *pattern = malloc(LIMIT_REGEX_PATTERN + 1);
     struct regex *regex = NULL;
-    char said[REGEX_SAID];
+    char said[REGEX_MESSAGE];
     size_t at;
 
     ck_assert_ptr_nonnull(pattern);

@@ -128,7 +128,7 @@ static void put(const char *key, const char *head, struct str body)
     settle();
 }
 
-static bool was_said(const char *text)
+static bool was_logged(const char *text)
 {
     return said.length > 0 && str_search(buffer_str(&said), str_from(text)) >= 0;
 }

@@ -81,7 +81,7 @@ START_TEST(failed_splice_stores_nothing)
     cache_fill_end(made, STR("head"));
     settle();
     ck_assert_ptr_null(get("too short"));
-    ck_assert(was_said("without being stored"));
+    ck_assert(was_logged("without being stored"));
     ck_assert_uint_eq(room_count(&room), 1);
     cache_entry_unref(entry);
     finish();

@@ -171,7 +171,7 @@ START_TEST(damaged_files_are_dropped)
     cache_store_destroy(store);
     store = cache_store_create(&loop, &quiet, &conf, 0); /* another worker, which has no file open */
     ck_assert_ptr_null(get("a"));
-    ck_assert(was_said("a damaged file"));
+    ck_assert(was_logged("a damaged file"));
     settle();
     ck_assert_uint_eq(room_count(&room), 0);
     finish();
@@ -179,7 +179,7 @@ START_TEST(damaged_files_are_dropped)
 }
 END_TEST
 
-START_TEST(size_limits_are_kept)
+START_TEST(size_limits_are_respected)
 {
     char key[16];
 
@@ -225,7 +225,7 @@ START_TEST(full_disk_is_logged_once)
     ck_assert_ptr_null(get("a"));
     for (size_t i = 0; i < said.length; i++)
         lines += said.data[i] == '\n';
-    ck_assert(was_said("without being stored"));
+    ck_assert(was_logged("without being stored"));
     ck_assert_uint_eq(lines, 1);
     ck_assert_uint_eq(room_count(&room), 0);
     put("b", "head", STR("small"));
@@ -335,7 +335,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         stored_and_found, uses_are_counted_before_storing, large_bodies_are_written_while_they_arrive,
-        discarded_fill_stores_nothing, found_after_a_restart, damaged_files_are_dropped, size_limits_are_kept,
+        discarded_fill_stores_nothing, found_after_a_restart, damaged_files_are_dropped, size_limits_are_respected,
         full_disk_is_logged_once, fill_lock_permits_one_fetch, updated_heads_are_found,
     };
 

@@ -45,7 +45,7 @@ START_TEST(parsing)
 }
 END_TEST
 
-START_TEST(absent_members_are_kept)
+START_TEST(absent_members_keep_their_values)
 {
     struct h2_priority priority = {.urgency = 1, .incremental = true};
 
@@ -166,7 +166,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {absent_members_are_kept, urgency_first, one_after_another,
+    const TTest *const tests[] = {absent_members_keep_their_values, urgency_first, one_after_another,
                                   incremental_take_turns,  both_kinds_alternate, no_starvation,
                                   change_moves_ready_streams};
     const struct suite_loop loops[] = {{parsing, COUNT(values)}};

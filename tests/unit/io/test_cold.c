@@ -261,7 +261,7 @@ END_TEST
  * The page cache keeps no page of this file. After some attempts the loop reads the file itself, so that the transfer
  * ends.
  */
-START_TEST(rule_17_pages_never_kept)
+START_TEST(rule_17_no_pages_are_cached)
 {
     if (!begin(_i))
         return;
@@ -308,7 +308,7 @@ int main(void)
     tcase_add_loop_test(group, rule_17_file_in_page_cache, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_some_pages_missing, 0, kernel_backend_count() * HOLES);
     tcase_add_loop_test(group, rule_17_pages_dropped_after_reading, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_pages_never_kept, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_no_pages_are_cached, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_more_than_the_queue_holds, 0, kernel_backend_count());
     suite_add_tcase(suite, group);

@@ -331,7 +331,7 @@ END_TEST
  * open_file_cache_min_uses: a file is opened for each request until it has enough uses; the count starts again after an
  * idle period.
  */
-START_TEST(kept_after_min_uses)
+START_TEST(cached_after_min_uses)
 {
     struct file_cache_counters counters = {0};
     struct file_cache_limits limits = usual;
@@ -480,7 +480,7 @@ int main(void)
     const TTest *const tests[] = {
         entries_per_symlink_policy, changes_are_noticed, recently_modified_files_are_opened_again,
         root_link_is_followed_again, entries_are_limited, large_and_odd_sizes, paths_that_cannot_exist,
-        lookups_share_an_open, disabled_cache_opens_each_time, kept_after_min_uses, entries_below_min_uses_are_limited,
+        lookups_share_an_open, disabled_cache_opens_each_time, cached_after_min_uses, entries_below_min_uses_are_limited,
         errors_are_not_cached, descriptors_run_out, absent_root,
     };
     Suite *suite = suite_create("file_cache");

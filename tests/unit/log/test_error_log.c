@@ -110,7 +110,7 @@ START_TEST(lost_lines_are_counted_and_reported)
     text = content(reader);
     ck_assert_ptr_nonnull(strstr(text, "lines were lost"));
     ck_assert_ptr_nonnull(strstr(text, "after"));
-    ck_assert_uint_eq(log.dropped, log.dropped_said);
+    ck_assert_uint_eq(log.dropped, log.dropped_reported);
     error_log_finish(&log);
     teardown();
 }

@@ -94,7 +94,7 @@ START_TEST(child_process_keeps_the_file)
 }
 END_TEST
 
-START_TEST(other_servers_file_is_kept)
+START_TEST(file_of_another_server_is_preserved)
 {
     struct pid_file file;
 
@@ -132,6 +132,6 @@ int main(void)
 {
     return run_tests("pid_file", (const TTest *const[]){
                                      is_written_locked_and_removed, stale_files_are_replaced,
-                                     child_process_keeps_the_file, other_servers_file_is_kept,
+                                     child_process_keeps_the_file, file_of_another_server_is_preserved,
                                      special_files_are_refused, NULL});
 }

@@ -19,7 +19,7 @@ static void keep(void *owner, enum log_level level, struct str line)
     snprintf(said + length, sizeof(said) - length, STR_FMT, STR_ARG(line));
 }
 
-static struct log log_kept = {.level = LOG_NOTICE, .sink = keep};
+static struct log recording_log = {.level = LOG_NOTICE, .sink = keep};
 
 static struct endpoint endpoint_of(const char *text)
 {
@@ -61,7 +61,7 @@ START_TEST(one_socket_for_each_worker)
 
     snprintf(text, sizeof(text), "127.0.0.1:%u", free_port());
     endpoint = endpoint_of(text);
-    ck_assert_int_eq(sockets_open(&sockets, &configuration, 3, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 3, NULL, &recording_log), 0);
     own = sockets_get(&sockets, 0, 1);
     ck_assert_int_ge(own, 0);
     ck_assert_int_ne(own, sockets_get(&sockets, 0, 0));
@@ -89,8 +89,8 @@ START_TEST(port_in_use_is_reported_despite_reuseport)
         endpoints[i] = endpoint_of(texts[i]);
     }
     said[0] = '\0';
-    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
-    ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
+    ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &recording_log), -EADDRINUSE);
     for (int i = 0; i < 2; i++) {
         char wanted[256];
 
@@ -122,8 +122,8 @@ START_TEST(reload_keeps_sockets)
         snprintf(texts[i], sizeof(texts[i]), "127.0.0.1:%u", free_port());
         endpoints[i] = endpoint_of(texts[i]);
     }
-    ck_assert_int_eq(sockets_open(&sockets, &first, 3, NULL, &log_kept), 0);
-    ck_assert_int_eq(sockets_open(&fewer, &second, 2, &sockets, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &first, 3, NULL, &recording_log), 0);
+    ck_assert_int_eq(sockets_open(&fewer, &second, 2, &sockets, &recording_log), 0);
     ck_assert_uint_eq(fewer.slots, 3);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(fstat(sockets_get(&sockets, 0, i), &before) + fstat(sockets_get(&fewer, 0, i), &after), 0);
@@ -132,7 +132,7 @@ START_TEST(reload_keeps_sockets)
     ck_assert_int_ge(sockets_get(&fewer, 1, 1), 0);
     ck_assert_int_eq(sockets_get(&fewer, 1, 2), -1);
     sockets_leave_to(&sockets, &fewer);
-    ck_assert_int_eq(sockets_open(&more, &first, 4, &fewer, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&more, &first, 4, &fewer, &recording_log), 0);
     ck_assert_int_ge(sockets_get(&more, 0, 3), 0);
     /* Worker 0 of two also keeps the socket of the former third worker. */
     sockets_close_others(&fewer, 0);
@@ -165,12 +165,12 @@ START_TEST(reload_with_other_addresses)
     narrow = endpoint_of(texts[0]);
     wide = endpoint_of(texts[1]);
     taken = endpoint_of(texts[2]);
-    ck_assert_int_eq(sockets_open(&sockets, &first, 2, NULL, &log_kept), 0);
-    ck_assert_int_eq(sockets_open(&other, &second, 2, &sockets, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &first, 2, NULL, &recording_log), 0);
+    ck_assert_int_eq(sockets_open(&other, &second, 2, &sockets, &recording_log), 0);
     sockets_leave_to(&sockets, &other);
-    ck_assert_int_eq(sockets_open(&sockets, &third, 1, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &third, 1, NULL, &recording_log), 0);
     said[0] = '\0';
-    ck_assert_int_eq(sockets_open(&refused, &third, 2, &other, &log_kept), -EADDRINUSE);
+    ck_assert_int_eq(sockets_open(&refused, &third, 2, &other, &recording_log), -EADDRINUSE);
     ck_assert_ptr_nonnull(strstr(said, "failed (98: Address already in use)"));
     ck_assert_int_ge(sockets_get(&other, 0, 1), 0);
     sockets_close(&other, false);
@@ -192,11 +192,11 @@ START_TEST(reload_with_unix_paths)
     snprintf(path, sizeof(path), "%s/socket", directory);
     snprintf(text, sizeof(text), "unix:%s", path);
     endpoint = endpoint_of(text);
-    ck_assert_int_eq(sockets_open(&sockets, &with, 2, NULL, &log_kept), 0);
-    ck_assert_int_eq(sockets_open(&second, &with, 1, &sockets, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &with, 2, NULL, &recording_log), 0);
+    ck_assert_int_eq(sockets_open(&second, &with, 1, &sockets, &recording_log), 0);
     sockets_leave_to(&sockets, &second);
     ck_assert_int_eq(access(path, F_OK), 0);
-    ck_assert_int_eq(sockets_open(&third, &without, 1, &second, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&third, &without, 1, &second, &recording_log), 0);
     sockets_leave_to(&second, &third);
     ck_assert_int_eq(access(path, F_OK), -1);
     sockets_close(&third, true);
@@ -211,7 +211,7 @@ START_TEST(foreign_address_is_reported)
     struct sockets sockets;
 
     said[0] = '\0';
-    ck_assert_int_lt(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    ck_assert_int_lt(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
     ck_assert_ptr_nonnull(strstr(said, "bind() to 192.0.2.1:1 failed"));
 }
 END_TEST
@@ -231,19 +231,19 @@ START_TEST(unix_paths)
     snprintf(path, sizeof(path), "%s/socket", directory);
     snprintf(text, sizeof(text), "unix:%s", path);
     endpoint = endpoint_of(text);
-    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
     ck_assert_int_eq(sockets_get(&sockets, 0, 0), sockets_get(&sockets, 0, 1));
-    ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
+    ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &recording_log), -EADDRINUSE);
     /* After a crash: the socket is closed, but its path remains. */
     sockets_close(&sockets, false);
     ck_assert_int_eq(access(path, F_OK), 0);
-    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
     sockets_close(&sockets, true);
     ck_assert_int_eq(access(path, F_OK), -1);
     /* A file that is not a socket is not removed. */
     file = fopen(path, "w");
     fclose(file);
-    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), -EADDRINUSE);
     ck_assert_int_eq(access(path, F_OK), 0);
     unlink(path);
     rmdir(directory);

@@ -90,7 +90,7 @@ START_TEST(response_in_two_pieces)
             ck_assert_text(headers_value(&reply.headers, STR("X-A")), "b");
             ck_assert(!headers_find(&reply.headers, STR("Status")));
             ck_assert_text(buffer_str(&body), "fourmore");
-            ck_assert_text(buffer_str(&reader.said), "a warning\n");
+            ck_assert_text(buffer_str(&reader.stderr_text), "a warning\n");
             close_reply();
         }
     }
@@ -297,7 +297,7 @@ START_TEST(stderr_text_is_limited)
     put_end(0);
     feed(buffer_str(&wire));
     ck_assert_int_eq(last, REPLY_WHOLE);
-    ck_assert_uint_eq(reader.said.length, 4096);
+    ck_assert_uint_eq(reader.stderr_text.length, 4096);
     close_reply();
     buffer_finish(&wire);
     buffer_finish(&body);

@@ -203,7 +203,7 @@ START_TEST(truncated_files_are_refused)
 }
 END_TEST
 
-START_TEST(self_signed_certificate_is_kept)
+START_TEST(self_signed_certificate_is_preserved)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -234,7 +234,7 @@ int main(void)
     tcase_add_test(all, pending_connection_gets_the_new_certificate);
     tcase_add_loop_test(all, invalid_files_change_nothing, 0, 4);
     tcase_add_test(all, truncated_files_are_refused);
-    tcase_add_test(all, self_signed_certificate_is_kept);
+    tcase_add_test(all, self_signed_certificate_is_preserved);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
