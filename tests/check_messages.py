@@ -104,7 +104,7 @@ def pattern(form):
     return re.compile('(?:.* )?' + ''.join(parts) + re.escape(form[at:]))
 
 
-def said(root):
+def tested_messages(root):
     """Every message of the cases."""
     found = set()
     for name in CASES:
@@ -114,7 +114,7 @@ def said(root):
 
 
 def faults(root):
-    known = said(root)
+    known = tested_messages(root)
     for place, form in messages(root):
         if not re.search(r'[a-z]', DIRECTIVE.sub('', form)) or form in UNREACHABLE:
             continue

@@ -21,16 +21,16 @@ def install(folder, _):
 
 def run(build, *arguments):
     """Runs packages.main(); returns exit status and output."""
-    said = io.StringIO()
+    text = io.StringIO()
     sys.argv = ['packages.py', build, 'SLUICE_CHECK_REQUIRED', '--', *arguments]
-    with contextlib.redirect_stdout(said):
-        return packages.main(), said.getvalue()
+    with contextlib.redirect_stdout(text):
+        return packages.main(), text.getvalue()
 
 
 def check(build):
     failed = os.path.join(build, 'venv.failed')
-    status, said = run(build, 'a_test.py')
-    assert status == 77 and f'{build} -- path' in said, said
+    status, output = run(build, 'a_test.py')
+    assert status == 77 and f'{build} -- path' in output, output
     assert run(build, 'a_test.py')[0] == 77 and len(TRIED) == 1, 'the second test tries again'
     os.environ['SLUICE_CHECK_REQUIRED'] = '1'
     assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 1, 'where they are required, a failure'

@@ -100,7 +100,7 @@ class SystemCalls:
             return
         if self.watcher.poll() is None:
             self.watcher.send_signal(signal.SIGINT)
-        said = self.watcher.communicate(timeout=30)[1]
-        found = re.search(r'^(\d+),,raw_syscalls', said, re.M) if self.perf else \
-            re.search(r'^100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total', said, re.M)
+        output = self.watcher.communicate(timeout=30)[1]
+        found = re.search(r'^(\d+),,raw_syscalls', output, re.M) if self.perf else \
+            re.search(r'^100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total', output, re.M)
         self.total = int(found.group(1)) if found else None

@@ -56,13 +56,13 @@ def measure(options):
     command = ['env', f'PYTHONPATH={os.path.dirname(HERE)}', 'bash', os.path.join(HERE, 'guest.sh'), sys.executable, '-m', 'benchmark',
                *words_of(options, out)]
     print(f'measuring in an emulated machine with Linux {options.vm}, which is slow; its output is in {out}/said', flush=True)
-    told = ''
+    error = ''
     try:
-        told = machine.boot(os.path.join(programs, 'bin'), image, out, f'timeout -k 30 {options.vm_minutes * 60} {shlex.join(command)}')
+        error = machine.boot(os.path.join(programs, 'bin'), image, out, f'timeout -k 30 {options.vm_minutes * 60} {shlex.join(command)}')
     except machine.subprocess.TimeoutExpired:
         print(f'not finished within {options.vm_minutes} minutes: the report has the measurements until then', file=sys.stderr)
     path = os.path.join(out, 'results.json')
     if not os.path.exists(path):
         raise servers.Failed(f'the emulated machine produced no results (see {out}/said); output of the emulator:\n'
-                             f'{told[-2000:]}')
+                             f'{error[-2000:]}')
     return path

@@ -32,10 +32,10 @@ class Blast:
         self.ready = self.line()
 
     def line(self):
-        said = self.process.stdout.readline()
-        if not said:
+        output = self.process.stdout.readline()
+        if not output:
             raise servers.Failed(f'blast: {self.process.stderr.read().strip()[-300:]}')
-        return json.loads(said)
+        return json.loads(output)
 
     def begin(self):
         self.process.stdin.close()

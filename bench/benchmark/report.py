@@ -144,7 +144,7 @@ BEGIN = {False: '<!-- made by bench/run --page -->', True: '<!-- made by bench/r
 END = '<!-- end of what bench/run made -->'
 
 
-def asked(command):
+def portable_command(command):
     """The command line without machine-specific options: paths and ports."""
     return re.sub(r' --(out|sluice|blast|folder|port)[ =]\S+', '', command)
 
@@ -155,7 +155,7 @@ def digest(results):
     where = 'an emulated machine' if machine['emulated'] else 'a machine'
     line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
             f'{results["options"]["rounds"]} rounds of {results["options"]["seconds"]:g} s, {results["made"][:10]}: '
-            f'`{asked(results["command"])}`')
+            f'`{portable_command(results["command"])}`')
     parts = [('In the emulated machine' if machine['emulated'] else 'On hardware', [blocks.Text(line), *warnings(results)])]
     for scenario in results['scenarios']:
         its = scenarios.named(scenario['name'])

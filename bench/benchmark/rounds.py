@@ -120,8 +120,8 @@ def steps(groups, rounds):
 
 def only(groups, paths):
     """The groups with only these transports; all groups if none is given."""
-    kept = [dataclasses.replace(group, setups=[setup for setup in group.setups if not paths or setup.path in paths]) for group in groups]
-    return [group for group in kept if group.setups]
+    stored = [dataclasses.replace(group, setups=[setup for setup in group.setups if not paths or setup.path in paths]) for group in groups]
+    return [group for group in stored if group.setups]
 
 
 def measure(bench, groups):

@@ -76,8 +76,8 @@ class Server:
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
         self.command = [program, *words, path]
-        self.said_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
-        with open(self.said_path, 'wb') as output:
+        self.output_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
+        with open(self.output_path, 'wb') as output:
             self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0] if cpu is None else cpu), *self.command], stdout=output, stderr=output,
                                             stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1', 'XDG_DATA_HOME': folder,
                                                                            'XDG_CONFIG_HOME': folder})
@@ -92,7 +92,7 @@ class Server:
             except OSError:
                 time.sleep(0.05)
         self.stop()
-        with open(self.said_path, encoding='utf-8', errors='replace') as stream:
+        with open(self.output_path, encoding='utf-8', errors='replace') as stream:
             raise Failed(f'{self.setup.label} does not listen: {"; ".join(stream.read().splitlines()[-3:])[:400]}')
 
     def pids(self):

@@ -40,10 +40,10 @@ class Origin:
     def answer(peer):
         """Accepts an upgrade request, which arrives in one piece here; False if the peer has closed."""
         with contextlib.suppress(OSError):
-            asked = peer.recv(65536)
-            if asked.endswith(END):
+            received = peer.recv(65536)
+            if received.endswith(END):
                 peer.sendall(SWITCH)
-            if asked:
+            if received:
                 return True
         peer.close()
         return False
@@ -62,15 +62,15 @@ def connect(server, tls):
     peer = socket.create_connection(('127.0.0.1', server.port), timeout=20 * servers.PATIENCE)
     peer = tls.wrap_socket(peer) if tls else peer
     peer.sendall(ASK)
-    said = b''
-    while END not in said:
+    output = b''
+    while END not in output:
         more = peer.recv(4096)
         if not more:
             break
-        said += more
-    if not said.startswith(b'HTTP/1.1 101'):
+        output += more
+    if not output.startswith(b'HTTP/1.1 101'):
         peer.close()
-        raise servers.Failed(f'no WebSocket: {said[:60]!r}')
+        raise servers.Failed(f'no WebSocket: {output[:60]!r}')
     return peer
 
 

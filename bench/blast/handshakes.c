@@ -19,7 +19,7 @@ struct place {
     SSL *ssl;
     uint64_t begin;
     uint64_t have;
-    bool asked;
+    bool requested;
 };
 
 static void place_close(struct place *place)
@@ -37,7 +37,7 @@ static bool place_shake(struct blast *blast, struct place *place)
     int length = (int)strlen(blast->request);
     int result;
 
-    if (place->asked)
+    if (place->requested)
         return true;
     if (place->ssl) {
         result = SSL_do_handshake(place->ssl);
@@ -53,7 +53,7 @@ static bool place_shake(struct blast *blast, struct place *place)
     if ((place->ssl ? SSL_write(place->ssl, blast->request, length)
                     : (int)send(place->fd, blast->request, (size_t)length, MSG_NOSIGNAL)) != length)
         fail("sending a request");
-    place->asked = true;
+    place->requested = true;
     return true;
 }
 

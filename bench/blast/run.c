@@ -19,7 +19,7 @@ struct load {
     uint64_t end;
     uint64_t answers_end;           /* by count; 0: by time only */
     double interval;                /* nanoseconds between two requests; 0: closed loop */
-    uint64_t asked;                 /* due requests that were sent */
+    uint64_t request_control;                 /* due requests that were sent */
     struct connection **resting;    /* ring of connections without a request */
     unsigned resting_first;
     unsigned resting_count;
@@ -39,7 +39,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static uint64_t next_due(const struct load *load)
 {
-    return load->begin + (uint64_t)(load->interval * (double)load->asked);
+    return load->begin + (uint64_t)(load->interval * (double)load->request_control);
 }
 
 /* Sends the due requests while connections are free. */
@@ -53,7 +53,7 @@ static void ask_due(struct blast *blast, struct load *load)
         load->resting_first = (load->resting_first + 1) % blast->options->connections;
         load->resting_count--;
         connection_ask(blast, connection, next_due(load));
-        load->asked++;
+        load->request_control++;
     }
 }
 

@@ -164,10 +164,10 @@ class Words(unittest.TestCase):
         self.assertIn('http://127.0.0.1:1/1k', clients.words_of(model.Load('1k', client='wrk'), PLAIN, 1, 1))
 
     def test_what_other_clients_say_is_read(self):
-        for client, said, answers in (('wrk', '  31752 requests in 2.00s, 39MB read', '31752'),
+        for client, output, answers in (('wrk', '  31752 requests in 2.00s, 39MB read', '31752'),
                                       ('h2load', 'requests: 9 total, 9 started, 8 done, 7 succeeded, 0 failed', '7'),
                                       ('blast --verify', '{"answers": 5.1, "answers_all": 6.000, "bytes_all": 7}', '6')):
-            self.assertEqual(clients.CLIENTS[client][1].search(said).group(1), answers)
+            self.assertEqual(clients.CLIENTS[client][1].search(output).group(1), answers)
             self.assertIsNone(clients.CLIENTS[client][1].search('connect: refused'))
 
     def test_handshakes_are_taken_from_those_who_count_them(self):
@@ -284,10 +284,10 @@ class Report(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_only_what_stands_between_the_marks_is_replaced(self):
         page = f'before\n{report.BEGIN[False]}\nold\n{report.END}\nbetween\n{report.BEGIN[True]}\nvirtual\n{report.END}\nafter\n'
-        for emulated, gone, kept in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
+        for emulated, gone, stored in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
             made = report.replaced(page, 'new', emulated)
             self.assertTrue(made.startswith('before\n') and '\nbetween\n' in made and made.endswith('after\n'))
-            self.assertTrue('\nnew\n' in made and kept in made and gone not in made)
+            self.assertTrue('\nnew\n' in made and stored in made and gone not in made)
             self.assertEqual(report.replaced(made, 'new', emulated), made)
             with self.assertRaises(ValueError):
                 report.replaced('no marks', 'new', emulated)
@@ -314,7 +314,7 @@ class Page(unittest.TestCase):
         self.assertNotIn('# The cost of TLS on this machine', text)
 
     def test_the_short_form_leaves_out_what_is_only_of_one_machine(self):
-        self.assertEqual(report.asked('bench/run --sluice /x/sluice --vm --rounds 3 --port 24000 --out /tmp/y'), 'bench/run --vm --rounds 3')
+        self.assertEqual(report.portable_command('bench/run --sluice /x/sluice --vm --rounds 3 --port 24000 --out /tmp/y'), 'bench/run --vm --rounds 3')
 
 
 class Threshold(unittest.TestCase):

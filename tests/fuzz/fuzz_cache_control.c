@@ -47,9 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct str rest = str_of((const char *)bytes, size);
     struct headers headers = {0};
-    struct cache_control asked, said;
-    struct arrival arrival = {.request_control = &asked, .response_control = &said, .headers = &headers, .status = 200,
-                              .request_sent_s = 784111777, .received_s = 784111780};
+    struct cache_control request, response;
+    struct arrival arrival = {.request_control = &request, .response_control = &response, .headers = &headers,
+                              .status = 200, .request_sent_s = 784111777, .received_s = 784111780};
     struct freshness stored;
     struct str vary = STR("");
     struct arena arena;
@@ -62,18 +62,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
         HOLDS(headers_add(&headers, &arena, name_of(line), str_trim(str_skip(line, 1))) == 0);
     }
-    cache_control_read(&headers, CACHE_OF_REQUEST, &asked);
-    cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
-    HOLDS(is_delta(said.max_age) && is_delta(said.s_maxage) && is_delta(asked.max_stale) && is_delta(asked.min_fresh));
+    cache_control_read(&headers, CACHE_OF_REQUEST, &request);
+    cache_control_read(&headers, CACHE_OF_RESPONSE, &response);
+    HOLDS(is_delta(response.max_age) && is_delta(response.s_maxage) && is_delta(request.max_stale) &&
+          is_delta(request.min_fresh));
     HOLDS(is_delta(freshness_lifetime(&arrival)));
     read_targeted(&headers, &arrival);
     HOLDS(freshness_initial_age(&arrival) >= 0 && freshness_initial_age(&arrival) <= DELTA_MOST);
-    HOLDS(!freshness_may_store(&arrival) || !said.is_private);
-    freshness_init(&stored, &said);
+    HOLDS(!freshness_may_store(&arrival) || !response.is_private);
+    freshness_init(&stored, &response);
     stored.lifetime_s = freshness_lifetime(&arrival);
     stored.age_s = freshness_initial_age(&arrival);
-    HOLDS(freshness_evaluate(&stored, &asked) != REUSE_FRESH || (stored.age_s < stored.lifetime_s && !said.no_cache));
-    HOLDS(!said.must_revalidate || !freshness_in_error(&stored, &asked, true));
+    HOLDS(freshness_evaluate(&stored, &request) != REUSE_FRESH ||
+          (stored.age_s < stored.lifetime_s && !response.no_cache));
+    HOLDS(!response.must_revalidate || !freshness_in_error(&stored, &request, true));
     if (vary_read(&headers, &arena, &vary) == 0)
         HOLDS(vary_text(vary, &headers, &arena).data);
     arena_reset(&arena);

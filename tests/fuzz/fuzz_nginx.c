@@ -96,10 +96,10 @@ static void check_printed(struct import *import)
     HOLDS(buffer_append(&yaml, STR("x-end: one key at least\n")) == 0);
     HOLDS(conf_tree_parse(&arena, STR("printed"), buffer_str(&yaml), &errors) || errors.failed);
     if (errors.failed) {
-        struct buffer said = {0};
+        struct buffer diagnostics = {0};
 
-        HOLDS(conf_errors_print(&errors, &said) == 0);
-        fprintf(stderr, STR_FMT "\n" STR_FMT "\n", STR_ARG(buffer_str(&yaml)), STR_ARG(buffer_str(&said)));
+        HOLDS(conf_errors_print(&errors, &diagnostics) == 0);
+        fprintf(stderr, STR_FMT "\n" STR_FMT "\n", STR_ARG(buffer_str(&yaml)), STR_ARG(buffer_str(&diagnostics)));
     }
     HOLDS(!errors.failed);
     buffer_finish(&yaml);

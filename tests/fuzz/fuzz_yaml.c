@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct conf_errors errors = {.arena = &arena};
     struct conf_reader reader = {.arena = &arena, .errors = &errors, .variables = &sample_variables};
     struct sample_values values;
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct conf_node *root;
 
     /* The target must not read other files. */
@@ -61,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (root)
         sample_walk(&reader, root, &values);
     HOLDS(errors.count <= LIMIT_CONF_ERRORS);
-    HOLDS(conf_errors_print(&errors, &said) == 0);
-    buffer_finish(&said);
+    HOLDS(conf_errors_print(&errors, &diagnostics) == 0);
+    buffer_finish(&diagnostics);
     arena_reset(&arena);
     return 0;
 }

@@ -53,7 +53,7 @@ class Case:
     def __init__(self, body):
         self.body, self.seen, self.faults = body, [], []
         self.gate = threading.Event()
-        self.gates_asked = 0
+        self.gates_requested = 0
 
 
 class Actors(Upstream):
@@ -116,8 +116,8 @@ class Actors(Upstream):
 
     def midway(self, talk, case, _words):
         has_body = talk.request.header('transfer-encoding') or talk.request.header('content-length') not in (None, '0')
-        wanted = len(case.body) // 2 if has_body else 0
-        while len(talk.buffer) < wanted and talk.fill():
+        expected = len(case.body) // 2 if has_body else 0
+        while len(talk.buffer) < expected and talk.fill():
             pass
         return self.last_handler(talk, 503)
 
@@ -127,7 +127,7 @@ class Actors(Upstream):
 
     def wait(self, talk, case, words):
         talk.read_body()
-        case.gates_asked += 1
+        case.gates_requested += 1
         assert case.gate.wait(PATIENCE)
         return self.answer(talk, int(words[0]))
 
@@ -198,7 +198,7 @@ def expected(chain, size, coding, overlaid):
     """The model: follows the chain by the documented rules."""
     outcome = Outcome()
     limited = False             # a chunked body above the limit of a location on the way
-    spent = kept = by_error = False
+    spent = stored = by_error = False
     has_body = True
     for index, step in enumerate(chain):
         own = {**DEFAULTS, **step['settings'], **((step['when'] or {}) if overlaid else {})}
@@ -215,10 +215,10 @@ def expected(chain, size, coding, overlaid):
         if has_body and size and spent and passes:
             outcome.statuses |= {502, 503}      # part of the body was sent to an earlier upstream server and is lost
         if has_body and ((step['mirror'] and leave not in ('return', 'gate')) or (passes and own['proxy_request_buffering'])):
-            kept |= not spent
-        if has_body and leave.startswith('refuses') and size and not kept:
+            stored |= not spent
+        if has_body and leave.startswith('refuses') and size and not stored:
             spent = True
-        if has_body and leave.startswith('accel') and size and not kept:
+        if has_body and leave.startswith('accel') and size and not stored:
             spent = True
         by_error |= leave not in ('try_files', 'accel name', 'accel path')
         if leave == 'accel path':

@@ -24,8 +24,8 @@ def check(folder, **main):
 @pytest.fixture(scope='module')
 def built(tmp_path_factory):
     """True if ipsec-mb is part of this build."""
-    status, said = check(tmp_path_factory.mktemp('built'), ssl_aead='ipsec-mb')
-    assert status == 0 or 'this build has no ipsec-mb' in said
+    status, output = check(tmp_path_factory.mktemp('built'), ssl_aead='ipsec-mb')
+    assert status == 0 or 'this build has no ipsec-mb' in output
     return status == 0
 
 
@@ -141,9 +141,9 @@ def test_plain_http_needs_no_engine(tmp_path, site):
 
 
 def test_an_engine_that_is_not_built_is_a_mistake(tmp_path, built):
-    status, said = check(tmp_path, ssl_aead='ipsec-mb')
+    status, output = check(tmp_path, ssl_aead='ipsec-mb')
     assert (status == 0) == built
     if not built:
-        assert '-Dipsec_mb=enabled' in said and 'ssl_aead' in said
-    status, said = check(tmp_path / 'other', ssl_aead='nettle')
-    assert status == 1 and 'ssl_aead' in said
+        assert '-Dipsec_mb=enabled' in output and 'ssl_aead' in output
+    status, output = check(tmp_path / 'other', ssl_aead='nettle')
+    assert status == 1 and 'ssl_aead' in output

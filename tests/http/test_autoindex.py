@@ -115,6 +115,6 @@ def test_the_policy_lets_the_style_through(client):
 
 
 def test_curl(served):
-    said = subprocess.run(['curl', '-skL', '-w', ' %{http_code} %{num_redirects}', served.url('/sub')], capture_output=True,
+    output = subprocess.run(['curl', '-skL', '-w', ' %{http_code} %{num_redirects}', served.url('/sub')], capture_output=True,
                           text=True, timeout=30, check=True).stdout
-    assert said.endswith(' 200 1') and '<title>/sub/</title>' in said
+    assert output.endswith(' 200 1') and '<title>/sub/</title>' in output

@@ -44,9 +44,9 @@ class Environment:
         response = self.get(path, **headers)
         return response.body.decode().split()[0] if response.status == 200 else response.status
 
-    def until(self, said):
+    def until(self, output):
         deadline = time.monotonic() + 20 * server_kit.PATIENCE
-        while said not in self.server.errors():
+        while output not in self.server.errors():
             assert time.monotonic() < deadline, self.server.errors()
             time.sleep(0.05)
 
@@ -87,8 +87,8 @@ def test_pauses_grow_and_end(environment):
         assert environment.responding_server() == 'two'
         assert time.monotonic() < deadline, environment.server.errors()
         time.sleep(0.01)
-    said = environment.server.errors()
-    assert [said.count(f'not used for {ms} ms') for ms in (200, 400, 800)] == [1, 1, 1]
+    output = environment.server.errors()
+    assert [output.count(f'not used for {ms} ms') for ms in (200, 400, 800)] == [1, 1, 1]
     one.start()
     while environment.responding_server() != 'one':
         assert time.monotonic() < deadline
@@ -193,11 +193,11 @@ def test_an_address_without_a_port(tmp_path):
     for path in ('/plain', '/sealed'):
         with socket.create_connection(('127.0.0.1', port), timeout=30) as stream:
             http1.Client(stream).get(path)
-    said = server.errors()
+    output = server.errors()
     server.stop()
-    if 'connect() failed' not in said:
+    if 'connect() failed' not in output:
         pytest.skip('another process listens on [::1]')
-    assert 'upstream: "http://[::1]:80/plain"' in said and 'upstream: "https://[::1]:443/sealed"' in said
+    assert 'upstream: "http://[::1]:80/plain"' in output and 'upstream: "https://[::1]:443/sealed"' in output
 
 
 def unhealthy(talk):
@@ -224,8 +224,8 @@ def test_checks_by_request(environment):
     assert {environment.responding_server() for _ in range(8)} == {'one', 'two'}
     check = next(request for request in one.requests if request.target == '/healthz')
     assert check.head == ['GET /healthz HTTP/1.1', 'Host: app.test', 'User-Agent: sluice-health-check', 'Connection: close']
-    said = environment.server.errors()
-    assert said.count('is unhealthy') == said.count('is healthy') == 1
+    output = environment.server.errors()
+    assert output.count('is unhealthy') == output.count('is healthy') == 1
 
 
 def test_one_worker_checks_for_all(environment):
@@ -330,16 +330,16 @@ def test_servers_that_come_and_go_under_load(environment, workers):
     lock = threading.Lock()
 
     def client(number):
-        asked, talk = 0, None
-        while not over.is_set() or asked < 50:
+        requested, talk = 0, None
+        while not over.is_set() or requested < 50:
             talk = talk or http1.Client(socket.create_connection(('127.0.0.1', environment.port), timeout=30))
-            response = talk.get(f'/{number}/{asked}')
-            asked += 1
+            response = talk.get(f'/{number}/{requested}')
+            requested += 1
             with lock:
                 seen[response.status] += 1
             if response.closes:
                 talk = talk.close()
-        return asked
+        return requested
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         clients = [pool.submit(client, number) for number in range(6)]
@@ -354,10 +354,10 @@ def test_servers_that_come_and_go_under_load(environment, workers):
                 wait_for(lambda server=server, before=before: len(server.requests) > before, 'the server gets requests again')
         finally:
             over.set()
-        asked = sum(one.result(60) for one in clients)
-    assert dict(seen) == {200: asked}, environment.server.errors()[-3000:]
+        requested = sum(one.result(60) for one in clients)
+    assert dict(seen) == {200: requested}, environment.server.errors()[-3000:]
     rows = {row['server']: row for row in json.loads(environment.get('/status?format=json').body)['upstreams']}
     assert sum(row['active'] for row in rows.values()) == 0
-    assert sum(row['requests_total'] for row in rows.values()) - sum(row['failures_total'] for row in rows.values()) >= asked
+    assert sum(row['requests_total'] for row in rows.values()) - sum(row['failures_total'] for row in rows.values()) >= requested
     heard = sum(len(server.requests) for server in environment.upstreams.values())
-    assert heard >= asked, 'each request has reached a server'
+    assert heard >= requested, 'each request has reached a server'

@@ -129,12 +129,12 @@ def browse(served, target, tmp_path):
         browser = subprocess.Popen([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile', '--remote-debugging-port=0',
                                     served.url(target)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
-            said = wait_for(lambda: [row['request_uri'] for row in served.server.access() if '/done?' in row['request_uri']],
+            text = wait_for(lambda: [row['request_uri'] for row in served.server.access() if '/done?' in row['request_uri']],
                             'the page has sent no results', seconds=60)
         finally:
             browser.terminate()
             browser.wait(20 * server_kit.PATIENCE)
-    return dict(urllib.parse.parse_qsl(said[-1].split('?', 1)[1]))
+    return dict(urllib.parse.parse_qsl(text[-1].split('?', 1)[1]))
 
 
 def test_a_page_with_all_that_belongs_to_it(served, tmp_path):
@@ -162,10 +162,10 @@ def test_a_film_is_sought_in(launch, loop, cinema, tmp_path, name):
     """The browser decodes the end before the middle has arrived: it requests ranges beyond the bytes of the first response."""
     served = launch(loop, 'user', server={'root': cinema, 'location': {
         '= /done': {'return': 204}, f'= /{name}': {'limit_rate': '100k'}}})
-    told = browse(served, f'/{name}.html', tmp_path)
-    if told.get('can') is None:
+    page = browse(served, f'/{name}.html', tmp_path)
+    if page.get('can') is None:
         pytest.skip('this browser has no such codec')
-    assert told == {'can': told['can'], 'length': '40', 'at': '36', 'size': '160x90', 'colour': 'blue'}
+    assert page == {'can': page['can'], 'length': '40', 'at': '36', 'size': '160x90', 'colour': 'blue'}
     rows = wait_for(lambda: [row for row in served.server.access() if row['request_uri'] == f'/{name}' and row['status'] == '206'][1:],
                     'several parts')
     whole = os.path.getsize(os.path.join(cinema, name))

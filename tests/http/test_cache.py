@@ -164,7 +164,7 @@ class Scripted(Upstream):
     def get(self, path, default):
         return self.say
 
-    def asked(self, path):
+    def requests_of(self, path):
         return [request for request in self.requests if request.target == path]
 
     def say(self, talk):
@@ -173,7 +173,7 @@ class Scripted(Upstream):
         answer = self.answers.get(path, '')
         if callable(answer):
             return answer(talk)
-        return self.send_response(talk, answer, f'{path} {len(self.asked(path))}'.encode())
+        return self.send_response(talk, answer, f'{path} {len(self.requests_of(path))}'.encode())
 
     def send_response(self, talk, answer, body):
         status = '200'
@@ -299,17 +299,17 @@ def test_what_the_rules_say(client, upstream, is_stored, loop, transport, number
     settle(0.02)
     after = ask(client, path, second)
     if expected == 504:
-        assert after.status == 504 and len(upstream.asked(path)) == 1
+        assert after.status == 504 and len(upstream.requests_of(path)) == 1
         return
     assert after.headers.get('x-cache') == expected, (first, answer, second, after)
     from_store = expected in (HIT, STALE)
     assert after.body == f'{path} {1 if from_store else 2}'.encode()
-    assert len(upstream.asked(path)) == (1 if from_store else 2)
+    assert len(upstream.requests_of(path)) == (1 if from_store else 2)
     assert ('age' in after.headers) == (from_store or 'Age:' in answer)
     assert after.status == before.status
 
 
-@pytest.mark.parametrize('path, said', [
+@pytest.mark.parametrize('path, output', [
     ('/tmp/x', 'takes a mapping'),
     ({'path': '/tmp/x'}, 'requires path and keys_zone'),
     ({'keys_zone': 'one:1m'}, 'requires path and keys_zone'),
@@ -321,10 +321,10 @@ def test_what_the_rules_say(client, upstream, is_stored, loop, transport, number
     ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'size': '1g'}, 'size'),
     ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'already used by another cache'),
 ])
-def test_mistakes_in_its_path_are_reported(tmp_path, path, said):
+def test_mistakes_in_its_path_are_reported(tmp_path, path, output):
     made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1'}], http={'proxy_cache_path': path})
     answer = subprocess.run([server_kit.SLUICE, '-t', '-c', made.config_path], capture_output=True, text=True, check=False)
-    assert answer.returncode == 1 and said in answer.stderr and '.yaml:' in answer.stderr
+    assert answer.returncode == 1 and output in answer.stderr and '.yaml:' in answer.stderr
 
 
 def test_a_folder_that_cannot_be_opened_stops_the_start(tmp_path):
@@ -358,7 +358,7 @@ def test_bodies_of_every_size(client, upstream, path, size):
     for _ in range(3):
         response = ask(client, target)
         assert response.headers['x-cache'] == HIT and response.body == BIG[:size]
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
 
 
 def test_a_chunked_body_is_stored_and_has_a_length(client, upstream, path):
@@ -382,7 +382,7 @@ def test_incomplete_responses_are_not_stored(served, upstream, path):
     target = path()
 
     def say(talk):
-        if len(upstream.asked(target)) == 1:
+        if len(upstream.requests_of(target)) == 1:
             talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
             talk.send(BIG[:200000])
             return False
@@ -407,7 +407,7 @@ def test_head_is_answered_out_of_get(client, upstream, path):
     stored(client, target)
     response = ask(client, target, method='HEAD')
     assert response.headers['x-cache'] == HIT and response.headers['content-length'] == str(len(first.body))
-    assert [request.method for request in upstream.asked(target)] == ['HEAD', 'HEAD', 'GET']
+    assert [request.method for request in upstream.requests_of(target)] == ['HEAD', 'HEAD', 'GET']
 
 
 def test_head_fetches_by_get(client, upstream, path):
@@ -420,7 +420,7 @@ def test_head_fetches_by_get(client, upstream, path):
     again = ask(client, target)
     assert again.headers['x-cache'] == HIT and again.body == BIG
     assert ask(client, target, 'If-None-Match: "v1"', method='HEAD').status == 304
-    assert [(request.method, request.header('range')) for request in upstream.asked(target)] == [('GET', None)]
+    assert [(request.method, request.header('range')) for request in upstream.requests_of(target)] == [('GET', None)]
     assert first.headers['x-asked'] == f'127.0.0.1:{upstream.port} 200'
 
 
@@ -430,7 +430,7 @@ def test_head_of_a_response_that_is_not_stored(client, upstream, path):
         upstream.answers[target] = answer
         response = ask(client, target, method='HEAD')
         assert (response.status, response.headers['x-cache']) == (status, MISS)
-    assert len(upstream.asked(target)) == 4 and ask(client, target, 'Cache-Control: only-if-cached', method='HEAD').status == 504
+    assert len(upstream.requests_of(target)) == 4 and ask(client, target, 'Cache-Control: only-if-cached', method='HEAD').status == 504
 
 
 def test_head_of_what_is_stale(client, upstream, path):
@@ -440,7 +440,7 @@ def test_head_of_what_is_stale(client, upstream, path):
     assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
     wait_for(lambda: ask(client, target, method='HEAD').headers['x-cache'] in ('REVALIDATED', HIT), 'it was stored')
     assert ask(client, target).body == b'body'
-    assert {request.method for request in upstream.asked(target)} == {'GET'}
+    assert {request.method for request in upstream.requests_of(target)} == {'GET'}
 
 
 def test_head_counts_once(client, upstream, path):
@@ -479,7 +479,7 @@ def test_ranges_and_conditions_out_of_the_whole(client, upstream, path):
     assert same.status == 304 and same.headers['etag'] == '"v1"' and 'age' in same.headers and 'content-type' not in same.headers
     assert ask(client, target, f'If-Modified-Since: {date()}').status == 304
     assert ask(client, target, 'If-None-Match: "v2"').status == 200
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
 
 
 def test_variants_stand_side_by_side(client, upstream, path):
@@ -489,7 +489,7 @@ def test_variants_stand_side_by_side(client, upstream, path):
     for language in ('de', 'en', 'fr'):
         bodies[language] = ask(client, target, f'Accept-Language: {language}').body
         stored(client, target, f'Accept-Language: {language}')
-    assert len(set(bodies.values())) == 3 and len(upstream.asked(target)) == 3
+    assert len(set(bodies.values())) == 3 and len(upstream.requests_of(target)) == 3
     for language, body in bodies.items():
         response = ask(client, target, f'Accept-Language: {language}')
         assert response.headers['x-cache'] == HIT and response.body == body
@@ -520,17 +520,17 @@ def test_unsafe_methods_forget(client, upstream, path, method):
 
 
 def test_times_of_the_configuration(client, upstream, path):
-    for prefix, answer, kept in (('/valid/', '', True), ('/valid/', 'Status: 404', True), ('/valid/', 'Status: 500', False),
+    for prefix, answer, saved in (('/valid/', '', True), ('/valid/', 'Status: 404', True), ('/valid/', 'Status: 500', False),
                                  ('/valid/', 'Status: 410', False), ('/any/', 'Status: 500', True),
                                  ('/valid/', 'Cache-Control: max-age=0', False), ('/valid/', 'Age: 1000', True)):
         target = path(prefix)
         upstream.answers[target] = answer
         ask(client, target)
-        if kept:
+        if saved:
             stored(client, target)
         else:
             settle(0.05)
-        assert (ask(client, target).headers['x-cache'] == HIT) == kept, (prefix, answer)
+        assert (ask(client, target).headers['x-cache'] == HIT) == saved, (prefix, answer)
 
 
 def test_min_uses(client, upstream, path):
@@ -539,7 +539,7 @@ def test_min_uses(client, upstream, path):
     for _ in range(3):
         assert ask(client, target).headers['x-cache'] == MISS
     stored(client, target)
-    assert len(upstream.asked(target)) == 3
+    assert len(upstream.requests_of(target)) == 3
 
 
 def test_bypass_and_no_cache(client, upstream, path):
@@ -584,11 +584,11 @@ def test_a_key_of_its_own(client, upstream, path):
 def test_stale_where_the_server_fails(client, upstream, path):
     for failure in ('close', 'late', 'Status: 500', 'Status: 404'):
         target = path('/stale/')
-        kept = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
+        saved = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
 
-        def say(talk, target=target, failure=failure, kept=kept):
-            if len(upstream.asked(target)) == 1:
-                return upstream.send_response(talk, kept, target.encode())
+        def say(talk, target=target, failure=failure, saved=saved):
+            if len(upstream.requests_of(target)) == 1:
+                return upstream.send_response(talk, saved, target.encode())
             if failure == 'late':
                 return talk.at_end() and False
             return False if failure == 'close' else upstream.send_response(talk, failure, b'failed')
@@ -599,18 +599,18 @@ def test_stale_where_the_server_fails(client, upstream, path):
         assert (response.status, response.body, response.headers['x-cache']) == (200, target.encode(), STALE), failure
 
 
-@pytest.mark.parametrize('said, stale', [('max-age=60, stale-if-error=100', True), ('max-age=60, stale-if-error=5, stale-while-revalidate=0', False),
+@pytest.mark.parametrize('output, stale', [('max-age=60, stale-if-error=100', True), ('max-age=60, stale-if-error=5, stale-while-revalidate=0', False),
                                            ('max-age=60, stale-if-error=100, must-revalidate', False)])
-def test_stale_if_error_needs_no_directive(client, upstream, path, said, stale):
-    target = path() + str(len(said))
+def test_stale_if_error_needs_no_directive(client, upstream, path, output, stale):
+    target = path() + str(len(output))
 
     def say(talk):
-        if len(upstream.asked(target)) == 1:
-            return upstream.send_response(talk, f'Cache-Control: {said}\nAge: 70', b'kept')
+        if len(upstream.requests_of(target)) == 1:
+            return upstream.send_response(talk, f'Cache-Control: {output}\nAge: 70', b'kept')
         return upstream.send_response(talk, 'Status: 503', b'failed')
     upstream.answers[target] = say
     ask(client, target)
-    if 'must-revalidate' in said:
+    if 'must-revalidate' in output:
         settle(0.05)
     else:
         stored(client, target, MAX_STALE)
@@ -620,11 +620,11 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, said, stale):
 
 def test_304_renews_what_is_stored(client, upstream, path):
     target = path('/ask/')
-    asked = []
+    requests = []
 
     def say(talk):
         if talk.request.header('if-none-match'):
-            asked.append((talk.request.header('if-none-match'), talk.request.header('if-modified-since')))
+            requests.append((talk.request.header('if-none-match'), talk.request.header('if-modified-since')))
             return upstream.send_response(talk, 'Status: 304\nETag: "v1"\nCache-Control: max-age=60\nX-New: 2\nContent-Type: text/y\nContent-Encoding: none', b'')
         return upstream.send_response(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n'
                              'X-New: 1\nX-Old: 1\nContent-Type: text/x', BIG)
@@ -634,7 +634,7 @@ def test_304_renews_what_is_stored(client, upstream, path):
     response = ask(client, target)
     assert response.headers['x-cache'] == REVALIDATED and response.status == 200 and response.body == BIG
     assert response.headers['x-new'] == '2' and response.headers['x-old'] == '1' and response.headers['content-type'] == 'text/y'
-    assert asked == [('"v1"', 'Sun, 06 Nov 1994 08:49:37 GMT')]
+    assert requests == [('"v1"', 'Sun, 06 Nov 1994 08:49:37 GMT')]
     wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'it is fresh again')
     again = ask(client, target)
     assert again.headers['x-new'] == '2' and again.body == BIG
@@ -655,12 +655,12 @@ def test_the_request_behind_a_revalidation_is_a_hit(client, upstream, path, numb
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60' if talk.request.header('if-none-match') else
                                                           'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'body')
     assert ask(client, target).headers['x-cache'] == MISS
-    told = pipelined(client, *[('GET', target)] * 3)
-    assert [(answer.headers['x-cache'], answer.body) for answer in told] == [(REVALIDATED, b'body'), (HIT, b'body'), (HIT, b'body')]
-    assert len(upstream.asked(target)) == 2
+    responses = pipelined(client, *[('GET', target)] * 3)
+    assert [(answer.headers['x-cache'], answer.body) for answer in responses] == [(REVALIDATED, b'body'), (HIT, b'body'), (HIT, b'body')]
+    assert len(upstream.requests_of(target)) == 2
 
 
-def said_with(reason, fields='Cache-Control: max-age=60'):
+def responds_with(reason, fields='Cache-Control: max-age=60'):
     def say(talk):
         if talk.request.header('if-none-match'):
             talk.send(f'HTTP/1.1 304 Unchanged\r\n{lines(fields)}\r\n')
@@ -670,28 +670,28 @@ def said_with(reason, fields='Cache-Control: max-age=60'):
     return say
 
 
-@pytest.mark.parametrize('said, stored', [
+@pytest.mark.parametrize('output, stored', [
     ('200 All (really) is well', 'All (really) is well'), ('404 Not here', 'Not here'), ('200 M\xfcnchen\tok', 'M\xfcnchen\tok'),
     ('200 ', 'OK'), ('200', 'OK'), ('299 Mostly', 'Mostly'), ('299', ''), ('200 ' + 'x' * 256, 'x' * 256), ('200 ' + 'x' * 257, 'OK')],
     ids=['words', 'of an error', 'other bytes', 'empty', 'none', 'of an unknown status', 'none of an unknown status', 'long', 'too long'])
-def test_the_reason_phrase_is_stored(client, upstream, path, said, stored):
+def test_the_reason_phrase_is_stored(client, upstream, path, output, stored):
     target = path('/ask/')
-    upstream.answers[target] = said_with(said)
+    upstream.answers[target] = responds_with(output)
     assert ask(client, target).headers['x-cache'] == MISS
     for method in ('GET', 'HEAD'):
         answer = ask(client, target, method=method)
-        assert (answer.headers['x-cache'], answer.reason, answer.status) == (HIT, stored, int(said[:3]))
+        assert (answer.headers['x-cache'], answer.reason, answer.status) == (HIT, stored, int(output[:3]))
 
 
 def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
     target = path('/ask/')
-    upstream.answers[target] = said_with('200 Mine', 'Cache-Control: max-age=60\nETag: "v1"')
+    upstream.answers[target] = responds_with('200 Mine', 'Cache-Control: max-age=60\nETag: "v1"')
     ask(client, target)
     for fields, line in (('Range: bytes=1-2', (206, 'Partial Content')), ('If-None-Match: "v1"', (304, 'Not Modified')),
                          ('Range: bytes=9-', (416, 'Range Not Satisfiable')), ('Cache-Control: no-cache', (200, 'Mine')), ('', (200, 'Mine'))):
         answer = ask(client, target, fields)
         assert (answer.status, answer.reason) == line
-    assert len(upstream.asked(target)) == 2
+    assert len(upstream.requests_of(target)) == 2
 
 
 @pytest.mark.parametrize('framing, body', [('Content-Length: 4', 'body'), ('Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
@@ -706,9 +706,9 @@ def test_the_request_behind_a_head_is_a_hit(client, upstream, path, framing, bod
         talk.send(body)
         return True
     upstream.answers[target] = say
-    told = pipelined(client, ('HEAD', target), ('GET', target))
-    assert [(answer.headers['x-cache'], answer.status, answer.reason) for answer in told] == [(MISS, 200, 'Mine'), (HIT, 200, 'Mine')]
-    assert len(upstream.asked(target)) == 1 and len(told[1].body) == (4 if framing.endswith('chunked') else len(body))
+    responses = pipelined(client, ('HEAD', target), ('GET', target))
+    assert [(answer.headers['x-cache'], answer.status, answer.reason) for answer in responses] == [(MISS, 200, 'Mine'), (HIT, 200, 'Mine')]
+    assert len(upstream.requests_of(target)) == 1 and len(responses[1].body) == (4 if framing.endswith('chunked') else len(body))
 
 
 @pytest.mark.parametrize('framing', ['Content-Length: 300000', 'Transfer-Encoding: chunked'])
@@ -759,16 +759,16 @@ def test_the_forwarded_host_is_part_of_the_key(served, client, upstream, path):
 @pytest.mark.parametrize('name', ['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'])
 def test_what_a_trusted_peer_says_is_a_part_of_the_key(client, upstream, path, name):
     """The redirect for http must not be served for https: fields of a trusted load balancer are part of the key, those of others are not."""
-    for prefix, wanted in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
+    for prefix, expected in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
         target = path(prefix)
         upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', (talk.request.header(name) or '').encode())
         heard = []
         for value in ('a', 'b', 'b'):
             heard.append(ask(client, target, f'{name}: {value}'))
             stored(client, target, f'{name}: {value}')
-        if wanted:
-            assert [answer.body.decode() for answer in heard] == wanted
-        assert [answer.headers['x-cache'] for answer in heard] == ([MISS, MISS, HIT] if wanted else [MISS, HIT, HIT])
+        if expected:
+            assert [answer.body.decode() for answer in heard] == expected
+        assert [answer.headers['x-cache'] for answer in heard] == ([MISS, MISS, HIT] if expected else [MISS, HIT, HIT])
 
 
 def test_what_becomes_of_the_path_is_a_part_of_the_key(client, upstream, path):
@@ -804,18 +804,18 @@ def test_get_with_a_body_has_an_answer_of_its_own(client, upstream, path):
     assert ask(client, target).headers['x-cache'] == MISS
 
 
-@pytest.mark.parametrize('said', ['Set-Cookie: who=me', 'Vary: Accept', 'Vary: *'])
-def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, said):
+@pytest.mark.parametrize('output', ['Set-Cookie: who=me', 'Vary: Accept', 'Vary: *'])
+def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, output):
     target = path('/ask/')
 
     def say(talk):
         if talk.request.header('if-none-match'):
-            return upstream.send_response(talk, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{said}', b'')
+            return upstream.send_response(talk, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{output}', b'')
         return upstream.send_response(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
     upstream.answers[target] = say
     ask(client, target)
     settle(0.05)
-    name, _, value = said.partition(': ')
+    name, _, value = output.partition(': ')
     renewed = ask(client, target, 'Accept: a')
     assert renewed.headers['x-cache'] == REVALIDATED and renewed.headers[name.lower()] == value
     settle(0.05)
@@ -845,55 +845,55 @@ def test_something_else_in_the_place_of_304(client, upstream, path):
     settle(0.05)
     response = ask(client, target)
     assert response.headers['x-cache'] == EXPIRED and response.body == f'{target} 2'.encode()
-    assert upstream.asked(target)[1].header('if-none-match') == '"v1"'
+    assert upstream.requests_of(target)[1].header('if-none-match') == '"v1"'
 
 
 def concurrent_requests(served, target, count=20):
     """Sends `count` requests at once; returns status, body and cache status of each."""
-    told = []
+    targets = []
 
     def one():
         client = served.connect(promoted=False)
         response = ask(client, target)
-        told.append((response.status, response.body, response.headers.get('x-cache')))
+        targets.append((response.status, response.body, response.headers.get('x-cache')))
         client.close()
     threads = [threading.Thread(target=one) for _ in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return told
+    return targets
 
 
 def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
     def say(talk):
         time.sleep(delay)
-        return upstream.send_response(talk, answer, f'{target} {len(upstream.asked(target))}'.encode())
+        return upstream.send_response(talk, answer, f'{target} {len(upstream.requests_of(target))}'.encode())
     return say
 
 
 def test_concurrent_requests_ask_once(served, upstream, path):
     target = path('/lock/')
     upstream.answers[target] = slow(upstream, target)
-    told = concurrent_requests(served, target)
-    assert len(upstream.asked(target)) == 1
-    assert {(status, body) for status, body, _ in told} == {(200, f'{target} 1'.encode())}
-    assert sorted(how for _, _, how in told) == [HIT] * 19 + [MISS]
+    responses = concurrent_requests(served, target)
+    assert len(upstream.requests_of(target)) == 1
+    assert {(status, body) for status, body, _ in responses} == {(200, f'{target} 1'.encode())}
+    assert sorted(how for _, _, how in responses) == [HIT] * 19 + [MISS]
 
 
 def test_a_request_that_waits_too_long_goes_to_the_server(served, upstream, path):
     target = path('/hasty/')
     upstream.answers[target] = slow(upstream, target, delay=0.8)
-    told = concurrent_requests(served, target, 4)
-    assert len(upstream.asked(target)) == 4 and {status for status, _, _ in told} == {200}
+    responses = concurrent_requests(served, target, 4)
+    assert len(upstream.requests_of(target)) == 4 and {status for status, _, _ in responses} == {200}
 
 
 def test_what_is_not_stored_does_not_delay_concurrent_requests(served, upstream, path):
     target = path('/lock/')
     upstream.answers[target] = slow(upstream, target, 'Cache-Control: private', 0.1)
     began = time.monotonic()
-    told = concurrent_requests(served, target)
-    assert {status for status, _, _ in told} == {200} and len(upstream.asked(target)) == 20
+    responses = concurrent_requests(served, target)
+    assert {status for status, _, _ in responses} == {200} and len(upstream.requests_of(target)) == 20
     assert time.monotonic() - began < 5
 
 
@@ -903,19 +903,19 @@ def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, p
     ask(client, target)
     stored(client, target, MAX_STALE)
     upstream.answers[target] = slow(upstream, target)
-    told = concurrent_requests(served, target, 10)
-    assert sorted(how for _, _, how in told) == [EXPIRED] + [UPDATING] * 9
-    assert {body for _, body, how in told if how == UPDATING} == {f'{target} 1'.encode()}
-    assert len(upstream.asked(target)) == 2
+    responses = concurrent_requests(served, target, 10)
+    assert sorted(how for _, _, how in responses) == [EXPIRED] + [UPDATING] * 9
+    assert {body for _, body, how in responses if how == UPDATING} == {f'{target} 1'.encode()}
+    assert len(upstream.requests_of(target)) == 2
 
 
 def test_responses_to_post_with_proxy_cache_methods(client, upstream, path):
-    for prefix, kept in (('/posts/', True), ('/', False)):
+    for prefix, stored in (('/posts/', True), ('/', False)):
         target = path(prefix)
         upstream.answers[target] = 'Cache-Control: max-age=60'
         assert ask(client, target, 'Content-Length: 0', method='POST').status == 200
         settle(0.05)
-        assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == kept
+        assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == stored
 
 
 def test_a_background_update(client, served, upstream, path):
@@ -925,18 +925,18 @@ def test_a_background_update(client, served, upstream, path):
     stored(client, target, MAX_STALE)
     upstream.answers[target] = slow(upstream, target)
     began = time.monotonic()
-    told = concurrent_requests(served, target, 10)
-    assert {body for _, body, _ in told} == {f'{target} 1'.encode()} and {how for _, _, how in told} == {STALE}
+    responses = concurrent_requests(served, target, 10)
+    assert {body for _, body, _ in responses} == {f'{target} 1'.encode()} and {how for _, _, how in responses} == {STALE}
     wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'the update')
     assert ask(client, target).body == f'{target} 2'.encode()
-    assert len(upstream.asked(target)) == 2 and time.monotonic() - began > 0.3
+    assert len(upstream.requests_of(target)) == 2 and time.monotonic() - began > 0.3
 
 
 def test_an_update_outlives_its_client(served, upstream, path):
     target = path('/background/')
 
     def say(talk):
-        if len(upstream.asked(target)) == 1:
+        if len(upstream.requests_of(target)) == 1:
             return upstream.send_response(talk, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
         time.sleep(0.2)
         return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG)
@@ -948,7 +948,7 @@ def test_an_update_outlives_its_client(served, upstream, path):
     client.close()
     client = served.connect(promoted=False)
     wait_for(lambda: ask(client, target).body == BIG, 'the update')
-    assert len(upstream.asked(target)) == 2
+    assert len(upstream.requests_of(target)) == 2
     client.close()
 
 

@@ -58,7 +58,7 @@ def temporary(server):
 def halting(upstream, path, halted):
     """Sends two thirds of the body, and the rest once `halted` is set."""
     def say(talk):
-        if len(upstream.asked(path)) > 1:
+        if len(upstream.requests_of(path)) > 1:
             return upstream.send_response(talk, 'Cache-Control: max-age=600', WHOLE)
         talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {len(WHOLE)}\r\n\r\n')
         talk.send(WHOLE[:2000000])
@@ -121,7 +121,7 @@ def test_a_worker_is_killed_while_it_stores(cache, upstream):
     wait_until_stored(server, '/big')
     assert fetched(server, '/big').body == WHOLE
     wait_for(lambda: not temporary(server), 'the temporary file of the killed worker is deleted')
-    assert len(upstream.asked('/big')) == 2
+    assert len(upstream.requests_of('/big')) == 2
 
 
 def test_a_server_is_killed_and_started_again(cache, upstream):
@@ -165,17 +165,17 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
 def test_a_part_is_completed_after_a_kill(cache, upstream):
     """The stored range survives; the interrupted completion leaves nothing behind."""
     halted = threading.Event()
-    asked = []
+    requests = []
 
     def say(talk):
-        wanted = talk.request.header('range')
-        asked.append((wanted, talk.request.header('if-range')))
-        first = int(wanted[6:].split('-')[0]) if wanted else 0
-        last = int(wanted[6:].split('-')[1]) if wanted else len(WHOLE) - 1
+        expected = talk.request.header('range')
+        requests.append((expected, talk.request.header('if-range')))
+        first = int(expected[6:].split('-')[0]) if expected else 0
+        last = int(expected[6:].split('-')[1]) if expected else len(WHOLE) - 1
         talk.send(f'HTTP/1.1 206 X\r\nCache-Control: max-age=600\r\nETag: "v1"\r\nContent-Range: bytes {first}-{last}/{len(WHOLE)}\r\n'
                   f'Content-Length: {last + 1 - first}\r\n\r\n')
-        talk.send(WHOLE[first:last + 1 if len(asked) != 2 else 2000000])
-        if len(asked) == 2:
+        talk.send(WHOLE[first:last + 1 if len(requests) != 2 else 2000000])
+        if len(requests) == 2:
             halted.wait(20)
             return False
         return True
@@ -201,15 +201,15 @@ def test_a_part_is_completed_after_a_kill(cache, upstream):
     client.close()
     wait_until_stored(server, '/part')
     assert fetched(server, '/part').body == WHOLE
-    assert asked == [('bytes=0-999999', None)] + [(f'bytes=1000000-{len(WHOLE) - 1}', '"v1"')] * 2
+    assert requests == [('bytes=0-999999', None)] + [(f'bytes=1000000-{len(WHOLE) - 1}', '"v1"')] * 2
 
 
 def test_workers_fetch_together(cache, upstream):
     upstream.answers['/slow'] = slow(upstream, '/slow')
     server = cache(workers=4)
-    told = concurrent_requests(server, '/slow', 40)
-    assert len(upstream.asked('/slow')) == 1
-    assert {(status, body) for status, body, _ in told} == {(200, b'/slow 1')} and len(told) == 40
+    responses = concurrent_requests(server, '/slow', 40)
+    assert len(upstream.requests_of('/slow')) == 1
+    assert {(status, body) for status, body, _ in responses} == {(200, b'/slow 1')} and len(responses) == 40
 
 
 def test_a_worker_with_the_fill_lock_is_killed(cache, upstream):
@@ -232,7 +232,7 @@ def test_a_client_that_leaves_lets_the_next_one_fetch(cache, upstream):
     server = cache()
     client = server.connect()
     client.send('GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    wait_for(lambda: len(upstream.asked('/big')) == 1, 'the first request')
+    wait_for(lambda: len(upstream.requests_of('/big')) == 1, 'the first request')
     thread, got = begin(server, '/big')
     client.stream.close()
     halted.set()

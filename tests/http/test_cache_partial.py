@@ -28,12 +28,12 @@ class Origin(Scripted):
         return self.files[path][0]
 
     def ranges(self, path):
-        return [(request.header('range'), request.header('if-range')) for request in self.asked(path)]
+        return [(request.header('range'), request.header('if-range')) for request in self.requests_of(path)]
 
     def say(self, talk):
         talk.read_body()
         path = talk.request.target
-        turn = self.turns.get((path, len(self.asked(path))))
+        turn = self.turns.get((path, len(self.requests_of(path))))
         return turn(talk) if turn else self.serve_file(talk)
 
     def serve_file(self, talk):
@@ -41,13 +41,13 @@ class Origin(Scripted):
         validators = [line.split(': ', 1)[1] for line in fields.split('\n') if line.startswith(('ETag: ', 'Last-Modified: '))]
         if talk.request.header('if-none-match') in validators:
             return self.send_response(talk, f'Status: 304\n{fields}', b'')
-        wanted = re.fullmatch(r'bytes=(\d*)-(\d*)', talk.request.header('range') or '')
-        if not wanted or talk.request.header('if-range') not in [None, *validators]:
+        expected = re.fullmatch(r'bytes=(\d*)-(\d*)', talk.request.header('range') or '')
+        if not expected or talk.request.header('if-range') not in [None, *validators]:
             return self.send_response(talk, fields, data)
-        if wanted[1]:
-            first, last = int(wanted[1]), min(int(wanted[2] or len(data)), len(data) - 1)
+        if expected[1]:
+            first, last = int(expected[1]), min(int(expected[2] or len(data)), len(data) - 1)
         else:
-            first, last = max(0, len(data) - int(wanted[2])), len(data) - 1
+            first, last = max(0, len(data) - int(expected[2])), len(data) - 1
         if first >= len(data):
             return self.send_response(talk, f'Status: 416\nContent-Range: bytes */{len(data)}\n{fields}', b'')
         return self.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
@@ -189,7 +189,7 @@ def test_a_suffix_and_an_open_range(client, upstream, path):
     check_part(part(client, target, '-100'), data, SIZE - 100, SIZE - 1, HIT)
     check_part(part(client, target, f'{SIZE - 50}-'), data, SIZE - 50, SIZE - 1, HIT)
     check_part(part(client, target, f'{SIZE - 50}-{SIZE * 9}'), data, SIZE - 50, SIZE - 1, HIT)
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
 
 
 def test_a_range_of_everything_is_the_whole(client, upstream, path):
@@ -208,7 +208,7 @@ def test_only_if_cached(client, upstream, path):
     check_part(part(client, target, '0-99', 'Cache-Control: only-if-cached'), data, 0, 99, HIT)
     assert part(client, target, '0-100', 'Cache-Control: only-if-cached').status == 504
     assert ask(client, target, 'Cache-Control: only-if-cached').status == 504
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
 
 
 def test_preconditions_of_what_is_covered(client, upstream, path):
@@ -219,7 +219,7 @@ def test_preconditions_of_what_is_covered(client, upstream, path):
     assert response.status == 304 and 'content-range' not in response.headers and response.headers['x-cache'] == HIT
     check_part(part(client, target, '0-99', 'If-None-Match: "v2"'), data, 0, 99, HIT)
     check_part(part(client, target, '0-99', 'If-Range: "v1"'), data, 0, 99, HIT)
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
     check_whole(part(client, target, '0-99', 'If-Range: "v0"'), data, PARTIAL)      # the client has another version and needs the whole representation
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
 
@@ -292,7 +292,7 @@ def test_a_range_that_cannot_be_satisfied(client, upstream, path):
 # Completing a stored range.
 
 @pytest.mark.parametrize('prefix', ['/', '/direct/'])
-@pytest.mark.parametrize('stored, wanted, asked', [
+@pytest.mark.parametrize('stored, expected, requested', [
     ((0, 99), None, (100, None)),
     ((0, 99), (0, 199), (100, 199)),
     ((0, 99), (50, 199), (100, 199)),
@@ -306,23 +306,23 @@ def test_a_range_that_cannot_be_satisfied(client, upstream, path):
     ((20000, 39000), (19999, 30000), (19999, 19999)),
     ((20000, 39000), (30000, None), (39001, None)),
 ])
-def test_missing_parts_are_requested(client, upstream, path, prefix, stored, wanted, asked):
+def test_missing_parts_are_requested(client, upstream, path, prefix, stored, expected, requested):
     target = path(prefix)
     data = upstream.add(target)
 
     def fill(pair):
         return (pair[0], SIZE - 1 if pair[1] is None else pair[1])
-    stored, asked = fill(stored), fill(asked)
+    stored, requested = fill(stored), fill(requested)
     check_part(part(client, target, f'{stored[0]}-{stored[1]}'), data, *stored, MISS)
     for how in (PARTIAL, HIT):
-        if wanted is None:
+        if expected is None:
             check_whole(ask(client, target), data, how)
         else:
-            first, last = fill(wanted)
+            first, last = fill(expected)
             check_part(part(client, target, f'{first}-{last}'), data, first, last, how)
-    both = min(stored[0], asked[0]), max(stored[1], asked[1])
+    both = min(stored[0], requested[0]), max(stored[1], requested[1])
     check_part(part(client, target, f'{both[0]}-{both[1]}'), data, *both, HIT)
-    assert upstream.ranges(target)[1:] == [(f'bytes={asked[0]}-{asked[1]}', '"v1"')]
+    assert upstream.ranges(target)[1:] == [(f'bytes={requested[0]}-{requested[1]}', '"v1"')]
 
 
 @pytest.mark.parametrize('step', [1000, 17000])
@@ -333,7 +333,7 @@ def test_piece_by_piece_up_to_the_whole(client, upstream, path, step):
         last = min(first + step, SIZE) - 1
         check_part(part(client, target, f'{first}-{last}'), data, first, last, PARTIAL if first else MISS)
     check_whole(ask(client, target), data, HIT)
-    assert [asked for asked, _ in upstream.ranges(target)] == [f'bytes={first}-{min(first + step, SIZE) - 1}' for first in range(0, SIZE, step)]
+    assert [range_field for range_field, _ in upstream.ranges(target)] == [f'bytes={first}-{min(first + step, SIZE) - 1}' for first in range(0, SIZE, step)]
 
 
 def test_more_than_one_copy_step(client, upstream, path):
@@ -428,7 +428,7 @@ def test_stale_and_validated(client, upstream, path):
     check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
     wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 206, 'it is fresh again')
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)
-    assert len(upstream.asked(target)) == 3
+    assert len(upstream.requests_of(target)) == 3
 
 
 def test_stale_and_changed(client, upstream, path):
@@ -496,7 +496,7 @@ def test_stale_while_it_is_updated(client, upstream, path):
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
     check_part(part(client, target, '10-20'), data, 10, 20, STALE)
     wait_for(lambda: part(client, target, '0-99').headers['x-cache'] == HIT, 'it is fresh again')
-    assert len(upstream.asked(target)) == 2 and upstream.last().header('if-none-match') == '"v1"'
+    assert len(upstream.requests_of(target)) == 2 and upstream.last().header('if-none-match') == '"v1"'
 
 
 # Together with other functions of the cache.
@@ -509,7 +509,7 @@ def test_head_completes_it(client, upstream, path):
     assert (response.status, response.headers['content-length'], response.headers['x-cache']) == (200, str(SIZE), PARTIAL)
     wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the stored response is complete')
     check_whole(ask(client, target), data, HIT)
-    assert [(request.method, request.header('range')) for request in upstream.asked(target)] == [('GET', 'bytes=0-99'), ('GET', f'bytes=100-{SIZE - 1}')]
+    assert [(request.method, request.header('range')) for request in upstream.requests_of(target)] == [('GET', 'bytes=0-99'), ('GET', f'bytes=100-{SIZE - 1}')]
 
 
 def test_variants(client, upstream, path):
@@ -555,10 +555,10 @@ def test_one_completes_for_many(served, client, upstream, path):
     target = path('/lock/')
     data = upstream.add(target)
     part(client, target, '0-99')
-    asked, go = threading.Event(), threading.Event()
+    arrived, go = threading.Event(), threading.Event()
 
     def slow(talk):
-        asked.set()
+        arrived.set()
         go.wait(20)
         return upstream.serve_file(talk)
     upstream.turns[target, 2] = slow
@@ -570,7 +570,7 @@ def test_one_completes_for_many(served, client, upstream, path):
         own.close()
     concurrent_requests = [threading.Thread(target=one) for _ in range(4)]
     concurrent_requests[0].start()
-    assert asked.wait(20)
+    assert arrived.wait(20)
     for thread in concurrent_requests[1:]:
         thread.start()
     settle(0.2)
@@ -579,7 +579,7 @@ def test_one_completes_for_many(served, client, upstream, path):
         thread.join(30)
     assert [response.body == data for response in got] == [True] * 4
     assert sorted(response.headers['x-cache'] for response in got) == [HIT] * 3 + [PARTIAL]
-    assert len(upstream.asked(target)) == 2
+    assert len(upstream.requests_of(target)) == 2
 
 
 def test_ranges_that_begin_near_fetch_the_whole(client, upstream, path):

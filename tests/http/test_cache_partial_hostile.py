@@ -19,7 +19,7 @@ def wrong(**particulars):
     return make
 
 
-def said(text, body=b''):
+def responds(text, body=b''):
     return lambda upstream, target, data: lambda talk: upstream.send_response(talk, text, body)
 
 
@@ -49,8 +49,8 @@ HOSTILE = {
     'a date alone': lambda: wrong(fields=f'Last-Modified: {OLD}\nCache-Control: max-age=60'),
     'two validators': lambda: wrong(fields='ETag: "v1"\nETag: "v2"\nCache-Control: max-age=60'),
     'another coding': lambda: wrong(fields='ETag: "v1"\nContent-Encoding: x\nCache-Control: max-age=60'),
-    'none of it': lambda: said(f'Status: 416\nContent-Range: bytes */{SIZE}'),
-    'not modified': lambda: said('Status: 304\nETag: "v1"'),
+    'none of it': lambda: responds(f'Status: 416\nContent-Range: bytes */{SIZE}'),
+    'not modified': lambda: responds('Status: 304\nETag: "v1"'),
 }
 
 
@@ -92,7 +92,7 @@ def test_a_whole_takes_its_place(client, upstream, path, same):
         data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=9)
     check_part(part(client, target, '50-150'), data, 50, 150, MISS)
     check_whole(ask(client, target), data, HIT)
-    assert len(upstream.asked(target)) == 2
+    assert len(upstream.requests_of(target)) == 2
 
 
 def test_a_failure_leaves_it(client, upstream, path):
@@ -152,7 +152,7 @@ def test_broken_off_again_and_again(served, client, upstream, path):
         wait_until_stored(client, target, f'0-{7000 * number - 1}')
     check_whole(ask(client, target), data, PARTIAL)
     check_whole(ask(client, target), data, HIT)
-    assert [asked for asked, _ in upstream.ranges(target)] == [None] + [f'bytes={7000 * number}-{SIZE - 1}' for number in range(1, 5)]
+    assert [range_field for range_field, _ in upstream.ranges(target)] == [None] + [f'bytes={7000 * number}-{SIZE - 1}' for number in range(1, 5)]
 
 
 def test_a_range_that_breaks_off(served, client, upstream, path):

@@ -123,10 +123,10 @@ NEVER_FRESH = ['Cache-Control: max-age=0\nETag: "1"', 'Expires: 0\nETag: "1"', '
                'Cache-Control: max-age=0, stale-while-revalidate=0\nETag: "1"']
 
 
-def is_asked_again(client, upstream, target):
+def is_requested_again(client, upstream, target):
     """Whether the cache validates with the upstream server, which means that the entry is stored. Sends one request."""
     ask(client, target)
-    return upstream.asked(target)[-1].header('if-none-match') or upstream.asked(target)[-1].header('if-modified-since')
+    return upstream.requests_of(target)[-1].header('if-none-match') or upstream.requests_of(target)[-1].header('if-modified-since')
 
 
 @pytest.mark.parametrize('number', range(len(NEVER_FRESH)))
@@ -135,8 +135,8 @@ def test_what_was_never_fresh_is_served_after_validation_alone(client, upstream,
     """Each response belongs to one user: the next user must not receive it, even if the upstream server fails."""
     target = path('/shipped/')
     upstream.answers[target] = NEVER_FRESH[number]
-    wait_for(lambda: is_asked_again(client, upstream, target), 'it is stored and validated')
-    before = len(upstream.asked(target))
+    wait_for(lambda: is_requested_again(client, upstream, target), 'it is stored and validated')
+    before = len(upstream.requests_of(target))
     if failure:
         upstream.answers[target] = (lambda talk: False) if failure == 'close' else failure
     for fields in ('', 'Cache-Control: max-stale'):
@@ -168,10 +168,10 @@ def test_what_allows_in_words_to_be_served_stale_is(client, upstream, path, allo
     assert ask(client, target).body == f'{target} 1'.encode()
 
 
-@pytest.mark.parametrize('said', ['no-cache', 'max-age=0', 'no-cache, must-revalidate', 's-maxage=0'])
-def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(client, upstream, path, said):
-    target = path('/ignoring/') + said.replace(', ', '-')
-    upstream.answers[target] = f'Cache-Control: {said}'
+@pytest.mark.parametrize('output', ['no-cache', 'max-age=0', 'no-cache, must-revalidate', 's-maxage=0'])
+def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(client, upstream, path, output):
+    target = path('/ignoring/') + output.replace(', ', '-')
+    upstream.answers[target] = f'Cache-Control: {output}'
     ask(client, target)
     wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').headers.get('x-cache') == HIT, 'it is stored')
 
@@ -189,10 +189,10 @@ def test_preconditions_of_the_origin_go_to_the_origin(client, upstream, path, fi
     upstream.answers[target] = 'Status: 412'
     answer = ask(client, target, field, method=method)
     assert (answer.status, answer.headers['x-cache']) == (412, 'BYPASS')
-    request = upstream.asked(target)[-1]
+    request = upstream.requests_of(target)[-1]
     assert request.header(field.split(':')[0]) and request.method == method
     assert ask(client, target, field + '\nCache-Control: only-if-cached', method=method).status == 504
-    assert ask(client, target).headers['x-cache'] == HIT and len(upstream.asked(target)) == 2
+    assert ask(client, target).headers['x-cache'] == HIT and len(upstream.requests_of(target)) == 2
 
 
 def test_if_modified_since_without_last_modified_is_compared_with_date(client, upstream, path):
@@ -203,24 +203,24 @@ def test_if_modified_since_without_last_modified_is_compared_with_date(client, u
     assert [ask(client, target, f'If-Modified-Since: {date(offset)}').status for offset in (-1000, -90, 0)] == [200, 304, 304]
     assert ask(client, target, f'If-Modified-Since: {date()}\nIf-None-Match: "v2"').status == 200
     assert ask(client, target, f'Range: bytes=0-1\nIf-Range: {date(-100)}').status == 200
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
 
 
-@pytest.mark.parametrize('said', ['ETag: "v2"', 'ETag: W/"v2"', 'ETag: "v2"\nLast-Modified: {-100000}', 'Last-Modified: {-5}'])
-def test_304_of_another_version_renews_nothing(client, upstream, path, said):
+@pytest.mark.parametrize('output', ['ETag: "v2"', 'ETag: W/"v2"', 'ETag: "v2"\nLast-Modified: {-100000}', 'Last-Modified: {-5}'])
+def test_304_of_another_version_renews_nothing(client, upstream, path, output):
     """RFC 9111 4.3.4: the entry is dropped, and the cache repeats the request without conditions."""
     target = path('/shipped/')
 
     def say(talk):
         if talk.request.header('if-none-match'):
-            return upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60\n' + said, b'')
-        number = len(upstream.asked(target))
+            return upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60\n' + output, b'')
+        number = len(upstream.requests_of(target))
         if number == 1:
             return upstream.send_response(talk, 'Cache-Control: max-age=0\nETag: "v1"\nLast-Modified: {-100000}', b'old body')
         return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v2"', b'new body')
     upstream.answers[target] = say
     ask(client, target)
-    wait_for(lambda: len(upstream.asked(target)) >= 2 or ask(client, target), 'it is stored')
+    wait_for(lambda: len(upstream.requests_of(target)) >= 2 or ask(client, target), 'it is stored')
     for _ in range(2):
         answer = ask(client, target)
         assert (answer.status, answer.body, answer.headers['etag']) == (200, b'new body', '"v2"')
@@ -229,10 +229,10 @@ def test_304_of_another_version_renews_nothing(client, upstream, path, said):
     assert (part.status, part.body) == (206, b'body')
 
 
-@pytest.mark.parametrize('known, said', [('"v1"', ''), ('"v1"', 'ETag: "v1"'), ('"v1"', 'ETag: W/"v1"'), ('W/"v1"', 'ETag: "v1"')])
-def test_304_of_the_same_version_keeps_the_tag_of_the_body(client, upstream, path, known, said):
+@pytest.mark.parametrize('known, output', [('"v1"', ''), ('"v1"', 'ETag: "v1"'), ('"v1"', 'ETag: W/"v1"'), ('W/"v1"', 'ETag: "v1"')])
+def test_304_of_the_same_version_keeps_the_tag_of_the_body(client, upstream, path, known, output):
     target = path('/shipped/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\n{said}' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\n{output}' if talk.request.header('if-none-match') else
                                                           f'Cache-Control: max-age=0\nETag: {known}', b'body')
     ask(client, target)
     wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
@@ -256,10 +256,10 @@ def test_the_date_of_the_server_is_passed_on_and_stored(client, upstream, path):
     assert second.headers['date'] == then and 1000 <= int(second.headers['age']) <= 1100
 
 
-@pytest.mark.parametrize('said', ['', 'Date: yesterday', 'Date: {-100}\nDate: {-200}'])
-def test_an_answer_without_a_date_has_the_time_at_which_it_came(client, upstream, path, said):
+@pytest.mark.parametrize('output', ['', 'Date: yesterday', 'Date: {-100}\nDate: {-200}'])
+def test_an_answer_without_a_date_has_the_time_at_which_it_came(client, upstream, path, output):
     target = path()
-    upstream.answers[target] = f'Cache-Control: max-age=6000\n{said}'
+    upstream.answers[target] = f'Cache-Control: max-age=6000\n{output}'
     before = int(moment(date()))
     first = ask(client, target)
     after = moment(date())
@@ -304,10 +304,10 @@ def test_an_answer_is_found_as_soon_as_a_client_has_had_it(client, served, upstr
             talk.send(b'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n' + pieces + b'0\r\n\r\n')
             return True
         fields = f'Cache-Control: max-age=60\nETag: "1"\n{more}'
-        wanted = talk.request.header('range')
-        if not wanted or not body:
+        expected = talk.request.header('range')
+        if not expected or not body:
             return upstream.send_response(talk, fields, body)
-        first, last = map(int, wanted[6:].split('-'))
+        first, last = map(int, expected[6:].split('-'))
         piece = body[first:last + 1]
         return upstream.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{first + len(piece) - 1}/{len(body)}\n{fields}', piece)
     other = served.connect(promoted=False)
@@ -343,9 +343,9 @@ def test_captures_in_a_background_update(client, upstream, path):
         upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
         assert ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 1'.encode()
         assert ask(client, f'/captured/kind/{name}').headers['x-cache'] == STALE
-        wait_for(lambda name=name: len(upstream.asked(f'/of/kind/{name}')) == 2, 'the update')
+        wait_for(lambda name=name: len(upstream.requests_of(f'/of/kind/{name}')) == 2, 'the update')
         wait_for(lambda name=name: ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 2'.encode(), 'the updated response')
-    assert not upstream.asked('/of//')
+    assert not upstream.requests_of('/of//')
 
 
 def test_captures_with_head_converted_to_get(client, upstream, path):
@@ -353,7 +353,7 @@ def test_captures_with_head_converted_to_get(client, upstream, path):
     upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=60\nX-Name: ' + name
     assert ask(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
     stored(client, f'/captured/kind/{name}')
-    assert len(upstream.asked(f'/of/kind/{name}')) == 1
+    assert len(upstream.requests_of(f'/of/kind/{name}')) == 1
 
 
 def test_captures_in_slices(client, upstream, path):
@@ -374,7 +374,7 @@ def test_an_update_asks_for_the_uri_as_the_client_wrote_it(client, upstream, pat
     upstream.answers[target] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
     ask(client, target)
     assert ask(client, target).headers['x-cache'] == STALE
-    wait_for(lambda: len(upstream.asked(target)) == 2, 'the update')
+    wait_for(lambda: len(upstream.requests_of(target)) == 2, 'the update')
 
 
 # Ranges of responses that are not stored yet.
@@ -383,20 +383,20 @@ LONG = bytes(range(256)) * 2000
 
 
 @pytest.mark.parametrize('prefix', ['/', '/buffered/'])
-@pytest.mark.parametrize('wanted, part', [('0-9', LONG[:10]), ('7-7', LONG[7:8]), ('100000-300000', LONG[100000:300001]), ('-5', LONG[-5:]),
+@pytest.mark.parametrize('expected, part', [('0-9', LONG[:10]), ('7-7', LONG[7:8]), ('100000-300000', LONG[100000:300001]), ('-5', LONG[-5:]),
                                           (f'{len(LONG) - 1}-', LONG[-1:]), ('0-', LONG)])
-def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client, upstream, path, prefix, wanted, part):
+def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client, upstream, path, prefix, expected, part):
     target = path(prefix)
 
     def say(talk):
         assert not talk.request.header('range')
         return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
     upstream.answers[target] = say
-    first = ask(client, target, f'Range: bytes={wanted}')
+    first = ask(client, target, f'Range: bytes={expected}')
     assert (first.status, first.body, first.headers['x-cache']) == (206, part, MISS)
     again = ask(client, target)
     assert (again.status, again.body, again.headers['x-cache']) == (200, LONG, HIT)
-    assert first.headers['content-range'] == ask(client, target, f'Range: bytes={wanted}').headers['content-range']
+    assert first.headers['content-range'] == ask(client, target, f'Range: bytes={expected}').headers['content-range']
 
 
 def test_a_range_of_a_response_that_breaks_off_after_it_is_complete(client, upstream, path):
@@ -421,20 +421,20 @@ def test_other_ranges_of_what_is_not_stored(client, upstream, path, fields, stat
     assert answer.status == status and (status == 416 or answer.body == LONG)
 
 
-@pytest.mark.parametrize('prefix, wanted, passed', [('/never/', 'bytes=0-0', True), ('/never/', 'bytes=-5', True), ('/never/', '', False),
+@pytest.mark.parametrize('prefix, expected, passed', [('/never/', 'bytes=0-0', True), ('/never/', 'bytes=-5', True), ('/never/', '', False),
                                                     ('/far/', 'bytes=99-', False), ('/far/', 'bytes=100-', True), ('/far/', 'bytes=-5', True),
                                                     ('/', 'bytes=-5', False)])
-def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, prefix, wanted, passed):
+def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, prefix, expected, passed):
     target = path(prefix)
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
-    ask(client, target, f'Range: {wanted}' if wanted else '')
-    assert upstream.asked(target)[0].header('range') == (wanted if passed else None)
+    ask(client, target, f'Range: {expected}' if expected else '')
+    assert upstream.requests_of(target)[0].header('range') == (expected if passed else None)
     assert ask(client, target).headers['x-cache'] == (MISS if passed else HIT)
 
 
 # Heuristic freshness and targeted fields.
 
-@pytest.mark.parametrize('prefix, answer, kept', [
+@pytest.mark.parametrize('prefix, answer, stored', [
     ('/heuristic/', 'Last-Modified: {-10000}', True),
     ('/heuristic/', 'Last-Modified: {-10000}\nAge: 500', True),
     ('/heuristic/', 'Last-Modified: {-10000}\nAge: 2000', False),
@@ -452,15 +452,15 @@ def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, p
     ('/heuristic-valid/', 'Status: 404\nLast-Modified: {+0}', True),
     ('/', 'Last-Modified: {-10000}', False),
 ])
-def test_heuristic_freshness(client, upstream, path, prefix, answer, kept):
+def test_heuristic_freshness(client, upstream, path, prefix, answer, stored):
     target = path(prefix)
     upstream.answers[target] = answer
     ask(client, target)
     second = ask(client, target)
-    assert second.headers['x-cache'] == (HIT if kept else MISS) and 'warning' not in second.headers
+    assert second.headers['x-cache'] == (HIT if stored else MISS) and 'warning' not in second.headers
 
 
-@pytest.mark.parametrize('prefix, answer, kept', [
+@pytest.mark.parametrize('prefix, answer, stored', [
     ('/', 'CDN-Cache-Control: max-age=60', True),
     ('/', 'CDN-Cache-Control: max-age=60\nCache-Control: no-store\nExpires: 0', True),
     ('/', 'CDN-Cache-Control: no-store\nCache-Control: max-age=60', False),
@@ -478,11 +478,11 @@ def test_heuristic_freshness(client, upstream, path, prefix, answer, kept):
     ('/untargeted/', 'CDN-Cache-Control: max-age=60', False),
     ('/ignoring/', 'CDN-Cache-Control: no-store\nCache-Control: max-age=60', False),
 ])
-def test_targeted_cache_control(client, upstream, path, prefix, answer, kept):
+def test_targeted_cache_control(client, upstream, path, prefix, answer, stored):
     target = path(prefix)
     upstream.answers[target] = answer
     first = ask(client, target)
-    assert ask(client, target).headers['x-cache'] == (HIT if kept else MISS)
+    assert ask(client, target).headers['x-cache'] == (HIT if stored else MISS)
     assert [value for name, value in first.lines if name == 'CDN-Cache-Control'] == [line.partition(': ')[2] for line in answer.split('\n')
                                                                                      if line.startswith('CDN-Cache-Control')]
 

@@ -69,19 +69,19 @@ def path(request, loop, transport):
     return make
 
 
-@pytest.mark.parametrize('said, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])
-def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, said, how):
+@pytest.mark.parametrize('output, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])
+def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, output, how):
     """One location stores the error response; another location with an error_page for this status finds it."""
     name = path('')
-    target, told = f'/stores/?of={name}', f'/caught/?of={name}'
+    target, caught = f'/stores/?of={name}', f'/caught/?of={name}'
     age = '70' if how == REVALIDATED else '0'
-    upstream.answers[target] = f'Status: 404\nCache-Control: max-age=60, stale-if-error=100\nAge: {age}{said}'
-    upstream.answers[told] = 'Status: 304\nETag: "a"'
+    upstream.answers[target] = f'Status: 404\nCache-Control: max-age=60, stale-if-error=100\nAge: {age}{output}'
+    upstream.answers[caught] = 'Status: 304\nETag: "a"'
     assert ask(client, target).body == f'{target} 1'.encode()
     wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached, max-stale').status == 404, 'it is stored')
-    answer = ask(client, told)
+    answer = ask(client, caught)
     assert (answer.status, answer.body, answer.headers['x-cache']) == (404, b'page', how)
-    assert len(upstream.asked(told)) == (how == REVALIDATED)
+    assert len(upstream.requests_of(caught)) == (how == REVALIDATED)
     assert ask(client, target, 'Cache-Control: max-stale').body == f'{target} 1'.encode()
 
 
@@ -119,13 +119,13 @@ def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
 def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how):
     """The fill lock is released once the response is determined, even if the client reads slowly."""
     target = path('/patient/')
-    told, go = threading.Event(), threading.Event()
+    arrived, go = threading.Event(), threading.Event()
     first = how == 'it stands elsewhere'
 
     def say(talk):
-        if not first and len(upstream.asked(target)) == 1:
+        if not first and len(upstream.requests_of(target)) == 1:
             return upstream.send_response(talk, 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70\nETag: "a"', HUGE)
-        told.set()
+        arrived.set()
         assert go.wait(20 * server_kit.PATIENCE)
         return upstream.send_response(talk, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')
     upstream.answers[target] = say
@@ -133,7 +133,7 @@ def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how)
         assert ask(client, target).body == HUGE
         wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached, max-stale').status == 200, 'it is stored')
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    assert told.wait(20 * server_kit.PATIENCE)
+    assert arrived.wait(20 * server_kit.PATIENCE)
     other = served.connect(promoted=False)
     other.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     third = served.connect(promoted=False)
@@ -147,17 +147,17 @@ def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how)
 
 def test_a_request_begun_before_a_purge_is_not_stored(client, served, upstream, path):
     target = path('/purge/')
-    told, go = threading.Event(), threading.Event()
+    arrived, go = threading.Event(), threading.Event()
 
     def say(talk):
-        if len(upstream.asked(target)) > 1:
+        if len(upstream.requests_of(target)) > 1:
             return upstream.send_response(talk, 'Cache-Control: max-age=60', b'new')
-        told.set()
+        arrived.set()
         assert go.wait(20 * server_kit.PATIENCE)
         return upstream.send_response(talk, 'Cache-Control: max-age=60', b'old')
     upstream.answers[target] = say
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    assert told.wait(20 * server_kit.PATIENCE)
+    assert arrived.wait(20 * server_kit.PATIENCE)
     other = served.connect(promoted=False)
     assert ask(other, target, method='PURGE').status == 404
     go.set()
@@ -173,17 +173,17 @@ def test_a_request_begun_before_a_purge_is_not_stored(client, served, upstream, 
 def test_an_unsafe_method_is_a_purge(client, served, upstream, path):
     """As above, with Vary, where the entry of the URI and the stored response are separate."""
     target = path()
-    told, go = threading.Event(), threading.Event()
+    arrived, go = threading.Event(), threading.Event()
 
     def say(talk):
-        if talk.request.method == 'POST' or len(upstream.asked(target)) > 2:
+        if talk.request.method == 'POST' or len(upstream.requests_of(target)) > 2:
             return upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: X-V', b'new')
-        told.set()
+        arrived.set()
         assert go.wait(20 * server_kit.PATIENCE)
         return upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: X-V', b'old')
     upstream.answers[target] = say
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nX-V: 1\r\n\r\n')
-    assert told.wait(20 * server_kit.PATIENCE)
+    assert arrived.wait(20 * server_kit.PATIENCE)
     other = served.connect(promoted=False)
     assert ask(other, target, method='POST').status == 200
     go.set()
@@ -204,7 +204,7 @@ def test_an_update_stays_where_its_parent_stood(client, served, upstream, path):
     assert ask(client, target).headers['x-cache'] == MISS
     stored(client, target)
     assert ask(client, target).headers['x-cache'] == STALE
-    wait_for(lambda: len(upstream.asked(target)) >= 2, 'the update')
+    wait_for(lambda: len(upstream.requests_of(target)) >= 2, 'the update')
     other = '/same/?of=' + target[len('/away/'):]
     upstream.answers[other] = 'Cache-Control: max-age=60'
     wait_for(lambda: ask(client, other).headers['x-cache'] == EXPIRED, 'the right to fetch')

@@ -214,6 +214,6 @@ WRONG = [('valid=10', '10'), ('valid=1ms', 'files are checked at most every 100 
 
 @pytest.mark.parametrize('value, words', WRONG)
 def test_mistakes_are_reported(begin, value, words):
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         begin(ssl_certificate_cache=value)
-    assert words in str(told.value)
+    assert words in str(error.value)

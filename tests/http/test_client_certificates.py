@@ -213,6 +213,6 @@ WRONG = [
 def test_mistakes_are_reported(tmp_path, certificate, block, words):
     made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()} ssl', 'ssl_certificate': certificate[0],
                                                     'ssl_certificate_key': certificate[1], **block}])
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         made.start([1])
-    assert re.search(r'sluice.yaml:\d+:\d+: .*' + re.escape(words), str(told.value)), str(told.value)
+    assert re.search(r'sluice.yaml:\d+:\d+: .*' + re.escape(words), str(error.value)), str(error.value)

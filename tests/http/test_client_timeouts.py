@@ -94,7 +94,7 @@ def test_slow_and_merely_slow(servers):
         for one in whole:
             assert one.result() > SIZE
     for served in servers:
-        said = served.server.errors()
-        assert said.count('sends less than 240 bytes a second (client_min_rate)') == 2
-        assert said.count('takes less than 240 bytes a second (client_min_rate)') == 2
+        output = served.server.errors()
+        assert output.count('sends less than 240 bytes a second (client_min_rate)') == 2
+        assert output.count('takes less than 240 bytes a second (client_min_rate)') == 2
         wait_for(lambda served=served: served.connect().get('/one.txt').status == 200, 'others are served')

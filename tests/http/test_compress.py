@@ -219,11 +219,11 @@ def test_validators(client):
 
 def test_head(client):
     for target in ('/page.html', '/up/length'):
-        said = client.ask('HEAD', target, [('Accept-Encoding', 'br')])
+        output = client.ask('HEAD', target, [('Accept-Encoding', 'br')])
         got = client.ask('GET', target, [('Accept-Encoding', 'br')])
         same = {'date', 'transfer-encoding'}
-        assert {k: v for k, v in said.headers.items() if k not in same} == {k: v for k, v in got.headers.items() if k not in same}
-        assert 'content-length' not in said.headers
+        assert {k: v for k, v in output.headers.items() if k not in same} == {k: v for k, v in got.headers.items() if k not in same}
+        assert 'content-length' not in output.headers
     assert client.get('/small.css').status == 200
 
 
@@ -235,8 +235,8 @@ def test_events_are_not_held_back(client, upstream, target, coding):
     assert client.head().headers['content-encoding'] == coding
     plain = b''
     for number in range(5):
-        wanted = f'data: event {number}\n\n'.encode()
-        while not plain.endswith(wanted):
+        expected = f'data: event {number}\n\n'.encode()
+        while not plain.endswith(expected):
             size = int(client.line(), 16)
             plain += decoder.feed(client.take(size))
             assert client.take(2) == b'\r\n'
@@ -326,13 +326,13 @@ def test_a_bomb_takes_no_memory_and_delays_no_other_client(served, coding):
     before = memory(served.server)
     client.send(f'GET /direct/bomb HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n')
     assert client.head().headers['content-encoding'] == coding
-    decoder, length, asked, most = Decoder(coding), 0, 0, 0
+    decoder, length, requests, most = Decoder(coding), 0, 0, 0
     while (size := int(client.line(), 16)) > 0:
         length += len(decoder.feed(client.take(size)))
         assert client.take(2) == b'\r\n'
-        if asked < 20:
+        if requests < 20:
             assert other.get('/small.css').status == 200
-            asked += 1
+            requests += 1
             most = max(most, memory(served.server))
     assert client.line() == '' and decoder.whole and length == BOMB
     assert most - before < 64 << 10

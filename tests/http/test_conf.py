@@ -35,8 +35,8 @@ def folder(tmp_path):
 
 
 def test_good(folder):
-    status, said = check(folder, GOOD.format(port=8080))
-    assert status == 0 and 'syntax is ok' in said and 'test is successful' in said
+    status, output = check(folder, GOOD.format(port=8080))
+    assert status == 0 and 'syntax is ok' in output and 'test is successful' in output
 
 
 def test_the_default_configuration_is_good():
@@ -81,28 +81,28 @@ WRONG = [
 
 @pytest.mark.parametrize('text, line, words', [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_mistakes_are_shown_where_they_stand(folder, text, line, words):
-    status, said = check(folder, text)
-    assert status == 1, said
-    places = [int(number) for number in re.findall(r'sluice\.yaml:(\d+):\d+', said)]
-    assert line in places, said
-    assert '^' in said, 'a caret'
+    status, output = check(folder, text)
+    assert status == 1, output
+    places = [int(number) for number in re.findall(r'sluice\.yaml:(\d+):\d+', output)]
+    assert line in places, output
+    assert '^' in output, 'a caret'
     for word in words:
-        assert word in said, said
-    assert 'successful' not in said
+        assert word in output, output
+    assert 'successful' not in output
 
 
 def test_all_mistakes_at_once(folder):
     text = 'http:\n' + ''.join(f'  unknown{number}: 1\n' for number in range(40))
-    _, said = check(folder, text)
-    assert 15 <= len(set(re.findall(r'sluice\.yaml:(\d+):\d+: error', said))) <= 20
+    _, output = check(folder, text)
+    assert 15 <= len(set(re.findall(r'sluice\.yaml:(\d+):\d+: error', output))) <= 20
 
 
 @pytest.mark.parametrize('text', ['', '\n', '# nothing\n', '[]\n', 'a', '{', '}', '"', '\x00', '\ufeffhttp: {}\n', '%YAML 9.9\n---\n',
                                   '- - - - - -', '&a [*a]\n', 'a: &a [&b [&c [*a]]]\n', '--- a\n--- b\n', '!!binary aGVsbG8=\n',
                                   '[' * 100000, '{a: ' * 10000, '? ' * 1000, 'http: ' + 'a' * 1000000])
 def test_nothing_makes_it_crash(folder, text):
-    status, said = check(folder, text)
-    assert status in (0, 1), said
+    status, output = check(folder, text)
+    assert status in (0, 1), output
 
 
 def test_a_billion_laughs(folder):
@@ -122,13 +122,13 @@ def test_includes(folder):
     (folder / 'sites').mkdir()
     (folder / 'sites' / 'a.yaml').write_text('server:\n  - listen: 127.0.0.1:8081\n    root: ../www\n')
     (folder / 'sites' / 'b.yaml').write_text('server:\n  - listen: 127.0.0.1:8082\n    root: ../www\n')
-    status, said = check(folder, 'http:\n  include: sites/*.yaml\n')
-    assert status == 0, said
+    status, output = check(folder, 'http:\n  include: sites/*.yaml\n')
+    assert status == 0, output
     done = run('-T', '-c', str(folder / 'sluice.yaml'))
     assert '8081' in done.stdout and '8082' in done.stdout
     (folder / 'sites' / 'c.yaml').write_text('sendfile: on\n')
-    status, said = check(folder, 'http:\n  sendfile: off\n  include: sites/*.yaml\n')
-    assert status == 1 and 'c.yaml' in said and 'sluice.yaml' in said
+    status, output = check(folder, 'http:\n  sendfile: off\n  include: sites/*.yaml\n')
+    assert status == 1 and 'c.yaml' in output and 'sluice.yaml' in output
     assert check(folder, 'http:\n  include: sluice.yaml\n')[0] == 1
     assert check(folder, 'http:\n  include: nowhere.yaml\n')[0] == 1
     assert check(folder, 'http:\n  include: nowhere/*.yaml\n  server: [{listen: 127.0.0.1:8080}]\n')[0] == 0
@@ -137,8 +137,8 @@ def test_includes(folder):
 def test_anchors_and_merges(folder):
     text = ('x-usual: &usual {root: www, index: index.html}\nhttp:\n  server:\n    - <<: *usual\n      listen: 127.0.0.1:8081\n'
             '    - <<: *usual\n      listen: 127.0.0.1:8082\n      root: other\n')
-    status, said = check(folder, text)
-    assert status == 0, said
+    status, output = check(folder, text)
+    assert status == 0, output
 
 
 def test_effective_configuration_reads_back(folder):
@@ -183,10 +183,10 @@ def test_versions():
     done = run('-v')
     assert done.returncode == 0 and re.search(r'sluice[ /]\d+\.\d+', done.stdout + done.stderr)
     done = run('-V')
-    said = done.stdout + done.stderr
-    assert done.returncode == 0 and 'OpenSSL' in said
+    output = done.stdout + done.stderr
+    assert done.returncode == 0 and 'OpenSSL' in output
     for module in ('return', 'static', 'add_header'):
-        assert module in said
+        assert module in output
 
 
 @pytest.mark.parametrize('arguments', [['-z'], ['nonsense'], ['-c'], ['-s', 'nonsense'], ['help'], ['-t', '-c']])

@@ -61,6 +61,6 @@ def test_nginx_and_what_is_imported_answer_alike(pairs):
         for difference in batch.differences:
             found.setdefault(difference.signature(), (difference, prelude))
     print(f'{sites} sites, {compared} requests compared, {len(found)} kinds of difference')
-    told = [pairs.told(pairs.shrink(difference, prelude), prelude) for difference, prelude in list(found.values())[:TOLD]]
-    assert not found, f'{len(found)} kinds of difference\n' + '\n\n'.join(told)
+    described = [pairs.describe(pairs.shrink(difference, prelude), prelude) for difference, prelude in list(found.values())[:TOLD]]
+    assert not found, f'{len(found)} kinds of difference\n' + '\n\n'.join(described)
     assert compared > sites, 'nearly all sites were left out'

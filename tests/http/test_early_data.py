@@ -71,15 +71,15 @@ def speak_early(port, session, text, folder, later=''):
     done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{port}', '-servername', 'localhost', '-tls1_3', '-ign_eof',
                            '-sess_in', str(session), '-early_data', path], input=later.encode(), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=60 * server_kit.PATIENCE, check=False)
-    said = done.stdout.decode('latin-1')
-    return 'Early data was accepted' in said, said
+    message = done.stdout.decode('latin-1')
+    return 'Early data was accepted' in message, message
 
 
 def test_a_request_comes_early_and_is_answered(begin, tmp_path):
     server = begin()
     for _ in range(4):
-        accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
-        assert accepted and 'early=1 worker' in said and '200 OK' in said
+        accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
+        assert accepted and 'early=1 worker' in output and '200 OK' in output
     assert 'early= worker' in fetch_with_session(server.port, '-tls1_3', target='/tell')[1]
     assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/tell')[1]
 
@@ -87,36 +87,36 @@ def test_a_request_comes_early_and_is_answered(begin, tmp_path):
 def test_files_of_all_sizes(begin, tmp_path, site):
     server = begin(workers=1)
     for name in ('one.txt', '65536.bin', '1048576.bin'):
-        accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
+        accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
         with open(os.path.join(site, name), 'rb') as stream:
             content = stream.read()
-        assert accepted and content.decode('latin-1') in said, name
+        assert accepted and content.decode('latin-1') in output, name
 
 
 @pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/upstream/x', 'PUT', 'x'),
                                   request('/one.txt', 'GET', 'a body')])
 def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
     server = begin(workers=1)
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
-    assert accepted and '425 Too Early' in said and 'early=1' not in said
-    assert 'This request was received before the connection was complete. Send it again.' in said
+    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
+    assert accepted and '425 Too Early' in output and 'early=1' not in output
+    assert 'This request was received before the connection was complete. Send it again.' in output
     assert not server.upstream.requests
 
 
 def test_upstream_servers_receive_early_data_field(begin, tmp_path):
     server = begin(workers=1)
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/x'), tmp_path)
-    assert accepted and 'upstream 1' in said
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/refused'), tmp_path)
-    assert accepted and '425 Too Early' in said, 'what they say to it is passed on'
+    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/x'), tmp_path)
+    assert accepted and 'upstream 1' in output
+    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/refused'), tmp_path)
+    assert accepted and '425 Too Early' in output, 'what they say to it is passed on'
     fetch_with_session(server.port, '-tls1_3', target='/upstream/y')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
 
 
 def test_an_auth_request_receives_early_data_field(begin, tmp_path):
     server = begin(workers=1)
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
-    assert accepted and 'guarded' in said
+    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
+    assert accepted and 'guarded' in output
     fetch_with_session(server.port, '-tls1_3', target='/guarded')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], []]
 
@@ -124,8 +124,8 @@ def test_an_auth_request_receives_early_data_field(begin, tmp_path):
 def test_off_by_default(begin, tmp_path):
     server = begin(ssl_early_data='off')
     session = ticket(server, tmp_path / 'session')
-    accepted, said = speak_early(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
-    assert not accepted and 'early= worker' in said
+    accepted, output = speak_early(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
+    assert not accepted and 'early= worker' in output
 
 
 class Tap:
@@ -176,9 +176,9 @@ def test_a_replay_is_not_obeyed(begin, tmp_path):
     server = begin()
     tap = Tap(server.port)
     session = ticket(server, tmp_path / 'session')
-    accepted, said = speak_early(tap.port, session, request('/upstream/once'), tmp_path)
+    accepted, output = speak_early(tap.port, session, request('/upstream/once'), tmp_path)
     tap.thread.join()
-    assert accepted and 'upstream 1' in said
+    assert accepted and 'upstream 1' in output
     for _ in range(12):
         replay(server.port, tap.flight)
     before = set(server.workers())
@@ -200,17 +200,17 @@ def test_after_early_data_the_connection_goes_on(begin, tmp_path):
     client = subprocess.Popen(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{server.port}', '-servername', 'localhost', '-tls1_3',
                                '-sess_in', str(session), '-early_data', str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, bufsize=0)
-    said = b''
-    while b'early=1 worker' not in said:
+    output = b''
+    while b'early=1 worker' not in output:
         piece = os.read(client.stdout.fileno(), 65536)
-        assert piece, said
-        said += piece
+        assert piece, output
+        output += piece
     client.stdin.write(request('/tell', 'POST', 'now it may', close=False).encode())
-    while b'early= worker' not in said:
+    while b'early= worker' not in output:
         piece = os.read(client.stdout.fileno(), 65536)
-        assert piece, said
-        said += piece
-    assert b'425' not in said
+        assert piece, output
+        output += piece
+    assert b'425' not in output
     client.stdin.write(request('/65536.bin').encode())
     rest = client.stdout.read()
     client.stdin.close()
@@ -226,11 +226,11 @@ def test_a_client_certificate_is_known_in_early_data(begin, tmp_path):
     server = begin(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
                    location={'= /tell': {'return': '200 "early=$ssl_early_data worker $ssl_client_verify;"'}})
     shows = ('-cert', certificate, '-key', key)
-    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
-    assert accepted and 'early=1 worker SUCCESS;' in said
+    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
+    assert accepted and 'early=1 worker SUCCESS;' in output
     fetch_with_session(server.port, '-tls1_3', session_out=tmp_path / 'refused', target='/tell')
-    accepted, said = speak_early(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
-    assert not accepted and '400 Bad Request' in said
+    accepted, output = speak_early(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
+    assert not accepted and '400 Bad Request' in output
 
 
 WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be used without ssl_session_tickets'),
@@ -242,6 +242,6 @@ def test_mistakes_are_reported(begin, tmp_path, block, words):
     if 'ssl_session_ticket_key' in block:
         (tmp_path / 'ticket.key').write_bytes(os.urandom(80))
         block = {'ssl_session_ticket_key': str(tmp_path / 'ticket.key')}
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         begin(**block)
-    assert re.search(r'sluice.yaml:\d+:\d+: error: ' + words, str(told.value)), str(told.value)
+    assert re.search(r'sluice.yaml:\d+:\d+: error: ' + words, str(error.value)), str(error.value)

@@ -35,24 +35,24 @@ def test_each_form(served):
     for kind in ('application/json', 'application/problem+json'):
         answer = ask(served, '/nowhere', kind)
         assert answer.headers['content-type'] == kind
-        told = json.loads(answer.body)
-        assert (told['status'], told['title']) == (404, 'Not Found') and re.fullmatch('[0-9a-f]{32}', told['request_id'])
+        described = json.loads(answer.body)
+        assert (described['status'], described['title']) == (404, 'Not Found') and re.fullmatch('[0-9a-f]{32}', described['request_id'])
     assert ask(served, '/own', 'application/json').status == 418
 
 
 def test_its_id_is_in_the_logs(served):
-    told = json.loads(ask(served, '/closed', 'application/json').body)
-    assert f'id: {told["request_id"]}' in served.server.errors()
-    wait_for(lambda: f'/closed|403|{told["request_id"]}' in server_kit.read_text(served.server.access_path), 'the access log')
+    described = json.loads(ask(served, '/closed', 'application/json').body)
+    assert f'id: {described["request_id"]}' in served.server.errors()
+    wait_for(lambda: f'/closed|403|{described["request_id"]}' in server_kit.read_text(served.server.access_path), 'the access log')
     again = json.loads(ask(served, '/closed', 'application/json').body)
-    assert again['request_id'] != told['request_id']
+    assert again['request_id'] != described['request_id']
 
 
 def test_its_policy_lets_its_own_style_through(served):
     page = ask(served, '/nowhere')
     style = re.search(b'<style>(.*)</style>', page.body, re.S).group(1)
-    wanted = base64.b64encode(hashlib.sha256(style).digest()).decode()
-    assert f"style-src 'sha256-{wanted}'" in page.headers['content-security-policy']
+    expected = base64.b64encode(hashlib.sha256(style).digest()).decode()
+    assert f"style-src 'sha256-{expected}'" in page.headers['content-security-policy']
     assert page.headers['content-security-policy'].count("default-src 'none'") == 1     # only the page's own policy
     assert page.body.count(b'style') == 2 and b'prefers-color-scheme:dark' in style and b'<script' not in page.body
 

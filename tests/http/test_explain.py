@@ -79,61 +79,61 @@ def line_of(made, text):
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def told(explained):
+def summary(explained):
     return [(step['location'], [(module['module'], module['does']) for module in step['modules']]) for step in explained['steps']]
 
 
 def test_a_file(made):
-    said = ask(made, '/one.txt')
-    assert said['server'] == {'name': 'one.test', 'file': str(made[0]), 'line': line_of(made, 'listen:'), 'column': 7,
+    output = ask(made, '/one.txt')
+    assert output['server'] == {'name': 'one.test', 'file': str(made[0]), 'line': line_of(made, 'listen:'), 'column': 7,
                               'why': 'its server_name matches the host'}
-    assert said['location']['name'] == '/' and said['location']['line'] == line_of(made, '/: {index')
-    assert said['answer']['status'] == 200 and said['answer']['file'] == str(made[0].parent / 'www' / 'one.txt')
-    assert said['answer']['headers']['Content-Type'].startswith('text/plain') and said['answer']['headers']['X-All'] == '1'
-    assert told(said)[-1][1][-1] == ('static', 'answers')
-    assert 'static' in said['answering'] and 'add_header' in said['filtering'] and 'proxy' not in said['answering']
+    assert output['location']['name'] == '/' and output['location']['line'] == line_of(made, '/: {index')
+    assert output['answer']['status'] == 200 and output['answer']['file'] == str(made[0].parent / 'www' / 'one.txt')
+    assert output['answer']['headers']['Content-Type'].startswith('text/plain') and output['answer']['headers']['X-All'] == '1'
+    assert summary(output)[-1][1][-1] == ('static', 'answers')
+    assert 'static' in output['answering'] and 'add_header' in output['filtering'] and 'proxy' not in output['answering']
 
 
 def test_directives_and_where_they_stand(made):
-    said = ask(made, '/style.css')
-    assert said['location']['name'] == '~ \\.css$'
-    assert [(row['name'], row['value'], row['line']) for row in said['directives'] if row['name'] in ('root', 'expires', 'add_header')] == [
+    output = ask(made, '/style.css')
+    assert output['location']['name'] == '~ \\.css$'
+    assert [(row['name'], row['value'], row['line']) for row in output['directives'] if row['name'] in ('root', 'expires', 'add_header')] == [
         ('expires', '1d', line_of(made, '~ \\.css$')), ('root', 'www', line_of(made, 'root: www')), ('add_header', 'X-All 1', line_of(made, 'X-All'))]
     stop = [step for step in ask(made, '/new/x')['steps'] if step['location'] == '/new/'][0]
     tried = [module for module in stop['modules'] if module['module'] == 'try_files'][0]
     assert [(row['name'], row['value'], row['line']) for row in tried['directives']] == [
         ('try_files', ['$uri', '/one.txt'], line_of(made, '/new/:'))]
     assert tried['path'] == '/one.txt'
-    names = [row['name'] for row in said['directives']]
+    names = [row['name'] for row in output['directives']]
     assert 'try_files' not in names and 'internal' not in names and 'listen' in names
 
 
 def test_the_way_of_a_rewrite(made):
-    said = ask(made, '/old/thing')
-    paths = [step['path'] for step in said['steps']]
+    output = ask(made, '/old/thing')
+    paths = [step['path'] for step in output['steps']]
     assert paths[0] == '/old/thing' and paths[-1] == '/one.txt'
-    rewritten = [module for step in said['steps'] for module in step['modules'] if module['module'] == 'rewrite'][0]
+    rewritten = [module for step in output['steps'] for module in step['modules'] if module['module'] == 'rewrite'][0]
     assert rewritten['path'] == '/new/thing' and rewritten['directives'][0]['line'] == line_of(made, 'rewrite:')
-    assert said['answer']['status'] == 200
+    assert output['answer']['status'] == 200
 
 
 def test_an_error_page(made):
-    said = ask(made, '/nowhere')
-    assert said['answer']['status'] == 404 and said['answer']['file'].endswith('/www/missing.html')
+    output = ask(made, '/nowhere')
+    assert output['answer']['status'] == 404 and output['answer']['file'].endswith('/www/missing.html')
 
 
 def test_a_condition(made):
-    said = ask(made, '/one.txt?old=yes')
-    assert said['answer']['status'] == 410
-    assert '$is_old' in [step['location'] for step in said['steps']]
+    output = ask(made, '/one.txt?old=yes')
+    assert output['answer']['status'] == 410
+    assert '$is_old' in [step['location'] for step in output['steps']]
 
 
 def test_servers_that_get_no_request(made):
-    said = ask(made, '/app/users')
-    does = dict(told(said)[-1][1])
+    output = ask(made, '/app/users')
+    does = dict(summary(output)[-1][1])
     assert 'success is assumed' in does['auth_request'] and 'not done here' in does['proxy']
-    assert said['answer']['by'] == 'the upstream server, which was not contacted' and 'status' not in said['answer']
-    assert said['location']['name'] == '/app/'
+    assert output['answer']['by'] == 'the upstream server, which was not contacted' and 'status' not in output['answer']
+    assert output['location']['name'] == '/app/'
 
 
 def test_the_reason_that_the_error_log_would_have(made):
@@ -147,8 +147,8 @@ def test_the_end_of_a_connection(made):
 
 def test_names(made):
     assert ask(made, '/', host='a.two.test')['server']['name'] == '*.two.test'
-    said = ask(made, '/', host='unknown.test')['server']
-    assert said['name'] == '(the default one)' and 'is the first one' in said['why']
+    output = ask(made, '/', host='unknown.test')['server']
+    assert output['name'] == '(the default one)' and 'is the first one' in output['why']
 
 
 @pytest.mark.parametrize('host, name, why', [
@@ -157,8 +157,8 @@ def test_names_that_are_patterns(tmp_path, host, name, why):
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http:\n  server:\n    - {{listen: {port}, server_name: ["~^x$", "~^a\\\\d\\\\.test$"], return: 204}}\n'
                     f'    - {{listen: {port}, server_name: c.test, return: 204}}\n')
-    said = ask((path, {'port': port}), '/', host=host)['server']
-    assert said['name'] == name and why in said['why']
+    output = ask((path, {'port': port}), '/', host=host)['server']
+    assert output['name'] == name and why in output['why']
 
 
 def test_a_listener_with_proxy_protocol(tmp_path):
@@ -169,8 +169,8 @@ def test_a_listener_with_proxy_protocol(tmp_path):
 
 
 def test_a_fragment_is_removed_from_the_target(made):
-    said = ask(made, '/one.txt#here')
-    assert said['answer']['status'] == 200 and said['steps'][0]['path'] == '/one.txt'
+    output = ask(made, '/one.txt#here')
+    assert output['answer']['status'] == 200 and output['steps'][0]['path'] == '/one.txt'
 
 
 def test_an_overlay(made):
@@ -179,8 +179,8 @@ def test_an_overlay(made):
 
 
 def test_tls(made):
-    said = ask(made, '/scheme', host='secure.test', scheme='https')
-    assert said['answer']['status'] == 200 and said['location']['name'] == '/scheme'
+    output = ask(made, '/scheme', host='secure.test', scheme='https')
+    assert output['answer']['status'] == 200 and output['location']['name'] == '/scheme'
     redirect = ask(made, '/folder', host='secure.test', scheme='https')
     assert redirect['answer']['headers']['Location'] == f'https://secure.test:{made[1]["secure"]}/folder/'
 
@@ -218,10 +218,10 @@ def test_it_says_what_the_server_does(made, running, path):
     client = http1.connect(running)
     served = client.ask('GET', path, [('Host', f'one.test:{running}'), ('Connection', 'close')])
     client.close()
-    said = ask(made, path)['answer']
-    assert said['status'] == served.status
+    output = ask(made, path)['answer']
+    assert output['status'] == served.status
     changing = {'date', 'server', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expires'}
-    shown = {name.lower(): value for name, value in said['headers'].items() if name.lower() not in changing}
+    shown = {name.lower(): value for name, value in output['headers'].items() if name.lower() not in changing}
     assert {name: served.headers.get(name) for name in shown} == shown
 
 
@@ -238,13 +238,13 @@ def test_a_path_alone(made):
     assert done.returncode == 0 and 'file: ' in done.stdout
 
 
-@pytest.mark.parametrize('arguments, said', [
+@pytest.mark.parametrize('arguments, output', [
     ([], 'explain requires a URL'), (['ftp://a/'], 'is not a URL'), (['http://a:0/'], 'not a host with a port'), (['http:///'], 'not a host'),
     (['http://one.test/ a'], 'no blanks'), (['http://one.test:1/'], 'nothing listens on port 1'), (['a', 'b'], 'second one'),
     (['--format', 'gcc', '/'], 'text or json'), (['http://one.test/', '-x'], 'invalid option')])
-def test_wrong_words(made, arguments, said):
+def test_wrong_words(made, arguments, output):
     done = explain(*arguments, *([] if '-x' in arguments else ['-c', made[0]]))
-    assert done.returncode == 1 and said in done.stderr, done.stderr
+    assert done.returncode == 1 and output in done.stderr, done.stderr
 
 
 def test_the_wrong_scheme(made):

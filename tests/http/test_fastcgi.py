@@ -70,27 +70,27 @@ class Application:
         return kind, content
 
     def read(self, stream):
-        asked, params = Asked(), b''
+        requested, params = Asked(), b''
         kind, content = self.read_record(stream)
         assert kind == BEGIN and content in (b'\0\1\0\0\0\0\0\0', b'\0\1\1\0\0\0\0\0'), (kind, content)
-        asked.keep = content[2] == 1
+        requested.keep = content[2] == 1
         while True:
             kind, content = self.read_record(stream)
             assert kind == PARAMS
             if not content:
                 break
             params += content
-        asked.params = dict(self.pairs(params))
-        early = self.answers.get(asked.params['SCRIPT_NAME'])
-        self.requests.append(asked)
+        requested.params = dict(self.pairs(params))
+        early = self.answers.get(requested.params['SCRIPT_NAME'])
+        self.requests.append(requested)
         if getattr(early, 'early', False):
-            return asked
+            return requested
         while True:
             kind, content = self.read_record(stream)
             assert kind == STDIN
             if not content:
-                return asked
-            asked.body += content
+                return requested
+            requested.body += content
 
     @staticmethod
     def pairs(params):
@@ -112,9 +112,9 @@ class Application:
     def serve(self, stream):
         stream.settimeout(30)
         try:
-            asked = self.read(stream)
-            while self.answer(stream, asked) and asked.keep:
-                asked = self.read(stream)
+            requested = self.read(stream)
+            while self.answer(stream, requested) and requested.keep:
+                requested = self.read(stream)
             stream.shutdown(socket.SHUT_WR)
         except (EOFError, OSError):
             pass
@@ -123,11 +123,11 @@ class Application:
         stream.close()
 
 
-    def answer(self, stream, asked):
+    def answer(self, stream, requested):
         """Sends the response; True if the connection stays open."""
-        answer = self.answers.get(asked.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
+        answer = self.answers.get(requested.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
         if callable(answer):
-            return answer(stream, asked)
+            return answer(stream, requested)
         stream.sendall(answer)
         return True
 
@@ -171,26 +171,26 @@ def test_request_reaches_the_application(client, proxy, application):
     response = client.ask('GET', '/dir/a.php?x=1%202&y', [('X-Made-By', 'me'), ('Cookie', 'a=1'), ('Cookie', 'b=2'), ('Proxy', 'http://evil/'),
                                                          ('X-Forwarded-For', '1.2.3.4'), ('X-Two', '1'), ('X-Two', '2')])
     assert response.status == 200 and response.body == b'ok' and response.headers['content-type'] == 'text/plain'
-    told = application.requests[-1].params
-    assert {name: told.get(name) for name in ('SCRIPT_NAME', 'SCRIPT_FILENAME', 'QUERY_STRING', 'REQUEST_METHOD', 'REQUEST_URI',
+    params = application.requests[-1].params
+    assert {name: params.get(name) for name in ('SCRIPT_NAME', 'SCRIPT_FILENAME', 'QUERY_STRING', 'REQUEST_METHOD', 'REQUEST_URI',
                                               'DOCUMENT_ROOT', 'SERVER_PROTOCOL', 'GATEWAY_INTERFACE', 'CONTENT_LENGTH',
                                               'REMOTE_ADDR', 'SERVER_PORT', 'SERVER_NAME', 'REDIRECT_STATUS')} == {
         'SCRIPT_NAME': '/dir/a.php', 'SCRIPT_FILENAME': proxy.root + '/dir/a.php', 'QUERY_STRING': 'x=1%202&y', 'REQUEST_METHOD': 'GET',
         'REQUEST_URI': '/dir/a.php?x=1%202&y', 'DOCUMENT_ROOT': proxy.root, 'SERVER_PROTOCOL': 'HTTP/1.1', 'GATEWAY_INTERFACE': 'CGI/1.1',
         'CONTENT_LENGTH': '', 'REMOTE_ADDR': '127.0.0.1', 'SERVER_PORT': str(proxy.port), 'SERVER_NAME': 'localhost', 'REDIRECT_STATUS': '200'}
-    assert told['HTTP_X_MADE_BY'] == 'me' and told['HTTP_COOKIE'] == 'a=1; b=2' and told['HTTP_X_TWO'] == '1, 2'
-    assert told['HTTP_HOST'] == 'localhost'
-    assert (told['OUTER'], told['APP_ENV'], told['ADDED']) == ('one', 'inner', 'a 1%202 b')
-    assert told['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # and not the value in the request
-    assert not {'HTTP_PROXY', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(told)
-    assert told.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
+    assert params['HTTP_X_MADE_BY'] == 'me' and params['HTTP_COOKIE'] == 'a=1; b=2' and params['HTTP_X_TWO'] == '1, 2'
+    assert params['HTTP_HOST'] == 'localhost'
+    assert (params['OUTER'], params['APP_ENV'], params['ADDED']) == ('one', 'inner', 'a 1%202 b')
+    assert params['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # and not the value in the request
+    assert not {'HTTP_PROXY', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(params)
+    assert params.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
 
 def test_many_fields_are_each_a_parameter(client, application):
     fields = [(f'X-{number % 400}', str(number)) for number in range(900)]
     assert client.ask('GET', '/a.php', fields).status == 200
-    told = application.requests[-1].params
-    assert {name: value for name, value in told.items() if name.startswith('HTTP_X_') and name != 'HTTP_X_FORWARDED_FOR'} == {
+    params = application.requests[-1].params
+    assert {name: value for name, value in params.items() if name.startswith('HTTP_X_') and name != 'HTTP_X_FORWARDED_FOR'} == {
         f'HTTP_X_{number}': ', '.join(str(value) for value in range(number, 900, 400)) for number in range(400)}
 
 
@@ -208,10 +208,10 @@ def test_underscores_say_nothing_that_dashes_may_not(underscore_server, loop, tr
     fields = [('X_Forwarded_For', '1.2.3.4'), ('x_real_ip', '1.2.3.4'), ('Content_Length', '7'), ('X_Own', '1'), ('X-Forwarded-Host', 'told')]
     assert client.ask('GET', '/a.php', fields).status == 200
     client.close()
-    told = application.requests[-1].params
-    assert told['HTTP_X_OWN'] == '1' and told.get('HTTP_X_FORWARDED_HOST') == ('told' if trusted else None)
-    assert told['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'
-    assert not {'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(told)
+    params = application.requests[-1].params
+    assert params['HTTP_X_OWN'] == '1' and params.get('HTTP_X_FORWARDED_HOST') == ('told' if trusted else None)
+    assert params['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'
+    assert not {'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(params)
 
 
 @pytest.mark.parametrize('trusted', [False, True])
@@ -219,8 +219,8 @@ def test_forwarded_for_is_what_proxy_pass_sends(underscore_server, loop, transpo
     client = underscore_server(loop, transport, trusted).connect()
     assert client.ask('GET', '/a.php', [('X-Forwarded-For', '1.2.3.4, 5.6.7.8'), ('X-Forwarded-For', '9.9.9.9')]).status == 200
     client.close()
-    told = application.requests[-1].params
-    assert told['HTTP_X_FORWARDED_FOR'] == ('1.2.3.4, 5.6.7.8, 9.9.9.9, 127.0.0.1' if trusted else '127.0.0.1')
+    params = application.requests[-1].params
+    assert params['HTTP_X_FORWARDED_FOR'] == ('1.2.3.4, 5.6.7.8, 9.9.9.9, 127.0.0.1' if trusted else '127.0.0.1')
 
 
 def test_a_name_with_underscores_is_no_second_value(underscore_server, loop, transport, application):
@@ -229,8 +229,8 @@ def test_a_name_with_underscores_is_no_second_value(underscore_server, loop, tra
     fields = [('X_User', 'evil'), ('X-User', 'good'), ('X-Role', 'good'), ('X_Role', 'evil'), ('X_Two', '1'), ('X_Two', '2')]
     assert client.ask('GET', '/a.php', fields).status == 200
     client.close()
-    told = application.requests[-1].params
-    assert (told['HTTP_X_USER'], told['HTTP_X_ROLE'], told['HTTP_X_TWO']) == ('good', 'good', '1, 2')
+    params = application.requests[-1].params
+    assert (params['HTTP_X_USER'], params['HTTP_X_ROLE'], params['HTTP_X_TWO']) == ('good', 'good', '1, 2')
 
 
 def test_the_host_is_the_one_of_the_request_line(client, application):
@@ -248,9 +248,9 @@ def test_the_index_of_a_folder(client, application):
                                               ('/split/', '/split/index.php', None), ('/split/x.php/y.php/z', '/split/x.php/y.php', '/z')])
 def test_a_path_is_split(client, proxy, application, path, script, rest):
     assert client.get(path).status == 200
-    told = application.requests[-1].params
-    assert (told['SCRIPT_NAME'], told.get('PATH_INFO')) == (script, rest)
-    assert told['SCRIPT_FILENAME'] == proxy.root + script
+    params = application.requests[-1].params
+    assert (params['SCRIPT_NAME'], params.get('PATH_INFO')) == (script, rest)
+    assert params['SCRIPT_FILENAME'] == proxy.root + script
 
 
 def test_long_parameters(client, application):
@@ -263,8 +263,8 @@ def test_long_parameters(client, application):
 @pytest.mark.parametrize('size', [1, 65535, 65536, 500_000])
 def test_a_body_arrives(client, application, path, size):
     assert client.ask('POST', path, [('Content-Type', 'x/y')], body=BIG[:size]).status == 200
-    asked = application.requests[-1]
-    assert asked.body == BIG[:size] and asked.params['CONTENT_LENGTH'] == str(size) and asked.params['CONTENT_TYPE'] == 'x/y'
+    requested = application.requests[-1]
+    assert requested.body == BIG[:size] and requested.params['CONTENT_LENGTH'] == str(size) and requested.params['CONTENT_TYPE'] == 'x/y'
 
 
 @pytest.mark.parametrize('size', [0, 100_000])
@@ -364,7 +364,7 @@ def test_answers_in_pieces(client, application):
     """The response is sent in two pieces, divided at each possible position."""
     whole = record(STDERR, b'x', 3) + out(b'Status: 201 Made\r\nX: y\r\n\r\nbody', 5) + record(STDOUT) + end()
     for at in range(1, len(whole)):
-        def cut(stream, asked, at=at):
+        def cut(stream, requests, at=at):
             stream.sendall(whole[:at])
             wait_for(lambda: True, '')
             stream.sendall(whole[at:])
@@ -385,7 +385,7 @@ def test_other_ways(client, proxy, application):
     assert 'x-secret' not in headers and headers['x-open'] == '2'
     assert client.get(f'/variable?to={application.path}').status == 200
     assert client.get('/dead').status == 502
-    application.answers['/patient'] = lambda stream, asked: stream.recv(1)
+    application.answers['/patient'] = lambda stream, requests: stream.recv(1)
     assert client.get('/patient').status == 504
     application.answers['/intercepted'] = out(b'Status: 404\r\n\r\nnot this') + end()
     response = client.get('/intercepted')
@@ -413,7 +413,7 @@ def test_upstream_connections_are_reused(client, application):
 
 def test_a_reused_connection_that_ended_is_no_error(client, application):
     """The application closes the connection after the response: the next request is retried on a new connection."""
-    def ends(stream, asked):
+    def ends(stream, requests):
         stream.sendall(out(GOOD + b'last') + end())
         return False
     application.answers['/kept/ends'] = ends

@@ -45,16 +45,16 @@ def test_expires_and_304(client):
 
 
 def test_early_hints(served, transport):
-    said = curl(served, '/hints/', '-H', 'Sec-Fetch-Mode: navigate')
-    assert said.startswith('HTTP/1.1 103 ') == (transport != 'plain')
-    assert said.count('Link: </style.css>; rel=preload; as=style\n') == (1 if transport == 'plain' else 2)
+    output = curl(served, '/hints/', '-H', 'Sec-Fetch-Mode: navigate')
+    assert output.startswith('HTTP/1.1 103 ') == (transport != 'plain')
+    assert output.count('Link: </style.css>; rel=preload; as=style\n') == (1 if transport == 'plain' else 2)
     assert curl(served, '/hints/').startswith('HTTP/1.1 200 ')
     assert curl(served, '/hints/', '--http1.0', '--no-alpn', '-H', 'Sec-Fetch-Mode: navigate').startswith('HTTP/1.1 200 ')
 
 
 def test_trailers(served):
-    said = curl(served, '/one.txt')
-    head, _, rest = said.partition('\n\n')
+    output = curl(served, '/one.txt')
+    head, _, rest = output.partition('\n\n')
     assert 'Transfer-Encoding: chunked' in head.split('\n') and 'Cache-Control: max-age=' in head and 'X-Sent' not in head
     body, _, trailer = rest.rpartition('X-Sent: ')
     assert int(trailer) == len(body) > 0

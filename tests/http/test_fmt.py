@@ -180,9 +180,9 @@ def test_values_of_the_environment_are_not_read():
     assert fmt('-', text=text).stdout == text
 
 
-@pytest.mark.parametrize('arguments, said', [
+@pytest.mark.parametrize('arguments, output', [
     ([], 'fmt requires a file'), (['-w', '-'], 'takes files'), (['-x', 'a'], 'invalid option of fmt: "-x"'),
     (['-w', '--check', 'a'], 'one of'), (['a', '-w'], 'precede its files'), ([''], 'empty name')])
-def test_wrong_words(arguments, said):
+def test_wrong_words(arguments, output):
     done = fmt(*arguments)
-    assert done.returncode == 1 and said in done.stderr
+    assert done.returncode == 1 and output in done.stderr

@@ -139,10 +139,10 @@ def test_what_is_broken_is_cut(served, way, target):
 
 def test_head(client):
     for target in ('/page.html', '/up/length'):
-        said, got = client.ask('HEAD', target, []), client.ask('GET', target, [])
+        output, got = client.ask('HEAD', target, []), client.ask('GET', target, [])
         same = {'date', 'transfer-encoding'}
-        assert {k: v for k, v in said.headers.items() if k not in same} == {k: v for k, v in got.headers.items() if k not in same}
-        assert 'content-length' not in said.headers and 'content-encoding' not in said.headers
+        assert {k: v for k, v in output.headers.items() if k not in same} == {k: v for k, v in got.headers.items() if k not in same}
+        assert 'content-length' not in output.headers and 'content-encoding' not in output.headers
     assert client.get('/up/length').body == TEXT
 
 

@@ -70,8 +70,8 @@ def test_curl(served, certificate, tmp_path):
         runs = [[*run, '--http2-prior-knowledge', *target] for target in targets]
     else:
         runs = [[*run, '--http2', '--parallel', *[word for target in targets for word in target]]]
-    said = [subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False) for words in runs]
-    assert ''.join(done.stdout for done in said).splitlines() == ['2 200'] * 3, [done.stderr for done in said]
+    output = [subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False) for words in runs]
+    assert ''.join(done.stdout for done in output).splitlines() == ['2 200'] * 3, [done.stderr for done in output]
     for name in names:
         assert (tmp_path / name).read_bytes() == content(served, name)
 

@@ -76,9 +76,9 @@ def test_alerts_tell_what_was_wrong(served):
         except OSError:
             continue                                  # a reset destroyed the alert
         try:
-            with pytest.raises(tls13.TlsAlert) as told:
+            with pytest.raises(tls13.TlsAlert) as error:
                 client.read()
-            assert told.value.description == description
+            assert error.value.description == description
         except OSError:
             pass
         client.close()

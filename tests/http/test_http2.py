@@ -132,9 +132,9 @@ def test_103_and_gzip(served, client):
 
 def test_variables_and_cookies(served, client):
     """Cookie crumbs are joined (RFC 9113 8.2.3)."""
-    told = client.ask('/protocol', headers=[('cookie', 'a=1'), ('cookie', 'b=2; c=3'), ('cookie', 'd=4')], authority='LOCALHOST')
+    response = client.ask('/protocol', headers=[('cookie', 'a=1'), ('cookie', 'b=2; c=3'), ('cookie', 'd=4')], authority='LOCALHOST')
     scheme = 'http' if served.transport == 'plain' else 'https'
-    assert told.body.decode() == f'HTTP/2.0|{scheme}|localhost|GET /protocol HTTP/2.0|a=1; b=2; c=3; d=4|'
+    assert response.body.decode() == f'HTTP/2.0|{scheme}|localhost|GET /protocol HTTP/2.0|a=1; b=2; c=3; d=4|'
     repeated = client.ask('/protocol', headers=[('x-repeated', '1'), ('x-repeated', '2')])
     assert repeated.body.decode().endswith('|1, 2')
 

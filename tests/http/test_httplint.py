@@ -65,22 +65,22 @@ def client(launch, loop, transport, folder):
 
 def lint(method, target, headers, response):
     """httplint's notes on a response: (level, name, text)."""
-    asked = HttpRequestLinter()
-    asked.process_request_topline(method.encode(), b'http://localhost' + target.encode(), b'HTTP/1.1')
-    asked.process_headers([(b'Host', b'localhost'), *((name.encode(), value.encode()) for name, value in headers.items())])
-    asked.finish_content(True)
-    told = HttpResponseLinter(_related=asked, start_time=time.time())
-    told.process_response_topline(response.version.encode(), str(response.status).encode(), b'x')
-    told.process_headers([(name.encode('latin-1'), value.encode('latin-1')) for name, value in response.lines
+    request_linter = HttpRequestLinter()
+    request_linter.process_request_topline(method.encode(), b'http://localhost' + target.encode(), b'HTTP/1.1')
+    request_linter.process_headers([(b'Host', b'localhost'), *((name.encode(), value.encode()) for name, value in headers.items())])
+    request_linter.finish_content(True)
+    response_linter = HttpResponseLinter(_related=request_linter, start_time=time.time())
+    response_linter.process_response_topline(response.version.encode(), str(response.status).encode(), b'x')
+    response_linter.process_headers([(name.encode('latin-1'), value.encode('latin-1')) for name, value in response.lines
                           if response.status != 206 or name != 'Content-Encoding'])  # httplint would decode a part
     if method == 'HEAD':
-        told.is_head_response = True
+        response_linter.is_head_response = True
     elif response.body:
-        told.feed_content(response.body)
-    told.finish_content(True)
+        response_linter.feed_content(response.body)
+    response_linter.finish_content(True)
     if response.headers.get('content-type', '').startswith('multipart/byteranges'):
-        told.notes = [note for note in told.notes if type(note).__name__ not in MULTIPART]
-    return [(note.level, type(note).__name__, str(note.summary)) for note in told.notes]
+        response_linter.notes = [note for note in response_linter.notes if type(note).__name__ not in MULTIPART]
+    return [(note.level, type(note).__name__, str(note.summary)) for note in response_linter.notes]
 
 
 @pytest.mark.parametrize('method, target, headers, status, coding', ROWS)

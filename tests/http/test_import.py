@@ -62,9 +62,9 @@ def pair(request, tmp_path, site, certificate, upstream, packed):
         conf = write_conf(folder, case.text, own)
         command = nginx_kit.nginx_command(folder, conf)
         if name == 'sluice':
-            status, said = import_file(conf, folder / 'sluice.yaml', '-p', str(folder))
-            assert status in (0, 2), said
-            assert left_out(said) == (case.left or '').split(), said
+            status, message = import_file(conf, folder / 'sluice.yaml', '-p', str(folder))
+            assert status in (0, 2), message
+            assert left_out(message) == (case.left or '').split(), message
             command = [SLUICE, '-c', str(folder / 'sluice.yaml')]
         running.append(RunningServer(command, [own['PORT']], folder / 'output'))
         ports.append(own['PORT'])
@@ -115,23 +115,23 @@ def packaged(tmp_path, new_directory):
         conf = folder / 'conf/nginx.conf'
         command = [NGINX, '-c', str(conf), '-e', str(folder / 'error.log'), '-g', 'daemon off; master_process off;']
         if name == 'sluice':
-            status, said = import_file(conf, folder / 'sluice.yaml', '-p', '/usr/share/nginx', '--report')
-            assert status == (2 if left_out(said) or names_old_protocols(conf) else 0), said
+            status, message = import_file(conf, folder / 'sluice.yaml', '-p', '/usr/share/nginx', '--report')
+            assert status == (2 if left_out(message) or names_old_protocols(conf) else 0), message
             command = [SLUICE, '-c', str(folder / 'sluice.yaml')]
         running.append(RunningServer(command, [port], folder / 'output'))
         ports.append(port)
-    yield ports, said, conf, folder / 'sluice.yaml', www
+    yield ports, message, conf, folder / 'sluice.yaml', www
     for server in running:
         server.stop()
 
 
 def test_the_configuration_of_the_package(packaged):
-    (nginx, sluice), said, conf, made, www = packaged
-    assert left_out(said) in ([], ['gzip'])
-    other = re.search(r'another meaning here \(1\):\n  \S+/nginx.conf:\d+: ssl_protocols TLSv1 TLSv1.1 ', said)
+    (nginx, sluice), output, conf, made, www = packaged
+    assert left_out(output) in ([], ['gzip'])
+    other = re.search(r'another meaning here \(1\):\n  \S+/nginx.conf:\d+: ssl_protocols TLSv1 TLSv1.1 ', output)
     assert bool(other) == names_old_protocols(conf)
     text = made.read_text()
-    assert all(f'# {line}\n' in text for line in said.splitlines()), 'the list stands in the file, too'
+    assert all(f'# {line}\n' in text for line in output.splitlines()), 'the list stands in the file, too'
     assert '# First attempt to serve request as file, then\n' in text and 'try_files: $uri $uri/ =404\n' in text
     requests = ['GET /', 'GET /none', 'HEAD /file.html'] + [f'GET /{path.name}' for path in www.iterdir()]
     wrong = [request for request in requests
@@ -141,7 +141,7 @@ def test_the_configuration_of_the_package(packaged):
     assert ask(sluice, 'GET /none', 'plain')[0].status == 404
 
 
-@pytest.mark.parametrize('text, status, said', [
+@pytest.mark.parametrize('text, status, output', [
     ('http {', 1, 'nginx.conf:1: error: this block is not closed'),
     ('http { server { access_by_lua_block { a = "}', 1, 'nginx.conf:1: error: the file ends within a block of Lua'),
     ('http { server { listen 127.0.0.1:@PORT@; root /; } }', 0, ''),
@@ -151,12 +151,12 @@ def test_the_configuration_of_the_package(packaged):
     ('pid /run/a; daemon off; error_log /e; stream { server { listen 53 udp; proxy_pass 127.0.0.1:53; } }', 1, 'not carried over (3):'),
     ('daemon off; stream { server { listen 54; proxy_pass $nowhere; } }', 1, 'so no file is written'),
 ])
-def test_exit_status(tmp_path, text, status, said):
+def test_exit_status(tmp_path, text, status, output):
     (tmp_path / 'nginx.conf').write_text(text.replace('@PORT@', '8080'))
-    found, told = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
-    assert found == status and said in told and (said or not told)
+    found, report = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
+    assert found == status and output in report and (output or not report)
     assert (tmp_path / 'out.yaml').exists() == (status != 1)
-    assert 'daemon' not in told and 'pid' not in told, 'they are not at fault'
+    assert 'daemon' not in report and 'pid' not in report, 'they are not at fault'
     if status != 1:
         checked = subprocess.run([SLUICE, '-t', '-q', '-c', str(tmp_path / 'out.yaml')], timeout=30, check=False)
         assert checked.returncode == 0
@@ -166,10 +166,10 @@ def test_standard_output_and_missing_files(tmp_path):
     (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; } }')
     done = subprocess.run([SLUICE, 'import', 'nginx.conf'], cwd=tmp_path, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and f'# Converted from {tmp_path}/nginx.conf by sluice import.\n' in done.stdout and not done.stderr
-    for arguments, said in ((['none.conf'], 'none.conf:0: error: the file cannot be read'), ([], 'takes nginx\'s main file'),
+    for arguments, output in ((['none.conf'], 'none.conf:0: error: the file cannot be read'), ([], 'takes nginx\'s main file'),
                             (['nginx.conf', '-o', 'none/out.yaml'], 'failed (2: No such file or directory)')):
         done = subprocess.run([SLUICE, 'import', *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30)
-        assert done.returncode == 1 and said in done.stderr
+        assert done.returncode == 1 and output in done.stderr
 
 
 def test_a_line_as_long_as_one_likes(tmp_path):
@@ -177,14 +177,14 @@ def test_a_line_as_long_as_one_likes(tmp_path):
     names = [f'name-{number}.example.test' for number in range(6000)]
     (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; server_name ' + ' '.join(names[:5000]) +
                                          '; server_name ' + ' '.join(names[5000:]) + '; } }')
-    status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
-    assert status == 0, said
+    status, output = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
+    assert status == 0, output
     line = next(line for line in (tmp_path / 'out.yaml').read_text().splitlines() if 'server_name: ' in line)
     assert line.split()[-6000:] == names
 
 
 def test_too_many_words(tmp_path):
     (tmp_path / 'nginx.conf').write_text('http {\nserver {\nlog_format a ' + 'b ' * 2000000 + '; } }')
-    status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
-    assert status == 1 and 'nginx.conf:3: error: a directive has too many words' in said
+    status, output = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
+    assert status == 1 and 'nginx.conf:3: error: a directive has too many words' in output
     assert not (tmp_path / 'out.yaml').exists()

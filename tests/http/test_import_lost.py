@@ -51,8 +51,8 @@ def served(tmp_path, text, port):
     """Imports the configuration and starts a server with it; returns the server and the path of the YAML file."""
     (tmp_path / 'nginx.conf').write_text(text)
     made = tmp_path / 'sluice.yaml'
-    status, said = import_file(tmp_path / 'nginx.conf', made, '-p', str(tmp_path))
-    assert status == 2, said
+    status, message = import_file(tmp_path / 'nginx.conf', made, '-p', str(tmp_path))
+    assert status == 2, message
     return RunningServer([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output'), made
 
 
@@ -126,6 +126,6 @@ def test_many_marks_hide_no_mistake(tmp_path):
     """More warnings than the loader collects: all rejected values are found, and the written configuration loads."""
     inside = ''.join(f'location /{number} {{ uwsgi_pass unix:/none; client_max_body_size lots; }}\n' for number in range(50))
     (tmp_path / 'nginx.conf').write_text(f'http {{ server {{ listen 8080; {inside} }} }}')
-    status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml')
-    assert status == 2 and said.count("'lots' is not a size") == 50
+    status, output = import_file(tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml')
+    assert status == 2 and output.count("'lots' is not a size") == 50
     subprocess.run([server_kit.SLUICE, '-t', '-q', '-c', str(tmp_path / 'sluice.yaml')], timeout=60, check=True)

@@ -139,17 +139,17 @@ def test_limits_survive_a_reload(limited):
 
 def test_explained_without_being_counted(limited):
     for _ in range(2):
-        said = subprocess.run([server_kit.SLUICE, 'explain', f'http://localhost:{limited.port}/hold?key=x', '-c', limited.config_path],
+        output = subprocess.run([server_kit.SLUICE, 'explain', f'http://localhost:{limited.port}/hold?key=x', '-c', limited.config_path],
                               capture_output=True, text=True, check=False)
-        assert said.returncode == 0, said.stderr
-        assert 'limit_req' in said.stdout and 'limit_conn' in said.stdout
+        assert output.returncode == 0, output.stderr
+        assert 'limit_req' in output.stdout and 'limit_conn' in output.stdout
     assert limited.ask('/once?key=x') == 200
 
 
 def test_a_reload_raises_no_limit(limited):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
+        requests = [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
         limited.reload()
-        asked += [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
-        got = [one.result() for one in asked]
+        requests += [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
+        got = [one.result() for one in requests]
     assert sorted(got) == [200] * 3 + [429] * 77

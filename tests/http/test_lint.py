@@ -158,13 +158,13 @@ def found(folder, text):
 @pytest.mark.parametrize('rule', RULES)
 def test_rule(folder, rule):
     bad, line, words, good = RULES[rule]
-    said, status = found(folder, bad)
-    spoken = [finding for finding in said if finding['rule'] == rule]
-    assert [finding['line'] for finding in spoken] == [line], said
+    output, status = found(folder, bad)
+    spoken = [finding for finding in output if finding['rule'] == rule]
+    assert [finding['line'] for finding in spoken] == [line], output
     assert words in spoken[0]['message'] and spoken[0]['hint'] and spoken[0]['level'] == 'warning' and status == 1
     assert spoken[0]['column'] > 0 and spoken[0]['file'] == str(folder / 'sluice.yaml')
-    said, _ = found(folder, good)
-    assert [finding for finding in said if finding['rule'] in (rule, 'load')] == []
+    output, _ = found(folder, good)
+    assert [finding for finding in output if finding['rule'] in (rule, 'load')] == []
 
 
 def test_every_rule_has_its_files(folder):
@@ -203,38 +203,38 @@ SPOKEN = [
 
 @pytest.mark.parametrize('rule, location', SILENT + SPOKEN)
 def test_habits(folder, rule, location):
-    said, _ = found(folder, '{server}      location:\n        ' + location + '\n')
-    assert 'load' not in [finding['rule'] for finding in said], said
-    assert (rule in [finding['rule'] for finding in said]) == ((rule, location) in SPOKEN), said
+    output, _ = found(folder, '{server}      location:\n        ' + location + '\n')
+    assert 'load' not in [finding['rule'] for finding in output], output
+    assert (rule in [finding['rule'] for finding in output]) == ((rule, location) in SPOKEN), output
 
 
 def test_keys_below_the_root(folder):
-    said, _ = found(folder, '{files}      root: .\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n')
-    assert [(finding['line'], 'in the directory that' in finding['message']) for finding in said] == [(4, False), (6, True)], said
+    output, _ = found(folder, '{files}      root: .\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n')
+    assert [(finding['line'], 'in the directory that' in finding['message']) for finding in output] == [(4, False), (6, True)], output
 
 
 def test_a_condition_is_not_another_location(folder):
-    said, _ = found(folder, '{server}      when: {{$arg_a: {{return: 405}}}}\n      location:\n        ~ ^/a$: {{return: 200 a}}\n')
-    assert said == []
+    output, _ = found(folder, '{server}      when: {{$arg_a: {{return: 405}}}}\n      location:\n        ~ ^/a$: {{return: 200 a}}\n')
+    assert output == []
 
 
 def test_open_cors(folder):
     text = '{{server}}      root: www\n      deny: all\n      cors: {{{{origins: "{}"}}}}\n'
-    said, _ = found(folder, text.format('*'))
-    assert 'open-cors' in [finding['rule'] for finding in said], said
-    said, _ = found(folder, text.format('https://a.example.org'))
-    assert said == []
+    output, _ = found(folder, text.format('*'))
+    assert 'open-cors' in [finding['rule'] for finding in output], output
+    output, _ = found(folder, text.format('https://a.example.org'))
+    assert output == []
 
 
 def test_includes_are_followed(folder):
     (folder / 'site.inc').write_text('server:\n  - listen: 8080\n    root: /etc\n')
-    said, _ = found(folder, 'http:\n  include: site.inc\n')
-    assert [(os.path.basename(finding['file']), finding['line'], finding['rule']) for finding in said] == [('site.inc', 3, 'root-of-system')]
+    output, _ = found(folder, 'http:\n  include: site.inc\n')
+    assert [(os.path.basename(finding['file']), finding['line'], finding['rule']) for finding in output] == [('site.inc', 3, 'root-of-system')]
 
 
 def test_inherited_values_are_reported_once(folder):
-    said, _ = found(folder, '{server}      send_timeout: 1h\n      root: www\n      location: {{/a: {{}}, /b: {{}}, /c: {{location: {{/c/d: {{}}}}}}}}\n')
-    assert [finding['rule'] for finding in said] == ['long-timeout']
+    output, _ = found(folder, '{server}      send_timeout: 1h\n      root: www\n      location: {{/a: {{}}, /b: {{}}, /c: {{location: {{/c/d: {{}}}}}}}}\n')
+    assert [finding['rule'] for finding in output] == ['long-timeout']
 
 
 def test_nothing_to_say(folder):
@@ -324,12 +324,12 @@ def test_what_is_shipped_is_clean():
     for path in [os.path.join(conf, 'sluice.yaml'), *sorted(glob.glob(os.path.join(conf, 'examples', '*.yaml')))]:
         done = subprocess.run([server_kit.SLUICE, 'lint', '--format', 'json', path], capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, env={**os.environ, 'APP': '127.0.0.1:3000'})
-        said = [finding['rule'] for finding in json.loads(done.stdout)]
-        assert said == meant.get(os.path.basename(path), []), (path, said)
+        output = [finding['rule'] for finding in json.loads(done.stdout)]
+        assert output == meant.get(os.path.basename(path), []), (path, output)
 
 
-@pytest.mark.parametrize('arguments, said', [(['--format', 'xml', 'a'], 'invalid format "xml"'), (['--format'], 'requires a name'),
+@pytest.mark.parametrize('arguments, output', [(['--format', 'xml', 'a'], 'invalid format "xml"'), (['--format'], 'requires a name'),
                                              (['a', 'b'], 'one file'), (['-x'], 'invalid option of lint')])
-def test_wrong_words(arguments, said):
+def test_wrong_words(arguments, output):
     done = lint(*arguments)
-    assert done.returncode == 1 and said in done.stderr
+    assert done.returncode == 1 and output in done.stderr

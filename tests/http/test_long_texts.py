@@ -74,13 +74,13 @@ def test_targets(client, upstream, target, sent):
     assert upstream.requests[-1].target == sent
 
 
-@pytest.mark.parametrize('target, said', [
+@pytest.mark.parametrize('target, output', [
     ('/rewrite?' + TEXT, '/target?own=1&' + TEXT),
     ('/return?' + TEXT, '/to?' + TEXT),
 ])
-def test_redirects(served, client, target, said):
+def test_redirects(served, client, target, output):
     response = client.get(target)
-    assert response.status == 302 and location(served, response) == said
+    assert response.status == 302 and location(served, response) == output
 
 
 def test_places_of_an_upstream(served, client):

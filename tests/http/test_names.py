@@ -47,10 +47,10 @@ class Environment:
         response = self.get(path)
         return response.body.decode().split()[0] if response.status == 200 else response.status
 
-    def until(self, wanted, path='/'):
+    def until(self, expected, path='/'):
         deadline = time.monotonic() + 15 * server_kit.PATIENCE
-        while (seen := self.responding_server(path)) != wanted:
-            assert time.monotonic() < deadline, f'{seen} instead of {wanted}:\n{self.server.errors()}'
+        while (seen := self.responding_server(path)) != expected:
+            assert time.monotonic() < deadline, f'{seen} instead of {expected}:\n{self.server.errors()}'
             time.sleep(0.02)
 
     def stop(self):
@@ -146,10 +146,10 @@ def test_bad_answers_stop_nothing(environment, bad):
     environment.start({'sound': {'server': f'127.0.0.1:{one.port}'}, **{name: {'server': f'{name}.test:{one.port}'} for name in bad}},
                 locations={f'/{name}': {'proxy_pass': f'http://{name}'} for name in ('sound', *bad)})
     assert environment.responding_server('/sound') == 'one'
-    for name, (_, said) in bad.items():
+    for name, (_, output) in bad.items():
         assert environment.responding_server(f'/{name}') == 502
         lines = re.findall(f'upstream host "{name}.test" cannot be resolved.*', environment.server.errors())
-        assert len(lines) == 1 and re.search(said, lines[0]), lines
+        assert len(lines) == 1 and re.search(output, lines[0]), lines
     for name in bad:
         del environment.dns.zone[f'{name}.test']
         environment.dns.zone[f'{name}.test', A] = [(SECONDS, '127.0.0.1')]
@@ -183,10 +183,10 @@ def test_a_reload_keeps_addresses_while_dns_fails(environment, failure):
     assert environment.responding_server('/variable?name=app.test') == 'one'
     del environment.dns.zone['app.test', A]
     environment.dns.zone['app.test'] = failure
-    before, asked = environment.server.workers(), len(environment.dns.questions)
+    before, requests = environment.server.workers(), len(environment.dns.questions)
     environment.server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: environment.server.workers() and not set(environment.server.workers()) & set(before), 'the old workers have ended')
-    assert len(environment.dns.questions) > asked, 'the new workers resolve the name'
+    assert len(environment.dns.questions) > requests, 'the new workers resolve the name'
     assert [environment.responding_server() for _ in range(3)] == ['one'] * 3
     assert environment.responding_server('/variable?name=app.test') == 'one'
     del environment.dns.zone['app.test']

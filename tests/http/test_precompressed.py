@@ -65,8 +65,8 @@ def test_curl(served, folder):
                              check=True, capture_output=True, text=True)
         with open(os.path.join(folder, '..', 'out'), 'rb') as stream:
             assert stream.read() == CSS
-        said = [line.split(': ', 1)[1] for line in run.stdout.splitlines() if line.lower().startswith('content-encoding')]
-        assert said == [] if coding is None else said[0] in ENCODE
+        output = [line.split(': ', 1)[1] for line in run.stdout.splitlines() if line.lower().startswith('content-encoding')]
+        assert output == [] if coding is None else output[0] in ENCODE
 
 
 def test_each_encoding_has_its_validators(client):
@@ -75,14 +75,14 @@ def test_each_encoding_has_its_validators(client):
         response = fetch(client, '/large.css', coding)
         etags[coding] = response.headers['etag']
     assert len(set(etags.values())) == 4 and all(etag.startswith('"') for etag in etags.values())
-    for (asked, kept) in itertools.product(etags, etags):
-        response = fetch(client, '/large.css', asked, If_None_Match=etags[kept])
-        assert response.status == (304 if asked == kept else 200)
-        assert response.headers['etag'] == etags[asked] and response.headers['vary'] == 'Accept-Encoding'
+    for (requests, stored) in itertools.product(etags, etags):
+        response = fetch(client, '/large.css', requests, If_None_Match=etags[stored])
+        assert response.status == (304 if requests == stored else 200)
+        assert response.headers['etag'] == etags[requests] and response.headers['vary'] == 'Accept-Encoding'
         if response.status == 304:
             assert 'content-encoding' not in response.headers
-        response = fetch(client, '/large.css', asked, If_Match=etags[kept])
-        assert response.status == (200 if asked == kept else 412)
+        response = fetch(client, '/large.css', requests, If_Match=etags[stored])
+        assert response.status == (200 if requests == stored else 412)
 
 
 @pytest.mark.parametrize('coding', ['br', 'zstd', 'gzip'])
@@ -104,9 +104,9 @@ def test_ranges_are_of_the_encoded_bytes(client, coding):
 
 def test_head(client):
     for coding in (None, 'br', 'zstd', 'gzip'):
-        said = client.ask('HEAD', '/large.css', [('Accept-Encoding', coding or 'identity')])
+        output = client.ask('HEAD', '/large.css', [('Accept-Encoding', coding or 'identity')])
         got = fetch(client, '/large.css', coding)
-        assert {**said.headers, 'date': ''} == {**got.headers, 'date': ''}
+        assert {**output.headers, 'date': ''} == {**got.headers, 'date': ''}
 
 
 def test_what_changes_on_disk_is_seen(launch, loop, transport, new_directory):

@@ -49,14 +49,14 @@ def test_usage():
         assert all(len(line) <= 100 for line in ran.stdout.splitlines())
 
 
-@pytest.mark.parametrize('arguments, said', [
+@pytest.mark.parametrize('arguments, output', [
     (['-x'], 'invalid option: "-x"'), (['-c'], 'requires a file name'), (['srve'], 'did you mean "serve"'),
     (['-s', 'hup'], 'stop, quit, reopen or reload'), (['-t', '-s', 'quit'], 'does not go together'),
     (['serve', '--port', '0'], 'invalid port')])
-def test_mistakes(arguments, said):
+def test_mistakes(arguments, output):
     ran = run(*arguments)
     assert ran.returncode == 1 and ran.stdout == ''
-    assert ran.stderr.startswith('sluice: [emerg] ') and said in ran.stderr
+    assert ran.stderr.startswith('sluice: [emerg] ') and output in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
 
 
@@ -313,8 +313,8 @@ def test_serve_says_where_and_how(tmp_path):
             'it is no service: it has no pid file'
         if '[::1]' in serve.output:
             socket.create_connection(('::1', serve.port), timeout=5).close()
-        asked = run('serve', '--port', str(serve.port), cwd=str(tmp_path))
-        assert asked.returncode == 1 and f'port {serve.port} is in use' in asked.stderr
+        done = run('serve', '--port', str(serve.port), cwd=str(tmp_path))
+        assert done.returncode == 1 and f'port {serve.port} is in use' in done.stderr
         # The server listens on loopback only.
         with open('/proc/net/tcp', encoding='ascii') as stream:
             assert f'00000000:{serve.port:04X}' not in stream.read()
@@ -325,9 +325,9 @@ def test_serve_says_where_and_how(tmp_path):
 
 def test_serve_of_no_folder(tmp_path):
     (tmp_path / 'file').write_text('')
-    for name, said in (('none', 'No such file'), ('file', 'it is not a directory')):
+    for name, output in (('none', 'No such file'), ('file', 'it is not a directory')):
         ran = run('serve', str(tmp_path / name))
-        assert ran.returncode == 1 and said in ran.stderr
+        assert ran.returncode == 1 and output in ran.stderr
 
 
 def test_serve_sends_what_the_folder_holds(tmp_path):

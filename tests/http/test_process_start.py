@@ -22,10 +22,10 @@ def test_a_port_in_use_is_reported(start):
     with open(second.config_path, 'w', encoding='utf-8') as stream:
         stream.write(text)
     ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
-    wanted = f'bind() to 127.0.0.1:{server.port} failed (98: Address already in use)'
+    expected = f'bind() to 127.0.0.1:{server.port} failed (98: Address already in use)'
     assert ran.returncode == 1
-    assert f'sluice: [emerg] {wanted}' in ran.stderr, 'on the terminal'
-    assert wanted in second.errors(), 'and in the log'
+    assert f'sluice: [emerg] {expected}' in ran.stderr, 'on the terminal'
+    assert expected in second.errors(), 'and in the log'
     assert refused(second.plain), 'nothing is left of the other address'
     assert not os.path.exists(os.path.join(second.folder, 'pid'))
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
@@ -104,9 +104,9 @@ def test_an_unprivileged_user_needs_no_pid_file(tmp_path, sluice_copy):
         assert http1.connect(port).get('/').body == b'ok'
     finally:
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert 'continuing without a pid file' in said
+    assert 'continuing without a pid file' in output
 
 
 def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
@@ -118,8 +118,8 @@ def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
         wait_for(lambda: ' runs, ' in server_kit.read_text(path), 'the log that was given')
     finally:
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=30)
-    assert (process.returncode, said) == (0, '')
+        output, _ = process.communicate(timeout=30)
+    assert (process.returncode, output) == (0, '')
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root has rights to give up')
@@ -258,11 +258,11 @@ def test_io_uring_that_is_required(start):
     ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
                          text=True, timeout=60)
     assert ran.returncode == 1
-    told = [line for line in ran.stderr.splitlines() if 'events: use: io_uring failed (1: Operation not permitted)' in line]
-    place = re.search(re.escape(server.config_path) + r':(\d+):(\d+): events', told[0])
+    lines = [line for line in ran.stderr.splitlines() if 'events: use: io_uring failed (1: Operation not permitted)' in line]
+    place = re.search(re.escape(server.config_path) + r':(\d+):(\d+): events', lines[0])
     with open(server.config_path, encoding='utf-8') as stream:
         line = stream.read().splitlines()[int(place.group(1)) - 1]
-    assert line[int(place.group(2)) - 1:].lstrip('"').startswith('io_uring') and 'use: auto' in told[0]
+    assert line[int(place.group(2)) - 1:].lstrip('"').startswith('io_uring') and 'use: auto' in lines[0]
 
 
 def test_doctor_says_that_io_uring_is_forbidden():

@@ -227,8 +227,8 @@ def test_an_address_in_use_is_reported(site, tmp_path):
         server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{taken}'], 'root': site}])
         done = subprocess.run([server_kit.SLUICE, '-c', server.config_path], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=30 * PATIENCE, check=False)
-    said = done.stdout + done.stderr + server.errors()
-    assert done.returncode == 1 and str(taken) in said and 'in use' in said
+    output = done.stdout + done.stderr + server.errors()
+    assert done.returncode == 1 and str(taken) in output and 'in use' in output
 
 
 def test_worker_connections(launch_one):
@@ -304,10 +304,10 @@ def test_idle_connections_give_their_descriptors_back(site, tmp_path, loop):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                command_prefix=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
-    kept = []
+    stored = []
     try:
         for number in range(100):
-            until(lambda: answered(port, kept), f'client {number} is answered')
+            until(lambda: answered(port, stored), f'client {number} is answered')
         lines = re.findall(r'^(.{19}) \[crit\] (\d+)#.*out of file descriptors: \d+ idle client', server.errors(), re.M)
         assert lines
         assert len(set(lines)) == len(lines), 'at most one line per second'

@@ -51,10 +51,10 @@ def test_in_small_pieces(client, size):
 
 def test_head_has_the_headers_of_get(client):
     for target in ('/one.txt', '/65536.bin', '/', '/folder', '/nowhere', '/.hidden', '/empty.txt'):
-        got, asked = client.get(target), client.ask('HEAD', target)
-        assert asked.status == got.status
+        got, head = client.get(target), client.ask('HEAD', target)
+        assert head.status == got.status
         ignored = {'date'}
-        assert {k: v for k, v in asked.headers.items() if k not in ignored} == \
+        assert {k: v for k, v in head.headers.items() if k not in ignored} == \
             {k: v for k, v in got.headers.items() if k not in ignored}
     assert client.alive()
 

@@ -16,7 +16,7 @@ def test_passes_on_and_back(client, upstream):
     assert upstream.last().version == 'HTTP/1.1'
 
 
-@pytest.mark.parametrize('asked, passed', [
+@pytest.mark.parametrize('requests, passed', [
     ('/api/a?b=c', '/a?b=c'),
     ('/api/', '/'),
     ('/api/x%2Fy%3Fz', '/x/y%3Fz'),
@@ -27,11 +27,11 @@ def test_passes_on_and_back(client, upstream):
     ('/set-args/a%2Fb?c=d', '/set-args/a/b?a=b'),
     ('/name/x', '/x'),
 ])
-def test_uri_rules(client, asked, passed):
+def test_uri_rules(client, requests, passed):
     deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    response = client.get(asked)
-    while response.status == 502 and asked.startswith('/name') and time.monotonic() < deadline:
-        response = client.get(asked)
+    response = client.get(requests)
+    while response.status == 502 and requests.startswith('/name') and time.monotonic() < deadline:
+        response = client.get(requests)
     assert response.status == 200
     assert response.body.decode().split()[1:] == ['GET', passed]
 

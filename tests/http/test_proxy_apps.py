@@ -100,11 +100,11 @@ def test_the_application_notices_a_disconnection(launch, loop, transport, uvicor
 
 def test_request_reaches_the_application(launch, loop, transport, uvicorn):
     client = before(launch, loop, transport, uvicorn).connect()
-    told = json.loads(client.ask('GET', '/a%20b/%C3%A4?x=1&y=%2F', [('Cookie', 'a=1; b=2'), ('X-Own', 'own')]).body)
-    assert told['path'] == '/a b/ä' and told['query'] == 'x=1&y=%2F'
-    assert told['fields']['x-forwarded-for'] == '127.0.0.1' and told['fields']['cookie'] == 'a=1; b=2'
-    assert told['fields']['x-forwarded-proto'] == ('http' if transport == 'plain' else 'https')
-    assert told['fields']['x-own'] == 'own' and 'connection' not in told['fields']
+    received = json.loads(client.ask('GET', '/a%20b/%C3%A4?x=1&y=%2F', [('Cookie', 'a=1; b=2'), ('X-Own', 'own')]).body)
+    assert received['path'] == '/a b/ä' and received['query'] == 'x=1&y=%2F'
+    assert received['fields']['x-forwarded-for'] == '127.0.0.1' and received['fields']['cookie'] == 'a=1; b=2'
+    assert received['fields']['x-forwarded-proto'] == ('http' if transport == 'plain' else 'https')
+    assert received['fields']['x-own'] == 'own' and 'connection' not in received['fields']
     client.close()
 
 

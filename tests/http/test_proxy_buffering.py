@@ -275,8 +275,8 @@ def test_without_a_folder_it_is_passed_on_as_it_comes(client, proxy, upstream):
     assert client.read('PUT').status == 200
     assert upstream.last().body == LARGE and upstream.last().header('transfer-encoding') == 'chunked'
     assert client.ask('PUT', '/nowhere', body=b'short').status == 200
-    said = proxy.server.errors().count('creating a temporary file in "/proc" failed')
-    assert said - count == 2
+    output = proxy.server.errors().count('creating a temporary file in "/proc" failed')
+    assert output - count == 2
 
 
 def test_many_at_once(proxy, upstream):
@@ -292,8 +292,8 @@ def test_many_at_once(proxy, upstream):
     for thread in threads:
         thread.join(60 * server_kit.PATIENCE)
     assert results == dict.fromkeys(range(24), 200)
-    asked = {request.target: request.body for request in upstream.requests if request.target.startswith('/many/')}
-    assert all(asked[f'/many/{number}'] == LARGE[number:number + 200_000 + number] for number in range(24))
+    requested = {request.target: request.body for request in upstream.requests if request.target.startswith('/many/')}
+    assert all(requested[f'/many/{number}'] == LARGE[number:number + 200_000 + number] for number in range(24))
 
 
 # Responses.
@@ -366,13 +366,13 @@ def test_a_file_leaves_as_files_do(proxy, answering):
 
 
 def test_a_missing_folder_is_logged_once(proxy, answering):
-    said = 'creating a temporary file in "/proc" failed'
-    before = proxy.server.errors().count(said)
+    output = 'creating a temporary file in "/proc" failed'
+    before = proxy.server.errors().count(output)
     slow = asks(proxy, '/no-folder/huge-length')
-    wait_for(lambda: proxy.server.errors().count(said) > before, said)
+    wait_for(lambda: proxy.server.errors().count(output) > before, output)
     assert slow.read().body == HUGE
     slow.close()
-    assert proxy.server.errors().count(said) == before + 1
+    assert proxy.server.errors().count(output) == before + 1
 
 
 @pytest.mark.parametrize('target', ['/kept/cut', '/kept/bad'])

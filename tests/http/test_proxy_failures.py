@@ -81,10 +81,10 @@ def test_no_answer_is_504(client, proxy):
     assert client.get('/dead/').status == 502
     assert client.get('/no-such-name/').status == 502
     assert client.alive()
-    said = proxy.server.errors()
-    assert 'upstream timed out (110: Connection timed out) while reading response header from upstream' in said
-    assert 'connect() failed (111: Connection refused) while connecting to upstream' in said
-    assert 'host not found' in said
+    output = proxy.server.errors()
+    assert 'upstream timed out (110: Connection timed out) while reading response header from upstream' in output
+    assert 'connect() failed (111: Connection refused) while connecting to upstream' in output
+    assert 'host not found' in output
 
 
 def test_error_pages_hold(client):

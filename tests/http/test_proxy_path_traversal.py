@@ -64,15 +64,15 @@ def test_path_traversal_is_not_found(client, upstream, application, target):
     assert (len(upstream.requests), len(application.requests)) == before
 
 
-@pytest.mark.parametrize('target, asked', [
+@pytest.mark.parametrize('target, requests', [
     ('/api/x', '/v1//x'), ('/apix', '/v1/x'), ('/api.../x', '/v1/.../x'), ('/api..x', '/v1/..x'), ('/glued../x', '/v1../x'), ('/dot/x', '/v1/./x'),
     ('/good/../good/x', '/v1/x'), ('/good/..x', '/v1/..x'), ('/good/%252e%252e/x', '/v1/%252e%252e/x'), ('/good/x?f=../..', '/v1/x?f=../..'),
     ('/raw/../raw/..%2fraw/x', '/raw/../raw/..%2fraw/x'), ('/argument?f=a/../b', '/v1/a/../b'), ('/whole/../whole/x', '/v1/whole/../whole/x'),
     ('/whole/x?f=../../..', '/v1/whole/x?f=../../..'), ('/regex/x', '/v1//x'), ('/host/x?f=y', '/v1/y/v2'), ('/rewritten/x', '/v1/x'),
     ('/moved/x', '/raw/x'), ('/tried?f=x', '/raw/x'), ('/asked?f=x', '/asked?f=x')])
-def test_paths_inside_are_passed_on(client, target, asked):
+def test_paths_inside_are_passed_on(client, target, requests):
     answer = client.get(target)
-    assert (answer.status, answer.body.decode()) == (200, f'one GET {asked}\n')
+    assert (answer.status, answer.body.decode()) == (200, f'one GET {requests}\n')
 
 
 def test_the_page_of_an_error(client, upstream):

@@ -65,8 +65,8 @@ def test_before_nginx(launch, loop, transport, nginx, files):
     assert client.get('/folder').status == 301
     packed = client.ask('GET', '/small.txt', [('Accept-Encoding', 'gzip')])
     assert packed.headers['content-encoding'] == 'gzip' and packed.headers['transfer-encoding'] == 'chunked'
-    said = client.get('/said?a=b').body.decode().split('|')
-    assert said == ['/said?a=b', '127.0.0.1', '1.1 sluice', '127.0.0.1', '']
+    output = client.get('/said?a=b').body.decode().split('|')
+    assert output == ['/said?a=b', '127.0.0.1', '1.1 sluice', '127.0.0.1', '']
     assert client.ask('POST', '/small.txt', body=b'x' * 300000).status == 405     # an early response: the connection may end
     client.close()
 

@@ -74,7 +74,7 @@ def test_places(client, upstream, location, here):
     assert client.get('/off/moves?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}')
 
 
-@pytest.mark.parametrize('said, passed', [
+@pytest.mark.parametrize('output, passed', [
     ('x=1', 'x=1'),
     ('x=1;%20Domain=one.example', 'x=1; Domain=localhost'),
     ('x=1;%20domain=.ONE.example;%20Path=/other', 'x=1; domain=localhost; Path=/other'),
@@ -89,11 +89,11 @@ def test_places(client, upstream, location, here):
     ('b=1;%20Secure;%20HttpOnly;%20SameSite=Lax;%20Path=/app/', 'b=1; Path=/'),
     ('c=a=b;%20Secure', 'c=a=b; Secure; SameSite=Lax'),
 ])
-def test_cookies(client, said, passed):
-    response = client.get('/cookies/bakes?' + said + '|z=0')
+def test_cookies(client, output, passed):
+    response = client.get('/cookies/bakes?' + output + '|z=0')
     assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [passed, 'z=0']
-    response = client.get('/plain/bakes?' + said)
-    assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [said.replace('%20', ' ')]
+    response = client.get('/plain/bakes?' + output)
+    assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [output.replace('%20', ' ')]
 
 
 def test_errors_are_caught_where_a_page_is_named(client, upstream):
@@ -112,13 +112,13 @@ def test_errors_are_caught_where_a_page_is_named(client, upstream):
     assert client.alive()
 
 
-@pytest.mark.parametrize('status, kept', [(401, ['www-authenticate', 'retry-after']), (405, ['allow', 'retry-after']), (503, ['retry-after']),
+@pytest.mark.parametrize('status, stored', [(401, ['www-authenticate', 'retry-after']), (405, ['allow', 'retry-after']), (503, ['retry-after']),
                                           (429, ['retry-after']), (404, ['retry-after'])])
-def test_fields_that_a_client_needs_stay_with_the_page(client, status, kept):
+def test_fields_that_a_client_needs_stay_with_the_page(client, status, stored):
     response = client.get(f'/caught/advises?{status}')
-    wanted = {'www-authenticate': 'Basic realm="x", Bearer', 'retry-after': '7', 'allow': 'PUT'}
+    expected = {'www-authenticate': 'Basic realm="x", Bearer', 'retry-after': '7', 'allow': 'PUT'}
     assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
-    assert {name: response.headers.get(name) for name in wanted} == {name: wanted[name] if name in kept else None for name in wanted}
+    assert {name: response.headers.get(name) for name in expected} == {name: expected[name] if name in stored else None for name in expected}
 
 
 def test_methods(client, upstream):
@@ -135,14 +135,14 @@ def test_methods(client, upstream):
     assert client.alive()
 
 
-@pytest.mark.parametrize('line, said', [
+@pytest.mark.parametrize('line, output', [
     ('proxy_redirect: a', 'takes off, default'),
     ('proxy_redirect: ~^http /', 'regular expression'),
     ('proxy_cookie_path: /a', 'a text and its replacement'),
     ('proxy_cookie_flags: a', 'the name of a cookie'),
     ('proxy_cookie_flags: a secret', 'not a cookie flag'),
 ])
-def test_mistakes_are_reported(tmp_path, line, said):
+def test_mistakes_are_reported(tmp_path, line, output):
     (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')
     done = subprocess.run([os.environ['SLUICE'], '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
-    assert done.returncode == 1 and said in done.stdout + done.stderr
+    assert done.returncode == 1 and output in done.stdout + done.stderr

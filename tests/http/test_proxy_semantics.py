@@ -88,13 +88,13 @@ def test_fields_of_one_name_are_joined(served, client, upstream):
     assert response.body == b'a=1; b=2|1, 2'
 
 
-@pytest.mark.parametrize('path, said', [
+@pytest.mark.parametrize('path, output', [
     ('/below/r?5;%20url=SELF/x', '5; url=/below/x'), ('/below/r?5;URL=SELF/x', '5;URL=/below/x'), ('/below/r?url=SELF/x', 'url=/below/x'),
     ('/below/r?0;%20url=/abc', '0; url=/abc'), ('/below/r?5', '5'), ('/below/r?SELF/x', 'SELF/x'), ('/below/r?5;%20url="SELF/x"', '5; url="SELF/x"'),
     ('/rewritten/r?5;%20url=SELF/go/x', '5; url=/went/x'), ('/off/r?5;%20url=SELF/x', '5; url=SELF/x'), ('/below/r?5;%20url=', '5; url=')])
-def test_refresh(client, upstream, path, said):
+def test_refresh(client, upstream, path, output):
     """nginx sends the same values."""
-    assert client.get(path).headers['refresh'] == said.replace('SELF', f'http://127.0.0.1:{upstream.port}')
+    assert client.get(path).headers['refresh'] == output.replace('SELF', f'http://127.0.0.1:{upstream.port}')
 
 
 @pytest.mark.parametrize('method', ['OPTIONS', 'TRACE'])
@@ -103,8 +103,8 @@ def test_max_forwards(client, upstream, method):
     before = len(upstream.requests)
     assert client.ask(method, '/m', [('Max-Forwards', '0')]).status == (204 if method == 'OPTIONS' else 405)
     assert len(upstream.requests) == before
-    for said, passed in ('1', '0'), ('10', '9'), ('x', 'x'), ('-1', '-1'):
-        assert client.ask(method, '/m', [('Max-Forwards', said)]).status == 200
+    for output, passed in ('1', '0'), ('10', '9'), ('x', 'x'), ('-1', '-1'):
+        assert client.ask(method, '/m', [('Max-Forwards', output)]).status == 200
         assert upstream.last().all('max-forwards') == [passed]
     assert client.ask('GET', '/m', [('Max-Forwards', '0')]).status == 200
     assert upstream.last().all('max-forwards') == ['0']

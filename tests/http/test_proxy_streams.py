@@ -176,8 +176,8 @@ def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}},
                     http={'log_format': {'proof': '|'.join(f'${name}' for name in END_FIELDS)}})
     client = served.connect()
-    asked = UPGRADE.format('/socket').replace('\r\n', '\r\nX: a"b\r\n', 1)
-    client.send(asked)
+    request = UPGRADE.format('/socket').replace('\r\n', '\r\nX: a"b\r\n', 1)
+    client.send(request)
     head = client.head()
     assert head.status == 101
     time.sleep(0.3)
@@ -188,7 +188,7 @@ def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
     line = dict(zip(END_FIELDS, server_kit.read_text(served.server.access_path).rstrip('\n').split('|')))
     assert line['request_uri'] == '/socket' and line['status'] == line['upstream_status'] == '101' and line['http_x'] == 'a\\x22b'
     assert line['body_bytes_sent'] == '100008' and int(line['bytes_sent']) > 100100
-    assert int(line['request_length']) == len(asked) + 100003
+    assert int(line['request_length']) == len(request) + 100003
     assert int(line['upstream_bytes_sent']) > 100003 and int(line['upstream_bytes_received']) > 100100
     assert line['request_completion'] == 'OK' and float(line['request_time']) >= 0.3 and float(line['upstream_response_time']) >= 0.3
 

@@ -140,8 +140,8 @@ def test_an_unverified_upstream_gets_no_request(client, proxy, upstream, plain, 
     before = len(upstream.requests) + len(plain.requests)
     assert client.get(path).status == 502
     assert len(upstream.requests) + len(plain.requests) == before
-    said = [line for line in proxy.server.errors().splitlines() if 'TLS to upstream' in line and 'failed' in line]
-    assert any(why in line.lower() for line in said), said
+    output = [line for line in proxy.server.errors().splitlines() if 'TLS to upstream' in line and 'failed' in line]
+    assert any(why in line.lower() for line in output), output
     assert client.get('/one.txt').status == 200
 
 
@@ -255,9 +255,9 @@ def test_a_revoked_certificate_is_not_trusted(launch, loop, authority, inner):
     authority.revoke(bad)
     lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.revoked()}
     for certificate, name, expected in ((good, 'localhost', 200), (bad, 'localhost-too', 502)):
-        asked = Upstream(tls=server_side(certificate))
-        assert ask(launch, loop, to(asked, inner, **{**lists, 'proxy_ssl_name': name}))[0].status == expected
-        asked.stop()
+        upstream = Upstream(tls=server_side(certificate))
+        assert ask(launch, loop, to(upstream, inner, **{**lists, 'proxy_ssl_name': name}))[0].status == expected
+        upstream.stop()
 
 
 def test_an_encrypted_key_of_our_own(launch, loop, verifying_upstream, inner, own, tmp_path):
@@ -281,7 +281,7 @@ def test_no_server_name(launch, loop, telling, inner):
     assert telling.server_names[2:] == ['localhost'] * 2
 
 
-@pytest.mark.parametrize('settings, said', [
+@pytest.mark.parametrize('settings, output', [
     ({'proxy_ssl_certificate': '/nowhere/client.pem'}, 'No such file'),
     ({'proxy_ssl_certificate': 'own', 'proxy_ssl_certificate_key': 'inner'}, 'mismatch'),
     ({'proxy_ssl_ciphers': 'NO-SUCH-CIPHER'}, 'no cipher'),
@@ -295,7 +295,7 @@ def test_no_server_name(launch, loop, telling, inner):
     ({'proxy_ssl_conf_command': 'NoSuchCommand x'}, 'unknown cmd name'),
     ({'proxy_ssl_conf_command': 'MinProtocol TLSv1'}, 'unsupported protocol'),
     ({'proxy_ssl_conf_command': 'Options'}, 'a command of OpenSSL and its value')])
-def test_impossible_settings_are_reported_at_start(tmp_path, own, inner, settings, said):
+def test_impossible_settings_are_reported_at_start(tmp_path, own, inner, settings, output):
     sealed = str(tmp_path / 'sealed.key')
     subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:secret', '-out', sealed], check=True)
     files = {'own': own[0], 'inner': inner[1], 'sealed': sealed}
@@ -303,6 +303,6 @@ def test_impossible_settings_are_reported_at_start(tmp_path, own, inner, setting
     settings = {key: files.get(value, value) for key, value in settings.items()}
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {
         '/': {'proxy_pass': 'https://127.0.0.1:1', **settings}}}])
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         server.start([port])
-    assert said in str(told.value) and 'sluice.yaml:' in str(told.value)
+    assert output in str(error.value) and 'sluice.yaml:' in str(error.value)

@@ -9,7 +9,7 @@ BODY = bytes(range(256)) * 2048     # 512 KiB
 HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n'
 
 
-def told(talk):
+def echo_request(talk):
     """Responds with the received header section and body."""
     body = talk.read_body()
     text = '\n'.join(talk.request.head).encode('latin-1') + b'\n\n' + body
@@ -29,10 +29,10 @@ def whole(talk):
 def ranged(talk):
     """Supports a single range."""
     talk.read_body()
-    asked = talk.request.header('range')
-    first, last = (int(part) for part in asked.split('=')[1].split('-')) if asked else (0, len(BODY) - 1)
+    range_field = talk.request.header('range')
+    first, last = (int(part) for part in range_field.split('=')[1].split('-')) if range_field else (0, len(BODY) - 1)
     part = BODY[first:last + 1]
-    status = f'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{len(BODY)}\r\n' if asked else 'HTTP/1.1 200 OK\r\n'
+    status = f'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{len(BODY)}\r\n' if range_field else 'HTTP/1.1 200 OK\r\n'
     talk.send(status + f'ETag: "r"\r\nCache-Control: max-age=60\r\nContent-Length: {len(part)}\r\n\r\n')
     talk.send(part)
     return True
@@ -52,7 +52,7 @@ def swallows(talk):
 def upstream():
     made = Upstream({'/whole': whole, '/far': ranged, '/chunked': chunked, '/lost': swallows}, name='one')
     for path in ('/set', '/set-nothing', '/no-body', '/no-fields', '/usual', '/again'):
-        made.scripts[path] = told
+        made.scripts[path] = echo_request
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -100,8 +100,8 @@ def test_a_body_of_our_own_that_is_empty(client, upstream):
 def test_a_body_of_our_own_is_sent_to_another_server_too(client, upstream):
     before = len(upstream.requests)
     assert client.ask('POST', '/lost', body=b'x').status == 502
-    asked = upstream.requests[before:]
-    assert [request.body for request in asked] == [b'again', b'again']
+    requested = upstream.requests[before:]
+    assert [request.body for request in requested] == [b'again', b'again']
 
 
 def test_no_body(client, upstream):
@@ -123,10 +123,10 @@ def test_no_fields(client, upstream):
 
 @pytest.mark.parametrize('path', ['/whole', '/kept'])
 def test_ranges_of_what_comes_whole(client, path):
-    for asked, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
+    for spec, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
                                ('524280-', 524280, len(BODY) - 1), ('0-', 0, len(BODY) - 1)):
-        answer = client.ask('GET', path, [('Range', f'bytes={asked}')])
-        assert answer.status == 206 and answer.body == BODY[first:last + 1], asked
+        answer = client.ask('GET', path, [('Range', f'bytes={spec}')])
+        assert answer.status == 206 and answer.body == BODY[first:last + 1], spec
         assert answer.headers['content-range'] == f'bytes {first}-{last}/{len(BODY)}'
     answer = client.get(path)
     assert answer.status == 200 and answer.body == BODY and answer.headers['accept-ranges'] == 'bytes'

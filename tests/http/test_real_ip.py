@@ -68,9 +68,9 @@ def test_the_client_address(real_ip_server, target, fields, address):
     if address is None:
         assert response.status == 400
     else:
-        said = response.body.decode().split('|')
-        assert said[0] == address and said[2] == '127.0.0.1' and said[3:] == ['', '', '', '']
-        assert (said[1] == '4711') == any('4711' in value for _, value in fields)
+        output = response.body.decode().split('|')
+        assert output[0] == address and output[2] == '127.0.0.1' and output[3:] == ['', '', '', '']
+        assert (output[1] == '4711') == any('4711' in value for _, value in fields)
     client.close()
 
 
@@ -146,7 +146,7 @@ def proxy_protocol_server(proxy_protocol_servers, new_directory, loop, transport
     return proxy_protocol_servers[loop, transport]
 
 
-@pytest.mark.parametrize('header, said', [
+@pytest.mark.parametrize('header, output', [
     (V1, ['192.0.2.1', '56324', '198.51.100.1', '443']),
     (V2, ['192.0.2.1', '56324', '198.51.100.1', '443']),
     (SIGNATURE + b'\x21\x21\x00\x24' + IP6, ['2001:db8::1', '56324', '2001:db8::2', '443']),
@@ -155,12 +155,12 @@ def proxy_protocol_server(proxy_protocol_servers, new_directory, loop, transport
     (SIGNATURE + b'\x20\x00\x00\x00', ['', '', '', '']),
 ])
 @pytest.mark.parametrize('pieces', [1, 3, 20])
-def test_proxy_protocol(proxy_protocol_server, header, said, pieces):
+def test_proxy_protocol(proxy_protocol_server, header, output, pieces):
     client = proxy_protocol_server.connect(header, pieces)
     for _ in range(2):
-        assert client.get('/').body.decode().split('|')[3:] == said
+        assert client.get('/').body.decode().split('|')[3:] == output
     assert client.get('/').body.decode().split('|')[0] == '127.0.0.1'
-    assert client.get('/real/').body.decode().split('|')[0] == (said[0] or '127.0.0.1')
+    assert client.get('/real/').body.decode().split('|')[0] == (output[0] or '127.0.0.1')
     assert client.get('/stranger/').body.decode().split('|')[0] == '127.0.0.1'
     client.close()
 

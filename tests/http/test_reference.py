@@ -95,14 +95,14 @@ def readme_block(language):
     return re.search(rf'```{language}\n(.*?)```', text, re.S).group(1)
 
 
-def covered(wanted, tree):
+def covered(expected, tree):
     """Whether `tree` has everything in `wanted`; further keys are permitted, and a list of one item equals that item."""
-    if isinstance(wanted, dict):
-        return isinstance(tree, dict) and all(key in tree and covered(value, tree[key]) for key, value in wanted.items())
-    if isinstance(wanted, list):
+    if isinstance(expected, dict):
+        return isinstance(tree, dict) and all(key in tree and covered(value, tree[key]) for key, value in expected.items())
+    if isinstance(expected, list):
         tree = tree if isinstance(tree, list) else [tree]
-        return len(wanted) == len(tree) and all(map(covered, wanted, tree))
-    return wanted == tree
+        return len(expected) == len(tree) and all(map(covered, expected, tree))
+    return expected == tree
 
 
 def test_configurations_of_the_readme(folder):

@@ -17,9 +17,9 @@ SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../..
 def cases():
     """(name, source, expected output) of each case."""
     for case in CASES.read_text(encoding='utf-8').split('=== ')[1:]:
-        head, _, said = case.partition('~~~\n')
+        head, _, text = case.partition('~~~\n')
         name, _, source = head.partition('\n')
-        yield name, source, said
+        yield name, source, text
 
 
 def diagnose(folder, source):
@@ -29,22 +29,22 @@ def diagnose(folder, source):
         pathlib.Path(folder, name).write_text(text, encoding='utf-8')
     done = subprocess.run([SLUICE, '-t', '-c', 't.yaml'], capture_output=True, text=True, check=False, cwd=folder,
                           stdin=subprocess.DEVNULL, timeout=120)
-    said = ''.join(line for line in done.stderr.splitlines(True) if not line.startswith('sluice: '))
+    message = ''.join(line for line in done.stderr.splitlines(True) if not line.startswith('sluice: '))
     # The reasons that OpenSSL reports differ among its versions.
-    said = re.sub(r'((?:key|number \d+) in "[^"]*" cannot be read: ).*', r'\1(what OpenSSL says)', said)
-    return done.returncode, said.replace(os.path.realpath(folder), '/folder')
+    message = re.sub(r'((?:key|number \d+) in "[^"]*" cannot be read: ).*', r'\1(what OpenSSL says)', message)
+    return done.returncode, message.replace(os.path.realpath(folder), '/folder')
 
 
 def pytest_generate_tests(metafunc):
     if 'source' in metafunc.fixturenames:
         rows = list(cases())
-        metafunc.parametrize('source, said', [row[1:] for row in rows], ids=[row[0] for row in rows])
+        metafunc.parametrize('source, output', [row[1:] for row in rows], ids=[row[0] for row in rows])
 
 
-def test_diagnostics(tmp_path, source, said):
+def test_diagnostics(tmp_path, source, output):
     status, found = diagnose(tmp_path, source)
-    assert found == said
-    assert status == (1 if ': error: ' in said else 0)
+    assert found == output
+    assert status == (1 if ': error: ' in output else 0)
 
 
 def test_enough_cases():

@@ -32,7 +32,7 @@ class Reloading(server_kit.Server):
         with open(self.config_path, 'w', encoding='utf-8') as stream:
             stream.write(server_kit.yaml(self.tree) + '\n')
 
-    def reload(self, wanted='sluice/0.1.0 runs', how=None):
+    def reload(self, expected='sluice/0.1.0 runs', how=None):
         """Reloads and waits for a line in the error log; returns the new lines."""
         before = len(self.errors())
         if how:
@@ -40,15 +40,15 @@ class Reloading(server_kit.Server):
         else:
             self.process.send_signal(signal.SIGHUP)
         try:
-            wait_for(lambda: wanted in self.errors()[before:], wanted)
+            wait_for(lambda: expected in self.errors()[before:], expected)
         except AssertionError:
-            raise AssertionError(f'no "{wanted}" in:\n{self.errors()[before:]}') from None
+            raise AssertionError(f'no "{expected}" in:\n{self.errors()[before:]}') from None
         return self.errors()[before:]
 
-    def answers(self, wanted, transport='plain'):
+    def answers(self, expected, transport='plain'):
         """Waits until ten consecutive responses come from the new configuration: at first, old workers still accept the connections queued
         on their sockets."""
-        wait_for(lambda: all(self.ask(transport) == wanted for _ in range(10)), wanted)
+        wait_for(lambda: all(self.ask(transport) == expected for _ in range(10)), expected)
         return True
 
     def ask(self, transport='plain'):
@@ -115,7 +115,7 @@ def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
     with socket.socket() as holder:
         holder.bind(('127.0.0.1', server_kit.free_port()))
         holder.listen()
-        said = {
+        output = {
             'syntax': lambda: (open(server.config_path, 'w', encoding='utf-8').write('http: {server: [\n'), 'error:')[1],
             'directive': lambda: (server.write({**block, 'rooot': '/'}), "did you mean 'root'?")[1],
             'port': lambda: (server.write({**block, 'listen': [*block['listen'], f'127.0.0.1:{holder.getsockname()[1]}']}), TAKEN)[1],
@@ -126,7 +126,7 @@ def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
         if fault == 'user' and os.geteuid() != 0:
             pytest.skip('only root has a user to change')
         text = server.reload('reload failed: the running configuration stays in use')
-    assert said in text, text
+    assert output in text, text
     assert sorted(server.workers()) == workers
     assert server.ask() == server.ask('user') == 'first'
     # A failed reload does not affect the next one.

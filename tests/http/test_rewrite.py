@@ -57,9 +57,9 @@ def test_when(client):
 
 
 def test_curl(served):
-    said = subprocess.run(['curl', '-skL', '--max-redirs', '3', '-w', ' %{http_code} %{num_redirects}', served.url('/old/one.txt')],
+    output = subprocess.run(['curl', '-skL', '--max-redirs', '3', '-w', ' %{http_code} %{num_redirects}', served.url('/old/one.txt')],
                           capture_output=True, text=True, timeout=30, check=True).stdout
-    assert said.endswith(' 404 1')
+    assert output.endswith(' 404 1')
 
 
 def test_conditions_of_the_server_do_not_apply_in_a_named_location(launch, loop, transport):

@@ -24,14 +24,14 @@ def serve():
         process = subprocess.Popen([SLUICE, 'serve', *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         running.append(process)
         os.set_blocking(process.stdout.fileno(), False)
-        said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
+        text, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
         while time.monotonic() < deadline and process.poll() is None:
-            said += (process.stdout.read() or b'').decode()
-            if 'Ctrl-C ends it.' in said:
+            text += (process.stdout.read() or b'').decode()
+            if 'Ctrl-C ends it.' in text:
                 break
             time.sleep(0.05)
-        ports = {scheme: int(port) for scheme, port in re.findall(r'(https?)://[^\s:/]+:(\d+)', said)}
-        return process, said, ports
+        ports = {scheme: int(port) for scheme, port in re.findall(r'(https?)://[^\s:/]+:(\d+)', text)}
+        return process, text, ports
     yield starter
     for process in running:
         if process.poll() is None:
@@ -47,10 +47,10 @@ def serving(serve, site):
 
 
 def test_serve(serving):
-    process, said, ports = serving
-    assert process.poll() is None, said
-    assert 'https' in ports, said
-    assert len([line for line in said.splitlines() if re.search(r'(?i)ktls|kernel tls', line)]) >= 1, said
+    process, output, ports = serving
+    assert process.poll() is None, output
+    assert 'https' in ports, output
+    assert len([line for line in output.splitlines() if re.search(r'(?i)ktls|kernel tls', line)]) >= 1, output
     client = http1.connect(ports['https'], 'user')
     assert client.get('/one.txt').body == b'one\n'
     assert b'the first page' in client.get('/').body
@@ -76,14 +76,14 @@ ALL, ALL6 = '0' * 8, '0' * 32
 
 
 def test_serve_is_for_this_machine_alone(serving):
-    _, said, ports = serving
+    _, output, ports = serving
     assert '0100007F' in listening(ports['https']) and not listening(ports['https']) & {ALL, ALL6}
-    assert 'all clients that can reach this machine' not in said
+    assert 'all clients that can reach this machine' not in output
 
 
 def test_serve_can_be_open_to_the_network(serve, site):
-    _, said, ports = serve(site, '--open-to-network')
-    assert ALL in listening(ports['https']) and 'and to all clients that can reach this machine.' in said
+    _, output, ports = serve(site, '--open-to-network')
+    assert ALL in listening(ports['https']) and 'and to all clients that can reach this machine.' in output
     client = http1.connect(ports['https'], 'user')
     assert client.get('/one.txt').body == b'one\n'
     client.close()
@@ -91,8 +91,8 @@ def test_serve_can_be_open_to_the_network(serve, site):
 
 def test_serve_on_a_port(serve, site):
     port = server_kit.free_port()
-    _, said, ports = serve(site, f'--port={port}')
-    assert ports == {'https': port}, said
+    _, output, ports = serve(site, f'--port={port}')
+    assert ports == {'https': port}, output
     done = subprocess.run([SLUICE, 'serve', site, '--port', str(port)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and f'port {port} is in use' in done.stdout + done.stderr
 
@@ -133,12 +133,12 @@ def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
     shutil.copy(certificate[0], folder / 'site.pem')
     shutil.copy(certificate[1], folder / 'site.key')
     both.write_text((folder / 'site.pem').read_text() + (folder / 'site.key').read_text())
-    wanted = (folder / 'site.pem').read_text().strip()
+    expected = (folder / 'site.pem').read_text().strip()
     for options in (['--cert', str(folder / 'site.pem'), '--key', str(folder / 'site.key')], [f'--cert={both}']):
-        _, said, ports = serve(site, *options)
-        assert 'https' in ports, said
-        assert 'made by this server' not in said
-        assert ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip() == wanted
+        _, output, ports = serve(site, *options)
+        assert 'https' in ports, output
+        assert 'made by this server' not in output
+        assert ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip() == expected
 
 
 def test_serve_follows_a_link_to_the_renewed_certificate(serve, site, certificate, rsa_certificate, tmp_path):
@@ -178,11 +178,11 @@ def test_serve_says_what_is_wrong(site, options, words):
 
 def test_the_page_names_commands_that_work(serve):
     """The commands in conf/www/index.html apply to a server started by `serve`; those that require a configuration are listed separately."""
-    _, said, ports = serve(str(pathlib.Path(__file__).parents[2] / 'conf/www'))
+    _, output, ports = serve(str(pathlib.Path(__file__).parents[2] / 'conf/www'))
     page = http1.connect(ports['https'], 'user').get('/').body.decode()
     steps, configured = page.split('<dl id="configured">')
     commands = re.findall(r'<dt><code>sluice ([^<]*)</code>', steps)
-    assert len(commands) >= 3 and 'Ctrl-C' in steps and 'sluice.yaml' not in steps, said
+    assert len(commands) >= 3 and 'Ctrl-C' in steps and 'sluice.yaml' not in steps, output
     for command in commands:
         done = subprocess.run([SLUICE, *command.split()], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0 or command == 'doctor', f'sluice {command}: {done.stdout}{done.stderr}'
@@ -191,9 +191,9 @@ def test_the_page_names_commands_that_work(serve):
 
 
 def test_help_names_the_options():
-    said = subprocess.run([SLUICE, 'serve', '--help'], capture_output=True, text=True, timeout=60, check=True).stdout
+    output = subprocess.run([SLUICE, 'serve', '--help'], capture_output=True, text=True, timeout=60, check=True).stdout
     for option in ('--port N', '--spa', '--autoindex', '--cert FILE', '--key FILE', '--open-to-network'):
-        assert option in said, option
+        assert option in output, option
 
 
 def test_serve_a_folder_that_is_not_there():
@@ -205,14 +205,14 @@ def test_doctor_tells_the_truth():
     """The exit status is 0 only if the kernel supports TLS; every reason is printed."""
     done = subprocess.run([SLUICE, 'doctor'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * server_kit.PATIENCE,
                           check=False)
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     with open('/proc/sys/net/ipv4/tcp_available_ulp', encoding='ascii') as stream:
         has_tls = 'tls' in stream.read().split()
-    assert done.returncode == (0 if has_tls else 1), said
+    assert done.returncode == (0 if has_tls else 1), output
     for word in ('OpenSSL', 'io_uring', 'kernel'):
-        assert word.lower() in said.lower(), said
+        assert word.lower() in output.lower(), output
     if not has_tls:
-        assert re.search(r'(?i)module|CONFIG_TLS', said), said
+        assert re.search(r'(?i)module|CONFIG_TLS', output), output
 
 
 def test_start_logs_one_line_on_ktls(launch, loop):

@@ -58,7 +58,7 @@ class Gates(Upstream):
     def gate(self, talk):
         case = self.cases[talk.request.header('x-case')]
         status = talk.request.target.rsplit('/', 1)[1]
-        case.asked.append(status)
+        case.requested.append(status)
         assert case.opened[status].wait(60)
         talk.send(f'HTTP/1.1 {status} Gate\r\nContent-Length: 0\r\n\r\n')
         return True
@@ -68,7 +68,7 @@ class Case:
     """One request: the gates that it has reached, and those that the test has opened."""
 
     def __init__(self):
-        self.asked, self.opened = [], {'403': threading.Event(), '200': threading.Event()}
+        self.requested, self.opened = [], {'403': threading.Event(), '200': threading.Event()}
 
 
 @pytest.fixture(scope='module')
@@ -114,7 +114,7 @@ class Request:
         self.sent = count
 
     def pass_gate(self, status):
-        wait_for(lambda: status in self.case.asked, f'the gate {status}')
+        wait_for(lambda: status in self.case.requested, f'the gate {status}')
         self.case.opened[status].set()
 
     def close(self):
@@ -132,7 +132,7 @@ def test_a_setting_changes(served, gates, number):
             request = Request(served, gates, f'/change{number}/', coding, 'Accept-Encoding: gzip\r\n' if name == 'gzip' else '')
             request.send_up_to(pieces)
             request.pass_gate('403')
-            wait_for(lambda: '200' in request.case.asked, 'the second location')    # noqa: B023
+            wait_for(lambda: '200' in request.case.requested, 'the second location')    # noqa: B023
             request.send_up_to(PIECES)
             request.pass_gate('200')
             answer = request.client.read()
@@ -313,10 +313,10 @@ def test_a_page_of_a_page_of_an_error(launch, loop, transport):
     to = f'http://127.0.0.1:{upstream.port}'
     pages = {'/': {'return': 502, 'error_page': '502 = @busy'}, '@last': {'return': '200 last'},
              '@busy': {'proxy_pass': to, 'proxy_intercept_errors': True, 'error_page': '503 = @last'}}
-    for recursive, wanted in ((True, (200, b'last')), (False, (503, b'busy'))):
+    for recursive, expected in ((True, (200, b'last')), (False, (503, b'busy'))):
         client = launch(loop, transport, server={'recursive_error_pages': recursive, 'location': pages}).connect()
         answer = client.get('/')
-        assert (answer.status, answer.body) == wanted
+        assert (answer.status, answer.body) == expected
         client.close()
     upstream.stop()
 

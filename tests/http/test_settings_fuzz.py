@@ -105,8 +105,8 @@ class Fuzzed(server_kit.Server):
 
     def check(self):
         """Checks that no worker has died, and that neither a sanitizer nor the upstream server has reported a fault."""
-        said = self.output()
-        assert not [mark for mark in MARKS if mark in said], said[-20000:]
+        text = self.output()
+        assert not [mark for mark in MARKS if mark in text], text[-20000:]
         assert not self.actors.faults, self.actors.faults
 
 
@@ -156,8 +156,8 @@ def give_up(client, plan):
     client.close()
 
 
-def check_answer(answer, case, wanted, leave):
-    assert answer.status in wanted.statuses, (answer.status, wanted.statuses, answer.body[:200])
+def check_answer(answer, case, expected, leave):
+    assert answer.status in expected.statuses, (answer.status, expected.statuses, answer.body[:200])
     if answer.status != 200:
         return
     body = answer.body
@@ -166,7 +166,7 @@ def check_answer(answer, case, wanted, leave):
     if leave == 'return':
         assert body == b'returned'
     else:
-        assert body == (case.body if wanted.body else b''), (len(body), len(case.body))
+        assert body == (case.body if expected.body else b''), (len(body), len(case.body))
 
 
 def run_plan(server, plan, all_chains):
@@ -225,8 +225,8 @@ def test_bodies_through_chains(tmp_path, site, loop):
         server.stop(check=False)
         server.actors.stop()
         server.refusing.close()
-    said = server.output()
-    assert not [mark for mark in server_kit.SANITIZER_MARKS if mark in said], said[-20000:]
+    text = server.output()
+    assert not [mark for mark in server_kit.SANITIZER_MARKS if mark in text], text[-20000:]
 
 
 pytestmark = pytest.mark.filterwarnings('ignore::hypothesis.errors.NonInteractiveExampleWarning')

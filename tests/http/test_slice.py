@@ -23,7 +23,7 @@ class Ranged(Scripted):
         super().__init__()
 
     def ranges(self, path):
-        return [request.header('range') for request in self.asked(path)]
+        return [request.header('range') for request in self.requests_of(path)]
 
     def say(self, talk):
         talk.read_body()
@@ -34,10 +34,10 @@ class Ranged(Scripted):
         turn = self.turns.get((talk.request.target, talk.request.header('range')))
         if turn:
             return turn(talk)
-        wanted = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
-        if not wanted:
+        expected = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
+        if not expected:
             return self.send_response(talk, fields, data)
-        first, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
+        first, last = int(expected[1]), min(int(expected[2]), len(data) - 1)
         if first >= len(data):
             return self.send_response(talk, f'Status: 416\nContent-Range: bytes */{len(data)}', b'')
         return self.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
@@ -148,7 +148,7 @@ def test_the_whole_in_pieces(client, upstream, path, length):
         assert answer.headers['etag'] == '"v1"' and 'content-range' not in answer.headers and answer.headers['accept-ranges'] == 'bytes'
         assert answer.headers['x-cache'] == how
         all_stored(client, upstream, target)
-    firsts = {int(asked[6:].split('-')[0]) for asked in upstream.ranges(target)}
+    firsts = {int(range_field[6:].split('-')[0]) for range_field in upstream.ranges(target)}
     assert sorted(firsts) == list(range(0, length, SIZE))
 
 
@@ -167,12 +167,12 @@ def test_any_range_of_it(client, upstream, path, spec):
     length = 5 * SIZE + 17
     data = file_of(upstream, target, length)
     first, last = spec.split('-')
-    wanted = data[length - int(last):] if not first else data[int(first):int(last) + 1 if last else length]
+    expected = data[length - int(last):] if not first else data[int(first):int(last) + 1 if last else length]
     for _ in range(2):
         answer = part(client, target, spec)
         start = length - int(last) if not first else int(first)
-        assert answer.status == 206 and answer.body == wanted
-        assert answer.headers['content-range'] == f'bytes {start}-{start + len(wanted) - 1}/{length}'
+        assert answer.status == 206 and answer.body == expected
+        assert answer.headers['content-range'] == f'bytes {start}-{start + len(expected) - 1}/{length}'
     assert ask(client, target).body == data
 
 
@@ -317,7 +317,7 @@ def test_a_server_that_knows_no_ranges(client, upstream, path):
     assert answer.status == 200 and answer.body == body
     wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the complete response is stored')
     assert part(client, target, '10-19').body == body[10:20]
-    assert len(upstream.asked(target)) == 1
+    assert len(upstream.requests_of(target)) == 1
 
 
 @pytest.mark.parametrize('failure, status', [('close', 502), ('Status: 500', 500), ('Status: 503', 503)])
@@ -399,8 +399,8 @@ def test_concurrent_requests_fetch_each_piece_once(served, upstream, path):
     for one in concurrent_requests:
         one.join(60 * server_kit.PATIENCE)
     assert got == [data] * 8
-    asked = upstream.ranges(target)
-    assert len(asked) == len(set(asked)) == 4, asked
+    requests = upstream.ranges(target)
+    assert len(requests) == len(set(requests)) == 4, requests
 
 
 def test_a_disconnection_frees_everything(served, upstream, path):

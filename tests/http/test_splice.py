@@ -207,12 +207,12 @@ def test_slow_clients(proxy, transport):
     client.close()
 
 
-@pytest.mark.parametrize('target, said', [('/short', 'before the end of the body'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
-def test_broken_bodies_are_cut(proxy, client, target, said):
+@pytest.mark.parametrize('target, output', [('/short', 'before the end of the body'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
+def test_broken_bodies_are_cut(proxy, client, target, output):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
         client.read()
-    wait_for(lambda: said in proxy.server.errors(), said)
+    wait_for(lambda: output in proxy.server.errors(), output)
 
 
 def test_clients_that_read_nothing(proxy, upstream):

@@ -189,11 +189,11 @@ def test_numbers_are_exact(watch, transport):
 
 def assert_ways(metrics, rows):
     """Transfers, reasons and bytes agree with the access log."""
-    def told(name):
+    def error(name):
         return {key: number for key, number in metrics[name].items() if number}
-    assert told('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
+    assert error('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
     declined = [row['tls_path_reason'] for row in rows if row['tls_path'] in ('user', 'openssl')]
-    assert told('sluice_ktls_declines_total') == collections.Counter(declined)
+    assert error('sluice_ktls_declines_total') == collections.Counter(declined)
     zero_copy, sent = (sum(int(row[name]) for row in rows) for name in ('bytes_zero_copy', 'bytes_sent'))
     assert metrics['sluice_zero_copy_bytes_total'][None] == zero_copy
     # When the server builds the page, it has sent no byte of it.
@@ -206,11 +206,11 @@ def test_json_says_the_same(watch, transport):
     client = watched.connect(transport)
     ask_all_sorts(watched, transport, rounds=1)
     until(lambda: settled(client)['sluice_connections']['writing'] == 0, 'connections that have ended are gone')
-    told, text = page(client, 'json'), settled(client)
-    assert {'sluice_' + name for name in told} == set(text)
+    error, text = page(client, 'json'), settled(client)
+    assert {'sluice_' + name for name in error} == set(text)
     moving = ('requests_total', 'responses_total', 'responses_by_status_total', 'sent_bytes_total', 'transfers_total', 'zero_copy_ratio',
               'tls_records_total', 'ktls_declines_total')
-    for name, values in told.items():
+    for name, values in error.items():
         shown = text['sluice_' + name]
         if name == 'request_duration_seconds':
             assert list(values['buckets']) == list(shown)[:-2] and shown['_count'] > values['count'] == values['buckets']['+Inf']
@@ -295,8 +295,8 @@ def test_reading_is_seen(watch, transport):
 def test_as_nginx_tells_it(watch):
     watched = watch()
     client = watched.connect('plain')
-    wanted = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
-    until(lambda: wanted.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
+    expected = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
+    until(lambda: expected.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
     # On a quick second request the server may not yet have seen the first response leave: then it counts the connection as writing.
     numbers = [int(re.search(r'\n \d+ \d+ (\d+) \n', client.get('/nginx').body.decode()).group(1)) for _ in range(2)]
     assert numbers[1] == numbers[0] + 1

@@ -281,9 +281,9 @@ def test_return_after_preread(streams, ends):
     hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
     with pytest.raises(ssl.SSLWantReadError):
         hello.do_handshake()
-    for said, name in ((near.read(), b'one.test'), (b'GET /', b'')):
+    for output, name in ((near.read(), b'one.test'), (b'GET /', b'')):
         stream = streams.connect('told')
-        stream.sendall(said)
+        stream.sendall(output)
         if ends:
             stream.shutdown(socket.SHUT_WR)
         assert read_all(stream) == b'x' * 30000 + b' ' + name + b'\n'
@@ -301,10 +301,10 @@ def test_tls_ends_here(streams):
         stream.close()
 
 
-@pytest.mark.parametrize('asked, found', [('one.test', 'tls_one'), ('ONE.test', 'tls_one'), ('www.two.test', 'tls_two')])
-def test_the_name_chooses_before_tls(streams, asked, found):
+@pytest.mark.parametrize('requests, found', [('one.test', 'tls_one'), ('ONE.test', 'tls_one'), ('www.two.test', 'tls_two')])
+def test_the_name_chooses_before_tls(streams, requests, found):
     """The connection is passed on unchanged: certificate and close_notify come from the upstream server."""
-    stream = tls_context().wrap_socket(streams.connect('preread'), server_hostname=asked)
+    stream = tls_context().wrap_socket(streams.connect('preread'), server_hostname=requests)
     assert stream.recv(7).decode() == found
     assert sha256(echoed(stream, LARGE)) == sha256(LARGE)
     stream.close()
@@ -331,10 +331,10 @@ def test_what_is_no_tls_goes_to_the_default(streams):
     stream.close()
 
 
-@pytest.mark.parametrize('said', [b'', b'\x16\x03\x01'])
-def test_clients_that_send_their_name_slowly(streams, said):
+@pytest.mark.parametrize('output', [b'', b'\x16\x03\x01'])
+def test_clients_that_send_their_name_slowly(streams, output):
     stream = streams.connect('hurried')
-    stream.sendall(said)
+    stream.sendall(output)
     with pytest.raises(ConnectionResetError):
         stream.recv(1)
     stream.close()
@@ -350,9 +350,9 @@ def test_clients_that_send_too_much_before_their_name(streams):
 
 def test_single_bytes_do_not_extend_the_preread(streams):
     """preread_timeout applies to all of the preread phase: otherwise a client that sends single bytes could prolong it forever."""
-    stream, said = streams.connect('hurried'), b'\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03' + b'x' * 240
+    stream, output = streams.connect('hurried'), b'\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03' + b'x' * 240
     with pytest.raises((ConnectionResetError, BrokenPipeError)):
-        for byte in said:
+        for byte in output:
             stream.sendall(bytes([byte]))
             time.sleep(0.05)
     stream.close()
@@ -458,7 +458,7 @@ def test_quit_waits_for_the_end(loop, new_directory, certificate, upstreams):
     assert made.server.process.wait(20 * server_kit.PATIENCE) == 0
 
 
-@pytest.mark.parametrize('stream, said', [
+@pytest.mark.parametrize('stream, output', [
     ({'server': {'listen': 4000}}, 'neither proxy_pass nor return'),
     ({'server': {'proxy_pass': '127.0.0.1:1'}}, 'no listen'),
     ({'server': {'listen': 4000, 'proxy_pass': 'no address'}}, 'not an address of a server'),
@@ -467,7 +467,7 @@ def test_quit_waits_for_the_end(loop, new_directory, certificate, upstreams):
     ({'server': {'listen': '127.0.0.1:4001', 'proxy_pass': '127.0.0.1:1'}}, 'http and of stream'),
     ({}, 'stream has no server'),
 ])
-def test_mistakes_are_reported(new_directory, stream, said):
+def test_mistakes_are_reported(new_directory, stream, output):
     made = server_kit.Server(new_directory(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
-    with pytest.raises(RuntimeError, match=said):
+    with pytest.raises(RuntimeError, match=output):
         made.start([1])

@@ -68,10 +68,10 @@ class Logged:
         stream.settimeout(30 * server_kit.PATIENCE)
         return stream
 
-    def ask(self, name, said=b''):
-        """Sends `said` and returns everything that is received."""
+    def ask(self, name, output=b''):
+        """Sends `output` and returns everything that is received."""
         with self.connect(name) as stream:
-            stream.sendall(said)
+            stream.sendall(output)
             stream.shutdown(socket.SHUT_WR)
             return read_all(stream)
 
@@ -190,13 +190,13 @@ def test_other_logs(logged):
     assert not logged.rows('own') and not logged.rows('off')
 
 
-@pytest.mark.parametrize('block, said', [
+@pytest.mark.parametrize('block, output', [
     ({'proxy_pass': '127.0.0.1:$arg_port'}, 'arg_port'), ({'proxy_pass': '127.0.0.1:1', 'return': 'x'}, 'both proxy_pass and return'),
     ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'not a local address'),
     ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'neither proxy_pass nor return'),
 ])
-def test_what_is_refused(new_directory, block, said):
+def test_what_is_refused(new_directory, block, output):
     ports = server_kit.free_port(), server_kit.free_port()
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
-    with pytest.raises(RuntimeError, match=said):
+    with pytest.raises(RuntimeError, match=output):
         made.start([ports[0]])

@@ -72,21 +72,21 @@ def mapped(request, new_directory):
     made.server.stop()
 
 
-@pytest.mark.parametrize('asked, server', [('a.test', 'a'), ('b.test', 'b'), ('A.TEST', 'a'), ('deep.wild.test', 'wild')])
-def test_a_name_chooses_its_server(mapped, asked, server):
+@pytest.mark.parametrize('requests, server', [('a.test', 'a'), ('b.test', 'b'), ('A.TEST', 'a'), ('deep.wild.test', 'wild')])
+def test_a_name_chooses_its_server(mapped, requests, server):
     """The client verifies that server's certificate: no proxy in between has ended TLS."""
     one = mapped.servers[server]
     context = ssl.create_default_context(cafile=one.authority)
-    with context.wrap_socket(mapped.connect('names'), server_hostname=asked) as sealed:
-        sealed.sendall(asked.encode())
-        assert read_all(sealed).decode() == f'{server} heard {asked}'
-    first, rest = asked.lower().split('.', 1)
+    with context.wrap_socket(mapped.connect('names'), server_hostname=requests) as sealed:
+        sealed.sendall(requests.encode())
+        assert read_all(sealed).decode() == f'{server} heard {requests}'
+    first, rest = requests.lower().split('.', 1)
     expected = {'a': 'first', 'b': 'second'}.get(server, one.upstreams.address)
 
-    def told():
+    def error():
         return [row for row in mapped.line('names') if row[0] == expected and row[1].lower() == f'{first}/{first}/{rest}'
                 and row[2:] == ['good', 'near', one.upstreams.address]]
-    wait_for(told, 'no such line')
+    wait_for(error, 'no such line')
 
 
 def test_a_name_that_makes_no_address(mapped):

@@ -34,24 +34,24 @@ def proxy_protocol_server(request, new_directory, certificate):
     made.stop()
 
 
-def hear(proxy_protocol_server, name, said, tls=False):
+def hear(proxy_protocol_server, name, output, tls=False):
     with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', proxy_protocol_server.ports[name]), timeout=20 * server_kit.PATIENCE) as stream:
-        stream.sendall(said)
+        stream.sendall(output)
         if tls:
             stream = tls_context().wrap_socket(stream, server_hostname='localhost')
         return read_all(stream).decode()
     return ''
 
 
-@pytest.mark.parametrize('header, told', [
+@pytest.mark.parametrize('header, error', [
     (V1, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'), (V2, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'),
     (V1_IP6, '2001:db8::1|56324|127.0.0.1|2001:db8::1|56324|2001:db8::2|443'),
 ])
-def test_the_client_address(proxy_protocol_server, header, told):
-    assert hear(proxy_protocol_server, 'trusted', header) == told
-    assert hear(proxy_protocol_server, 'tls', header, tls=True) == told
+def test_the_client_address(proxy_protocol_server, header, error):
+    assert hear(proxy_protocol_server, 'trusted', header) == error
+    assert hear(proxy_protocol_server, 'tls', header, tls=True) == error
     heard = hear(proxy_protocol_server, 'stranger', header).split('|')
-    assert heard[0] == '127.0.0.1' and heard[3:] == told.split('|')[3:]
+    assert heard[0] == '127.0.0.1' and heard[3:] == error.split('|')[3:]
 
 
 def test_forwarded_fields_of_clients(proxy_protocol_server):
@@ -65,11 +65,11 @@ def test_rules_apply_to_the_address_from_the_header(proxy_protocol_server):
     assert hear(proxy_protocol_server, 'denied', LOCAL) == ''
 
 
-@pytest.mark.parametrize('said', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
-def test_a_connection_without_a_header_is_closed(proxy_protocol_server, said):
+@pytest.mark.parametrize('output', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
+def test_a_connection_without_a_header_is_closed(proxy_protocol_server, output):
     def lines():
         return [line for line in server_kit.read_text(proxy_protocol_server.log).splitlines() if line.startswith(f'{proxy_protocol_server.ports["trusted"]} ')]
     before = len(lines())
-    assert hear(proxy_protocol_server, 'trusted', said) == ''
+    assert hear(proxy_protocol_server, 'trusted', output) == ''
     wait_for(lambda: len(lines()) > before, 'no line')
-    assert lines()[-1].split()[1:] == ['200' if said == b'PROXY ' else '400', '127.0.0.1']
+    assert lines()[-1].split()[1:] == ['200' if output == b'PROXY ' else '400', '127.0.0.1']

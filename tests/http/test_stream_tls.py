@@ -24,7 +24,7 @@ class TlsUpstream:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(*certificate)
         self.context.set_alpn_protocols(['something'])
-        self.context.sni_callback = lambda stream, name, context: setattr(stream, 'asked', name)
+        self.context.sni_callback = lambda stream, name, context: setattr(stream, 'server_name', name)
         if asks:
             self.context.verify_mode = ssl.CERT_REQUIRED
             self.context.load_verify_locations(certificate[0])
@@ -34,7 +34,7 @@ class TlsUpstream:
     def serve(self, stream):
         with self.context.wrap_socket(stream, server_side=True) as sealed:
             shown = sealed.getpeercert(True) is not None
-            sealed.sendall(f'{sealed.version()} {getattr(sealed, "asked", None)} {sealed.session_reused} {shown} {sealed.selected_alpn_protocol()}\n'.encode())
+            sealed.sendall(f'{sealed.version()} {getattr(sealed, "server_name", None)} {sealed.session_reused} {shown} {sealed.selected_alpn_protocol()}\n'.encode())
             sealed.sendall(hashlib.sha256(read_all(sealed)).hexdigest().encode())
 
 

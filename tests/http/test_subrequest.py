@@ -67,12 +67,12 @@ def served(launch, loop, transport, auth_server, upstream):
     Gate.event.clear()
     auth_server.requests.clear()
     upstream.requests.clear()
-    to_asked = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{auth_server.port}',
+    subrequest_target = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{auth_server.port}',
                 'proxy_set_header': {'X-Original-URI': '$request_uri', 'X-Original-Method': '$request_method', 'X-Id': '$request_id'}}
     passed = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': {'X-Id': '$request_id'}}
     return launch(loop, transport, server={'client_max_body_size': '4m', 'location': {
-        '/auth/': to_asked,
-        '/mirror/': to_asked,
+        '/auth/': subrequest_target,
+        '/mirror/': subrequest_target,
         '/guarded/': {'auth_request': '/auth/said?$arg_say', **passed},
         '/named/': {'auth_request': '/auth/said?$arg_say', 'auth_request_set': [{'$user': '$upstream_http_x_user', '$how': '$upstream_status'}, '$where $uri'],
                     'error_page': '403 =200 /denied', **passed,
@@ -271,12 +271,12 @@ def test_a_slow_copy_delays_no_request(client, served, auth_server):
     assert not [row for row in served.server.access() if row['request_uri'].startswith('/mirror')]
 
 
-@pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'not a path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
+@pytest.mark.parametrize('line, output', [('auth_request: nowhere', 'not a path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
                                         ('auth_request_set: $host x', 'is built in and cannot be set'), ('auth_request_set: host x', 'not a variable name'), ('mirror: http://127.0.0.1/', 'not a path of this server')])
-def test_a_bad_word(new_directory, line, said):
+def test_a_bad_word(new_directory, line, output):
     key, value = line.split(': ')
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
-    with pytest.raises(RuntimeError, match=said):
+    with pytest.raises(RuntimeError, match=output):
         made.start([1])
 
 

@@ -122,7 +122,7 @@ def test_off_gives_none(begin, tmp_path, version):
 def test_a_bad_key_file_is_reported_with_its_position(begin, tmp_path):
     key = tmp_path / 'short.key'
     key.write_bytes(b'short')
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         begin(ssl_session_ticket_key=str(key))
-    assert re.search(r'sluice.yaml:\d+:\d+: error: the ticket key ".*short.key" has 5 bytes, and neither 80 nor 48', str(told.value))
-    assert 'make one with: openssl rand 80 > ' in str(told.value)
+    assert re.search(r'sluice.yaml:\d+:\d+: error: the ticket key ".*short.key" has 5 bytes, and neither 80 nor 48', str(error.value))
+    assert 'make one with: openssl rand 80 > ' in str(error.value)

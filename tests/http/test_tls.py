@@ -261,25 +261,25 @@ def test_alpn(served):
 
 def read_until(stream, text):
     """Reads the output of a program until it has the text, ignoring case, or ends."""
-    said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
-    while text not in said.lower():
-        assert select.select([stream], [], [], max(0, deadline - time.monotonic()))[0], said
+    message, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
+    while text not in message.lower():
+        assert select.select([stream], [], [], max(0, deadline - time.monotonic()))[0], message
         piece = os.read(stream.fileno(), 65536).decode()
         if not piece:
             break
-        said += piece
-    return said
+        message += piece
+    return message
 
 
 def test_renegotiation_is_refused(served):
     owner = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = read_until(owner.stdout, 'verify return code')        # the last line about the handshake
+    output = read_until(owner.stdout, 'verify return code')        # the last line about the handshake
     owner.stdin.write(b'R\n')
     owner.stdin.flush()
-    said += read_until(owner.stdout, 'no renegotiation')
-    said += owner.communicate(timeout=30 * server_kit.PATIENCE)[0].decode()
-    assert 'no renegotiation' in said.lower() or owner.returncode != 0, said
+    output += read_until(owner.stdout, 'no renegotiation')
+    output += owner.communicate(timeout=30 * server_kit.PATIENCE)[0].decode()
+    assert 'no renegotiation' in output.lower() or owner.returncode != 0, output
     assert own(served).get('/one.txt').status == 200
 
 

@@ -26,7 +26,7 @@ def write(path, text):
 
 
 @pytest.fixture(scope='module', params=LOOPS)
-def asked(request, new_directory, certificate, rsa_certificate, site):
+def tls_server(request, new_directory, certificate, rsa_certificate, site):
     """A server with several listeners: named servers with a rejecting default server, DHE, and stream."""
     folder = str(new_directory())
     key, phrases, parameters = (os.path.join(folder, name) for name in ('locked.key', 'phrases', 'dh.pem'))
@@ -55,9 +55,9 @@ def asked(request, new_directory, certificate, rsa_certificate, site):
     made.stop()
 
 
-def s_client(asked, name, *options, server=None, request='GET /one.txt HTTP/1.1\r\nHost: locked.test\r\nConnection: close\r\n\r\n'):
+def s_client(tls_server, name, *options, server=None, request='GET /one.txt HTTP/1.1\r\nHost: locked.test\r\nConnection: close\r\n\r\n'):
     """The output of s_client, with the response."""
-    words = ['openssl', 's_client', '-ign_eof', '-connect', f'127.0.0.1:{asked.ports[name]}', *options,
+    words = ['openssl', 's_client', '-ign_eof', '-connect', f'127.0.0.1:{tls_server.ports[name]}', *options,
              *(['-servername', server] if server else ['-noservername'])]
     made = subprocess.run(words, input=request.encode(), capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)
     return (made.stdout + made.stderr).decode('latin-1')
@@ -65,40 +65,40 @@ def s_client(asked, name, *options, server=None, request='GET /one.txt HTTP/1.1\
 
 @pytest.mark.parametrize('version', ['-tls1_2', '-tls1_3'])
 @pytest.mark.parametrize('name', [None, 'none.test', 'reject.test'])
-def test_a_handshake_for_an_unknown_name_is_rejected(asked, version, name):
-    said = s_client(asked, 'names', version, server=name)
-    assert 'SSL alert number 112' in said and 'BEGIN CERTIFICATE' not in said   # unrecognized_name
+def test_a_handshake_for_an_unknown_name_is_rejected(tls_server, version, name):
+    output = s_client(tls_server, 'names', version, server=name)
+    assert 'SSL alert number 112' in output and 'BEGIN CERTIFICATE' not in output   # unrecognized_name
 
 
-def test_a_locked_key_is_opened(asked):
-    said = s_client(asked, 'names', server='locked.test')
-    assert 'BEGIN CERTIFICATE' in said and 'HTTP/1.1 200' in said
+def test_a_locked_key_is_opened(tls_server):
+    output = s_client(tls_server, 'names', server='locked.test')
+    assert 'BEGIN CERTIFICATE' in output and 'HTTP/1.1 200' in output
 
 
-def test_commands_hold_for_their_server_alone(asked):
-    said = s_client(asked, 'names', '-groups', 'X25519:P-384', server='told.test')
-    assert 'Cipher is TLS_CHACHA20_POLY1305_SHA256' in said and 'secp384r1' in said and 'HTTP/1.1 200' in said
-    said = s_client(asked, 'names', '-groups', 'X25519:P-384', server='locked.test')
-    assert 'Cipher is TLS_AES_128_GCM_SHA256' in said and 'X25519' in said and 'secp384r1' not in said
+def test_commands_hold_for_their_server_alone(tls_server):
+    output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='told.test')
+    assert 'Cipher is TLS_CHACHA20_POLY1305_SHA256' in output and 'secp384r1' in output and 'HTTP/1.1 200' in output
+    output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='locked.test')
+    assert 'Cipher is TLS_AES_128_GCM_SHA256' in output and 'X25519' in output and 'secp384r1' not in output
 
 
 @pytest.mark.parametrize('name, bits', [('dh', 3072), ('auto', 2048), ('none', None)])
-def test_diffie_hellman(asked, name, bits):
-    said = s_client(asked, name, '-cipher', 'DHE-RSA-AES128-GCM-SHA256', '-tls1_2', server='localhost')
+def test_diffie_hellman(tls_server, name, bits):
+    output = s_client(tls_server, name, '-cipher', 'DHE-RSA-AES128-GCM-SHA256', '-tls1_2', server='localhost')
     if bits:
-        assert f' Temp Key: DH, {bits} bits' in said and '\ndhe' in said
+        assert f' Temp Key: DH, {bits} bits' in output and '\ndhe' in output
     else:
-        assert 'handshake failure' in said and 'BEGIN CERTIFICATE' not in said
+        assert 'handshake failure' in output and 'BEGIN CERTIFICATE' not in output
 
 
 @pytest.mark.parametrize('name, offered, agreed', [
     ('alpn', 'h2,pg', 'pg'), ('alpn', None, ''), ('alpn', 'h2', None), ('plain', 'h2', ''), ('plain', None, ''),
 ])
-def test_protocols_of_stream(asked, name, offered, agreed):
+def test_protocols_of_stream(tls_server, name, offered, agreed):
     trusting = context()
     if offered:
         trusting.set_alpn_protocols(offered.split(','))
-    with socket.create_connection(('127.0.0.1', asked.ports[name]), timeout=30 * server_kit.PATIENCE) as plain:
+    with socket.create_connection(('127.0.0.1', tls_server.ports[name]), timeout=30 * server_kit.PATIENCE) as plain:
         if agreed is None:
             with pytest.raises(ssl.SSLError, match='(?i)no.application.protocol'):
                 trusting.wrap_socket(plain)
@@ -133,7 +133,7 @@ def test_a_renewed_key_has_a_phrase_of_its_own(tmp_path, loop):
         shutil.copy(pairs[1][0], certificate)
         wait_for(lambda: 'have changed: new connections use them' in served.errors(), 'the change')
         with open(pairs[1][0], encoding='ascii') as stream:
-            wanted = re.search('-----BEGIN CERTIFICATE-----.*?-----END', stream.read(), re.S)[0]
-        wait_for(lambda: wanted in s_client(served, 'site', server='site.test'), 'the new certificate')
+            expected = re.search('-----BEGIN CERTIFICATE-----.*?-----END', stream.read(), re.S)[0]
+        wait_for(lambda: expected in s_client(served, 'site', server='site.test'), 'the new certificate')
     finally:
         served.stop()

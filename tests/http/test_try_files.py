@@ -52,6 +52,6 @@ def test_above_the_root_is_no_request(client):
 def test_curl_follows_the_application(launch, loop, transport, folders):
     import subprocess
     served = launch(loop, transport, server={'root': os.path.join(folders, 'www'), 'try_files': ['$uri', '/index.html']})
-    said = subprocess.run(['curl', '-sk', '-o', '-', '-w', '%{http_code} %{content_type}', served.url('/any/thing')],
+    output = subprocess.run(['curl', '-sk', '-o', '-', '-w', '%{http_code} %{content_type}', served.url('/any/thing')],
                           capture_output=True, text=True, timeout=30, check=True).stdout
-    assert said == 'the application200 text/html; charset=utf-8'
+    assert output == 'the application200 text/html; charset=utf-8'

@@ -97,7 +97,7 @@ static void load(struct loopback *loopback, const char *configuration)
     arena_reset(&arena);
 }
 
-void loopback_configuration_rejected(const char *line, const char *said)
+void loopback_configuration_rejected(const char *line, const char *expected)
 {
     struct configuration_source source = {0};
     struct buffer diagnostics = {0};
@@ -107,9 +107,9 @@ void loopback_configuration_rejected(const char *line, const char *said)
     snprintf(text, sizeof(text), "http:\n  server:\n    listen: 8080\n    %s\n", line);
     source.text = str_from(text);
     ck_assert_msg(!configuration_load(&source, &log, &diagnostics), "taken: %s", line);
-    ck_assert_msg(str_search(buffer_str(&diagnostics), str_from(said)) >= 0 &&
+    ck_assert_msg(str_search(buffer_str(&diagnostics), str_from(expected)) >= 0 &&
                       str_search(buffer_str(&diagnostics), STR(":4:")) >= 0,
-                  "\"%s\" or the place is not in:\n" STR_FMT, said, (int)diagnostics.length,
+                  "\"%s\" or the place is not in:\n" STR_FMT, expected, (int)diagnostics.length,
                   diagnostics.data);
     buffer_finish(&diagnostics);
 }

@@ -212,7 +212,7 @@ static uint64_t count_lines(struct str text)
  */
 START_TEST(full_pipe_drops_whole_lines)
 {
-    const unsigned asked = 700;
+    const unsigned requests = 700;
     static char request[2048];
     uint64_t dropped;
     uint64_t lines = 0;
@@ -227,7 +227,7 @@ START_TEST(full_pipe_drops_whole_lines)
         &server,
         "http: {large_client_header_buffers: 4 16k, server: {listen: 8080, return: 200 ok, access_log: "
         "'@/fifo short', error_page: 404 /x}, log_format: {short: '$status $uri.'}}");
-    for (unsigned i = 0; i < asked; i++)
+    for (unsigned i = 0; i < requests; i++)
         loopback_ask(&server, request);
     dropped = server.worker.counters->log_lines_dropped;
     ck_assert_uint_gt(dropped, 0);
@@ -243,7 +243,7 @@ START_TEST(full_pipe_drops_whole_lines)
         }
         loopback_turn(&server, 50);
     }
-    ck_assert_uint_eq(lines + dropped, asked);
+    ck_assert_uint_eq(lines + dropped, requests);
     loopback_close(&server);
 }
 END_TEST

@@ -70,7 +70,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } mistakes[] = {
     {"add_header: X-Only", "takes a name, a value"},
     {"add_header: X-A b sometimes", "takes a name, a value"},
@@ -84,7 +84,7 @@ static const struct {
 START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 

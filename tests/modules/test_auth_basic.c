@@ -212,20 +212,20 @@ END_TEST
 START_TEST(invalid_configurations_are_refused)
 {
     struct configuration_source source = {0};
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct log log = {.level = LOG_EMERG};
 
     source.text = STR("http:\n  server:\n    listen: 8080\n    location: {/: {auth_basic: x}}\n");
-    ck_assert_ptr_null(configuration_load(&source, &log, &said));
-    ck_assert_int_ge(str_search(buffer_str(&said), STR("auth_basic needs auth_basic_user_file")), 0);
-    buffer_finish(&said);
+    ck_assert_ptr_null(configuration_load(&source, &log, &diagnostics));
+    ck_assert_int_ge(str_search(buffer_str(&diagnostics), STR("auth_basic needs auth_basic_user_file")), 0);
+    buffer_finish(&diagnostics);
     set_up();
     loopback_close(&server);
     source.text = STR("http:\n  server:\n    listen: 8080\n    auth_basic_user_file: /nonexistent/users\n");
-    said = (struct buffer){0};
-    configuration_destroy(configuration_load(&source, &log, &said));
-    ck_assert_int_ge(str_search(buffer_str(&said), STR("\"/nonexistent/users\" cannot be read (2: ")), 0);
-    buffer_finish(&said);
+    diagnostics = (struct buffer){0};
+    configuration_destroy(configuration_load(&source, &log, &diagnostics));
+    ck_assert_int_ge(str_search(buffer_str(&diagnostics), STR("\"/nonexistent/users\" cannot be read (2: ")), 0);
+    buffer_finish(&diagnostics);
 }
 END_TEST
 

@@ -266,14 +266,14 @@ END_TEST
 /* Trailers are evaluated after the last encoded byte was sent; a body that is too short is not encoded. */
 START_TEST(trailers_after_encoding)
 {
-    char told[64];
+    char text[64];
 
     set_up(SITE);
     ask("GET /trailer/page.html HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
     ck_assert_uint_eq(decoded().length, sizeof(page) - 1);
-    snprintf(told, sizeof(told), "\nX-Sent: %zu\r\n\r\n", encoded_length);
-    ck_assert(str_ends(server.body, str_from(told)));
+    snprintf(text, sizeof(text), "\nX-Sent: %zu\r\n\r\n", encoded_length);
+    ck_assert(str_ends(server.body, str_from(text)));
     ask("GET /trailer/tiny.css HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
     ck_assert(str_ends(server.body, STR("\nX-Sent: 19\r\n\r\n")));

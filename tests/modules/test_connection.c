@@ -24,8 +24,8 @@ _Static_assert(ON_THE_HEAP(struct connection) + ON_THE_HEAP(struct tls_session) 
 static struct loopback server;
 
 static struct {
-    struct exchange *kept; /* the exchange whose module returned PENDING */
-    unsigned asked, cancelled, finished, shaped;
+    struct exchange *pending; /* the exchange whose module returned PENDING */
+    unsigned requested, cancelled, finished, shaped;
 } seen;
 
 enum { BIG = 3 * 1024 * 1024 };
@@ -45,7 +45,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
 {
     struct str path = x->request.path;
 
-    seen.asked++;
+    seen.requested++;
     if (str_equal(path, STR("/now")) || str_equal(path, STR("/badly-shaped")))
         return answer_text(x, 3);
     if (str_equal(path, STR("/big")))
@@ -57,7 +57,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
     if (str_equal(path, STR("/cut")))
         return exchange_cut(x);
     if (str_equal(path, STR("/later"))) {
-        seen.kept = x;
+        seen.pending = x;
         return OUTCOME_PENDING;
     }
     return str_equal(path, STR("/allowed")) ? OUTCOME_ALLOWED : OUTCOME_DECLINED;
@@ -76,9 +76,9 @@ static void maker_finish(struct exchange *x, const void *conf)
 
 static void maker_cancel(struct exchange *x, void *state)
 {
-    ck_assert_ptr_eq(x, seen.kept);
+    ck_assert_ptr_eq(x, seen.pending);
     seen.cancelled++;
-    seen.kept = NULL;
+    seen.pending = NULL;
 }
 
 /* Runs after the first module; its response shows that the modules ran in this order. */
@@ -140,9 +140,9 @@ static void send_text(int fd, const char *text)
 
 static void wait_until_cached(void)
 {
-    for (int i = 0; i < 1000 && !seen.kept; i++)
+    for (int i = 0; i < 1000 && !seen.pending; i++)
         loopback_turn(&server, 1);
-    ck_assert_ptr_nonnull(seen.kept);
+    ck_assert_ptr_nonnull(seen.pending);
 }
 
 /* Returns the number of bytes received so far, 0 at the end of the stream, or -EAGAIN. */
@@ -192,7 +192,7 @@ START_TEST(invalid_head_is_refused)
     set_up(PATIENT);
     loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
     ck_assert_int_eq(server.status, 400);
-    ck_assert_uint_eq(seen.asked, 0);
+    ck_assert_uint_eq(seen.requested, 0);
     tear_down();
 }
 END_TEST
@@ -211,11 +211,11 @@ START_TEST(pending_is_resumed)
     fd = loopback_connect(&server);
     send_text(fd, "GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     loopback_turn(&server, 300); /* no timeout applies while a module works */
-    ck_assert_ptr_nonnull(seen.kept);
+    ck_assert_ptr_nonnull(seen.pending);
     ck_assert_int_eq(receive_text(fd, text, sizeof text), -EAGAIN);
     if (resumed[_i].outcome == OUTCOME_RESPONDED)
-        seen.kept->response.status = resumed[_i].status;
-    exchange_resume(seen.kept, resumed[_i].outcome);
+        seen.pending->response.status = resumed[_i].status;
+    exchange_resume(seen.pending, resumed[_i].outcome);
     ck_assert_int_gt(wait_and_hear(fd, text, sizeof text), 12);
     ck_assert_int_eq(atoi(text + 9), resumed[_i].status);
     close(fd);
@@ -242,8 +242,8 @@ START_TEST(pending_is_cancelled)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     close(fd);
     if (_i & 2) {
-        exchange_resume(seen.kept, OUTCOME_DECLINED);
-        seen.kept = NULL;
+        exchange_resume(seen.pending, OUTCOME_DECLINED);
+        seen.pending = NULL;
         tear_down();
         ck_assert_uint_eq(seen.cancelled, 0);
         return;
@@ -277,7 +277,7 @@ END_TEST
 
 /* The client is silent, in each phase in which the server waits for it. */
 static const struct {
-    const char *said;
+    const char *expected;
     const char *heard; /* beginning of the last response; empty: the connection ends without one */
 } silences[] = {
     {"", ""},
@@ -294,8 +294,8 @@ START_TEST(idle_clients_time_out)
 
     set_up(TIMEOUTS);
     fd = loopback_connect(&server);
-    if (silences[_i].said[0])
-        send_text(fd, silences[_i].said);
+    if (silences[_i].expected[0])
+        send_text(fd, silences[_i].expected);
     count = wait_and_hear(fd, text, sizeof text);
     if (silences[_i].heard[0]) {
         ck_assert_int_gt(count, 0);
@@ -374,7 +374,7 @@ START_TEST(draining_completes_responses)
     close(idle);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 1);
-    exchange_resume(seen.kept, OUTCOME_DECLINED);
+    exchange_resume(seen.pending, OUTCOME_DECLINED);
     ck_assert_int_gt(wait_and_hear(busy, text, sizeof text), 0);
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 404"));
     ck_assert_ptr_nonnull(strstr(text, "close"));

@@ -46,9 +46,9 @@ static void set_up(const char *of_server, const char *of_location)
 /* Waits for bytes or the end of the stream, by poll: recv with MSG_PEEK would clear the error of a reset. */
 static void wait_for_bytes(int fd)
 {
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    struct pollfd expected = {.fd = fd, .events = POLLIN};
 
-    for (int i = 0; i < 2000 && poll(&wanted, 1, 0) == 0; i++)
+    for (int i = 0; i < 2000 && poll(&expected, 1, 0) == 0; i++)
         loopback_turn(&server, 2);
 }
 
@@ -174,7 +174,7 @@ static int connect_tcp(void)
 }
 
 static const struct {
-    const char *said;
+    const char *expected;
     bool resets; /* if reset_timedout_connection is on */
 } ends[] = {
     {"", false},
@@ -212,8 +212,8 @@ static void check_end(const char *silent, bool on, bool resets)
 START_TEST(timed_out_connections_are_reset)
 {
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        check_end(ends[i].said, false, ends[i].resets);
-        check_end(ends[i].said, true, ends[i].resets);
+        check_end(ends[i].expected, false, ends[i].resets);
+        check_end(ends[i].expected, true, ends[i].resets);
     }
 }
 END_TEST

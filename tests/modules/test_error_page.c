@@ -246,7 +246,7 @@ START_TEST(invalid_configurations_are_refused)
 {
     static const struct {
         const char *text;
-        const char *said;
+        const char *expected;
     } mistakes[] = {
         {"error_page: 404", "takes statuses and a page"},
         {"error_page: 200 /x", "not a status from 300 to 599"},
@@ -257,7 +257,7 @@ START_TEST(invalid_configurations_are_refused)
     };
 
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 

@@ -144,7 +144,7 @@ START_TEST(loading)
     struct configuration_source source = {.prefix = STR("/tmp")};
     char text[sizeof(configuration)];
     struct log quiet = {.level = LOG_EMERG};
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct configuration *loaded = NULL;
 
     all = _i;
@@ -159,14 +159,14 @@ START_TEST(loading)
         failing++;
         allocations = 0;
         counting = true;
-        loaded = configuration_load(&source, &quiet, &said);
+        loaded = configuration_load(&source, &quiet, &diagnostics);
         counting = false;
         ck_assert(loaded || allocations >= failing);
         configuration_destroy(loaded);
     } while (allocations >= failing);
     ck_assert_ptr_nonnull(loaded);
     ck_assert_uint_gt(failing, 500);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
 }
 END_TEST
 

@@ -6,7 +6,7 @@ static struct loopback server;
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } mistakes[] = {
     {"location: {/: {fastcgi_pass: 'http://127.0.0.1'}}", "not an address of a server"},
     {"location: {/: {fastcgi_pass: 'unix:relative'}}", "not an address of a server"},
@@ -26,7 +26,7 @@ static const struct {
 START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 

@@ -155,7 +155,7 @@ END_TEST
 START_TEST(invalid_configurations_are_refused)
 {
     static const struct {
-        const char *line, *said;
+        const char *line, *expected;
     } lines[] = {
         {"limit_req: zone=none", "limit_req: there is no limit_req_zone \"none\""},
         {"limit_req: burst=5", "limit_req has no zone"},
@@ -168,7 +168,7 @@ START_TEST(invalid_configurations_are_refused)
         {"limit_conn: none", "limit_conn takes a zone and a number"},
     };
     static const struct {
-        const char *row, *said;
+        const char *row, *expected;
     } rows[] = {
         {"limit_req_zone: $uri zone=a:1m", "limit_req_zone requires a rate"},
         {"limit_req_zone: $uri zone=a rate=1r/s", "zone takes NAME:SIZE"},
@@ -184,19 +184,19 @@ START_TEST(invalid_configurations_are_refused)
     };
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-        loopback_configuration_rejected(lines[i].line, lines[i].said);
+        loopback_configuration_rejected(lines[i].line, lines[i].expected);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct configuration_source source = {0};
-        struct buffer said = {0};
+        struct buffer expected = {0};
         struct log log = {.level = LOG_EMERG};
         char text[512];
 
         snprintf(text, sizeof(text), "http:\n  %s\n  server: {listen: 8080}\n", rows[i].row);
         source.text = str_from(text);
-        ck_assert_msg(!configuration_load(&source, &log, &said), "taken: %s", rows[i].row);
-        ck_assert_msg(str_search(buffer_str(&said), str_from(rows[i].said)) >= 0, "\"%s\" is not in:\n" STR_FMT,
-                      rows[i].said, STR_ARG(buffer_str(&said)));
-        buffer_finish(&said);
+        ck_assert_msg(!configuration_load(&source, &log, &expected), "taken: %s", rows[i].row);
+        ck_assert_msg(str_search(buffer_str(&expected), str_from(rows[i].expected)) >= 0, "\"%s\" is not in:\n" STR_FMT,
+                      rows[i].expected, STR_ARG(buffer_str(&expected)));
+        buffer_finish(&expected);
     }
 }
 END_TEST

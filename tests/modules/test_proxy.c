@@ -11,7 +11,7 @@ static struct loopback server;
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } mistakes[] = {
     {"location: {/: {proxy_pass: ftp://127.0.0.1}}", "not an address of a server"},
     {"location: {/: {proxy_pass: 127.0.0.1:80}}", "not an address of a server"},
@@ -63,13 +63,13 @@ static const struct {
 START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 
 static const struct {
     const char *upstream;
-    const char *said;
+    const char *expected;
 } bad_upstreams[] = {
     {"backend: {}", "has no server"},
     {"backend: {server: [{address: 127.0.0.1, backup: on}]}", "only backup"},
@@ -96,9 +96,9 @@ START_TEST(invalid_groups_are_refused)
                  bad_upstreams[i].upstream);
         source.text = str_from(text);
         ck_assert_msg(!configuration_load(&source, &log, &diagnostics), "taken: %s", text);
-        ck_assert_msg(str_search(buffer_str(&diagnostics), str_from(bad_upstreams[i].said)) >= 0 &&
+        ck_assert_msg(str_search(buffer_str(&diagnostics), str_from(bad_upstreams[i].expected)) >= 0 &&
                           str_search(buffer_str(&diagnostics), STR(":3:")) >= 0,
-                      "\"%s\" or the place is not in:\n" STR_FMT, bad_upstreams[i].said,
+                      "\"%s\" or the place is not in:\n" STR_FMT, bad_upstreams[i].expected,
                       (int)diagnostics.length, diagnostics.data);
         buffer_finish(&diagnostics);
     }

@@ -83,7 +83,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } mistakes[] = {
     {"return: ok", "not a status"},
     {"return: 301", "requires a URL"},
@@ -96,7 +96,7 @@ static const struct {
 START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 

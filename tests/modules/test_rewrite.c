@@ -225,7 +225,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } mistakes[] = {
     {"set: a b", "\"a\" is not a variable name"},
     {"set: $a", "set takes a variable and its value"},
@@ -253,13 +253,13 @@ static const struct {
 START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } map_mistakes[] = {
     {"map: a", "map takes two variables, and a map of values"},
     {"map: {$host: {a: b}}", "map takes two variables, and a map of values"},
@@ -282,17 +282,17 @@ START_TEST(invalid_maps_are_refused)
 {
     for (size_t i = 0; i < sizeof(map_mistakes) / sizeof(map_mistakes[0]); i++) {
         struct configuration_source source = {0};
-        struct buffer said = {0};
+        struct buffer expected = {0};
         struct log log = {.level = LOG_EMERG};
         char text[512];
 
         snprintf(text, sizeof(text), "http:\n  %s\n  server: {listen: 1}\n", map_mistakes[i].text);
         source.text = str_from(text);
-        ck_assert_msg(!configuration_load(&source, &log, &said), "taken: %s", map_mistakes[i].text);
-        ck_assert_msg(str_search(buffer_str(&said), str_from(map_mistakes[i].said)) >= 0 &&
-                          str_search(buffer_str(&said), STR(":2:")) >= 0,
-                      "\"%s\" is not in:\n" STR_FMT, map_mistakes[i].said, STR_ARG(buffer_str(&said)));
-        buffer_finish(&said);
+        ck_assert_msg(!configuration_load(&source, &log, &expected), "taken: %s", map_mistakes[i].text);
+        ck_assert_msg(str_search(buffer_str(&expected), str_from(map_mistakes[i].expected)) >= 0 &&
+                          str_search(buffer_str(&expected), STR(":2:")) >= 0,
+                      "\"%s\" is not in:\n" STR_FMT, map_mistakes[i].expected, STR_ARG(buffer_str(&expected)));
+        buffer_finish(&expected);
     }
 }
 END_TEST

@@ -12,7 +12,7 @@
 
 static struct loopback server;
 
-static struct exchange *kept; /* the exchange whose module returned PENDING */
+static struct exchange *pending; /* the exchange whose module returned PENDING */
 
 /* The letter of the query string selects the result: Pass, Allow, Deny, ask for a User, Break (500), Later. */
 static enum outcome outcome_of_letter(struct exchange *x, char letter, const char *name)
@@ -30,7 +30,7 @@ static enum outcome outcome_of_letter(struct exchange *x, char letter, const cha
             headers_add(&x->response.headers, &x->arena, STR("WWW-Authenticate"), str_from(name)), 0);
         return OUTCOME_RESPONDED;
     case 'L':
-        kept = x;
+        pending = x;
         return OUTCOME_PENDING;
     default:
         return OUTCOME_DECLINED;
@@ -67,7 +67,7 @@ static const struct module last = {.name = "last", .handler = last_handler};
 const struct module *const module_table[] = {&first, &gate, &fence, &last, NULL};
 
 static const struct {
-    const char *satisfy, *said;
+    const char *satisfy, *expected;
     int status;
     const char *demand; /* WWW-Authenticate */
 } accesses[] = {
@@ -94,10 +94,10 @@ START_TEST(all_or_any_must_allow)
 
     for (size_t i = 0; i < sizeof accesses / sizeof accesses[0]; i++) {
         open_server(accesses[i].satisfy);
-        snprintf(head, sizeof head, "GET /?%s HTTP/1.1", accesses[i].said);
+        snprintf(head, sizeof head, "GET /?%s HTTP/1.1", accesses[i].expected);
         loopback_ask(&server, head);
         ck_assert_msg(server.status == accesses[i].status, "%s of %s: %d", accesses[i].satisfy,
-                      accesses[i].said, server.status);
+                      accesses[i].expected, server.status);
         ck_assert_text(loopback_field(&server, "WWW-Authenticate"), accesses[i].demand);
         loopback_close(&server);
     }
@@ -105,7 +105,7 @@ START_TEST(all_or_any_must_allow)
 END_TEST
 
 static const struct {
-    const char *satisfy, *said;
+    const char *satisfy, *expected;
     int resumed_with; /* the pending module resumes with this status, or with OUTCOME_ALLOWED for 0 */
     int status;
 } later[] = {
@@ -119,24 +119,24 @@ static void hear_later(size_t i)
     ssize_t length = -1;
     int fd;
 
-    kept = NULL;
+    pending = NULL;
     open_server(later[i].satisfy);
     fd = loopback_connect(&server);
-    snprintf(text, sizeof text, "GET /?%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", later[i].said);
+    snprintf(text, sizeof text, "GET /?%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", later[i].expected);
     ck_assert_int_gt(send(fd, text, strlen(text), MSG_NOSIGNAL), 0);
-    for (int turns = 0; turns < 1000 && !kept; turns++)
+    for (int turns = 0; turns < 1000 && !pending; turns++)
         loopback_turn(&server, 1);
-    ck_assert_ptr_nonnull(kept);
+    ck_assert_ptr_nonnull(pending);
     if (later[i].resumed_with)
-        exchange_error_response(kept, later[i].resumed_with);
-    exchange_resume(kept, later[i].resumed_with ? OUTCOME_RESPONDED : OUTCOME_ALLOWED);
+        exchange_error_response(pending, later[i].resumed_with);
+    exchange_resume(pending, later[i].resumed_with ? OUTCOME_RESPONDED : OUTCOME_ALLOWED);
     for (int turns = 0; turns < 1000 && length <= 0; turns++) {
         loopback_turn(&server, 1);
         length = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
     }
     ck_assert_int_gt(length, 12);
     text[length] = '\0';
-    ck_assert_msg(atoi(text + 9) == later[i].status, "%s of %s: %.12s", later[i].satisfy, later[i].said,
+    ck_assert_msg(atoi(text + 9) == later[i].status, "%s of %s: %.12s", later[i].satisfy, later[i].expected,
                   text);
     close(fd);
     loopback_close(&server);

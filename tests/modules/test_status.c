@@ -59,11 +59,11 @@ static void count(struct counters *counters)
 static void expect_lines(struct str text, const char *const *lines)
 {
     for (; *lines; lines++) {
-        bool wanted = (*lines)[0] != '!';
+        bool expected = (*lines)[0] != '!';
         char line[200];
 
-        snprintf(line, sizeof(line), "\n%s", *lines + !wanted);
-        ck_assert_msg((str_search(text, str_from(line)) >= 0) == wanted, "%s in:\n" STR_FMT, *lines,
+        snprintf(line, sizeof(line), "\n%s", *lines + !expected);
+        ck_assert_msg((str_search(text, str_from(line)) >= 0) == expected, "%s in:\n" STR_FMT, *lines,
                       STR_ARG(text));
     }
 }
@@ -260,7 +260,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *expected;
 } mistakes[] = {
     {"status: on", "status"},
     {"location: {/: {status: maybe}}", "prometheus"},
@@ -272,7 +272,7 @@ static const struct {
 START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
 }
 END_TEST
 

@@ -16,8 +16,8 @@
 static struct loopback server;
 
 static struct {
-    struct exchange *kept; /* a child whose module returned PENDING */
-    unsigned guarded, cancelled, finished, told;
+    struct exchange *pending; /* a child whose module returned PENDING */
+    unsigned guarded, cancelled, finished, notified;
     unsigned pulled, closed; /* of the child's body */
     struct body body;
     unsigned pieces; /* still to come */
@@ -31,7 +31,7 @@ static void answered(struct exchange *child, void *owner)
     struct str text =
         arena_printf(&x->arena, "%d " STR_FMT, child->response.status, STR_ARG(child->request.path));
 
-    seen.told++;
+    seen.notified++;
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, text);
     exchange_resume(x, OUTCOME_RESPONDED);
@@ -120,7 +120,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
     struct str path = x->request.path;
 
     if (str_equal(path, STR("/later"))) {
-        seen.kept = x;
+        seen.pending = x;
         return OUTCOME_PENDING;
     }
     if (str_equal(path, STR("/moved")))
@@ -151,9 +151,9 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
 
 static void maker_cancel(struct exchange *x, void *state)
 {
-    ck_assert_ptr_eq(x, seen.kept);
+    ck_assert_ptr_eq(x, seen.pending);
     seen.cancelled++;
-    seen.kept = NULL;
+    seen.pending = NULL;
 }
 
 static int maker_shape(struct exchange *x, const void *conf)
@@ -241,9 +241,9 @@ static int begin(const char *path)
 
     snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
     ck_assert_int_gt(send(fd, head, strlen(head), MSG_NOSIGNAL), 0);
-    for (int i = 0; i < 1000 && !seen.kept; i++)
+    for (int i = 0; i < 1000 && !seen.pending; i++)
         loopback_turn(&server, 1);
-    ck_assert_ptr_nonnull(seen.kept);
+    ck_assert_ptr_nonnull(seen.pending);
     return fd;
 }
 
@@ -277,11 +277,11 @@ START_TEST(subrequest_may_be_pending)
 
     set_up();
     fd = begin("/ask/later");
-    ck_assert_uint_eq(seen.told, 0);
-    seen.kept->response.status = 204;
-    exchange_resume(seen.kept, OUTCOME_RESPONDED);
+    ck_assert_uint_eq(seen.notified, 0);
+    seen.pending->response.status = 204;
+    exchange_resume(seen.pending, OUTCOME_RESPONDED);
     ck_assert_int_eq(receive_status(fd), 200);
-    ck_assert_uint_eq(seen.told, 1);
+    ck_assert_uint_eq(seen.notified, 1);
     ck_assert_uint_eq(seen.finished, 2);
     close(fd);
     loopback_close(&server);
@@ -303,7 +303,7 @@ START_TEST(subrequest_ends_with_its_parent)
         leave(fd);
         ck_assert_uint_eq(seen.cancelled, 101 + 100 * (i / 2));
         ck_assert_uint_eq(seen.finished, 2 + i / 2);
-        ck_assert_uint_eq(seen.told, 0);
+        ck_assert_uint_eq(seen.notified, 0);
         loopback_close(&server);
     }
 }
@@ -321,11 +321,11 @@ START_TEST(parent_ends_before_its_subrequest)
     close(fd);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
-    exchange_log_error(seen.kept, LOG_ERROR,
+    exchange_log_error(seen.pending, LOG_ERROR,
                        "still here"); /* the child keeps its own copy of the connection's address */
     ck_assert(loopback_logged(&server, "still here, client: 127.0.0.1"));
-    seen.kept->response.status = 204;
-    exchange_resume(seen.kept, OUTCOME_RESPONDED);
+    seen.pending->response.status = 204;
+    exchange_resume(seen.pending, OUTCOME_RESPONDED);
     loopback_turn(&server, 5);
     ck_assert(list_empty(&server.worker.orphaned_subrequests));
     ck_assert_uint_eq(seen.finished, 2);

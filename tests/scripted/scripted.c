@@ -88,13 +88,13 @@ static int turn_receive(struct loop *loop, struct op *op)
     return (int)length;
 }
 
-static size_t share_of_turn(const struct fake *fake, uint64_t wanted)
+static size_t share_of_turn(const struct fake *fake, uint64_t expected)
 {
     size_t most = fake->send_most ? fake->send_most : LIMIT_ITERATION_BYTES;
 
     if (most > fake->room)
         most = fake->room;
-    return wanted < most ? (size_t)wanted : most;
+    return expected < most ? (size_t)expected : most;
 }
 
 static int send_error(struct fake *fake)

@@ -72,8 +72,8 @@ def main():
         path = os.path.join(folder, 'pid')
         assert run.run_whole(['sh', '-c', 'echo well; exit 3'], os.environ, 60) == 'well\n'
         try:
-            said = run.run_whole(['sh', '-c', SILENT.format(path)], os.environ, 1)
-            raise AssertionError(f'it ended by itself: {said}')
+            text = run.run_whole(['sh', '-c', SILENT.format(path)], os.environ, 1)
+            raise AssertionError(f'it ended by itself: {text}')
         except subprocess.TimeoutExpired as late:
             assert late.output == 'begun\n', 'what it said till then'
         assert ended(number_in(path)), 'what was started goes on after the time'

@@ -53,8 +53,8 @@ class Disk:
         fcntl.ioctl(self.device, DO_IT)
 
     def answer(self):
-        while len(asked := self.ours.recv(REQUEST.size, socket.MSG_WAITALL)) == REQUEST.size:
-            _, verb, handle, at, length = REQUEST.unpack(asked)
+        while len(requests := self.ours.recv(REQUEST.size, socket.MSG_WAITALL)) == REQUEST.size:
+            _, verb, handle, at, length = REQUEST.unpack(requests)
             if verb & 0xffff != READ:
                 assert verb == END, verb
                 break

@@ -24,9 +24,9 @@ KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 def mirrors():
     """The URIs of the main and the security mirror that this machine uses."""
-    told = os.environ.get('DEBIAN_MIRROR')
-    if told:
-        return told.rstrip('/'), told.rstrip('/').replace('/debian', '/debian-security')
+    mirror = os.environ.get('DEBIAN_MIRROR')
+    if mirror:
+        return mirror.rstrip('/'), mirror.rstrip('/').replace('/debian', '/debian-security')
     listed = subprocess.run(['apt-get', 'indextargets', '--format', '$(REPO_URI)'], capture_output=True, text=True, check=False)
     found = list(dict.fromkeys(line.rstrip('/') for line in listed.stdout.split()))
     main = next((uri for uri in found if uri.endswith('/debian')), 'http://deb.debian.org/debian')
@@ -64,10 +64,10 @@ class Apt:
 
 def kernel_packages(apt):
     """The packages of linux-image-amd64 that contain the kernel image and its modules."""
-    wanted = [name for name in apt.depends('linux-image-amd64') if re.match(r'linux-image-\d', name)][:1]
-    for name in wanted:
-        wanted += [more for more in apt.depends(name) if re.match(r'linux-(base|binary|modules)-\d', more) and more not in wanted]
-    return wanted
+    packages = [name for name in apt.depends('linux-image-amd64') if re.match(r'linux-image-\d', name)][:1]
+    for name in packages:
+        packages += [more for more in apt.depends(name) if re.match(r'linux-(base|binary|modules)-\d', more) and more not in packages]
+    return packages
 
 
 def names_in(path):

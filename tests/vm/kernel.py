@@ -43,11 +43,11 @@ def socket_inode(server_port, client_port):
 
 def server_socket(pids, server_port, client_port):
     """(pid, descriptor) of the server's socket."""
-    wanted = f'socket:[{socket_inode(server_port, client_port)}]'
+    expected = f'socket:[{socket_inode(server_port, client_port)}]'
     for pid in pids:
         for number in os.listdir(f'/proc/{pid}/fd'):
             try:
-                if os.readlink(f'/proc/{pid}/fd/{number}') == wanted:
+                if os.readlink(f'/proc/{pid}/fd/{number}') == expected:
                     return pid, int(number)
             except FileNotFoundError:
                 continue

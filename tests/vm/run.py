@@ -90,10 +90,10 @@ def boot(programs, image, out, command):
     return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
 
 
-def report(part, said):
+def report(part, output):
     """Prints the numbers of passed, failed and skipped tests of each file."""
     counts = collections.defaultdict(collections.Counter)
-    for outcome, number, name in re.findall(rf'^({"|".join(OUTCOMES)}) (?:\[(\d+)\] )?([\w./]+\.py)', said, re.M):
+    for outcome, number, name in re.findall(rf'^({"|".join(OUTCOMES)}) (?:\[(\d+)\] )?([\w./]+\.py)', output, re.M):
         counts[os.path.basename(name)][outcome] += int(number or 1)
     for name, found in sorted(counts.items()):
         print(f'{part:10} {name:26}', ', '.join(f'{found[outcome]} {outcome.lower()}' for outcome in OUTCOMES if found[outcome]))
@@ -116,14 +116,14 @@ def run_parts(programs, image, out, command):
         failed.append('no part was started')
     for begun in logs:
         part = os.path.basename(begun)[:-4]
-        said = read(begun)
-        report(part, said)
+        text = read(begun)
+        report(part, text)
         if read(os.path.join(out, f'{part}.status')).strip() != '0':
-            print(f'==== {part} failed:\n{said}')
+            print(f'==== {part} failed:\n{text}')
             failed.append(part)
     if 'guest' in failed:
-        said, last = read(os.path.join(out, 'said')), '\n'.join(console.splitlines()[-CONSOLE_LINES:])
-        print(f'==== output in the guest:\n{said}\n==== console and emulator:\n{last}\n==== cause of the end: {cause(console)}')
+        text, last = read(os.path.join(out, 'said')), '\n'.join(console.splitlines()[-CONSOLE_LINES:])
+        print(f'==== output in the guest:\n{text}\n==== console and emulator:\n{last}\n==== cause of the end: {cause(console)}')
     print('failed: ' + ', '.join(failed) if failed else 'all parts passed')
     return 1 if failed else 0
 

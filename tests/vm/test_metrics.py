@@ -15,7 +15,7 @@ def connect(port, suite):
     return http1.connect(port, 'own', suites=[suite], timeout=300)
 
 
-def told(port):
+def status_page(port):
     """(number of promotions, configured number of workers) on the status page."""
     client = http1.connect(port, 'own', timeout=300)
     page = client.get('/status').body.decode()
@@ -47,7 +47,7 @@ def not_promoted(port):
 @pytest.mark.parametrize('workers', [1, 3])
 def test_the_page_counts_what_the_kernel_counts(start, loop, workers):
     _, port = start(loop, 'on', main={'worker_processes': workers}, location=PAGE)
-    assert told(port) == (0, workers)
+    assert status_page(port) == (0, workers)
     before = kernel.counters()['TlsTxSw']
     promoted = 0
     for end in (end_orderly, end_in_the_middle):
@@ -57,7 +57,7 @@ def test_the_page_counts_what_the_kernel_counts(start, loop, workers):
             for _ in range(2):
                 assert client.get('/64k').status == 200
             promoted += 1
-            assert told(port)[0] == kernel.counters()['TlsTxSw'] - before == promoted
+            assert status_page(port)[0] == kernel.counters()['TlsTxSw'] - before == promoted
             end(client)
             client.close()
-    assert told(port)[0] == kernel.counters()['TlsTxSw'] - before == promoted == 2 * len(SUITES)
+    assert status_page(port)[0] == kernel.counters()['TlsTxSw'] - before == promoted == 2 * len(SUITES)

@@ -13,9 +13,9 @@ MISSING = 'TLS_CHACHA20_POLY1305_SHA256'
 
 
 def test_doctor_names_the_cipher():
-    said = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False).stdout
-    print(said)
-    found = dict(re.findall(r'^\w+ +TLS 1\.3 (\S+): (.*)$', said, re.M))
+    output = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False).stdout
+    print(output)
+    found = dict(re.findall(r'^\w+ +TLS 1\.3 (\S+): (.*)$', output, re.M))
     taken = 'the kernel accepts the key, and a file arrived intact'
     assert found == {'AES-128-GCM': taken, 'AES-256-GCM': taken, 'ChaCha20-Poly1305': 'cipher'}
 

@@ -42,8 +42,8 @@ def test_on_refuses_to_start(www, certificate, tmp_path):
     made = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'ssl_certificate': certificate[0], 'root': www['folder'],
                                          'ssl_certificate_key': certificate[1], 'ssl_ktls': 'on'}])
     done = subprocess.run([SLUICE, '-c', made.config_path], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
-    said = done.stdout + done.stderr + made.errors()
-    assert done.returncode == 1 and 'ssl_ktls' in said and 'modprobe tls' in said, said
+    output = done.stdout + done.stderr + made.errors()
+    assert done.returncode == 1 and 'ssl_ktls' in output and 'modprobe tls' in output, output
 
 
 def test_its_advice_helps():

@@ -118,14 +118,14 @@ enum { MOMENTS = 6 };
 
 static void until_moment(int moment, int fd)
 {
-    bool said = false;
+    bool sent = false;
 
     plan(fd, 1000000);
     for (int i = 0; i < 4 * moment * moment && !kit.closed; i++) {
         kit_turn(&kit);
-        if (kit.opened && kit.client_connected && !said) {
+        if (kit.opened && kit.client_connected && !sent) {
             kit_say(&kit, "GET\n");
-            said = true;
+            sent = true;
         }
     }
 }

@@ -72,8 +72,8 @@ START_TEST(rule_09_key_update_during_a_body)
     kit.read_max = 30000;
     kit_plan_file(&kit, fd, 0, BODY);
     kit_say(&kit, "GET\n");
-    for (unsigned asked = 1; asked <= 3; asked++) {
-        kit_until_got(&kit, 100000 + asked * 500000);
+    for (unsigned requests = 1; requests <= 3; requests++) {
+        kit_until_got(&kit, 100000 + requests * 500000);
         ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
         ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
     }

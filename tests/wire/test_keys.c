@@ -332,7 +332,7 @@ START_TEST(rule_09_key_updates_are_no_progress)
     bool promoted = _i % 2;
     int fd = kit_file(BODY);
     uint64_t sent, later;
-    unsigned asked = 0;
+    unsigned requests = 0;
 
     start(_i / 2, &transports[1], promoted);
     kit.support.rekey = true;
@@ -350,7 +350,7 @@ START_TEST(rule_09_key_updates_are_no_progress)
         for (int i = 0; i < 250; i++) /* the ACK that makes room may be delayed by 200 ms */
             ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     } while (wire_bytes_sent(&kit.wire) != sent);
-    for (; asked < 3 * LIMIT_KEY_UPDATES && kit.wire.state == WIRE_OPEN; asked++) {
+    for (; requests < 3 * LIMIT_KEY_UPDATES && kit.wire.state == WIRE_OPEN; requests++) {
         uint64_t received = wire_bytes_received(&kit.wire);
 
         later = kit.loop.clock.monotonic_ms + 2 * LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES;

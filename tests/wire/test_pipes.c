@@ -287,7 +287,7 @@ static void piped_and_answered(struct wire *wire, size_t count)
 /* Bytes sent inside `piped` leave without another call: only the loop runs here, not the kit. */
 START_TEST(response_inside_the_callback)
 {
-    char said[16];
+    char message[16];
 
     start_piping(_i);
     piping.piped = piped_and_answered;
@@ -297,8 +297,8 @@ START_TEST(response_inside_the_callback)
     ck_assert_uint_eq(piped_bytes, 100);
     for (int turn = 0; turn < 10; turn++)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms), 0);
-    ck_assert_int_eq(recv(kit.far, said, sizeof said, MSG_DONTWAIT), 5);
-    ck_assert_mem_eq(said, "taken", 5);
+    ck_assert_int_eq(recv(kit.far, message, sizeof message, MSG_DONTWAIT), 5);
+    ck_assert_mem_eq(message, "taken", 5);
     pipe_discard(into);
     finish();
 }

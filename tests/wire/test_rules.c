@@ -17,7 +17,7 @@ static struct {
     int flags;                      /* of all calls together */
     unsigned calls, more;
     size_t more_length;             /* of the last one with MSG_MORE */
-} asked;
+} request_control;
 
 ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
@@ -26,19 +26,19 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 
 ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
 {
-    asked.flags |= flags;
-    asked.calls++;
+    request_control.flags |= flags;
+    request_control.calls++;
     if (flags & MSG_MORE) {
-        asked.more++;
-        asked.more_length = length;
+        request_control.more++;
+        request_control.more_length = length;
     }
     return __real_send(fd, bytes, length, flags);
 }
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    asked.flags |= flags;
-    asked.calls++;
+    request_control.flags |= flags;
+    request_control.calls++;
     return __real_sendmsg(fd, message, flags);
 }
 
@@ -54,7 +54,7 @@ static void start(int backend, int buffer)
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
         kit_turn(&kit); /* for the tickets, which still need TLS */
-    memset(&asked, 0, sizeof asked);
+    memset(&request_control, 0, sizeof request_control);
 }
 
 static void fetch_file(int fd, size_t length)
@@ -150,15 +150,15 @@ START_TEST(rule_14_head_and_body_share_a_record)
     records = kit.counters.records;
     fetch_file(small, 1000);
     ck_assert_uint_eq(kit.counters.records, records + 1);
-    memset(&asked, 0, sizeof asked);
+    memset(&request_control, 0, sizeof request_control);
     promote(large, 100000);
     ck_assert_uint_eq(kit.counters.records, records + 1);
-    ck_assert_uint_eq(asked.calls, 1);
-    ck_assert_uint_eq(asked.more, 1);
-    ck_assert_uint_eq(asked.more_length, 4);
+    ck_assert_uint_eq(request_control.calls, 1);
+    ck_assert_uint_eq(request_control.more, 1);
+    ck_assert_uint_eq(request_control.more_length, 4);
     give_bytes(20000);
-    ck_assert_uint_eq(asked.calls, 2);
-    ck_assert_uint_eq(asked.more, 1); /* without MSG_MORE: nothing follows */
+    ck_assert_uint_eq(request_control.calls, 2);
+    ck_assert_uint_eq(request_control.more, 1); /* without MSG_MORE: nothing follows */
     finish();
     close(small);
     close(large);
@@ -176,8 +176,8 @@ START_TEST(rule_16_no_flags_that_the_kernel_refuses)
     promote(fd, 300000);
     give_bytes(60000);
     finish();
-    ck_assert_uint_ge(asked.calls, 2);
-    ck_assert_int_eq(asked.flags & ~(MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT), 0);
+    ck_assert_uint_ge(request_control.calls, 2);
+    ck_assert_int_eq(request_control.flags & ~(MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT), 0);
     close(fd);
 }
 END_TEST

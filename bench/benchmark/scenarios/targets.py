@@ -69,11 +69,11 @@ def ratio_rows():
     rows = [(f'HTTPS 1 KiB, CPU per request / {peer}', 0.70, True, lambda found, peer=peer: found.ratio(SMALL, 'cpu_request', peer))
             for peer in ('nginx', 'h2o')]
     for name, load in SIZES.items():
-        for peer, wanted in (('nginx', 0.65), ('h2o', 0.85)):
-            rows.append((f'HTTPS {name}, CPU per GB / {peer}', wanted, True,
+        for peer, expected in (('nginx', 0.65), ('h2o', 0.85)):
+            rows.append((f'HTTPS {name}, CPU per GB / {peer}', expected, True,
                          lambda found, load=load, peer=peer: found.ratio(load, 'cpu_gb', peer)))
-    rows += [(f'handshakes per CPU second, {name} / nginx', wanted, False,
-              lambda found, load=load: found.ratio(load, 'shakes', 'nginx')) for name, load, wanted in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
+    rows += [(f'handshakes per CPU second, {name} / nginx', expected, False,
+              lambda found, load=load: found.ratio(load, 'shakes', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
     rows += [(f'HTTP {name} by sendfile, CPU per GB / nginx', 1.0, True,
               lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', 'plain')) for name, load in PLAIN.items()]
     return rows
@@ -90,19 +90,19 @@ TARGETS = (
 )
 
 
-def judged(value, wanted, at_most, unsteady=False):
+def judged(value, expected, at_most, unsteady=False):
     """'0.61 pass' or '1.30 MISS', with '(!)' if the figures are unsteady; '-' if it was not measured."""
     if value is None:
         return '-'
-    met = value <= wanted if at_most else value >= wanted
+    met = value <= expected if at_most else value >= expected
     return f'{figures.number(value)} {"pass" if met else "**MISS**"}{" (!)" if unsteady else ""}'
 
 
 def judge(outcomes, loop, target):
-    _, wanted, at_most, figure = target
+    _, expected, at_most, figure = target
     found = Found(outcomes, loop)
     value = figure(found)
-    return judged(value, wanted, at_most, found.unsteady)
+    return judged(value, expected, at_most, found.unsteady)
 
 
 def present(found, _results):

@@ -15,8 +15,8 @@ def setups(loop):
 
 def plan(options):
     both = setups(options.loop)
-    kept = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in options.sizes or SIZES]
-    return kept + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in options.sizes or FIRST_SIZES]
+    stored = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in options.sizes or SIZES]
+    return stored + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in options.sizes or FIRST_SIZES]
 
 
 def ratios(found, kind):
@@ -41,12 +41,12 @@ def break_even(rows):
 
 
 def present(found, _results):
-    kept, first = ratios(found, 'requests'), ratios(found, 'resumed')
+    stored, first = ratios(found, 'requests'), ratios(found, 'resumed')
     made = [blocks.Table('Server CPU per response, us', ['', 'kept: user space', 'kept: kernel', 'kernel / user',
                                                        'first: user space', 'first: kernel', 'kernel / user'],
-                         [[size, *row_of(kept.get(size)), *row_of(first.get(size))] for size in kept])]
-    if any(ratio is not None for _, _, ratio in kept.values()):
-        made.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(kept) or "not a size"} on the kernel '
+                         [[size, *row_of(stored.get(size)), *row_of(first.get(size))] for size in stored])]
+    if any(ratio is not None for _, _, ratio in stored.values()):
+        made.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(stored) or "not a size"} on the kernel '
                                 f'never costs more. `first`: the only response of a connection that resumed a session, including the handshake '
                                 f'and enabling kTLS; from {break_even(first) or "not a size"} on. `ssl_ktls_threshold` decides on the first '
                                 f'large response of a connection.'))

@@ -58,7 +58,7 @@ async def gone(scope, receive, send):
     await say(send, json.dumps(GONE).encode())
 
 
-async def told(scope, receive, send):
+async def echo_request(scope, receive, send):
     """Responds with the client's port, the path, the query and the header fields that the application received."""
     fields = {name.decode(): value.decode() for name, value in scope['headers']}
     await say(send, json.dumps({'port': scope['client'][1], 'path': scope['path'], 'query': scope['query_string'].decode(), 'fields': fields}).encode())
@@ -77,4 +77,4 @@ async def app(scope, receive, send):
         await lifespan(receive, send)
         return
     answers = {'/stream': stream, '/events': events, '/seen': seen, '/echo': echo, '/waits': waits, '/gone': gone}
-    await answers.get(scope['path'], told)(scope, receive, send)
+    await answers.get(scope['path'], echo_request)(scope, receive, send)

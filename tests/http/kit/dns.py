@@ -40,7 +40,7 @@ class Dns:
             parts.append(question[at + 1:at + 1 + question[at]].decode().lower())
             at += 1 + question[at]
         name, kind = '.'.join(parts), struct.unpack('!H', question[at + 1:at + 3])[0]
-        asked = question[12:at + 5]
+        query = question[12:at + 5]
         self.questions.append((name, kind))
         whole = self.zone.get(name)
         if name in self.zone and whole is None:
@@ -53,7 +53,7 @@ class Dns:
         if records is None:
             return None
         head = question[:2] + struct.pack('!HHHHH', 0x8580 | status, 1, len(records), 0, 0)
-        return head + asked + b''.join(self.record(name, kind, *record) for record in records)
+        return head + query + b''.join(self.record(name, kind, *record) for record in records)
 
     @staticmethod
     def record(name, kind, seconds, value):

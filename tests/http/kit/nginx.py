@@ -29,9 +29,9 @@ def import_file(path, out, *more):
     return done.returncode, done.stderr
 
 
-def left_out(said):
+def left_out(text):
     """Names of the directives that were not carried over, from the importer's output."""
-    part = re.match(r'not carried over \(\d+\):\n((?:  .*\n)*)', said)
+    part = re.match(r'not carried over \(\d+\):\n((?:  .*\n)*)', text)
     return re.findall(r'^  \S+:\d+: (\S+)', part[1], re.M) if part else []
 
 

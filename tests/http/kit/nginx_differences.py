@@ -56,6 +56,16 @@ def refuses_range(by_nginx):
     return by_nginx.get('status') == 416 or by_nginx.get('content-range', '').startswith('bytes */')
 
 
+def reordered(one, other):
+    """Whether two lists have the same members in another order."""
+    return sorted(list_members(one)) == sorted(list_members(other))
+
+
+def uri_of(found):
+    """$uri in the X-Where of a response."""
+    return found.get('x-where', ' ').split(' ')[1]
+
+
 def asks_folder(request):
     """True if the path of the target is that of a folder."""
     return urllib.parse.unquote(target(request).split('?')[0]).endswith(('/', '/.', '/..'))
@@ -78,7 +88,7 @@ def uses_of_no_group(text):
     block = r'(?:[^{}]|\{[^{}]*\})*'
     label = r'\{\n[^{}]*?add_header X-Where "(\S+) '
     return set(re.findall(r'location ~\*? [^(\n]*' + label + block + r'\$1', text)) | set(
-        re.findall(r'location ~[^\n]*' + label + block + r'if \([^\n]*~[^\n]*\{[^{}]*\}' + block + r'\$1', text))
+        re.findall(r'location ~[^\n]*' + label + block + r'if \([^\n]*~[^\n]*\{[^{}]*(?:\}' + block + r')?\$1', text))
 
 
 def adds_accept_encoding(by_nginx, by_sluice):
@@ -150,6 +160,9 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: by_nginx.get('www-authenticate') == ', '.join([by_sluice.get('www-authenticate', '')] * 2)),
     ('alias is a directory, with or without a trailing slash', 'no file beside the directory is served', ALL,
      lambda text, request, by_nginx, by_sluice: has_alias_without_slash(text, request) and by_nginx.get('status') in {404} | changed_codes(text, 404)),
+    ('a dot behind the prefix of an alias is not the directory', 'no file has this name', ALL,
+     lambda text, request, by_nginx, by_sluice: 'alias' in text and target(request).split('?')[0].endswith('.') and by_nginx.get('status') == 301 and
+        by_sluice.get('status') in {404} | changed_codes(text, 404)),
     ('a path beside the directory of alias is not a file', 'as above', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: has_alias_without_slash(text, request) and "$request_filename" in text),
     ('groups keep their values until another pattern with groups matches', 'other patterns capture nothing; nginx deletes the values', ALL,
@@ -157,13 +170,32 @@ INTENDED = (
     ('server_name_in_redirect without a name leaves the redirect relative', 'nginx: http://:80/', ('location',),
      lambda text, request, by_nginx, by_sluice: re.match('http://(:PORT)?/', by_nginx.get('location', ''))),
     ('a path with ".." after the prefix of an alias is refused', 'it leaves the directory', ALL,
-     lambda text, request, by_nginx, by_sluice: re.search('alias|proxy_pass', text) and re.search(r'\.\.', target(request)) and by_sluice.get('status') == 404),
+     lambda text, request, by_nginx, by_sluice: re.search('alias|proxy_pass', text) and re.search(r'\.\.', target(request)) and
+        by_sluice.get('status') in {404} | changed_codes(text, 404)),
     ('a location with gzip_static adds Vary', 'a cache may store both representations', ('vary',),
      lambda text, request, by_nginx, by_sluice: 'gzip_static' in text and by_sluice.get('vary', '').startswith('Accept-Encoding')),
     ('a response that could be encoded has Vary: Accept-Encoding', 'RFC 9110 12.5.5; nginx: only with gzip_vary', ('vary',),
      lambda text, request, by_nginx, by_sluice: re.search('gu?n?zip on', text) and adds_accept_encoding(by_nginx, by_sluice)),
-    ('error pages of all statuses are encoded', 'nginx: only those of 403 and 404', ('content-encoding',),
-     lambda text, request, by_nginx, by_sluice: 'gzip on' in text and 'body' not in by_nginx and by_sluice.get('content-encoding') == 'gzip'),
+    ('error pages of all statuses are encoded', 'nginx: only those of 403 and 404', ('content-encoding', 'length', 'accept-ranges', 'vary'),
+     lambda text, request, by_nginx, by_sluice: 'gzip on' in text and by_sluice.get('content-encoding') == 'gzip' and
+        by_nginx.get('status') == by_sluice.get('status') and ('body' not in by_nginx or by_nginx['status'] >= 400)),
+    ('the members of Vary may have another order', 'it has no meaning', ('vary',),
+     lambda text, request, by_nginx, by_sluice: reordered(by_nginx.get('vary'), by_sluice.get('vary'))),
+    ('with If-Match, If-Unmodified-Since is ignored', 'RFC 9110 13.1.4; nginx evaluates both', ALL,
+     lambda text, request, by_nginx, by_sluice: field(request, 'If-Match') and field(request, 'If-Unmodified-Since') and
+        by_nginx.get('status') in {412} | changed_codes(text, 412)),
+    ("try_files in a location below one with an alias: $uri is the path of try_files", 'nginx cuts the alias off and adds the prefix of the location', ('x-where',),
+     lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'alias' in text and by_nginx.get('status') == by_sluice.get('status')),
+    ('the same for the last path of try_files', "nginx continues with a URI that has no slash at its beginning", ALL,
+     lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'alias' in text and 'x-where' in by_nginx and
+        not uri_of(by_nginx).startswith('/')),
+    ("an upstream server's error on an error page is passed on", 'it may be the page itself; nginx sends its built-in page',
+     ('body', 'content-type', 'length', 'retry-after', 'x-said'),
+     lambda text, request, by_nginx, by_sluice: 'proxy_intercept_errors on' in text and 'body' not in by_nginx and
+        by_nginx.get('status') == by_sluice.get('status') and bool(pages(text, by_nginx['status']))),
+    ('the response to a cycle of internal redirects may have an error page', 'nginx sends its built-in page', ALL,
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == 500 and 'body' not in by_nginx and bool(pages(text, 500)) and
+        'rewrite' in text and by_sluice.get('status') in changed_codes(text, 500)),
     ('Accept-Encoding: * accepts gzip', 'RFC 9110 12.5.3', ('content-encoding', 'length', 'accept-ranges'),
      lambda text, request, by_nginx, by_sluice: field(request, 'Accept-Encoding') == '*' and by_sluice.get('content-encoding') == 'gzip'),
     ('the upstream server evaluates If-Match and If-Unmodified-Since, the cache does not', 'RFC 9111 4.3.2', ALL,
@@ -172,9 +204,11 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'add_header Last-Modified ""' in text and 'If-Range' in request and (by_nginx.get('status'), by_sluice.get('status')) == (200, 206)),
     ('with proxy_cache_convert_head off, the response to a HEAD is not stored', 'it would be used for a GET, without a body', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_cache_convert_head off' in text and by_nginx.get('x-cache') == 'HIT' and by_sluice.get('x-cache') == 'MISS'),
+    ('nor does such a HEAD lose its conditions', 'nothing is stored, so the upstream server may evaluate them', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache_convert_head off' in text and method(request) == 'HEAD' and 'If-' in request),
     ('index names files', 'nginx also accepts a directory', ALL,
-     lambda text, request, by_nginx, by_sluice: 'index folder/' in text and by_sluice.get('status') in {403} | changed_codes(text, 403) and
-        re.search(' /+folder/', by_nginx.get('x-where', ''))),
+     lambda text, request, by_nginx, by_sluice: 'index folder/' in text and re.search(' /+folder/', by_nginx.get('x-where', '')) and
+        by_sluice.get('status') in {403} | changed_codes(text, 403) | ({200} if 'autoindex on' in text else set())),
     ('proxy_method also holds for a HEAD that fills the cache', 'nginx sends GET, and stores the response to it', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_method' in text and 'x-cache' in by_sluice and method(request) == 'HEAD' and
         by_nginx.get('status') == by_sluice.get('status')),
@@ -207,9 +241,9 @@ INTENDED = (
     ('parts of multipart/byteranges have the type of their file', 'also with default_type "" and after X-Accel-Redirect', ('body',),
      lambda text, request, by_nginx, by_sluice: ('default_type ""' in text or 'X-Accel-Redirect' in request) and by_sluice.get('content-type') == 'multipart/byteranges'),
     ('an error from the rules of a server has its error page', 'nginx applies these rules to the page again and sends its built-in page', ALL,
-     lambda text, request, by_nginx, by_sluice: 'body' not in by_nginx and by_nginx.get('status') in ruled_codes(text) and
-        bool(pages(text, by_nginx['status'])) and
-        by_sluice.get('status') in changed_codes(text, by_nginx['status']) | {by_nginx['status']}),
+     lambda text, request, by_nginx, by_sluice: 'body' not in by_nginx and any(
+        by_nginx.get('status') in ({code, 500} if 'recursive_error_pages on' in text else {code}) and
+        bool(pages(text, code)) and by_sluice.get('status') in changed_codes(text, code) | {code} for code in ruled_codes(text))),
     ('the response to a request with Authorization is not stored', 'RFC 9111 3.5; nginx stores it', ALL,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('x-cache') == 'HIT' and by_sluice.get('x-cache') == 'MISS' and field(request, 'Authorization')),
     ('a field that proxy_set_header names twice has the last value', 'nginx sends both', ('body', 'length'),
@@ -222,7 +256,8 @@ INTENDED = (
      LOCATION_FIELDS,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 400),
     ('alias of a file with a trailing slash is 403 or 404', 'nginx: 500', ALL,
-     lambda text, request, by_nginx, by_sluice: re.search(r'alias [^;]*\.txt;', text) and asks_folder(request) and
+     lambda text, request, by_nginx, by_sluice: re.search(r'alias [^;]*\.txt;', text) and
+        (asks_folder(request) or re.search('error_page [^;]*/folder/;', text)) and
         by_nginx.get('status') in {500} | changed_codes(text, 500) and by_sluice.get('status') in {403, 404} | changed_codes(text, 403, 404)),
     ('the body of the request does not cause the refusal of an error page', 'the page is requested without it', ALL,
      lambda text, request, by_nginx, by_sluice: ' | =' in request and 'client_max_body_size' in text and 'error_page' in text and
@@ -236,7 +271,11 @@ INTENDED = (
     ('the redirect to what passes requests on has no fields of that location', 'import writes a location of its own for it',
      LOCATION_FIELDS,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') and 'proxy_pass' in text and
-        (by_nginx.get('location', '').split('?')[0].endswith('/') or 'internal' in text and by_nginx['status'] == 404)),
+        (re.search(r'/(\?.*)?$', by_nginx.get('location', '')) or 'internal' in text and by_nginx['status'] == 404)),
+    ('nor the other settings of that location', 'as above', ALL,
+     lambda text, request, by_nginx, by_sluice: 'proxy_pass' in text and (
+        by_nginx.get('status') == 301 and by_sluice.get('status') in {403} | changed_codes(text, 403) and 'deny' in text or
+        by_nginx.get('status') == 413 and by_sluice.get('status') == 301 and 'client_max_body_size' in text)),
     ('a response has a Content-Type, also with default_type ""', 'clients would guess it', ('content-type',),
      lambda text, request, by_nginx, by_sluice: 'default_type ""' in text and 'content-type' not in by_nginx),
     ('expires uses the type of a response that has none in nginx', 'the row above', ('expires', 'cache-control'),

@@ -119,9 +119,9 @@ def a_proxy_pass(make, path, kind):
 
 def a_cache(make):
     make.caches = True
-    said = {one.text.split()[0] + one.text.split()[-1]: one for one in make.some(CACHE_SHAPES, 3)}
+    output = {one.text.split()[0] + one.text.split()[-1]: one for one in make.some(CACHE_SHAPES, 3)}
     once = {}
-    for one in said.values():
+    for one in output.values():
         once.setdefault(one.text if one.text.startswith('proxy_cache_valid') else one.text.split()[0], one)
     return [Directive('proxy_cache kept'), Directive(f'proxy_cache_key "@N@ {make.pick(CACHE_KEYS)}"'),
             Directive('add_header X-Cache $upstream_cache_status always'), *once.values()]

@@ -94,9 +94,9 @@ class Batch:
             self.rejected[bad] = done.stderr, self.sites.pop(bad)
         return None
 
-    def remove_reported(self, said, owner):
+    def remove_reported(self, answer_text, owner):
         """Removes the sites for which the importer reports a changed meaning."""
-        for part in re.findall(r'^(?:not carried over|carried over, with another meaning here) \(\d+\):\n((?:  .*\n)*)', said, re.M):
+        for part in re.findall(r'^(?:not carried over|carried over, with another meaning here) \(\d+\):\n((?:  .*\n)*)', answer_text, re.M):
             for line, note in re.findall(r'^  \S+:(\d+): (.*\n.*)', part, re.M):
                 number = owner(int(line))
                 if number in self.sites:
@@ -112,13 +112,13 @@ class Batch:
             for number, loop in enumerate(self.pairs.loops, 1):
                 folder = self.pairs.folder / loop
                 path, owner = self.write(folder, self.pairs.ports[number])
-                status, said = nginx_kit.import_file(path, folder / 'sluice.yaml', '-p', str(folder))
-                assert status in (0, 2), said
+                status, report = nginx_kit.import_file(path, folder / 'sluice.yaml', '-p', str(folder))
+                assert status in (0, 2), report
                 yaml = (folder / 'sluice.yaml').read_text().replace('use: epoll', f'use: {loop}')
                 (folder / 'sluice.yaml').write_text(yaml)
-                paths.append((folder, said, owner))
-            for folder, said, owner in paths:
-                self.remove_reported(said, owner)
+                paths.append((folder, report, owner))
+            for folder, report, owner in paths:
+                self.remove_reported(report, owner)
             if not self.sites:
                 return self
             folder = self.pairs.folder / 'nginx'
@@ -180,7 +180,7 @@ class Pairs:
                 return best
             best = min(same, key=lambda one: len(one.site.text()) + sum(map(len, one.site.requests)))
 
-    def told(self, difference, prelude):
+    def describe(self, difference, prelude):
         """The difference in the format of nginx/, the imported configuration, and both responses."""
         site = difference.site
         self.run([site], prelude)

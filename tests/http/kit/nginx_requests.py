@@ -74,7 +74,7 @@ def requests(draw, known, again=False):
     made = draw(st.lists(one_request(known), min_size=12, max_size=12, unique=True))
     if not again:
         return made
-    asked = []
+    requested = []
     for one in made[:9]:
-        asked += [one] * draw(st.integers(1, 3))
-    return asked + draw(st.lists(st.sampled_from(made[:9]), min_size=3, max_size=6))
+        requested += [one] * draw(st.integers(1, 3))
+    return requested + draw(st.lists(st.sampled_from(made[:9]), min_size=3, max_size=6))

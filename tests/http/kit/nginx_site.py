@@ -72,10 +72,10 @@ def with_inherited(directive, outer):
     for name in INHERITED:
         own = [one for one in directive.inside if one.text.startswith(f'{name} ')]
         if own:
-            said = {one.text.split()[1].lower() for one in own}
-            kept = [one for one in outer.get(name, ()) if one.text.split()[1].lower() not in said]
-            more += kept
-            holds[name] = (*kept, *own)
+            output = {one.text.split()[1].lower() for one in own}
+            stored = [one for one in outer.get(name, ()) if one.text.split()[1].lower() not in output]
+            more += stored
+            holds[name] = (*stored, *own)
     return Directive(directive.text, tuple(with_inherited(one, holds) for one in (*more, *directive.inside)))
 
 

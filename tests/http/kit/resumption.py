@@ -17,9 +17,9 @@ def fetch_with_session(port, version, session_in=None, session_out=None, name='l
     request = f'GET {target} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n'
     done = subprocess.run(words, input=request.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=60 * server.PATIENCE, check=False)
-    said = done.stdout.decode(errors='replace')
-    assert '\nReused, ' in said or '\nNew, ' in said, said
-    return '\nReused, ' in said, said
+    text = done.stdout.decode(errors='replace')
+    assert '\nReused, ' in text or '\nNew, ' in text, text
+    return '\nReused, ' in text, text
 
 
 @contextlib.contextmanager

@@ -47,10 +47,10 @@ class SClient:
         """Ends s_client; returns the number of key updates that it has sent."""
         self.process.terminate()
         self.process.wait()
-        said = self.process.stderr.read()
+        message = self.process.stderr.read()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             stream.close()
-        return said.count(b'KEYUPDATE')
+        return message.count(b'KEYUPDATE')
 
 
 def body_with_commands(client, target, length, letters):

@@ -285,14 +285,14 @@ class Tls13:
             if len(self.messages) < length:
                 return
             kind = self.messages[0]
-            asked = self.messages[4] if kind == KEY_UPDATE else 0
+            update_requested = self.messages[4] if kind == KEY_UPDATE else 0
             del self.messages[:length]
             if kind == NEW_SESSION_TICKET:
                 self.tickets += 1
             elif kind == KEY_UPDATE:
                 self.reading = self.reading.next()
                 self.generation += 1
-                if asked:
+                if update_requested:
                     self.key_update(False)
             else:
                 raise TlsError(f'handshake message {kind} after the handshake')

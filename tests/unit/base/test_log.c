@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct kept {
+struct recorded {
     char line[2 * LIMIT_LOG_LINE];
     size_t length;
     int count;
@@ -16,73 +16,73 @@ struct kept {
 
 static void keep(void *owner, enum log_level level, struct str line)
 {
-    struct kept *kept = owner;
+    struct recorded *recorded = owner;
 
-    memcpy(kept->line, line.data, line.length);
-    kept->line[line.length] = '\0';
-    kept->length = line.length;
-    kept->count++;
+    memcpy(recorded->line, line.data, line.length);
+    recorded->line[line.length] = '\0';
+    recorded->length = line.length;
+    recorded->count++;
 }
 
 START_TEST(writes_as_nginx)
 {
     struct clock clock = {.wall_ms = 1795190701999};
-    struct kept kept = {.count = 0};
-    struct log log = {.level = LOG_NOTICE, .clock = &clock, .sink = keep, .owner = &kept};
+    struct recorded recorded = {.count = 0};
+    struct log log = {.level = LOG_NOTICE, .clock = &clock, .sink = keep, .owner = &recorded};
     char want[128];
 
     setenv("TZ", "UTC", 1);
     tzset();
     snprintf(want, sizeof(want), "2026/11/20 16:05:01 [warn] %ld#0: hello 7\n", (long)getpid());
     log_write(&log, LOG_WARN, "hello %d", 7);
-    ck_assert_str_eq(kept.line, want);
+    ck_assert_str_eq(recorded.line, want);
     log_write(&log, LOG_INFO, "dropped");
-    ck_assert_int_eq(kept.count, 1);
+    ck_assert_int_eq(recorded.count, 1);
     log.clock = NULL;
     log_write(&log, LOG_NOTICE, "now");
-    ck_assert_int_eq(kept.count, 2);
-    ck_assert_ptr_null(strstr(kept.line, "1970/"));
+    ck_assert_int_eq(recorded.count, 2);
+    ck_assert_ptr_null(strstr(recorded.line, "1970/"));
 }
 END_TEST
 
 START_TEST(cannot_be_forged)
 {
-    struct kept kept = {.count = 0};
-    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &kept};
+    struct recorded recorded = {.count = 0};
+    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &recorded};
 
     log_write(&log, LOG_ERROR, "a\n2026 [emerg] forged\x1b[2J\x7f\r \xc3\xa9");
-    ck_assert_ptr_nonnull(strstr(kept.line, "a\\x0a2026 [emerg] forged\\x1b[2J\\x7f\\x0d \xc3\xa9\n"));
-    ck_assert_ptr_eq(strchr(kept.line, '\n'), kept.line + kept.length - 1);
+    ck_assert_ptr_nonnull(strstr(recorded.line, "a\\x0a2026 [emerg] forged\\x1b[2J\\x7f\\x0d \xc3\xa9\n"));
+    ck_assert_ptr_eq(strchr(recorded.line, '\n'), recorded.line + recorded.length - 1);
 }
 END_TEST
 
 START_TEST(long_lines_are_cut)
 {
-    struct kept kept = {.count = 0};
-    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &kept};
+    struct recorded recorded = {.count = 0};
+    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &recorded};
     char text[3 * LIMIT_LOG_LINE];
 
     memset(text, '\1', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     log_write(&log, LOG_ERROR, "%s", text);
-    ck_assert_uint_le(kept.length, LIMIT_LOG_LINE);
-    ck_assert_uint_gt(kept.length, LIMIT_LOG_LINE - 8);
-    ck_assert_int_eq(kept.line[kept.length - 1], '\n');
+    ck_assert_uint_le(recorded.length, LIMIT_LOG_LINE);
+    ck_assert_uint_gt(recorded.length, LIMIT_LOG_LINE - 8);
+    ck_assert_int_eq(recorded.line[recorded.length - 1], '\n');
 }
 END_TEST
 
 START_TEST(without_a_sink)
 {
-    struct kept kept = {.count = 0};
-    struct log log = {.level = LOG_DEBUG, .owner = &kept};
+    struct recorded recorded = {.count = 0};
+    struct log log = {.level = LOG_DEBUG, .owner = &recorded};
 
     log_write(&log, LOG_ERROR, "nowhere");
     log_write(NULL, LOG_ERROR, "nowhere");
-    ck_assert_int_eq(kept.count, 0);
+    ck_assert_int_eq(recorded.count, 0);
     log.sink = keep;
     log_write(&log, LOG_ERROR, "somewhere");
-    ck_assert_int_eq(kept.count, 1);
-    ck_assert_ptr_nonnull(strstr(kept.line, "somewhere"));
+    ck_assert_int_eq(recorded.count, 1);
+    ck_assert_ptr_nonnull(strstr(recorded.line, "somewhere"));
 }
 END_TEST
 

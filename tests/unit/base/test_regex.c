@@ -10,10 +10,10 @@
 static struct regex *compiled(const char *pattern, bool nocase)
 {
     struct regex *regex = NULL;
-    char said[REGEX_MESSAGE] = "";
+    char message[REGEX_MESSAGE] = "";
     size_t at = 0;
 
-    ck_assert_msg(regex_compile(str_from(pattern), nocase, &regex, &at, said) == 0, "%s: %s", pattern, said);
+    ck_assert_msg(regex_compile(str_from(pattern), nocase, &regex, &at, message) == 0, "%s: %s", pattern, message);
     return regex;
 }
 
@@ -53,7 +53,7 @@ END_TEST
 static const struct {
     const char *pattern;
     size_t at;
-    const char *said;
+    const char *message;
 } mistakes[] = {
     {"^/(a", 4, "missing closing parenthesis"},
     {"[a-", 3, "missing terminating ] for character class"},
@@ -67,17 +67,17 @@ START_TEST(invalid_patterns_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         struct regex *regex = NULL;
-        char said[REGEX_MESSAGE] = "";
+        char message[REGEX_MESSAGE] = "";
         size_t at = 99;
-        int error = regex_compile(str_from(mistakes[i].pattern), false, &regex, &at, said);
+        int error = regex_compile(str_from(mistakes[i].pattern), false, &regex, &at, message);
 
         ck_assert_msg(error == -EINVAL, "%s", mistakes[i].pattern);
         ck_assert_ptr_null(regex);
         ck_assert_msg(at <= strlen(mistakes[i].pattern), "%s: %zu", mistakes[i].pattern, at);
-        if (!mistakes[i].said)
+        if (!mistakes[i].message)
             continue;
         ck_assert_uint_eq(at, mistakes[i].at);
-        ck_assert_str_eq(said, mistakes[i].said);
+        ck_assert_str_eq(message, mistakes[i].message);
     }
 }
 END_TEST
@@ -86,14 +86,14 @@ START_TEST(pattern_length_is_limited)
 {
     char *pattern = malloc(LIMIT_REGEX_PATTERN + 1);
     struct regex *regex = NULL;
-    char said[REGEX_MESSAGE];
+    char message[REGEX_MESSAGE];
     size_t at;
 
     ck_assert_ptr_nonnull(pattern);
     memset(pattern, 'a', LIMIT_REGEX_PATTERN + 1);
-    ck_assert_int_eq(regex_compile(str_of(pattern, LIMIT_REGEX_PATTERN + 1), false, &regex, &at, said),
+    ck_assert_int_eq(regex_compile(str_of(pattern, LIMIT_REGEX_PATTERN + 1), false, &regex, &at, message),
                      -EINVAL);
-    ck_assert_int_eq(regex_compile(str_of(pattern, LIMIT_REGEX_PATTERN), false, &regex, &at, said), 0);
+    ck_assert_int_eq(regex_compile(str_of(pattern, LIMIT_REGEX_PATTERN), false, &regex, &at, message), 0);
     regex_destroy(regex);
     free(pattern);
 }

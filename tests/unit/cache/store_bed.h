@@ -11,7 +11,7 @@
 static struct room room;
 static struct loop loop;
 static struct log quiet;
-static struct buffer said;
+static struct buffer diagnostics;
 static struct cache_conf conf;
 static struct cache_store *store;
 static struct cache_entry *last;
@@ -19,7 +19,7 @@ static bool answered;
 
 static void log_line(void *owner, enum log_level level, struct str line)
 {
-    ck_assert_int_eq(buffer_append(&said, line), 0);
+    ck_assert_int_eq(buffer_append(&diagnostics, line), 0);
 }
 
 /* Opens a store over the directory as it is, as a starting server does. */
@@ -65,7 +65,7 @@ static void finish(void)
     cache_store_destroy(store);
     loop_close(&loop);
     cache_zone_destroy(conf.zone);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
 }
 
 static void found(struct cache_lookup *lookup, struct cache_entry *entry)
@@ -130,7 +130,7 @@ static void put(const char *key, const char *head, struct str body)
 
 static bool was_logged(const char *text)
 {
-    return said.length > 0 && str_search(buffer_str(&said), str_from(text)) >= 0;
+    return diagnostics.length > 0 && str_search(buffer_str(&diagnostics), str_from(text)) >= 0;
 }
 
 #endif

@@ -223,8 +223,8 @@ START_TEST(full_disk_is_logged_once)
     for (unsigned i = 0; i < 3; i++)
         put("a", "head", str_of(piece, sizeof(piece)));
     ck_assert_ptr_null(get("a"));
-    for (size_t i = 0; i < said.length; i++)
-        lines += said.data[i] == '\n';
+    for (size_t i = 0; i < diagnostics.length; i++)
+        lines += diagnostics.data[i] == '\n';
     ck_assert(was_logged("without being stored"));
     ck_assert_uint_eq(lines, 1);
     ck_assert_uint_eq(room_count(&room), 0);

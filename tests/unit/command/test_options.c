@@ -134,10 +134,10 @@ static const struct {
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 
-static void same(const char *line, const char *got, const char *wanted)
+static void same(const char *line, const char *got, const char *expected)
 {
-    if (wanted)
-        ck_assert_msg(got && strcmp(got, wanted) == 0, "%s: %s, not %s", line, got, wanted);
+    if (expected)
+        ck_assert_msg(got && strcmp(got, expected) == 0, "%s: %s, not %s", line, got, expected);
     else
         ck_assert_msg(!got, "%s: %s", line, got);
 }

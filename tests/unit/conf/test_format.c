@@ -73,38 +73,38 @@ static const struct {
 
 static struct arena arena;
 
-static int format(struct str text, struct buffer *out, struct buffer *said)
+static int format(struct str text, struct buffer *out, struct buffer *diagnostics)
 {
     struct conf_errors errors = {.arena = &arena};
     int error = conf_format(&arena, STR("t.yaml"), text, &errors, out);
 
-    ck_assert_int_eq(conf_errors_print(&errors, said), 0);
+    ck_assert_int_eq(conf_errors_print(&errors, diagnostics), 0);
     ck_assert_int_eq(error, errors.failed ? -EINVAL : 0);
     return error;
 }
 
 START_TEST(formatted_layout)
 {
-    struct buffer once = {0}, twice = {0}, said = {0};
+    struct buffer once = {0}, twice = {0}, diagnostics = {0};
     struct str after = str_from(layouts[_i].after);
 
     arena_init(&arena, NULL, 0);
-    ck_assert_msg(format(str_from(layouts[_i].before), &once, &said) == 0, "%s:\n" STR_FMT, layouts[_i].name,
-                  STR_ARG(buffer_str(&said)));
+    ck_assert_msg(format(str_from(layouts[_i].before), &once, &diagnostics) == 0, "%s:\n" STR_FMT, layouts[_i].name,
+                  STR_ARG(buffer_str(&diagnostics)));
     ck_assert_msg(str_equal(buffer_str(&once), after), "%s:\n" STR_FMT "\nwanted:\n%s", layouts[_i].name,
                   STR_ARG(buffer_str(&once)), layouts[_i].after);
-    ck_assert_int_eq(format(after, &twice, &said), 0);
+    ck_assert_int_eq(format(after, &twice, &diagnostics), 0);
     ck_assert_msg(str_equal(buffer_str(&twice), after), "%s, again:\n" STR_FMT, layouts[_i].name,
                   STR_ARG(buffer_str(&twice)));
     buffer_finish(&once);
     buffer_finish(&twice);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     arena_reset(&arena);
 }
 END_TEST
 
 static const struct {
-    const char *text, *said;
+    const char *text, *diagnostics;
 } left_alone[] = {
     {"a: [1\nb: 2\n", "t.yaml:1:4: error: this '[' is never closed"},
     {"a: 1\n\tb: 2\n", "t.yaml:2:1: error: a tab is used for indentation"},
@@ -115,14 +115,14 @@ static const struct {
 
 START_TEST(invalid_sources_are_refused)
 {
-    struct buffer out = {0}, said = {0};
+    struct buffer out = {0}, diagnostics = {0};
 
     arena_init(&arena, NULL, 0);
-    ck_assert_int_eq(format(str_from(left_alone[_i].text), &out, &said), -EINVAL);
+    ck_assert_int_eq(format(str_from(left_alone[_i].text), &out, &diagnostics), -EINVAL);
     ck_assert_uint_eq(out.length, 0);
-    ck_assert_msg(str_starts(buffer_str(&said), str_from(left_alone[_i].said)), STR_FMT,
-                  STR_ARG(buffer_str(&said)));
-    buffer_finish(&said);
+    ck_assert_msg(str_starts(buffer_str(&diagnostics), str_from(left_alone[_i].diagnostics)), STR_FMT,
+                  STR_ARG(buffer_str(&diagnostics)));
+    buffer_finish(&diagnostics);
     arena_reset(&arena);
 }
 END_TEST
@@ -130,15 +130,15 @@ END_TEST
 START_TEST(deep_sources_are_refused)
 {
     char text[4096] = "";
-    struct buffer out = {0}, said = {0};
+    struct buffer out = {0}, diagnostics = {0};
 
     for (size_t i = 0; i < 200; i++)
         strcat(text, "- ");
     arena_init(&arena, NULL, 0);
-    ck_assert_int_eq(format(str_from(text), &out, &said), -EINVAL);
-    ck_assert(str_search(buffer_str(&said), STR("nested more than 32 levels deep")) >= 0);
+    ck_assert_int_eq(format(str_from(text), &out, &diagnostics), -EINVAL);
+    ck_assert(str_search(buffer_str(&diagnostics), STR("nested more than 32 levels deep")) >= 0);
     ck_assert_uint_eq(out.length, 0);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
     arena_reset(&arena);
 }
 END_TEST

@@ -11,7 +11,7 @@
 
 static struct arena arena;
 static struct conf_errors errors;
-static struct buffer said;
+static struct buffer diagnostics;
 static char directory[] = "/tmp/sluice-include-XXXXXX";
 
 static void start(void)
@@ -21,7 +21,7 @@ static void start(void)
     ck_assert_int_eq(chdir(directory), 0);
     arena_init(&arena, NULL, 0);
     errors = (struct conf_errors){.arena = &arena};
-    buffer_init(&said, 0);
+    buffer_init(&diagnostics, 0);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -33,7 +33,7 @@ static void finish(void)
 {
     nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     arena_reset(&arena);
-    buffer_finish(&said);
+    buffer_finish(&diagnostics);
 }
 
 static void write_file(const char *path, const char *text)
@@ -49,7 +49,7 @@ static struct conf_node *load(const char *path)
 {
     struct conf_node *root = conf_tree_load(&arena, str_from(path), &errors);
 
-    ck_assert_int_eq(conf_errors_print(&errors, &said), 0);
+    ck_assert_int_eq(conf_errors_print(&errors, &diagnostics), 0);
     return root;
 }
 
@@ -57,14 +57,14 @@ static struct conf_node *load_good(const char *path)
 {
     struct conf_node *root = load(path);
 
-    ck_assert_msg(root && !errors.failed, STR_FMT, STR_ARG(buffer_str(&said)));
+    ck_assert_msg(root && !errors.failed, STR_FMT, STR_ARG(buffer_str(&diagnostics)));
     return root;
 }
 
 static void expect(const char *text)
 {
-    ck_assert_msg(str_equal(buffer_str(&said), str_from(text)), "got\n" STR_FMT "\nwanted\n%s",
-                  STR_ARG(buffer_str(&said)), text);
+    ck_assert_msg(str_equal(buffer_str(&diagnostics), str_from(text)), "got\n" STR_FMT "\nwanted\n%s",
+                  STR_ARG(buffer_str(&diagnostics)), text);
 }
 
 static struct str value(const struct conf_node *map, const char *key)
@@ -272,7 +272,7 @@ START_TEST(too_many_files)
     write_file("a.yaml", "include: d/*.yaml\n");
     load("a.yaml");
     ck_assert(errors.failed);
-    ck_assert_int_ge(str_search(buffer_str(&said), STR("more than 1000 files included")), 0);
+    ck_assert_int_ge(str_search(buffer_str(&diagnostics), STR("more than 1000 files included")), 0);
 }
 END_TEST
 

@@ -26,7 +26,7 @@ static size_t occurrences(struct str text, struct str of)
 }
 
 /* A directive or a variable of an absent module is refused by name. Other errors may follow from that. */
-static bool refused_for_modules(struct str said)
+static bool refused_for_modules(struct str result)
 {
     static const char *const refusals[] = {": error: unknown directive '", ": error: unknown variable $",
                                            "' is not in this build of sluice\n",
@@ -35,7 +35,7 @@ static bool refused_for_modules(struct str said)
     size_t refused = 0;
 
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-        refused += occurrences(said, str_from(refusals[i]));
+        refused += occurrences(result, str_from(refusals[i]));
     return partial && refused > 0;
 }
 
@@ -43,15 +43,15 @@ static void load_good(const char *path)
 {
     struct configuration_source source = {.path = str_from(path), .test_only = true};
     struct log log = {0};
-    struct buffer said = {0};
-    struct configuration *configuration = configuration_load(&source, &log, &said);
+    struct buffer result = {0};
+    struct configuration *configuration = configuration_load(&source, &log, &result);
 
-    ck_assert_msg(configuration ? said.length == 0 : refused_for_modules(buffer_str(&said)), "%s:\n" STR_FMT, path,
-                  STR_ARG(buffer_str(&said)));
+    ck_assert_msg(configuration ? result.length == 0 : refused_for_modules(buffer_str(&result)), "%s:\n" STR_FMT, path,
+                  STR_ARG(buffer_str(&result)));
     if (configuration)
         ck_assert_uint_gt(configuration->server_count, 0);
     configuration_destroy(configuration);
-    buffer_finish(&said);
+    buffer_finish(&result);
 }
 
 static void load_all(const char *pattern, size_t least)
@@ -101,7 +101,7 @@ static void example_reads(const struct directive *directive)
                                  .limits = &limits,
                                  .test_only = true};
     struct conf_node *node;
-    struct buffer said = {0};
+    struct buffer result = {0};
 
     arena_init(&arena, NULL, 0);
     node = conf_tree_parse(&arena, str_from(directive->name), str_from(directive->example), &errors);
@@ -112,10 +112,10 @@ static void example_reads(const struct directive *directive)
         ck_assert_ptr_nonnull(conf_scope_read(&reader, configuration_schema(), first_scope(directive->scopes),
                                               node, NULL, NULL));
     }
-    ck_assert_int_eq(conf_errors_print(&errors, &said), 0);
-    ck_assert_msg((node && errors.count == 0) || refused_for_modules(buffer_str(&said)), "%s:\n" STR_FMT,
-                  directive->example, STR_ARG(buffer_str(&said)));
-    buffer_finish(&said);
+    ck_assert_int_eq(conf_errors_print(&errors, &result), 0);
+    ck_assert_msg((node && errors.count == 0) || refused_for_modules(buffer_str(&result)), "%s:\n" STR_FMT,
+                  directive->example, STR_ARG(buffer_str(&result)));
+    buffer_finish(&result);
     captures_finish(&own);
     arena_reset(&arena);
 }

@@ -72,7 +72,7 @@ static int run_doctor(bool json, char *out, size_t size)
 {
     struct options options = {.json = json};
     FILE *file = tmpfile();
-    int kept = dup(STDOUT_FILENO);
+    int saved_fd = dup(STDOUT_FILENO);
     size_t length;
     int status;
 
@@ -80,8 +80,8 @@ static int run_doctor(bool json, char *out, size_t size)
     dup2(fileno(file), STDOUT_FILENO);
     status = command_doctor(&options);
     fflush(stdout);
-    dup2(kept, STDOUT_FILENO);
-    close(kept);
+    dup2(saved_fd, STDOUT_FILENO);
+    close(saved_fd);
     rewind(file);
     length = fread(out, 1, size - 1, file);
     out[length] = '\0';
@@ -91,7 +91,7 @@ static int run_doctor(bool json, char *out, size_t size)
 
 START_TEST(text_report)
 {
-    static const char *const wanted[] = {"OpenSSL offers its write key",
+    static const char *const expected[] = {"OpenSSL offers its write key",
                                          "TLS 1.3 AES-128-GCM",
                                          "TLS 1.3 ChaCha20-Poly1305",
                                          "TLS 1.2 AES-256-GCM",
@@ -104,8 +104,8 @@ START_TEST(text_report)
     int status = run_doctor(false, text, sizeof(text));
 
     ktls_probe(&ktls_calls_kernel, &support);
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-        ck_assert_msg(strstr(text, wanted[i]), "%s is not in\n%s", wanted[i], text);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        ck_assert_msg(strstr(text, expected[i]), "%s is not in\n%s", expected[i], text);
     ck_assert_int_eq(status, support.reason[1][RECORD_AES_128_GCM] == KTLS_OK ? 0 : 1);
     ck_assert_ptr_nonnull(strstr(text, status ? "does not work here" : "works here"));
     if (status)

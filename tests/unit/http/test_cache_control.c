@@ -294,15 +294,15 @@ END_TEST
 START_TEST(vary_memory)
 {
     struct arena arena;
-    struct headers asked = {0};
+    struct headers request_headers = {0};
     struct str text;
     size_t before;
 
     arena_init(&arena, NULL, 0);
     for (unsigned i = 0; i < 1000; i++)
-        ck_assert_int_eq(headers_add(&asked, &arena, STR("A"), STR("0,1,2,3,4")), 0);
+        ck_assert_int_eq(headers_add(&request_headers, &arena, STR("A"), STR("0,1,2,3,4")), 0);
     before = arena.size;
-    text = vary_text(STR("a,b"), &asked, &arena);
+    text = vary_text(STR("a,b"), &request_headers, &arena);
     ck_assert_uint_eq(text.length, strlen("a=\nb-\n") + 1000 * 10 - 1);
     ck_assert_uint_lt(arena.size - before, 2 * text.length);
     arena_reset(&arena);

@@ -53,15 +53,16 @@ START_TEST(lifetimes)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct cache_control said;
-        struct arrival arrival = {.response_control = &said, .status = 200, .request_sent_s = NOW, .received_s = NOW};
+        struct cache_control response;
+        struct arrival arrival = {
+            .response_control = &response, .status = 200, .request_sent_s = NOW, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
         headers = fields(&arena, cases[i].fields);
         arrival.headers = &headers;
-        cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
+        cache_control_read(&headers, CACHE_OF_RESPONSE, &response);
         ck_assert_msg(freshness_lifetime(&arrival) == cases[i].lifetime, "row %zu: %lld", i,
                       (long long)freshness_lifetime(&arrival));
         arena_reset(&arena);
@@ -131,16 +132,16 @@ START_TEST(heuristics)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct cache_control said;
+        struct cache_control response;
         struct arrival arrival = {
-            .response_control = &said, .status = cases[i].status, .request_sent_s = NOW, .received_s = NOW};
+            .response_control = &response, .status = cases[i].status, .request_sent_s = NOW, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
         headers = fields(&arena, cases[i].fields);
         arrival.headers = &headers;
-        cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
+        cache_control_read(&headers, CACHE_OF_RESPONSE, &response);
         ck_assert_msg(freshness_heuristic(&arrival, 100) == cases[i].lifetime, "row %zu: %lld", i,
                       (long long)freshness_heuristic(&arrival, 100));
         arena_reset(&arena);
@@ -151,7 +152,7 @@ END_TEST
 START_TEST(storing)
 {
     static const struct {
-        const char *asked, *said;
+        const char *request, *response;
         int status;
         bool authorized, stored;
     } cases[] = {
@@ -186,20 +187,20 @@ START_TEST(storing)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct cache_control asked, said;
+        struct cache_control request, response;
         struct arrival arrival = {.authorized = cases[i].authorized,
-                                  .request_control = &asked,
-                                  .response_control = &said,
+                                  .request_control = &request,
+                                  .response_control = &response,
                                   .status = cases[i].status};
         struct headers of_request, of_answer;
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
-        of_request = fields(&arena, cases[i].asked);
-        of_answer = fields(&arena, cases[i].said);
+        of_request = fields(&arena, cases[i].request);
+        of_answer = fields(&arena, cases[i].response);
         arrival.headers = &of_answer;
-        cache_control_read(&of_request, CACHE_OF_REQUEST, &asked);
-        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &request);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
         ck_assert_msg(freshness_may_store(&arrival) == cases[i].stored, "row %zu", i);
         arena_reset(&arena);
     }
@@ -209,7 +210,7 @@ END_TEST
 START_TEST(reusing)
 {
     static const struct {
-        const char *said, *asked;
+        const char *response, *request;
         int64_t lifetime, age;
         enum reuse reuse;
     } cases[] = {
@@ -251,21 +252,21 @@ START_TEST(reusing)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct cache_control asked, said;
+        struct cache_control request, response;
         struct freshness stored;
         struct headers of_request = {0}, of_answer = {0};
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
-        ck_assert_int_eq(headers_add(&of_request, &arena, STR("Cache-Control"), str_from(cases[i].asked)), 0);
-        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].said)), 0);
-        cache_control_read(&of_request, CACHE_OF_REQUEST, &asked);
-        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
-        freshness_init(&stored, &said);
+        ck_assert_int_eq(headers_add(&of_request, &arena, STR("Cache-Control"), str_from(cases[i].request)), 0);
+        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].response)), 0);
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &request);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
+        freshness_init(&stored, &response);
         stored.lifetime_s = cases[i].lifetime;
         stored.age_s = cases[i].age;
-        ck_assert_msg(freshness_evaluate(&stored, &asked) == cases[i].reuse, "row %zu: %d", i,
-                      (int)freshness_evaluate(&stored, &asked));
+        ck_assert_msg(freshness_evaluate(&stored, &request) == cases[i].reuse, "row %zu: %d", i,
+                      (int)freshness_evaluate(&stored, &request));
         arena_reset(&arena);
     }
 }
@@ -274,9 +275,9 @@ END_TEST
 START_TEST(in_error)
 {
     static const struct {
-        const char *said, *asked;
+        const char *response, *request;
         int64_t age; /* the freshness lifetime is 60 */
-        bool wanted, reused;
+        bool expected, reused;
     } cases[] = {
         {"", "", 100, false, false},
         {"", "", 100, true, true},
@@ -295,20 +296,20 @@ START_TEST(in_error)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct cache_control asked, said;
+        struct cache_control request, response;
         struct freshness stored;
         struct headers of_request = {0}, of_answer = {0};
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
-        ck_assert_int_eq(headers_add(&of_request, &arena, STR("Cache-Control"), str_from(cases[i].asked)), 0);
-        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].said)), 0);
-        cache_control_read(&of_request, CACHE_OF_REQUEST, &asked);
-        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
-        freshness_init(&stored, &said);
+        ck_assert_int_eq(headers_add(&of_request, &arena, STR("Cache-Control"), str_from(cases[i].request)), 0);
+        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].response)), 0);
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &request);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
+        freshness_init(&stored, &response);
         stored.lifetime_s = 60;
         stored.age_s = cases[i].age;
-        ck_assert_msg(freshness_in_error(&stored, &asked, cases[i].wanted) == cases[i].reused, "row %zu", i);
+        ck_assert_msg(freshness_in_error(&stored, &request, cases[i].expected) == cases[i].reused, "row %zu", i);
         arena_reset(&arena);
     }
 }
@@ -318,7 +319,7 @@ END_TEST
 START_TEST(never_fresh)
 {
     static const struct {
-        const char *said;
+        const char *response;
         int64_t lifetime, age_then;
         bool stale_in_error;
     } cases[] = {
@@ -336,24 +337,24 @@ START_TEST(never_fresh)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct cache_control asked, said;
+        struct cache_control request, response;
         struct freshness stored;
         struct headers of_answer = {0};
         struct arena arena;
         bool is_stored_stale;
 
         arena_init(&arena, NULL, 0);
-        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].said)), 0);
-        cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &asked);
-        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
-        freshness_init(&stored, &said);
+        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].response)), 0);
+        cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &request);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
+        freshness_init(&stored, &response);
         freshness_arrived(&stored, cases[i].lifetime, cases[i].age_then);
         stored.age_s = 100;
-        is_stored_stale = freshness_in_error(&stored, &asked, true);
+        is_stored_stale = freshness_in_error(&stored, &request, true);
         ck_assert_msg(is_stored_stale == cases[i].stale_in_error, "row %zu", i);
-        asked.max_stale = DELTA_MOST;
+        request.max_stale = DELTA_MOST;
         if (stored.no_cache)
-            ck_assert_int_eq(freshness_evaluate(&stored, &asked), REUSE_NOT);
+            ck_assert_int_eq(freshness_evaluate(&stored, &request), REUSE_NOT);
         arena_reset(&arena);
     }
 }

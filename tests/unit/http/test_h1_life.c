@@ -307,7 +307,7 @@ END_TEST
 static const struct resized {
     const char *framing;
     size_t before, after; /* body_buffer_size before and after the first 2000 bytes */
-    size_t kept;          /* unconsumed bytes after all 3000 */
+    size_t stored;          /* unconsumed bytes after all 3000 */
 } resized[] = {
     {"Content-Length: 3000", 16384, 1000, 2000},      {"Content-Length: 3000", 16384, 2000, 2000},
     {"Content-Length: 3000", 16384, 0, 3000},         {"Content-Length: 3000", 2000, 16384, 2048},
@@ -336,9 +336,9 @@ static void resize_body_buffer(const struct resized *row)
     other.body_buffer_size = row->after;
     h->x.settings = &other;
     table_server_feed(&server, str_of(bytes, 1000), 0);
-    ck_assert_uint_eq(h->input.length, row->kept);
-    ck_assert_uint_le(row->kept, h->input.capacity);
-    ck_assert_uint_eq(server.held.length, 3000 - row->kept);
+    ck_assert_uint_eq(h->input.length, row->stored);
+    ck_assert_uint_le(row->stored, h->input.capacity);
+    ck_assert_uint_eq(server.held.length, 3000 - row->stored);
     table_server_answer(&server);
     if (chunked)
         table_server_feed(&server, STR("\r\n0\r\n\r\n"), 0);

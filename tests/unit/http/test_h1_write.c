@@ -225,20 +225,20 @@ START_TEST(control_bytes_of_values_are_replaced)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
-        struct buffer interims = {0}, wanted = {0};
+        struct buffer interims = {0}, expected = {0};
         struct str head;
 
-        ck_assert_int_eq(buffer_printf(&wanted, "Fine: yes\r\n%sLast: 1\r\n", cases[i].written), 0);
+        ck_assert_int_eq(buffer_printf(&expected, "Fine: yes\r\n%sLast: 1\r\n", cases[i].written), 0);
         add(x, "Fine", STR("yes"));
         add(x, cases[i].name, cases[i].value);
         add(x, "Last", STR("1"));
         ck_assert_int_eq(h1_write_interim(&interims, 103, &x->response.headers), -EINVAL);
         ck_assert_uint_eq(interims.length, 0);
         ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), 0);
-        ck_assert_msg(str_search(head, buffer_str(&wanted)) >= 0, STR_FMT, STR_ARG(head));
+        ck_assert_msg(str_search(head, buffer_str(&expected)) >= 0, STR_FMT, STR_ARG(head));
         ck_assert(str_starts(x->response.fault, STR("a control byte in ")));
         ck_assert(str_ends(x->response.fault, str_from(cases[i].name)));
-        buffer_finish(&wanted);
+        buffer_finish(&expected);
         exchange_release(x);
     }
 }

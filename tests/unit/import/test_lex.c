@@ -115,13 +115,13 @@ START_TEST(line_numbers)
     struct arena arena;
     struct nginx_lexer lexer;
     struct nginx_token token;
-    static const unsigned wanted[] = {1, 2, 4, 4, 4};
+    static const unsigned expected[] = {1, 2, 4, 4, 4};
 
     arena_init(&arena, NULL, 0);
     nginx_lexer_init(&lexer, &arena, STR("a\n\"b\n\n\" c; # d\ne"));
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         ck_assert_int_eq(nginx_lexer_next(&lexer, &token), 0);
-        ck_assert_uint_eq(token.line, wanted[i]);
+        ck_assert_uint_eq(token.line, expected[i]);
     }
     ck_assert_int_eq(nginx_lexer_next(&lexer, &token), -EINVAL);
     ck_assert_uint_eq(lexer.line, 5);

@@ -45,14 +45,14 @@ static void translate(const struct memory_file *rows, struct buffer *yaml, struc
                   fault.place.line, STR_ARG(fault.message));
     for (unsigned round = 0; hearing.changed && round < 50; round++) {
         struct configuration_source loaded = {.test_only = true, .report = hear, .owner = &hearing};
-        struct buffer said = {0};
+        struct buffer diagnostics = {0};
 
         buffer_consume(yaml, yaml->length);
         ck_assert_int_eq(import_print(hearing.import, false, yaml), 0);
         loaded.text = buffer_str(yaml);
         hearing.changed = false;
-        configuration_destroy(configuration_load(&loaded, &log, &said));
-        buffer_finish(&said);
+        configuration_destroy(configuration_load(&loaded, &log, &diagnostics));
+        buffer_finish(&diagnostics);
     }
     ck_assert(!hearing.changed);
     ck_assert_int_eq(import_list(hearing.import, "", list), 0);

@@ -196,7 +196,7 @@ END_TEST
 START_TEST(entries_are_limited)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
-    struct file_entry *kept = get(cache, "dir/inner");
+    struct file_entry *stored = get(cache, "dir/inner");
     struct file_entry *large;
     char text[6001];
     char name[16];
@@ -210,16 +210,16 @@ START_TEST(entries_are_limited)
         snprintf(name, sizeof(name), "absent%d", i);
         file_entry_unref(get(cache, name));
     }
-    ck_assert(!kept->linked); /* evicted while in use, and still complete */
-    ck_assert(str_equal(kept->content, STR("inner")));
-    file_entry_unref(kept);
+    ck_assert(!stored->linked); /* evicted while in use, and still complete */
+    ck_assert(str_equal(stored->content, STR("inner")));
+    file_entry_unref(stored);
     put("big", text);
     large = get(cache, "big");
     ck_assert_ptr_nonnull(large->content.data);
     file_entry_unref(large);
-    kept = get(cache, "f18");
-    ck_assert_ptr_nonnull(kept->content.data);
-    file_entry_unref(kept);
+    stored = get(cache, "f18");
+    ck_assert_ptr_nonnull(stored->content.data);
+    file_entry_unref(stored);
     file_cache_destroy(cache);
 }
 END_TEST
@@ -480,7 +480,8 @@ int main(void)
     const TTest *const tests[] = {
         entries_per_symlink_policy, changes_are_noticed, recently_modified_files_are_opened_again,
         root_link_is_followed_again, entries_are_limited, large_and_odd_sizes, paths_that_cannot_exist,
-        lookups_share_an_open, disabled_cache_opens_each_time, cached_after_min_uses, entries_below_min_uses_are_limited,
+        lookups_share_an_open, disabled_cache_opens_each_time, cached_after_min_uses,
+        entries_below_min_uses_are_limited,
         errors_are_not_cached, descriptors_run_out, absent_root,
     };
     Suite *suite = suite_create("file_cache");

@@ -123,18 +123,18 @@ static void keep_line(void *owner, enum log_level level, struct str line)
 /* If io_uring is refused, "auto" logs this and uses epoll. An explicit "io_uring" fails. */
 START_TEST(refused_io_uring_falls_back_to_epoll)
 {
-    struct kept_log kept = {""};
-    struct log log = {.level = LOG_NOTICE, .sink = keep_line, .owner = &kept};
+    struct kept_log recorded = {""};
+    struct log log = {.level = LOG_NOTICE, .sink = keep_line, .owner = &recorded};
 
     ck_assert_int_eq(loop_open(&loop, "kqueue", &log), -EINVAL);
     if (kernel_backend_count() < 2 || !forbid_call(SYS_io_uring_setup, EPERM))
         return;
     ck_assert_int_eq(loop_open(&loop, "io_uring", &log), -EPERM);
-    ck_assert_str_eq(kept.text, "");
+    ck_assert_str_eq(recorded.text, "");
     ck_assert_int_eq(loop_open(&loop, "auto", &log), 0);
     ck_assert_str_eq(loop.backend->name, "epoll");
-    ck_assert_ptr_nonnull(strstr(kept.text, "[notice]"));
-    ck_assert_ptr_nonnull(strstr(kept.text, "io_uring: Operation not permitted, using epoll"));
+    ck_assert_ptr_nonnull(strstr(recorded.text, "[notice]"));
+    ck_assert_ptr_nonnull(strstr(recorded.text, "io_uring: Operation not permitted, using epoll"));
     loop_close(&loop);
 }
 END_TEST

@@ -56,14 +56,14 @@ END_TEST
 START_TEST(falls_back_to_stderr)
 {
     struct error_log log;
-    int kept = dup(STDERR_FILENO);
+    int saved_fd = dup(STDERR_FILENO);
     int pipes[2];
 
     ck_assert_int_eq(pipe(pipes), 0);
     dup2(pipes[1], STDERR_FILENO);
     ck_assert_int_eq(error_log_open(&log, STR("/nonexistent/log"), LOG_WARN), -ENOENT);
     log_write(&log.log, LOG_EMERG, "seen");
-    dup2(kept, STDERR_FILENO);
+    dup2(saved_fd, STDERR_FILENO);
     ck_assert_ptr_nonnull(strstr(content(pipes[0]), "seen"));
     error_log_finish(&log);
 }
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(start_errors_also_go_to_stderr)
 {
     struct error_log log;
-    int kept = dup(STDERR_FILENO);
+    int saved_fd = dup(STDERR_FILENO);
     int pipes[2];
 
     setup();
@@ -84,7 +84,7 @@ START_TEST(start_errors_also_go_to_stderr)
     log_write(&log.log, LOG_ERROR, "only in the file");
     log.echo = false;
     log_write(&log.log, LOG_EMERG, "later");
-    dup2(kept, STDERR_FILENO);
+    dup2(saved_fd, STDERR_FILENO);
     ck_assert_str_eq(content(pipes[0]), "sluice: [emerg] bind() to x failed\n");
     error_log_finish(&log);
     teardown();

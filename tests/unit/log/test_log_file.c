@@ -91,7 +91,7 @@ END_TEST
 START_TEST(stderr_pipe_never_blocks)
 {
     int pipes[2];
-    int kept = dup(STDERR_FILENO);
+    int saved_fd = dup(STDERR_FILENO);
     int fd;
     unsigned lines;
 
@@ -99,7 +99,7 @@ START_TEST(stderr_pipe_never_blocks)
     dup2(pipes[1], STDERR_FILENO);
     fd = log_file_open(STR("stderr"));
     lines = fill(fd);
-    dup2(kept, STDERR_FILENO);
+    dup2(saved_fd, STDERR_FILENO);
     ck_assert_int_gt(fd, 2);
     ck_assert_uint_gt(lines, 10);
     ck_assert_uint_lt(lines, 10 * 1000 * 1000);

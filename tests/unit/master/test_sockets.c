@@ -10,13 +10,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static char said[4096];
+static char message[4096];
 
 static void keep(void *owner, enum log_level level, struct str line)
 {
-    size_t length = strlen(said);
+    size_t length = strlen(message);
 
-    snprintf(said + length, sizeof(said) - length, STR_FMT, STR_ARG(line));
+    snprintf(message + length, sizeof(message) - length, STR_FMT, STR_ARG(line));
 }
 
 static struct log recording_log = {.level = LOG_NOTICE, .sink = keep};
@@ -88,14 +88,14 @@ START_TEST(port_in_use_is_reported_despite_reuseport)
         snprintf(texts[i], sizeof(texts[i]), "127.0.0.1:%u", free_port());
         endpoints[i] = endpoint_of(texts[i]);
     }
-    said[0] = '\0';
+    message[0] = '\0';
     ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
     ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &recording_log), -EADDRINUSE);
     for (int i = 0; i < 2; i++) {
-        char wanted[256];
+        char expected[256];
 
-        snprintf(wanted, sizeof(wanted), "bind() to %s failed (98: Address already in use)", texts[i]);
-        ck_assert_msg(strstr(said, wanted), "%s", said);
+        snprintf(expected, sizeof(expected), "bind() to %s failed (98: Address already in use)", texts[i]);
+        ck_assert_msg(strstr(message, expected), "%s", message);
     }
     sockets_close(&second, false);
     sockets_close(&sockets, false);
@@ -169,9 +169,9 @@ START_TEST(reload_with_other_addresses)
     ck_assert_int_eq(sockets_open(&other, &second, 2, &sockets, &recording_log), 0);
     sockets_leave_to(&sockets, &other);
     ck_assert_int_eq(sockets_open(&sockets, &third, 1, NULL, &recording_log), 0);
-    said[0] = '\0';
+    message[0] = '\0';
     ck_assert_int_eq(sockets_open(&refused, &third, 2, &other, &recording_log), -EADDRINUSE);
-    ck_assert_ptr_nonnull(strstr(said, "failed (98: Address already in use)"));
+    ck_assert_ptr_nonnull(strstr(message, "failed (98: Address already in use)"));
     ck_assert_int_ge(sockets_get(&other, 0, 1), 0);
     sockets_close(&other, false);
     sockets_close(&sockets, false);
@@ -210,9 +210,9 @@ START_TEST(foreign_address_is_reported)
     struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
     struct sockets sockets;
 
-    said[0] = '\0';
+    message[0] = '\0';
     ck_assert_int_lt(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
-    ck_assert_ptr_nonnull(strstr(said, "bind() to 192.0.2.1:1 failed"));
+    ck_assert_ptr_nonnull(strstr(message, "bind() to 192.0.2.1:1 failed"));
 }
 END_TEST
 

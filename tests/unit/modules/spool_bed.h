@@ -17,7 +17,7 @@
 
 /* The worker. Submitted operations wait until the test runs them. */
 
-static struct op *asked[8];
+static struct op *submitted[8];
 static unsigned asked_count;
 static bool busy, cold;
 static rlim_t disk = RLIM_INFINITY; /* the greatest size of a file, in bytes */
@@ -27,7 +27,7 @@ static void ask(struct op *op, enum op_verb verb)
     ck_assert(op_idle(op));
     op->verb = verb;
     op->state = OP_STATE_WAITING;
-    asked[asked_count++] = op;
+    submitted[asked_count++] = op;
 }
 
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument)
@@ -63,11 +63,11 @@ static int work(struct op *op)
 
 static void run(void)
 {
-    struct op *op = asked[0];
+    struct op *op = submitted[0];
     int result = 0;
 
     ck_assert_uint_gt(asked_count, 0);
-    memmove(asked, asked + 1, --asked_count * sizeof(asked[0]));
+    memmove(submitted, submitted + 1, --asked_count * sizeof(submitted[0]));
     if (op->verb == OP_OFFLOAD)
         result = work(op);
     op->state = OP_STATE_IDLE;

@@ -374,7 +374,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        small_body_stays_in_memory, large_body_goes_to_an_unnamed_file, bytes_stay_in_order, buffered_body_is_read_again,
+        small_body_stays_in_memory, large_body_goes_to_an_unnamed_file, bytes_stay_in_order,
+        buffered_body_is_read_again,
         copy_has_all_bytes, copy_fails_without_descriptors, unwritable_directory_loses_no_bytes,
         full_disk_loses_no_bytes, file_size_is_limited, helper_queue_is_full, closed_at_any_moment,
         rewound_during_a_read, wake_is_deferred_and_merged, unreadable_file_is_an_error,

@@ -103,12 +103,12 @@ static const struct {
 static struct configuration *load(const char *text)
 {
     struct configuration_source source = {.text = str_from(text)};
-    struct buffer said = {0};
+    struct buffer diagnostics = {0};
     struct log quiet = {.level = LOG_EMERG};
-    struct configuration *configuration = configuration_load(&source, &quiet, &said);
+    struct configuration *configuration = configuration_load(&source, &quiet, &diagnostics);
 
-    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)said.length, said.data);
-    buffer_finish(&said);
+    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)diagnostics.length, diagnostics.data);
+    buffer_finish(&diagnostics);
     return configuration;
 }
 

@@ -8,27 +8,27 @@
 #include <errno.h>
 #include <stdio.h>
 
-static struct buffer said;
+static struct buffer diagnostics;
 static struct log quiet = {.level = LOG_EMERG};
 
 static struct configuration *load(const char *text)
 {
     struct configuration_source source = {.text = str_from(text), .prefix = STR("/srv")};
 
-    buffer_finish(&said);
-    return configuration_load(&source, &quiet, &said);
+    buffer_finish(&diagnostics);
+    return configuration_load(&source, &quiet, &diagnostics);
 }
 
-static bool has_said(const char *text)
+static bool has_diagnostic(const char *text)
 {
-    return str_search(buffer_str(&said), str_from(text)) >= 0;
+    return str_search(buffer_str(&diagnostics), str_from(text)) >= 0;
 }
 
 static struct configuration *load_good(const char *text)
 {
     struct configuration *configuration = load(text);
 
-    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)said.length, said.data);
+    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)diagnostics.length, diagnostics.data);
     return configuration;
 }
 
@@ -76,9 +76,9 @@ START_TEST(backends_of_this_build)
         snprintf(text, sizeof(text), "events: {use: %s}\nhttp: {server: {listen: 8080}}\n", known[i]);
         snprintf(words, sizeof(words), ":1:15: error: this build has no %s\n", known[i]);
         c = load(text);
-        ck_assert_msg(built == (c != NULL), "%s: %.*s", known[i], (int)said.length, said.data);
-        ck_assert(built != has_said(words));
-        ck_assert(built != has_said("hint: write auto, or "));
+        ck_assert_msg(built == (c != NULL), "%s: %.*s", known[i], (int)diagnostics.length, diagnostics.data);
+        ck_assert(built != has_diagnostic(words));
+        ck_assert(built != has_diagnostic("hint: write auto, or "));
         if (built) {
             ck_assert_str_eq(configuration_backend(c), known[i]);
             ck_assert_uint_eq(configuration_backend_mark(c).column, 15);
@@ -94,9 +94,9 @@ START_TEST(engines_of_this_build)
     bool built = aead_engine(AEAD_IPSEC_MB)->built;
     struct configuration *c = load("ssl_aead: ipsec-mb\nhttp: {server: {listen: 8080}}\n");
 
-    ck_assert_msg(built == (c != NULL), "%.*s", (int)said.length, said.data);
-    ck_assert(built != has_said(":1:11: error: this build has no ipsec-mb\n"));
-    ck_assert(built != has_said("-Dipsec_mb=enabled"));
+    ck_assert_msg(built == (c != NULL), "%.*s", (int)diagnostics.length, diagnostics.data);
+    ck_assert(built != has_diagnostic(":1:11: error: this build has no ipsec-mb\n"));
+    ck_assert(built != has_diagnostic("-Dipsec_mb=enabled"));
     ck_assert(!built || c->main->aead == TLS_AEAD_IPSEC_MB);
     configuration_destroy(c);
     c = load_good("ssl_aead: openssl\nhttp: {server: {listen: 8080}}\n");
@@ -180,8 +180,8 @@ START_TEST(servers_share_endpoints)
     ck_assert_uint_eq(c->endpoints[0].backlog, 511);
     ck_assert_uint_eq(c->endpoints[1].server_count, 1);
     ck_assert_uint_eq(listen_address_port(&c->endpoints[2].address), 0);
-    ck_assert(has_said("warning"));
-    ck_assert(has_said("conflicting server name"));
+    ck_assert(has_diagnostic("warning"));
+    ck_assert(has_diagnostic("conflicting server name"));
     configuration_destroy(c);
 }
 END_TEST
@@ -189,9 +189,9 @@ END_TEST
 START_TEST(directives_without_effect_are_reported)
 {
     configuration_destroy(load_good("{events: {multi_accept: on}, http: {server: {listen: 1}}}"));
-    ck_assert(!has_said("multi_accept"));
+    ck_assert(!has_diagnostic("multi_accept"));
     configuration_destroy(load_good("{events: {multi_accept: off}, http: {server: {listen: 1}}}"));
-    ck_assert(has_said("warning: \"multi_accept: off\" has no effect"));
+    ck_assert(has_diagnostic("warning: \"multi_accept: off\" has no effect"));
 }
 END_TEST
 
@@ -225,14 +225,14 @@ START_TEST(overlays_replace)
     struct configuration_source source = {
         .text = STR("daemon: on\nworker_processes: 2\nhttp: {server: {listen: 8080}}"),
         .overlay = STR("daemon off; worker_processes 4;")};
-    struct configuration *c = configuration_load(&source, &quiet, &said);
+    struct configuration *c = configuration_load(&source, &quiet, &diagnostics);
 
     ck_assert_ptr_nonnull(c);
     ck_assert(!c->main->daemon);
     ck_assert_uint_eq(c->main->worker_processes, 4);
     configuration_destroy(c);
     source.overlay = STR("worker_processes: 5");
-    c = configuration_load(&source, &quiet, &said);
+    c = configuration_load(&source, &quiet, &diagnostics);
     ck_assert_ptr_nonnull(c);
     ck_assert_uint_eq(c->main->worker_processes, 5);
     configuration_destroy(c);
@@ -250,14 +250,14 @@ START_TEST(unparsed_parts_are_not_reported_missing)
 {
     for (size_t i = 0; i < sizeof(unreadable) / sizeof(unreadable[0]); i++) {
         ck_assert(!load(unreadable[i]));
-        ck_assert_msg(!has_said("nothing to serve"), "%.*s", (int)said.length, said.data);
+        ck_assert_msg(!has_diagnostic("nothing to serve"), "%.*s", (int)diagnostics.length, diagnostics.data);
     }
 }
 END_TEST
 
 static const struct {
     const char *text;
-    const char *said;
+    const char *diagnostics;
 } mistakes[] = {
     {"daemon: off", "the file has no http"},
     {"http: {root: x}", "http has no server"},
@@ -336,14 +336,15 @@ START_TEST(invalid_configurations_are_refused)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         ck_assert_msg(!load(mistakes[i].text), "taken: %s", mistakes[i].text);
-        ck_assert_msg(has_said(mistakes[i].said), "%s:\n%.*s", mistakes[i].text, (int)said.length, said.data);
+        ck_assert_msg(has_diagnostic(mistakes[i].diagnostics), "%s:\n%.*s", mistakes[i].text,
+                      (int)diagnostics.length, diagnostics.data);
     }
 }
 END_TEST
 
-static size_t errors_said(void)
+static size_t count_errors(void)
 {
-    struct str rest = buffer_str(&said);
+    struct str rest = buffer_str(&diagnostics);
     size_t count = 0;
 
     for (ssize_t at = str_search(rest, STR(": error: ")); at >= 0; at = str_search(rest, STR(": error: "))) {
@@ -359,7 +360,7 @@ static size_t errors_said(void)
  */
 static const struct {
     const char *text;
-    const char *said[8]; /* exactly these errors */
+    const char *diagnostics[8]; /* exactly these errors */
 } refused[] = {
     {"http:\n  ssl_ciphers: NOPE\n  ssl_certificate: self-signed\n  server:\n"
      "    - {listen: ['8443 ssl', '[::]:8443 ssl', 9443 ssl]}\n"
@@ -391,11 +392,11 @@ START_TEST(all_openssl_errors_are_reported)
         size_t count = 0;
 
         ck_assert(!load(refused[i].text));
-        for (; count < 8 && refused[i].said[count]; count++)
-            ck_assert_msg(has_said(refused[i].said[count]), "not said: %s\n%.*s", refused[i].said[count],
-                          (int)said.length, said.data);
-        ck_assert_msg(errors_said() == count, "%zu errors:\n%.*s", errors_said(), (int)said.length,
-                      said.data);
+        for (; count < 8 && refused[i].diagnostics[count]; count++)
+            ck_assert_msg(has_diagnostic(refused[i].diagnostics[count]), "not said: %s\n%.*s", refused[i].diagnostics[count],
+                          (int)diagnostics.length, diagnostics.data);
+        ck_assert_msg(count_errors() == count, "%zu errors:\n%.*s", count_errors(), (int)diagnostics.length,
+                      diagnostics.data);
     }
 }
 END_TEST

@@ -70,13 +70,13 @@ START_TEST(rfc_8448_records)
         .version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM, .sequence = vector->sequence};
     struct cipher_context *context = NULL;
     uint8_t plaintext[128], expected[256];
-    size_t length = from_hex(vector->plaintext, plaintext), wanted = from_hex(vector->record, expected);
+    size_t length = from_hex(vector->plaintext, plaintext), expected_value = from_hex(vector->record, expected);
 
     from_hex(vector->key, key.key);
     from_hex(vector->iv, key.iv);
     ck_assert_int_eq(seal(cache, &key, &context, vector->type, (char *)plaintext, length, into),
-                     (ssize_t)wanted);
-    ck_assert_mem_eq(into, expected, wanted);
+                     (ssize_t)expected_value);
+    ck_assert_mem_eq(into, expected, expected_value);
     ck_assert_uint_eq(key.sequence, vector->sequence + 1);
     cipher_context_cache_destroy(cache);
     ck_assert_ptr_null(context);

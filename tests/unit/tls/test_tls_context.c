@@ -137,7 +137,7 @@ START_TEST(all_errors_are_reported)
     struct str bad_name = STR("a.*.b");
     int lines = 0;
     struct log log = {.level = LOG_DEBUG, .sink = count_line, .owner = &lines};
-    char said[2000] = "";
+    char message[2000] = "";
 
     settings[0].ciphers = settings[0].curves = STR("NO");
     settings[1].certificates = files;
@@ -147,7 +147,7 @@ START_TEST(all_errors_are_reported)
     settings[2].certificates = &bare;
     settings[2].certificate_count = 1;
     settings[2].ciphersuites = STR("NO");
-    ck_assert_ptr_null(tls_context_load(settings, 3, &log, add_fault, said));
+    ck_assert_ptr_null(tls_context_load(settings, 3, &log, add_fault, message));
     static const char *const lines_wanted[] = {
         "0 ssl_ciphers 0: ssl_ciphers: \"NO\" is rejected by OpenSSL: ",
         "0 ssl_ecdh_curve 0: ssl_ecdh_curve: \"NO\" is rejected by OpenSSL: ",
@@ -157,7 +157,7 @@ START_TEST(all_errors_are_reported)
         "2 ssl_ciphersuites 0: ssl_ciphersuites: \"NO\" is rejected by OpenSSL: ",
         "2 ssl_certificate 0: \"/no.pem\" cannot be opened: No such file or directory | relative paths start",
     };
-    const char *at = said;
+    const char *at = message;
     for (size_t i = 0; i < sizeof(lines_wanted) / sizeof(lines_wanted[0]); i++) {
         ck_assert_msg(strncmp(at, lines_wanted[i], strlen(lines_wanted[i])) == 0, "%s\nwhere was wanted %s", at,
                       lines_wanted[i]);
@@ -413,18 +413,18 @@ START_TEST(ticket_is_valid_for_its_server_only)
     SSL_set_tlsext_host_name(pair.client, "one.example");
     ck_assert_int_eq(pair_handshake(&pair), 0);
     pair_exchange(&pair, 10);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
     pair_shutdown(&pair);
     for (int i = 0; i < 2; i++) {
         pair_reconnect(&pair);
-        SSL_set_session(pair.client, kept);
+        SSL_set_session(pair.client, stored);
         SSL_set_tlsext_host_name(pair.client, (i ? "two.example" : "one.example"));
         ck_assert_int_eq(pair_handshake(&pair), 0);
         ck_assert_int_eq(tls_session_reused(pair.session), i == 0);
         pair_exchange(&pair, 10);
         pair_shutdown(&pair);
     }
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
 }
 END_TEST

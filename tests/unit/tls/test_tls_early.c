@@ -10,7 +10,7 @@ static struct tls_settings settings;
 static struct ticket_keys keys;
 static struct replay_window *seen;
 static struct tls_pair pair;
-static SSL_SESSION *kept;
+static SSL_SESSION *stored;
 static char flight[32768];
 static size_t flight_length;
 
@@ -27,14 +27,14 @@ static void open_all(void)
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(!tls_session_early(pair.session));
     pair_exchange(&pair, 10);
-    kept = SSL_get1_session(pair.client);
-    ck_assert_uint_eq(SSL_SESSION_get_max_early_data(kept), LIMIT_EARLY_DATA);
+    stored = SSL_get1_session(pair.client);
+    ck_assert_uint_eq(SSL_SESSION_get_max_early_data(stored), LIMIT_EARLY_DATA);
     pair_shutdown(&pair);
 }
 
 static void close_all(void)
 {
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
     free(seen);
 }
@@ -42,7 +42,7 @@ static void close_all(void)
 /* Writes the client's first flight, ClientHello and early data, into `flight`. */
 static void client_sends_early_data(struct str text)
 {
-    SSL_SESSION *copy = SSL_SESSION_dup(kept);
+    SSL_SESSION *copy = SSL_SESSION_dup(stored);
     size_t written = 0;
 
     pair_reconnect(&pair);
@@ -208,7 +208,7 @@ START_TEST(excess_early_data_is_refused)
     char bytes[100];
     size_t written = 0;
 
-    SSL_SESSION_set_max_early_data(kept, 2 * LIMIT_EARLY_DATA);
+    SSL_SESSION_set_max_early_data(stored, 2 * LIMIT_EARLY_DATA);
     client_sends_early_data(str_of(text, LIMIT_EARLY_DATA));
     ck_assert_int_eq(server_receives_flight(), TLS_SESSION_EARLY);
     SSL_write_early_data(pair.client, text, 1000, &written);

@@ -109,7 +109,7 @@ START_TEST(passwords_decrypt_keys)
 }
 END_TEST
 
-static void told(void *owner, const struct tls_fault *fault)
+static void report_fault(void *owner, const struct tls_fault *fault)
 {
     ck_abort_msg("%s", fault->text);
 }
@@ -127,10 +127,10 @@ START_TEST(renewed_key_is_decrypted)
     settings.dh_parameters = pem_path("dh.pem");
     pair_open(&pair, &settings, 1);
     uint64_t before = tls_files_stamp(&settings);
-    ck_assert(tls_files_read(&settings, &files, told, NULL));
+    ck_assert(tls_files_read(&settings, &files, report_fault, NULL));
     pem_write_text("phrases", STR("another\n"));
     ck_assert_uint_ne(tls_files_stamp(&settings), before);
-    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, told, NULL));
+    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, report_fault, NULL));
     tls_files_finish(&files);
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(commands_apply_per_server)
 {
     static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};
-    static const struct tls_command said[] = {
+    static const struct tls_command message[] = {
         {{"Groups", 6}, {"P-384", 5}},
         {{"Ciphersuites", 12}, {"TLS_CHACHA20_POLY1305_SHA256", 28}},
     };
@@ -251,7 +251,7 @@ START_TEST(commands_apply_per_server)
 
     for (int i = 0; i < 2; i++)
         servers[i].names = names[i];
-    servers[_i].commands = said;
+    servers[_i].commands = message;
     servers[_i].command_count = 2;
     pair_open(&pair, servers, 2);
     for (int i = 0; i < 2; i++) {

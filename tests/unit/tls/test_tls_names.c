@@ -28,8 +28,8 @@ static const struct {
 enum { ADDED = sizeof(added) / sizeof(added[0]) };
 
 static const struct {
-    const char *asked, *found;
-} asked[] = {
+    const char *request, *found;
+} request[] = {
     {"example.com", "example.com"},
     {"Example.COM", "example.com"},
     {"example.com.", "example.com"},
@@ -64,10 +64,10 @@ START_TEST(name_selects_one_server)
         ck_assert_msg(tls_names_add(&names, str_from(added[i].name), (void *)(uintptr_t)added[i].name) ==
                           added[i].result,
                       "%s", added[i].name);
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        const char *found = tls_names_find(&names, str_from(asked[i].asked));
-        ck_assert_msg(found && asked[i].found ? strcmp(found, asked[i].found) == 0 : found == asked[i].found,
-                      "%s finds %s", asked[i].asked, found ? found : "nothing");
+    for (size_t i = 0; i < sizeof(request) / sizeof(request[0]); i++) {
+        const char *found = tls_names_find(&names, str_from(request[i].request));
+        ck_assert_msg(found && request[i].found ? strcmp(found, request[i].found) == 0 : found == request[i].found,
+                      "%s finds %s", request[i].request, found ? found : "nothing");
     }
     tls_names_finish(&names);
 }

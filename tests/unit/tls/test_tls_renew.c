@@ -32,26 +32,26 @@ static void write_second(void)
     pem_write_key("site.key", second.key, NULL, false);
 }
 
-static void told(void *owner, const struct tls_fault *fault)
+static void report_fault(void *owner, const struct tls_fault *fault)
 {
     snprintf(owner, 300, "%s", fault->text);
 }
 
-static bool renew(struct tls_pair *pair, size_t server, const struct tls_settings *settings, char *said)
+static bool renew(struct tls_pair *pair, size_t server, const struct tls_settings *settings, char *sent)
 {
     struct tls_files files = {NULL, 0};
 
-    said[0] = '\0';
-    bool good = tls_files_read(settings, &files, told, said) &&
-                tls_context_renew(pair->context, server, &files, &pair->log, told, said);
+    sent[0] = '\0';
+    bool good = tls_files_read(settings, &files, report_fault, sent) &&
+                tls_context_renew(pair->context, server, &files, &pair->log, report_fault, sent);
     tls_files_finish(&files);
     return good;
 }
 
-static bool client_sees(const struct tls_pair *pair, X509 *wanted)
+static bool client_sees(const struct tls_pair *pair, X509 *expected)
 {
     X509 *seen = SSL_get1_peer_certificate(pair->client);
-    bool same = seen && X509_cmp(seen, wanted) == 0;
+    bool same = seen && X509_cmp(seen, expected) == 0;
 
     X509_free(seen);
     return same;
@@ -66,7 +66,7 @@ START_TEST(new_connections_get_the_new_certificate)
     struct tls_settings servers[2] = {pair_settings(), pair_settings()};
     int which = _i / 2;
     struct tls_pair pair;
-    char said[300];
+    char sent[300];
 
     for (int i = 0; i < 2; i++)
         servers[i].names = names[i];
@@ -78,13 +78,13 @@ START_TEST(new_connections_get_the_new_certificate)
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, first.certificate));
     pair_exchange(&pair, 100);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
     write_second();
-    ck_assert_msg(renew(&pair, (size_t)which, &servers[which], said), "%s", said);
+    ck_assert_msg(renew(&pair, (size_t)which, &servers[which], sent), "%s", sent);
     pair_exchange(&pair, 20000); /* the existing connection continues */
     pair_shutdown(&pair);
     pair_reconnect(&pair);
-    SSL_set_session(pair.client, kept);
+    SSL_set_session(pair.client, stored);
     SSL_set_tlsext_host_name(pair.client, names[which][0].data);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(!tls_session_reused(pair.session));
@@ -95,7 +95,7 @@ START_TEST(new_connections_get_the_new_certificate)
     SSL_set_tlsext_host_name(pair.client, names[!which][0].data);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(!client_sees(&pair, second.certificate));
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
 }
 END_TEST
@@ -105,12 +105,12 @@ START_TEST(pending_connection_gets_the_new_certificate)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
-    char said[300];
+    char sent[300];
 
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
     write_second();
-    ck_assert(renew(&pair, 0, &settings, said));
+    ck_assert(renew(&pair, 0, &settings, sent));
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, second.certificate));
     pair_exchange(&pair, 100);
@@ -153,7 +153,7 @@ START_TEST(invalid_files_change_nothing)
     struct tls_settings settings = pair_settings();
     uint64_t before, after;
     struct tls_pair pair;
-    char said[300];
+    char sent[300];
 
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
@@ -162,13 +162,13 @@ START_TEST(invalid_files_change_nothing)
     spoiled[_i].spoil();
     after = tls_files_stamp(&settings);
     ck_assert_uint_ne(after, before);
-    ck_assert(!renew(&pair, 0, &settings, said));
-    ck_assert_msg(strstr(said, spoiled[_i].words), "%s", said);
+    ck_assert(!renew(&pair, 0, &settings, sent));
+    ck_assert_msg(strstr(sent, spoiled[_i].words), "%s", sent);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, first.certificate));
     write_second();
     ck_assert_uint_ne(tls_files_stamp(&settings), after);
-    ck_assert(renew(&pair, 0, &settings, said));
+    ck_assert(renew(&pair, 0, &settings, sent));
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, second.certificate));
@@ -182,18 +182,18 @@ START_TEST(truncated_files_are_refused)
     struct tls_settings settings = pair_settings();
     struct tls_files files = {NULL, 0};
     struct tls_pair pair;
-    char said[300];
+    char sent[300];
 
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
-    ck_assert(tls_files_read(&settings, &files, told, said));
-    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, told, said));
+    ck_assert(tls_files_read(&settings, &files, report_fault, sent));
+    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, report_fault, sent));
     size_t whole = files.length, head = 4 + (size_t) * (uint32_t *)(void *)files.bytes;
     size_t lengths[] = {0, 3, 4, head - 1, head, head + 4};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         files.length = lengths[i];
-        ck_assert_msg(!tls_context_renew(pair.context, 0, &files, &pair.log, told, said), "%zu", lengths[i]);
-        ck_assert_ptr_nonnull(strstr(said, "was not read"));
+        ck_assert_msg(!tls_context_renew(pair.context, 0, &files, &pair.log, report_fault, sent), "%zu", lengths[i]);
+        ck_assert_ptr_nonnull(strstr(sent, "was not read"));
     }
     files.length = whole;
     tls_files_finish(&files);
@@ -207,13 +207,13 @@ START_TEST(self_signed_certificate_is_preserved)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
-    char said[300];
+    char sent[300];
 
     ck_assert_uint_eq(tls_files_stamp(&settings), 0);
     pair_open(&pair, &settings, 1);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     X509 *made = SSL_get1_peer_certificate(pair.client);
-    ck_assert(renew(&pair, 0, &settings, said));
+    ck_assert(renew(&pair, 0, &settings, sent));
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, made));

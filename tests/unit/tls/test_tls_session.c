@@ -174,14 +174,14 @@ START_TEST(no_tickets_when_switched_off)
     open_suite(&pair, suite, &settings);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     pair_exchange(&pair, 10);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
-    ck_assert(!SSL_SESSION_has_ticket(kept));
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
+    ck_assert(!SSL_SESSION_has_ticket(stored));
     pair_shutdown(&pair);
     pair_reconnect(&pair);
-    SSL_set_session(pair.client, kept);
+    SSL_set_session(pair.client, stored);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(!tls_session_reused(pair.session));
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
 }
 END_TEST
@@ -197,15 +197,15 @@ START_TEST(rule_06_a_ticket_resumes)
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(!tls_session_reused(pair.session));
     pair_exchange(&pair, 100);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
     pair_shutdown(&pair);
     pair_reconnect(&pair);
-    SSL_set_session(pair.client, kept);
+    SSL_set_session(pair.client, stored);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(tls_session_reused(pair.session) && SSL_session_reused(pair.client));
     ck_assert_uint_eq(tls_session_id(pair.session, id, sizeof(id)).length % 2, 0);
     pair_exchange(&pair, 20000);
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_shutdown(&pair);
     pair_close(&pair);
 }

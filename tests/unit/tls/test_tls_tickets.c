@@ -110,10 +110,10 @@ static SSL_SESSION *full_handshake(struct tls_pair *pair, int version)
     ck_assert_int_eq(pair_handshake(pair), 0);
     ck_assert(!tls_session_reused(pair->session));
     pair_exchange(pair, 10);
-    SSL_SESSION *kept = SSL_get1_session(pair->client);
-    ck_assert(SSL_SESSION_has_ticket(kept));
+    SSL_SESSION *stored = SSL_get1_session(pair->client);
+    ck_assert(SSL_SESSION_has_ticket(stored));
     pair_shutdown(pair);
-    return kept;
+    return stored;
 }
 
 /*
@@ -145,16 +145,16 @@ START_TEST(ticket_is_valid_after_one_rotation)
     ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
     pair_open(&pair, &settings, 1);
     tls_context_share(pair.context, &keys, NULL);
-    SSL_SESSION *kept = full_handshake(&pair, versions[_i]), *next = NULL;
-    ck_assert(resumes(&pair, kept, NULL));
+    SSL_SESSION *stored = full_handshake(&pair, versions[_i]), *next = NULL;
+    ck_assert(resumes(&pair, stored, NULL));
     ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
-    ck_assert(resumes(&pair, kept, &next));
+    ck_assert(resumes(&pair, stored, &next));
     ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
-    ck_assert_msg(!resumes(&pair, kept, NULL), "its key is gone");
+    ck_assert_msg(!resumes(&pair, stored, NULL), "its key is gone");
     ck_assert_msg(resumes(&pair, next, NULL), "that one was sealed with the second key");
     ticket_keys_wipe(&keys);
     ck_assert_msg(!resumes(&pair, next, NULL), "no key is left");
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     SSL_SESSION_free(next);
     pair_close(&pair);
 }
@@ -191,12 +191,12 @@ START_TEST(changed_ticket_needs_a_full_handshake)
     size_t length;
 
     pair_open(&pair, &settings, 1);
-    SSL_SESSION *kept = full_handshake(&pair, versions[_i / 4]);
-    SSL_SESSION_get0_ticket(kept, &ticket, &length);
+    SSL_SESSION *stored = full_handshake(&pair, versions[_i / 4]);
+    SSL_SESSION_get0_ticket(stored, &ticket, &length);
     size_t places[] = {0, 16, 40, length - 1}; /* key name, IV, encrypted state, HMAC */
     ((unsigned char *)(uintptr_t)ticket)[places[_i % 4]] ^= 1;
-    ck_assert(!resumes(&pair, kept, NULL));
-    SSL_SESSION_free(kept);
+    ck_assert(!resumes(&pair, stored, NULL));
+    SSL_SESSION_free(stored);
     pair_close(&pair);
 }
 END_TEST

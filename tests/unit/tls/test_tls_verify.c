@@ -110,7 +110,7 @@ static const struct {
     enum tls_verify verify;
     enum shown shown;
     enum tls_client_state state;
-    const char *said;
+    const char *expected;
 } cases[] = {
     {TLS_VERIFY_OFF, GOOD, TLS_CLIENT_ACCEPTED, "NONE"},
     {TLS_VERIFY_ON, NOTHING, TLS_CLIENT_ABSENT, "NONE"},
@@ -141,9 +141,9 @@ START_TEST(client_certificate_is_verified)
     limit_version(&pair, versions[_i % 2]);
     present_certificate(&pair, cases[_i / 2].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    struct str said = tls_session_client_verify(pair.session, &arena);
+    struct str expected = tls_session_client_verify(pair.session, &arena);
     ck_assert_int_eq(tls_session_client_state(pair.session), cases[_i / 2].state);
-    ck_assert_msg(str_starts(said, str_from(cases[_i / 2].said)), STR_FMT, STR_ARG(said));
+    ck_assert_msg(str_starts(expected, str_from(cases[_i / 2].expected)), STR_FMT, STR_ARG(expected));
     ck_assert(tls_session_key_taken(pair.session));
     pair_exchange(&pair, 20000);
     pair_shutdown(&pair);
@@ -163,18 +163,18 @@ START_TEST(resumption_keeps_the_verification)
     present_certificate(&pair, cases[_i / 2].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     pair_exchange(&pair, 10);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
     pair_shutdown(&pair);
     pair_reconnect(&pair);
-    SSL_set_session(pair.client, kept);
+    SSL_set_session(pair.client, stored);
     present_certificate(&pair, cases[_i / 2].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_reused(pair.session), resumes);
     ck_assert_int_eq(tls_session_client_state(pair.session), cases[_i / 2].state);
-    struct str said = tls_session_client_verify(pair.session, &arena);
-    ck_assert_msg(str_starts(said, str_from(cases[_i / 2].said)), STR_FMT, STR_ARG(said));
+    struct str expected = tls_session_client_verify(pair.session, &arena);
+    ck_assert_msg(str_starts(expected, str_from(cases[_i / 2].expected)), STR_FMT, STR_ARG(expected));
     pair_exchange(&pair, 10);
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
 }
 END_TEST
@@ -210,11 +210,11 @@ START_TEST(sessions_are_bound_to_their_server)
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
     pair_exchange(&pair, 10);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
     pair_shutdown(&pair);
     for (int to = 0; to < 3; to++) {
         pair_reconnect(&pair);
-        SSL_set_session(pair.client, kept);
+        SSL_set_session(pair.client, stored);
         SSL_set_tlsext_host_name(pair.client, names[to][0].data);
         ck_assert_int_eq(pair_handshake(&pair), 0);
         ck_assert_int_eq(tls_session_reused(pair.session), to == from);
@@ -222,7 +222,7 @@ START_TEST(sessions_are_bound_to_their_server)
                          to == from || to == 0 ? TLS_CLIENT_ACCEPTED : TLS_CLIENT_ABSENT);
         pair_exchange(&pair, 10);
     }
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
     pem_free(&site);
 }
@@ -258,15 +258,15 @@ START_TEST(sessions_are_bound_to_the_revocation_list)
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
     pair_exchange(&pair, 10);
-    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    SSL_SESSION *stored = SSL_get1_session(pair.client);
     pair_shutdown(&pair);
     pair_reconnect(&pair);
-    SSL_set_session(pair.client, kept);
+    SSL_set_session(pair.client, stored);
     SSL_set_tlsext_host_name(pair.client, names[1][0].data);
     present_certificate(&pair, REVOKED);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_REFUSED);
-    SSL_SESSION_free(kept);
+    SSL_SESSION_free(stored);
     pair_close(&pair);
     pem_free(&site);
 }
@@ -276,7 +276,7 @@ static const struct {
     unsigned depth;
     const char *lists; /* NULL: none */
     enum shown shown;
-    const char *said;
+    const char *expected;
 } chains[] = {
     {0, NULL, GOOD, "SUCCESS"},
     {0, NULL, DEEP, "FAILED:"},
@@ -298,8 +298,8 @@ START_TEST(chains_and_revocation_lists)
     pair_open(&pair, &settings, 1);
     present_certificate(&pair, chains[_i].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    struct str said = tls_session_client_verify(pair.session, &arena);
-    ck_assert_msg(str_starts(said, str_from(chains[_i].said)), STR_FMT, STR_ARG(said));
+    struct str expected = tls_session_client_verify(pair.session, &arena);
+    ck_assert_msg(str_starts(expected, str_from(chains[_i].expected)), STR_FMT, STR_ARG(expected));
     pair_close(&pair);
 }
 END_TEST

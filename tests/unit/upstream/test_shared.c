@@ -280,7 +280,7 @@ END_TEST
 /* More servers than bits in a word; each is chosen once. */
 START_TEST(concurrent_requests_retry_one_by_one)
 {
-    bool asked[MOST] = {false};
+    bool requested[MOST] = {false};
     struct upstream_choice choice = {0};
     unsigned count = 0;
     int error;
@@ -292,8 +292,8 @@ START_TEST(concurrent_requests_retry_one_by_one)
 
         if (!peer)
             break;
-        ck_assert(!asked[peer->number]);
-        asked[peer->number] = true;
+        ck_assert(!requested[peer->number]);
+        requested[peer->number] = true;
     }
     ck_assert_int_eq(error, -EBUSY);
     ck_assert_uint_eq(count, LIMIT_UPSTREAM_TRIES);
