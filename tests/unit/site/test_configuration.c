@@ -393,8 +393,8 @@ START_TEST(all_openssl_errors_are_reported)
 
         ck_assert(!load(refused[i].text));
         for (; count < 8 && refused[i].diagnostics[count]; count++)
-            ck_assert_msg(has_diagnostic(refused[i].diagnostics[count]), "not said: %s\n%.*s", refused[i].diagnostics[count],
-                          (int)diagnostics.length, diagnostics.data);
+            ck_assert_msg(has_diagnostic(refused[i].diagnostics[count]), "missing: %s\n%.*s",
+                          refused[i].diagnostics[count], (int)diagnostics.length, diagnostics.data);
         ck_assert_msg(count_errors() == count, "%zu errors:\n%.*s", count_errors(), (int)diagnostics.length,
                       diagnostics.data);
     }
