@@ -145,13 +145,14 @@ INTENDED = (
     ('an error page has its own Content-Type', 'nginx: that of the response with X-Accel-Redirect', ('content-type',),
      lambda text, request, by_nginx, by_sluice: 'X-Accel-Redirect' in request and by_sluice.get('status', 0) >= 400),
     ('no range of an empty file is satisfiable', 'RFC 9110 15.5.17', ALL,
-     lambda text, request, by_nginx, by_sluice: 'empty' in urllib.parse.unquote(target(request)) and field(request, 'Range') and by_sluice.get('status') == 416),
+     lambda text, request, by_nginx, by_sluice: 'empty' in urllib.parse.unquote(target(request)) and field(request, 'Range') and
+        by_sluice.get('status') in {416} | changed_codes(text, 416)),
     ('expires uses the type multipart/byteranges', 'nginx: that of the parts', ('expires', 'cache-control'),
      lambda text, request, by_nginx, by_sluice: by_sluice.get('content-type') == 'multipart/byteranges'),
     ('a space in a URI from variables is encoded', 'RFC 9112 3.2; nginx passes it on', ALL,
      lambda text, request, by_nginx, by_sluice: '%20' in target(request) and 'proxy_pass' in text and
         (b'Bad request syntax' in by_nginx.get('body', b'') or method(request) == 'HEAD' and by_nginx.get('status') == 400 or
-         by_sluice.get('x-said') == 'yes' and (b'%20' in by_sluice.get('body', b'') or method(request) == 'HEAD'))),
+         by_sluice.get('status') == 200 and (b'%20' in by_sluice.get('body', b'') or method(request) == 'HEAD'))),
     ('a directory listing has Content-Length', 'it is generated before it is sent', ('length',),
      lambda text, request, by_nginx, by_sluice: 'autoindex on' in text and by_nginx.get('length') is None),
     ('a large Range is reduced before error_page 416 applies', 'RFC 9110 14.1.2', ALL,
@@ -211,6 +212,13 @@ INTENDED = (
     ('a directory listing has no validators, so If-None-Match: * does not match it', 'it is generated for each request', ALL,
      lambda text, request, by_nginx, by_sluice: 'autoindex on' in text and field(request, 'If-None-Match') == '*' and by_nginx.get('status') == 304 and
         b'<title>/' in by_sluice.get('body', b'<title>/')),
+    ('a stored response without Last-Modified is compared by its Date', 'RFC 9111 4.3.2', ALL,
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache ' in text and field(request, 'If-Modified-Since') and by_sluice.get('status') == 304 and
+        'last-modified' not in by_nginx and by_nginx.get('status') == 200),
+    ('a path that try_files found is passed on from its error page', 'nginx passes the path of the request', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'proxy_pass' in text and 'error_page' in text),
+    ('groups of a server_name keep their values', 'nginx deletes them before it evaluates an `if` with a pattern', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'server_name "~' in text and re.search(r'if \([^\n]*~[^\n]*\{[^{}]*\$1', text)),
     ('index names files', 'nginx also accepts a directory', ALL,
      lambda text, request, by_nginx, by_sluice: 'index folder/' in text and re.search(' /+folder/', by_nginx.get('x-where', '')) and
         by_sluice.get('status') in {403} | changed_codes(text, 403) | ({200} if 'autoindex on' in text else set())),
@@ -243,7 +251,7 @@ INTENDED = (
         by_sluice.get('status') in {206, 416} | changed_codes(text, 416)),
     ('a path with a link that disable_symlinks refuses is 403', 'nginx documents that access is denied; its 404 results from ENOTDIR', ALL,
      lambda text, request, by_nginx, by_sluice: re.search('disable_symlinks (on|if)', text) and 'link-folder' in urllib.parse.unquote(target(request)) and
-        by_nginx.get('status') in {404} | changed_codes(text, 404) and by_sluice.get('status') in {403} | changed_codes(text, 403)),
+        (by_nginx.get('status') == 404 or pages(text, 404)) and by_sluice.get('status') in {403} | changed_codes(text, 403)),
     ('parts of multipart/byteranges have the type of their file', 'also with default_type "" and after X-Accel-Redirect', ('body',),
      lambda text, request, by_nginx, by_sluice: ('default_type ""' in text or 'X-Accel-Redirect' in request) and by_sluice.get('content-type') == 'multipart/byteranges'),
     ('an error from the rules of a server has its error page', 'nginx applies these rules to the page again and sends its built-in page', ALL,
