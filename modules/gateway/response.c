@@ -108,7 +108,7 @@ static int detect_event_stream(struct gateway_request *p)
 }
 
 /* The exchange has another response: the upstream's is discarded. */
-static void answered_otherwise(struct gateway_request *p)
+static void discard_upstream_response(struct gateway_request *p)
 {
     if (p->cached)
         p->cache->release_lock(p);
@@ -165,7 +165,7 @@ static bool head_received(struct gateway_request *p)
     upstream_peer_count_time(p->upstream.peer, p->attempt->header_us, UINT64_MAX);
     if ((p->cache && p->cache->serve_stale(p, GATEWAY_FAILED_STATUS)) ||
         (p->conf->intercept_errors && gateway_intercept(p, p->reply.status, &p->reply.headers))) {
-        answered_otherwise(p);
+        discard_upstream_response(p);
         return false;
     }
     gateway_accel_rate(p, &p->reply.headers);

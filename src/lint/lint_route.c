@@ -70,7 +70,7 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
 }
 
 /* Directives that produce a response (deny: 403): a location without any of them only answers 404. */
-static void nothing_answers(struct lint *lint, const struct lint_place *place)
+static void check_unhandled_location(struct lint *lint, const struct lint_place *place)
 {
     static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass",
                                           "status", "stub_status", "rewrite", "when",       "deny"};
@@ -185,7 +185,8 @@ const struct lint_rule lint_rules_route[] = {
      "Another location is tried first and always matches."},
     {"return-before-locations", LINT_SERVER, return_shadows,
      "A server's return handles the requests of all its locations."},
-    {"nothing-answers", LINT_LOCATION, nothing_answers, "A location has neither files nor an upstream server."},
+    {"nothing-answers", LINT_LOCATION, check_unhandled_location,
+     "A location has neither files nor an upstream server."},
     {"loose-regex", LINT_LOCATION, regex_loose, "A regular expression matches more paths than its text suggests."},
     {"loose-name", LINT_SERVER, name_loose, "A pattern of server_name matches names of other domains."},
     {"redirect-loop", LINT_LOCATION, redirect_loop, "A redirect leads back to its own server."},

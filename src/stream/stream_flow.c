@@ -46,7 +46,7 @@ static bool is_ahead(struct stream_flow *flow)
 }
 
 /* At most a tenth of a second's bytes per read, which bounds the pause before the next read. */
-static size_t most_piped(const struct stream_flow *flow)
+static size_t pipe_read_limit(const struct stream_flow *flow)
 {
     uint64_t tenth = flow->rate / 10 + 1;
 
@@ -58,7 +58,7 @@ static void receive_more(struct stream_flow *flow)
     if (flow->ended || flow->from->receiving || is_ahead(flow))
         return;
     if (may_splice(flow))
-        wire_receive_pipe(flow->from, flow->pipe, most_piped(flow));
+        wire_receive_pipe(flow->from, flow->pipe, pipe_read_limit(flow));
     else
         wire_receive(flow->from);
 }

@@ -78,19 +78,19 @@ static void find_wanted(struct cached *cached, const struct stored_response *sto
     int count = 0;
 
     if (asks_for_range(x) && conditional_range_allowed(&x->request, &stored->validators, cached_now_s(cached)))
-        count = range_parse(value, partial->held.total, &partial->requested, 1);
+        count = range_parse(value, partial->cached_part.total, &partial->requested, 1);
     partial->satisfiable = count >= 0;
     partial->whole = count == 0;
     if (count == 0)
-        partial->requested = (struct range){0, partial->held.total - 1};
+        partial->requested = (struct range){0, partial->cached_part.total - 1};
 }
 
 static bool is_covered(const struct cached_partial *partial)
 {
-    const struct range *held = &partial->held.span;
+    const struct range *cached_part = &partial->cached_part.span;
 
-    return partial->satisfiable && !partial->whole && partial->requested.first >= held->first &&
-           partial->requested.last <= held->last;
+    return partial->satisfiable && !partial->whole && partial->requested.first >= cached_part->first &&
+           partial->requested.last <= cached_part->last;
 }
 
 /* Parses the span from the entry's head. False: not an incomplete entry. */
@@ -98,13 +98,14 @@ static bool read_entry(struct cached *cached, const struct cache_entry *entry, c
 {
     struct cached_partial *partial = cached->partial;
     struct str value = headers_value(&stored->headers, STR("Content-Range"));
-    struct partial_content held;
+    struct partial_content cached_part;
 
-    if (stored->metadata.status != 206 || !value.data || content_range_parse(value, &held.span, &held.total) < 0 ||
-        held.span.last - held.span.first + 1 != entry->body_length ||
+    if (stored->metadata.status != 206 || !value.data ||
+        content_range_parse(value, &cached_part.span, &cached_part.total) < 0 ||
+        cached_part.span.last - cached_part.span.first + 1 != entry->body_length ||
         !partial_validated(&stored->headers, stored->metadata.received_s, cached_now_s(cached)))
         return false;
-    partial->held = held;
+    partial->cached_part = cached_part;
     return true;
 }
 
@@ -157,14 +158,15 @@ static void release(void *held)
 struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length)
 {
     const struct cached_partial *partial = cached->partial;
-    const struct range *held = &partial->held.span;
+    const struct range *cached_part = &partial->cached_part.span;
     struct exchange *x = cached->p->x;
     struct cache_entry *entry = partial->entry;
     struct body *body;
 
-    if (!entry || length == 0 || at < held->first || at > held->last || length - 1 > held->last - at)
+    if (!entry || length == 0 || at < cached_part->first || at > cached_part->last ||
+        length - 1 > cached_part->last - at)
         return NULL;
-    at -= held->first;
+    at -= cached_part->first;
     if (entry->content.data) {
         body = body_lent(&x->arena, str_of(entry->content.data + at, (size_t)length), release, entry);
     } else {
@@ -185,7 +187,7 @@ static struct body *span(struct arena *arena, void *held, uint64_t at, uint64_t 
 void cached_partial_represent(struct cached *cached, struct representation *whole)
 {
     headers_remove(&cached->p->x->response.headers, STR("Content-Range"));
-    whole->size = cached->partial->held.total;
+    whole->size = cached->partial->cached_part.total;
     whole->max_ranges = 1;
     whole->span = span;
     whole->held = cached;

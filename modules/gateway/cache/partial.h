@@ -37,7 +37,7 @@ struct cached_partial {
     struct cache_lookup lookup;
     struct str key;                 /* of the incomplete entry */
     struct cache_entry *entry;      /* referenced; NULL: none, or unusable */
-    struct partial_content held;    /* of the entry */
+    struct partial_content cached_part;    /* of the entry */
     struct range requested;            /* requested by the client */
     bool satisfiable, whole;        /* `requested` is known; it is the complete representation, and the status is 200 */
     enum partial_request request;

@@ -13,14 +13,16 @@
 /* The missing bytes are one range before or after the span. */
 static bool find_missing(struct cached_partial *partial)
 {
-    const struct range held = partial->held.span, requested = partial->requested;
-    bool is_behind = requested.first >= held.first && requested.first <= held.last + 1 && requested.last > held.last;
-    bool is_before = requested.first < held.first && requested.last >= held.first - 1 && requested.last <= held.last;
+    const struct range cached_part = partial->cached_part.span, requested = partial->requested;
+    bool is_behind = requested.first >= cached_part.first && requested.first <= cached_part.last + 1 &&
+                     requested.last > cached_part.last;
+    bool is_before = requested.first < cached_part.first && requested.last >= cached_part.first - 1 &&
+                     requested.last <= cached_part.last;
 
     if (is_behind)
-        partial->missing = (struct range){held.last + 1, requested.last};
+        partial->missing = (struct range){cached_part.last + 1, requested.last};
     else if (is_before)
-        partial->missing = (struct range){requested.first, held.first - 1};
+        partial->missing = (struct range){requested.first, cached_part.first - 1};
     return is_behind || is_before;
 }
 
@@ -89,7 +91,7 @@ static bool belongs(const struct cached *cached)
     struct partial_content came;
 
     return cached->p->reply.status == 206 && partial_content_of(cached->p, &came) == 0 &&
-           came.total == partial->held.total && came.span.first == partial->missing.first &&
+           came.total == partial->cached_part.total && came.span.first == partial->missing.first &&
            came.span.last == partial->missing.last &&
            partial_same_version(&cached->p->reply.headers, &stored->headers);
 }
@@ -119,7 +121,7 @@ static int check_other_status(struct cached *cached)
 /* The span combined with the received bytes. */
 static struct partial_content joined(const struct cached_partial *partial)
 {
-    struct partial_content all = partial->held;
+    struct partial_content all = partial->cached_part;
 
     if (partial->missing.first < all.span.first)
         all.span.first = partial->missing.first;
@@ -141,7 +143,7 @@ static int set_fields(struct cached *cached, const struct headers *merged)
     if (partial->whole)
         return headers_set(&partial->fields, arena, STR("Accept-Ranges"), STR("bytes"));
     value = arena_printf(arena, "bytes %llu-%llu/%llu", (unsigned long long)partial->requested.first,
-                         (unsigned long long)partial->requested.last, (unsigned long long)partial->held.total);
+                         (unsigned long long)partial->requested.last, (unsigned long long)partial->cached_part.total);
     return value.data ? headers_add(&partial->fields, arena, STR("Content-Range"), value) : -ENOMEM;
 }
 
@@ -243,19 +245,19 @@ static int update_span(struct cached *cached, struct arrival *arrival, struct st
     struct cached_partial *partial = cached->partial;
     const struct headers *headers = &cached->p->reply.headers;
     const struct stored_response *stored = partial->entry ? partial->entry->parsed : NULL;
-    const struct range *held = &partial->held.span;
+    const struct range *cached_part = &partial->cached_part.span;
     struct partial_content came;
 
     if (partial_content_of(cached->p, &came) < 0 || !is_asked_for(cached->p, &came) ||
         !partial_validated(headers, arrival->received_s, arrival->received_s))
         return 0;
     partial->worth = 0;
-    if (stored && (came.total != partial->held.total || !partial_same_version(headers, &stored->headers))) {
+    if (stored && (came.total != partial->cached_part.total || !partial_same_version(headers, &stored->headers))) {
         cached_partial_drop(cached);
     } else if (stored && partial->entry->updates < LIMIT_CACHE_UPDATES) {
-        if (came.span.first >= held->first && came.span.last <= held->last)
+        if (came.span.first >= cached_part->first && came.span.last <= cached_part->last)
             return update_stored_head(cached, arrival, metadata);
-        partial->worth = length_of(held);
+        partial->worth = length_of(cached_part);
         if (length_of(&came.span) <= partial->worth)
             return 0;
     }
@@ -286,10 +288,10 @@ const struct headers *cached_combined_fields(const struct gateway_request *p, in
 int cached_combine(struct gateway_request *p)
 {
     struct cached_partial *partial = cached_of(p)->partial;
-    const struct range *held = &partial->held.span, *requested = &partial->requested;
-    bool is_behind = partial->missing.first > held->last;
-    uint64_t first = is_behind ? requested->first : held->first;
-    uint64_t end = is_behind ? held->last + 1 : requested->last + 1;
+    const struct range *cached_part = &partial->cached_part.span, *requested = &partial->requested;
+    bool is_behind = partial->missing.first > cached_part->last;
+    uint64_t first = is_behind ? requested->first : cached_part->first;
+    uint64_t end = is_behind ? cached_part->last + 1 : requested->last + 1;
     struct body *stored, *parts[2];
 
     if (first >= end) /* span and requested range only touch */

@@ -95,10 +95,10 @@ static struct str write_head(struct cached *cached, const struct partial_content
 static void splice(struct cached *cached)
 {
     struct cached_partial *partial = cached->partial;
-    uint64_t length = partial->held.span.last - partial->held.span.first + 1;
+    uint64_t length = partial->cached_part.span.last - partial->cached_part.span.first + 1;
 
     partial->splices = true;
-    if (partial->missing.first > partial->held.span.last)
+    if (partial->missing.first > partial->cached_part.span.last)
         cache_fill_prepend(cached->base.fill, partial->entry, 0, length);
     else
         cache_fill_append(cached->base.fill, partial->entry, 0, length);
@@ -144,8 +144,8 @@ void cached_partial_note(struct cached *cached, const struct headers *fields, co
     partial->metadata = *metadata;
     partial->stored = *fields;
     partial->storing = (struct partial_content){{0, length - 1}, length};
-    if (stored && partial->held.total == length && partial_same_version(fields, &stored->headers))
-        partial->worth = partial->held.span.last - partial->held.span.first + 1;
+    if (stored && partial->cached_part.total == length && partial_same_version(fields, &stored->headers))
+        partial->worth = partial->cached_part.span.last - partial->cached_part.span.first + 1;
 }
 
 bool cached_partial_whole(struct cached *cached)
@@ -168,10 +168,10 @@ static bool find_prefix(const struct cached *cached, struct partial_content *out
 
     if (partial->storing.total == 0 || !partial->key.data || cached->stored_bytes == 0)
         return false;
-    if (partial->splices && partial->missing.first < partial->held.span.first) /* there is a gap */
+    if (partial->splices && partial->missing.first < partial->cached_part.span.first) /* there is a gap */
         return false;
     if (partial->splices)
-        length += partial->held.span.last - partial->held.span.first + 1;
+        length += partial->cached_part.span.last - partial->cached_part.span.first + 1;
     *out = partial->storing;
     if (length <= partial->worth || length > out->span.last - out->span.first)
         return false;
