@@ -5,6 +5,7 @@
 #include "status.h"
 
 #include "build_options.h"
+#include "http/h2/frame.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -22,6 +23,20 @@ static const char *connection_state_label(unsigned index, char memory[8])
                                                          [CONNECTION_WAITING] = "waiting"};
 
     return names[index];
+}
+
+static const char *protocol_label(unsigned index, char memory[8])
+{
+    static const char *const names[COUNTERS_PROTOCOLS] = {[REQUEST_HTTP_1_0] = "HTTP/1.0",
+                                                          [REQUEST_HTTP_1_1] = "HTTP/1.1",
+                                                          [REQUEST_HTTP_2] = "HTTP/2.0"};
+
+    return names[index];
+}
+
+static const char *h2_error_label(unsigned index, char memory[8])
+{
+    return h2_error_name(index);
 }
 
 static const char *status_class_label(unsigned index, char memory[8])
@@ -88,6 +103,20 @@ const struct metric status_metrics[] = {
     {"exchange_memory_refusals_total", METRIC_COUNTER, "Times that the limit of this memory of a worker refused bytes.",
      NULL, NULL, 0, 1, SUM(exchange_refusals)},
     {"requests_total", METRIC_COUNTER, "Requests whose head was received.", NULL, NULL, 0, 1, SUM(requests)},
+    {"requests_by_protocol_total", METRIC_COUNTER, "Requests whose head was received, by protocol.", "protocol",
+     protocol_label, 0, COUNTERS_PROTOCOLS, SUM(requests_by_protocol)},
+    {"http2_streams", METRIC_GAUGE, "Open streams of HTTP/2 connections.", NULL, NULL, 0, 1,
+     SUM(protocols.h2_streams)},
+    {"http2_streams_total", METRIC_COUNTER, "Streams that clients opened and the server accepted.", NULL, NULL, 0, 1,
+     SUM(protocols.h2_streams_opened)},
+    {"http2_resets_sent_total", METRIC_COUNTER,
+     "RST_STREAM frames sent, by error code. REFUSED_STREAM: more streams than http2_max_concurrent_streams.", "code",
+     h2_error_label, 0, H2_COUNTED_ERRORS, SUM(protocols.h2_resets_sent), .sparse = true},
+    {"http2_resets_received_total", METRIC_COUNTER, "Open streams that clients reset, by error code.", "code",
+     h2_error_label, 0, H2_COUNTED_ERRORS, SUM(protocols.h2_resets_received), .sparse = true},
+    {"http2_connection_errors_total", METRIC_COUNTER,
+     "HTTP/2 connections that the server ended by GOAWAY with an error, by error code.", "code", h2_error_label, 0,
+     H2_COUNTED_ERRORS, SUM(protocols.h2_connection_errors), .sparse = true},
     {"responses_total", METRIC_COUNTER, "Completed requests by class of status.", "class",
      status_class_label, 0, STATUS_CLASSES, AT(classes)},
     {"responses_by_status_total", METRIC_COUNTER,

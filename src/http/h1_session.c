@@ -18,7 +18,7 @@ static struct h1_session *h1_of(struct session *session)
 
 static struct session *session_open(const struct session_settings *settings,
                                     const struct exchange_events *events, void *owner,
-                                    struct arena_pool *pool, const struct clock *clock)
+                                    const struct session_shared *shared)
 {
     struct h1_session *h1 = malloc(sizeof(*h1));
 
@@ -29,8 +29,8 @@ static struct session *session_open(const struct session_settings *settings,
         .settings = settings,
         .events = events,
         .owner = owner,
-        .pool = pool,
-        .clock = clock,
+        .pool = shared->arenas,
+        .clock = shared->clock,
         .keepalive = true,
         .wake_owed = true,
     };

@@ -1,6 +1,6 @@
 /*
  * The interface of a protocol to the connection: received bytes are pushed in (consume), chunks to send are pulled
- * out (produce). Implemented by HTTP/1.1, and by an in-memory protocol of the tests.
+ * out (produce). Implemented by HTTP/1 and by HTTP/2.
  */
 #ifndef HTTP_PROTOCOL_H
 #define HTTP_PROTOCOL_H
@@ -8,6 +8,7 @@
 #include "base/chunk.h"
 #include "base/clock.h"
 #include "http/exchange.h"
+#include "http/protocol_counters.h"
 
 struct protocol;
 
@@ -88,10 +89,17 @@ enum session_phase {
  */
 enum session_signal { SESSION_TIMEOUT, SESSION_PEER_CLOSED, SESSION_DRAIN, SESSION_RETIRE };
 
+/* Shared by all sessions of a worker, which outlives them. */
+struct session_shared {
+    struct arena_pool *arenas;
+    const struct clock *clock;
+    struct protocol_counters *counters;
+};
+
 struct protocol {
     const char *alpn;
     struct session *(*open)(const struct session_settings *settings, const struct exchange_events *events, void *owner,
-                            struct arena_pool *pool, const struct clock *clock);
+                            const struct session_shared *shared);
     /*
      * Returns the bytes consumed; fewer is backpressure (offer the rest after the next wake). Cannot fail: malformed
      * input becomes a rejected request.

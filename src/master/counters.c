@@ -8,6 +8,13 @@ const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES] = {
     250000, 500000, 1000000, 2500000, 5000000, 10000000, 60000000,
 };
 
+void counters_add_request(struct counters *counters, enum http_version version)
+{
+    counters->requests++;
+    counters->requests_by_protocol[version == HTTP_2 ? REQUEST_HTTP_2
+                                                     : version == HTTP_1_1 ? REQUEST_HTTP_1_1 : REQUEST_HTTP_1_0]++;
+}
+
 void counters_add_response(struct counters *counters, int status, uint64_t took_us)
 {
     unsigned bucket = 0;
@@ -31,6 +38,7 @@ void counters_abandoned(struct counters *counters)
     for (unsigned state = 0; state < CONNECTION_STATES; state++)
         counters->connections[state] = 0;
     counters->exchange_memory = 0;
+    counters->protocols.h2_streams = 0;
 }
 
 _Static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0, "counters are added word by word");

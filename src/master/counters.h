@@ -8,6 +8,8 @@
 #define MASTER_COUNTERS_H
 
 #include "base/memory_budget.h"
+#include "http/exchange.h"
+#include "http/protocol_counters.h"
 #include "io/file_cache.h"
 #include "wire/wire.h"
 
@@ -19,20 +21,24 @@ enum connection_state {
     CONNECTION_STATES
 };
 
+enum request_protocol { REQUEST_HTTP_1_0, REQUEST_HTTP_1_1, REQUEST_HTTP_2, COUNTERS_PROTOCOLS };
+
 #define COUNTERS_STATUSES  600
 #define COUNTERS_LATENCIES 14       /* number of bounds; one more bucket holds all larger values */
 
 /* Every member consists of uint64_t. */
 struct counters {
-    uint64_t connections[CONNECTION_STATES]; /* a current value, as the next member; all others only grow */
+    uint64_t connections[CONNECTION_STATES]; /* a current value, as exchange_memory and h2_streams; others only grow */
     uint64_t exchange_memory;       /* bytes of requests and responses being processed */
     uint64_t exchange_refusals;     /* times that the cap of this memory refused bytes */
     uint64_t accepted;
     uint64_t refused;               /* rejected by the limit per address */
     uint64_t requests;              /* received heads; `status` counts ended exchanges */
+    uint64_t requests_by_protocol[COUNTERS_PROTOCOLS]; /* the same by enum request_protocol */
     uint64_t latency_us;            /* sum over all */
     uint64_t latency[COUNTERS_LATENCIES + 1];
     uint64_t log_lines_dropped;
+    struct protocol_counters protocols;
     struct wire_counters wires;
     struct wire_counters upstream_wires; /* to upstream servers */
     struct file_cache_counters files;
@@ -52,6 +58,8 @@ struct counters_total {
 /* Upper bounds (inclusive) of the buckets of `latency` in microseconds, ascending. */
 extern const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES];
 
+/* Counts a received head. */
+void counters_add_request(struct counters *counters, enum http_version version);
 /* Counts an exchange that ended with `status` ($status as a number), `took_us` after its first byte. */
 void counters_add_response(struct counters *counters, int status, uint64_t took_us);
 /* Copies the memory in use, and moves the refusals counted since the previous call. */

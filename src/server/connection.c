@@ -109,8 +109,8 @@ static bool open_session(struct connection *connection, const struct protocol *p
 {
     struct worker *worker = connection->worker;
 
-    connection->session = protocol->open(&connection->location->session, &exchange_events, connection, &worker->arenas,
-                                         &worker->loop.clock);
+    connection->session =
+        protocol->open(&connection->location->session, &exchange_events, connection, &worker->sessions);
     if (!connection->session)
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
     else if (worker->draining)
@@ -192,7 +192,7 @@ static struct request_state *begin_request(struct connection *connection, struct
     struct request_state *request = request_state_create(x, connection, connection->worker);
 
     connection->requests++;
-    connection->worker->counters->requests++;
+    counters_add_request(connection->worker->counters, x->request.version);
     if (request)
         route_server(request, connection->endpoint);
     else

@@ -339,6 +339,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .signal_fd = -1};
     worker->arenas.max_free = LIMIT_ARENA_FREE_BLOCKS;
     worker->arenas.budget.max = LIMIT_WORKER_EXCHANGES;
+    worker->sessions = (struct session_shared){&worker->arenas, &worker->loop.clock, &worker->counters->protocols};
     worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
     list_init(&worker->connection_list);

@@ -33,6 +33,7 @@ struct worker {
     unsigned siblings;                      /* number of workers of this generation, including this one */
     struct wire_shared wires;
     struct arena_pool arenas;
+    struct session_shared sessions;         /* of all connections: arenas, the loop's clock and this worker's counters */
     struct file_cache *files;
     struct file_reader reader;
     struct root_directories roots;                     /* opened before root was dropped */

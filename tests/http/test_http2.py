@@ -1,6 +1,8 @@
 """HTTP/2 (RFC 9113): over TLS by ALPN, and over plain connections by prior knowledge."""
+import collections
 import gzip
 import hashlib
+import json
 import os
 import re
 import signal
@@ -353,6 +355,33 @@ def test_max_concurrent_streams(launch, loop, transport):
     frames.send(http2.number(http2.RST_STREAM, 1, http2.CANCEL) + frames.head(7, '/one.txt'))
     assert frames.until(http2.HEADERS, stream=7)
     frames.close()
+
+
+def status(served):
+    """The metrics of the status page; those with a label that is not printed yet are 0."""
+    client = served.connect()
+    page = json.loads(client.get('/status').body)
+    client.close()
+    return {name: collections.Counter(value) if isinstance(value, dict) else value for name, value in page.items()}
+
+
+def test_status_counts(launch, loop, transport):
+    served = launch(loop, transport, server={'http2_max_concurrent_streams': 2, 'location': {'= /status': {'status': 'json'}}})
+    before = status(served)
+
+    def grown(name, label=None):
+        now = status(served)[name]
+        return now - before[name] if label is None else now[label] - before[name][label]
+    frames = http2.raw(served.port, served.transport, TIMEOUT)
+    frames.send(b''.join(frames.head(stream, '/1048576.bin') for stream in (1, 3, 5)))
+    assert frames.until(http2.RST_STREAM)[2] == 5
+    assert grown('http2_streams') == grown('http2_streams_total') == grown('requests_by_protocol_total', 'HTTP/2.0') == 2
+    assert grown('http2_resets_sent_total', 'REFUSED_STREAM') == 1
+    frames.send(http2.number(http2.RST_STREAM, 1, http2.CANCEL) + http2.frame(http2.DATA, 0, 0, b'x'))
+    assert frames.goaway() == http2.PROTOCOL_ERROR
+    frames.close()
+    wait_for(lambda: grown('http2_streams') == 0, 'the streams of a closed connection are counted')
+    assert grown('http2_resets_received_total', 'CANCEL') == grown('http2_connection_errors_total', 'PROTOCOL_ERROR') == 1
 
 
 def test_chunk_size(launch, loop, transport):

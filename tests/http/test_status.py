@@ -189,11 +189,11 @@ def test_numbers_are_exact(watch, transport):
 
 def assert_ways(metrics, rows):
     """Transfers, reasons and bytes agree with the access log."""
-    def error(name):
+    def nonzero(name):
         return {key: number for key, number in metrics[name].items() if number}
-    assert error('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
+    assert nonzero('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
     declined = [row['tls_path_reason'] for row in rows if row['tls_path'] in ('user', 'openssl')]
-    assert error('sluice_ktls_declines_total') == collections.Counter(declined)
+    assert nonzero('sluice_ktls_declines_total') == collections.Counter(declined)
     zero_copy, sent = (sum(int(row[name]) for row in rows) for name in ('bytes_zero_copy', 'bytes_sent'))
     assert metrics['sluice_zero_copy_bytes_total'][None] == zero_copy
     # When the server builds the page, it has sent no byte of it.
@@ -206,12 +206,12 @@ def test_json_says_the_same(watch, transport):
     client = watched.connect(transport)
     ask_all_sorts(watched, transport, rounds=1)
     until(lambda: settled(client)['sluice_connections']['writing'] == 0, 'connections that have ended are gone')
-    error, text = page(client, 'json'), settled(client)
-    assert {'sluice_' + name for name in error} == set(text)
+    as_json, as_text = page(client, 'json'), settled(client)
+    assert {'sluice_' + name for name in as_json} == set(as_text)
     moving = ('requests_total', 'responses_total', 'responses_by_status_total', 'sent_bytes_total', 'transfers_total', 'zero_copy_ratio',
-              'tls_records_total', 'ktls_declines_total')
-    for name, values in error.items():
-        shown = text['sluice_' + name]
+              'tls_records_total', 'ktls_declines_total', 'requests_by_protocol_total')
+    for name, values in as_json.items():
+        shown = as_text['sluice_' + name]
         if name == 'request_duration_seconds':
             assert list(values['buckets']) == list(shown)[:-2] and shown['_count'] > values['count'] == values['buckets']['+Inf']
         elif name == 'build_info':

@@ -179,6 +179,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->configuration = loopback->configuration;
     worker->shared = loopback->shared;
     worker->counters = &loopback->shared->workers[0].counters;
+    worker->sessions = (struct session_shared){&worker->arenas, &worker->loop.clock, &worker->counters->protocols};
     worker->channel_fd = worker->signal_fd = -1;
     list_init(&worker->connection_list);
     list_init(&worker->streams);

@@ -30,6 +30,13 @@ static void count(struct counters *counters)
     counters->accepted += 1000;
     counters->refused += 17;
     counters->requests += 2000;
+    counters->requests_by_protocol[REQUEST_HTTP_2] += 1500;
+    counters->protocols.h2_streams = 20;
+    counters->protocols.h2_streams_opened = 21;
+    counters->protocols.h2_resets_sent[7] = 22;
+    counters->protocols.h2_resets_received[8] = 23;
+    counters->protocols.h2_resets_received[H2_COUNTED_ERRORS - 1] = 24;
+    counters->protocols.h2_connection_errors[11] = 25;
     for (int i = 0; i < 7; i++)
         counters_add_response(counters, 200, 1000);
     counters_add_response(counters, 206, 1001);
@@ -74,6 +81,15 @@ START_TEST(prometheus_format)
     static const char *const lines[] = {
         "# HELP sluice_requests_total Requests whose head was received.\n# TYPE sluice_requests_total counter\n"
         "sluice_requests_total 2001\n#",
+        "sluice_requests_by_protocol_total{protocol=\"HTTP/1.0\"} 0\n"
+        "sluice_requests_by_protocol_total{protocol=\"HTTP/1.1\"} 1\n"
+        "sluice_requests_by_protocol_total{protocol=\"HTTP/2.0\"} 1500\n#",
+        "sluice_http2_streams 20\n",
+        "sluice_http2_streams_total 21\n",
+        "sluice_http2_resets_sent_total{code=\"REFUSED_STREAM\"} 22\n#",
+        "sluice_http2_resets_received_total{code=\"CANCEL\"} 23\n"
+        "sluice_http2_resets_received_total{code=\"unknown\"} 24\n#",
+        "sluice_http2_connection_errors_total{code=\"ENHANCE_YOUR_CALM\"} 25\n#",
         "sluice_generation 1\n",
         "sluice_workers 1\n",
         "sluice_worker_restarts_total 16\n",

@@ -152,8 +152,10 @@ void h2_rst_stream_received(struct h2_session *h2, struct h2_frame *frame)
     }
     h2_session_charge(h2, stream ? H2_EVENT_CLIENT_RESET : H2_EVENT_IGNORED);
     h2_stream_forget(h2, frame->stream);
-    if (stream)
-        h2_stream_end(stream, true);
+    if (!stream)
+        return;
+    protocol_count_error(h2->counters->h2_resets_received, h2_number(frame->payload.data));
+    h2_stream_end(stream, true);
 }
 
 void h2_priority_received(struct h2_session *h2, struct h2_frame *frame)

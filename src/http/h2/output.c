@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+_Static_assert(H2_COUNTED_ERRORS == H2_ERRORS + 1, "each error code is counted");
+
 void h2_session_wake(struct h2_session *h2)
 {
     if (!h2->wake_owed)
@@ -52,6 +54,7 @@ void h2_session_fail(struct h2_session *h2, enum h2_error error)
 
     if (h2_session_over(h2))
         return;
+    protocol_count_error(h2->counters->h2_connection_errors, error);
     h2_frame_write_goaway(frame, h2->last_accepted, error);
     h2_output_frame(h2, str_of(frame, sizeof frame));
     h2->shutdown = H2_OVER;

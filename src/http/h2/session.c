@@ -42,7 +42,7 @@ static void send_preface(struct h2_session *h2)
 }
 
 static struct session *session_open(const struct session_settings *settings, const struct exchange_events *events,
-                                    void *owner, struct arena_pool *pool, const struct clock *clock)
+                                    void *owner, const struct session_shared *shared)
 {
     struct h2_session *h2 = malloc(sizeof(*h2));
 
@@ -53,9 +53,10 @@ static struct session *session_open(const struct session_settings *settings, con
         .settings = settings,
         .events = events,
         .owner = owner,
-        .pool = pool,
-        .budget = {.parent = &pool->budget, .max = LIMIT_CONNECTION_MEMORY},
-        .clock = clock,
+        .pool = shared->arenas,
+        .budget = {.parent = &shared->arenas->budget, .max = LIMIT_CONNECTION_MEMORY},
+        .clock = shared->clock,
+        .counters = shared->counters,
         .peer = {.initial_window = H2_WINDOW_INITIAL, .max_frame_size = H2_FRAME_SIZE},
         .window = H2_WINDOW_INITIAL,
         .body_window = settings->http2.body_preread_size,
@@ -63,7 +64,7 @@ static struct session *session_open(const struct session_settings *settings, con
     };
     list_init(&h2->blocked);
     h2_schedule_init(&h2->schedule);
-    h2_credit_init(&h2->credit, clock->monotonic_ms);
+    h2_credit_init(&h2->credit, shared->clock->monotonic_ms);
     h2_receive_window_init(&h2->receive, LIMIT_H2_CONNECTION_WINDOW);
     send_preface(h2);
     return &h2->session;

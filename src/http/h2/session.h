@@ -11,6 +11,7 @@
 #include "http/h2/header_block.h"
 #include "http/h2/priority.h"
 #include "http/h2/request.h"
+#include "http/protocol_counters.h"
 
 #define H2_BUCKETS      16          /* of the table of streams */
 #define H2_RECENT       16          /* streams reset by the server whose late frames are ignored */
@@ -32,6 +33,7 @@ struct h2_session {
     struct arena_pool *pool;
     struct memory_budget budget;    /* arenas and buffered request bodies of the streams */
     const struct clock *clock;
+    struct protocol_counters *counters; /* of the worker */
     struct buffer input;            /* an incomplete frame */
     struct buffer control;          /* queued control frames; sent between two frames of streams */
     size_t control_at;              /* bytes of them already given */

@@ -35,6 +35,8 @@ struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id)
     stream->next = *bucket;
     *bucket = stream;
     h2->stream_count++;
+    h2->counters->h2_streams++;
+    h2->counters->h2_streams_opened++;
     return stream;
 }
 
@@ -91,6 +93,7 @@ void h2_stream_unlink(struct h2_stream *stream)
         link = &(*link)->next;
     *link = stream->next;
     h2->stream_count--;
+    h2->counters->h2_streams--;
     h2_stream_unready(stream);
     list_remove(&stream->blocked);
     if (h2->receiving == stream)
@@ -118,6 +121,7 @@ void h2_stream_forget(struct h2_session *h2, uint32_t id)
 
 void h2_stream_refuse(struct h2_session *h2, uint32_t id, enum h2_error error)
 {
+    protocol_count_error(h2->counters->h2_resets_sent, error);
     h2->recent[h2->recent_at++ % H2_RECENT] = id;
     h2_output_number(h2, H2_RST_STREAM, id, error);
 }

@@ -229,7 +229,8 @@ void table_server_open(struct table_server *server, const struct protocol *proto
                                .body_preread_size = 65536,
                                .chunk_size = 16384}},
     };
-    server->session = protocol->open(&server->settings, &events, server, &server->pool, &server->clock);
+    server->shared = (struct session_shared){&server->pool, &server->clock, &server->counters};
+    server->session = protocol->open(&server->settings, &events, server, &server->shared);
     if (!server->session)
         abort();
 }

@@ -36,6 +36,8 @@ struct table_server {
     const struct table_row *rows;
     struct session_settings settings;
     struct arena_pool pool;
+    struct protocol_counters counters;
+    struct session_shared shared;
     struct clock clock;
     const struct protocol *protocol;
     struct session *session;

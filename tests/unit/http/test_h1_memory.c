@@ -104,6 +104,8 @@ static bool run_with_failure(struct str sent, long failing, char *received, size
                                                      .keepalive = true};
     struct arena_pool pool = {0};
     struct clock clock = {0};
+    struct protocol_counters counters = {0};
+    const struct session_shared shared = {&pool, &clock, &counters};
     struct session *session;
     struct chunk chunk;
     size_t have = 0;
@@ -111,7 +113,7 @@ static bool run_with_failure(struct str sent, long failing, char *received, size
 
     open_exchanges = 0;
     until_failure = failing;
-    session = protocol_http1.open(&settings, &events, NULL, &pool, &clock);
+    session = protocol_http1.open(&settings, &events, NULL, &shared);
     for (size_t at = 0; session && at < sent.length;) {
         at += protocol_http1.consume(session, str_slice(sent, at, at + 7));
         while (protocol_http1.produce(session, CHUNK_BYTES, 100, &chunk) == 1) {

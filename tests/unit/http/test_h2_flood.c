@@ -27,6 +27,34 @@ START_TEST(streams_above_the_limit)
 }
 END_TEST
 
+START_TEST(events_are_counted)
+{
+    const struct protocol_counters *counters;
+
+    start();
+    counters = &server->counters;
+    server->settings.http2.max_concurrent_streams = 2;
+    h2_client_request(&client, 1, "GET", "/later", true);
+    h2_client_request(&client, 3, "GET", "/later", true);
+    h2_client_request(&client, 5, "GET", "/hello", true);
+    expect("RST_STREAM 5 REFUSED_STREAM\n");
+    ck_assert_uint_eq(counters->h2_streams, 2);
+    ck_assert_uint_eq(counters->h2_streams_opened, 2);
+    ck_assert_uint_eq(counters->h2_resets_sent[H2_REFUSED_STREAM], 1);
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    h2_client_number(&client, H2_RST_STREAM, 3, 0x12345678);
+    h2_client_number(&client, H2_RST_STREAM, 5, H2_CANCEL);
+    expect("");
+    ck_assert_uint_eq(counters->h2_streams, 0);
+    ck_assert_uint_eq(counters->h2_resets_received[H2_CANCEL], 1); /* stream 5 was not open */
+    ck_assert_uint_eq(counters->h2_resets_received[H2_COUNTED_ERRORS - 1], 1);
+    h2_client_frame(&client, H2_DATA, 0, 0, STR("x"));
+    expect("GOAWAY 3 PROTOCOL_ERROR\n");
+    ck_assert_uint_eq(counters->h2_connection_errors[H2_PROTOCOL_ERROR], 1);
+    stop();
+}
+END_TEST
+
 static struct memory_budget *budget_of_session(void)
 {
     return &container_of(server->session, struct h2_session, session)->budget;
@@ -303,7 +331,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        streams_above_the_limit,
+        streams_above_the_limit, events_are_counted,
         memory_of_a_connection,
         memory_of_request_bodies,
         ordinary_clients_keep_their_connection,

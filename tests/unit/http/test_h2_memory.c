@@ -151,6 +151,8 @@ static void run_with_failure(size_t piece, long failing, struct outcome *outcome
     };
     struct arena_pool pool = {0};
     struct clock clock = {0};
+    struct protocol_counters counters = {0};
+    const struct session_shared shared = {&pool, &clock, &counters};
     struct session *session;
     struct str rest = str_of(talk, (size_t)(talk_end - talk));
     struct chunk chunk;
@@ -159,7 +161,7 @@ static void run_with_failure(size_t piece, long failing, struct outcome *outcome
     outcome->length = 0;
     outcome->result = -ENOMEM;
     until_failure = failing;
-    session = protocol_http2.open(&settings, &events, NULL, &pool, &clock);
+    session = protocol_http2.open(&settings, &events, NULL, &shared);
     while (session && rest.length) {
         rest = str_skip(rest, protocol_http2.consume(session, str_slice(rest, 0, piece)));
         while ((outcome->result = protocol_http2.produce(session, CHUNK_BYTES, 100, &chunk)) == 1) {

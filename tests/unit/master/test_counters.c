@@ -106,8 +106,9 @@ static void count_in_a_child(struct shared *shared, unsigned slot, unsigned time
         struct counters *own = &shared->workers[slot].counters;
 
         for (unsigned i = 0; i < times; i++) {
-            own->requests++;
+            counters_add_request(own, i % 2 ? HTTP_2 : HTTP_1_1);
             counters_add_response(own, 200, 10);
+            own->protocols.h2_streams++;
         }
         own->connections[CONNECTION_WRITING] += open;
         _exit(0);
@@ -134,6 +135,10 @@ START_TEST(slot_of_a_dead_worker_is_reused)
     count_in_a_child(shared, 0, 7, 0);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.requests, 15);
+    ck_assert_uint_eq(total.sum.requests_by_protocol[REQUEST_HTTP_1_1], 2 + 3 + 4);
+    ck_assert_uint_eq(total.sum.requests_by_protocol[REQUEST_HTTP_2], 1 + 2 + 3);
+    ck_assert_uint_eq(total.sum.requests_by_protocol[REQUEST_HTTP_1_0], 0);
+    ck_assert_uint_eq(total.sum.protocols.h2_streams, 5 + 7); /* those of the dead worker are closed */
     ck_assert_uint_eq(total.sum.status[200], 15);
     ck_assert_uint_eq(total.sum.latency[0], 15);
     ck_assert_uint_eq(total.sum.latency_us, 150);
