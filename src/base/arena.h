@@ -13,14 +13,14 @@
 struct arena_block;
 
 /*
- * Free blocks kept for reuse, and the memory of all arenas that use the pool. A zeroed pool is valid: blocks of
- * ARENA_BLOCK_SIZE, at most `max_free` of them, and no cap of the arenas.
+ * Free blocks of ARENA_BLOCK_SIZE for reuse, and the budget of all arenas that use the pool. A zeroed pool is valid:
+ * it keeps no free block, and the budget has no cap.
  */
 struct arena_pool {
     struct memory_budget budget;    /* bytes of the arenas; free blocks are not counted */
     struct arena_block *free_blocks;
     unsigned free_count;
-    unsigned max_free;
+    unsigned max_free;              /* further blocks are freed */
 };
 
 struct arena {
@@ -40,18 +40,18 @@ struct arena {
 void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size);
 
 /*
- * Counts the arena's memory, present and future, in another budget, which must outlive the arena or be replaced. Never
- * refused, so that the budget may exceed its cap: only further growth is refused.
+ * Moves the arena's memory to another budget and counts its further memory there. The budget must outlive the arena or
+ * be replaced. The move never fails, even past the budget's cap; later allocations past the cap fail.
  */
 void arena_set_budget(struct arena *arena, struct memory_budget *budget);
 
 /* Releases every block; the arena is as after arena_init. Accepts a zeroed arena. */
 void arena_reset(struct arena *arena);
 
-/* Frees every kept block. No arena may use the pool afterwards. */
+/* Frees every free block. No arena may use the pool afterwards. */
 void arena_pool_finish(struct arena_pool *pool);
 
-/* Allocates `size` bytes aligned for any type, not cleared. NULL when out of memory, past max_size or refused by the budget. */
+/* Allocates `size` uninitialised bytes, aligned for any type. NULL: out of memory, or past max_size or the budget. */
 void *arena_alloc(struct arena *arena, size_t size);
 /* Allocates count * size zeroed bytes; the product is overflow-checked. NULL as arena_alloc. */
 void *arena_zalloc(struct arena *arena, size_t count, size_t size);

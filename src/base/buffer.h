@@ -1,6 +1,6 @@
 /*
- * An owned byte buffer that grows up to a cap, for data that is assembled: a request head received in pieces, a
- * batch of log lines, a generated page.
+ * A byte buffer that owns its memory and grows up to a cap: for a request head received in pieces, a batch of log
+ * lines, a generated page.
  */
 #ifndef BASE_BUFFER_H
 #define BASE_BUFFER_H

@@ -1,6 +1,6 @@
 /*
- * A piece of a body on its way to the wire: bytes in memory, a span of a file, or bytes in a pipe. The chunk does
- * not own them: see http/body.h.
+ * A piece of a body for the wire: bytes in memory, a span of a file, or bytes in a pipe. A chunk owns neither the
+ * memory nor the descriptor: see http/body.h.
  */
 #ifndef BASE_CHUNK_H
 #define BASE_CHUNK_H
@@ -17,12 +17,12 @@ struct chunk {
             int fd;
             int64_t at;
             uint64_t length;
-            uint64_t whole; /* total bytes expected to be sent this way, including these; a smaller value means only these */
+            uint64_t whole; /* bytes of the transfer that the span is a part of; at least `length` is assumed */
         } file;
         struct {
             int fd;
             size_t length;
-            uint64_t whole; /* total bytes expected to be sent this way, including these; UINT64_MAX: unknown */
+            uint64_t whole; /* bytes of the transfer that these are a part of; UINT64_MAX: unknown */
         } pipe;
     };
 };

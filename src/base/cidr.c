@@ -1,5 +1,5 @@
 /*
- * Address ranges: parsed once, compared by prefix.
+ * Parses address ranges, and compares addresses with their prefixes.
  */
 #include "base/cidr.h"
 

@@ -1,6 +1,6 @@
 /*
- * The only file that reads the system's clocks (tests/check_layers.py enforces it). The loop reads them once per
- * iteration; all other code uses the loop's copy.
+ * Reads the system's clocks; no other file does (tests/check_layers.py). The loop reads them once per iteration; all
+ * other code uses the loop's copy.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

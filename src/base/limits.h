@@ -13,14 +13,14 @@
 #define LIMIT_REGEX_HEAP_KIB        4096            /* heap of one match by the interpreter */
 
 /* io */
-#define LIMIT_ITERATION_BYTES            (256 * 1024)    /* bytes of large sends and file spans, over all operations of one loop iteration */
-#define LIMIT_ITERATION_FILE_BYTES       (2 * 1024 * 1024) /* the same while file pages are in the page cache, which costs less per byte */
-#define LIMIT_ITERATION_FETCHED_BYTES    (64 * 1024)     /* the same while helper threads read them from disk */
+#define LIMIT_ITERATION_BYTES            (256 * 1024)    /* budget of a loop iteration for large ops: bytes of sends */
+#define LIMIT_ITERATION_FILE_BYTES       (2 * 1024 * 1024) /* the same budget: bytes of files in the page cache */
+#define LIMIT_ITERATION_FETCHED_BYTES    (64 * 1024)     /* the same budget: bytes of files read from disk */
 #define LIMIT_HOT_WINDOW            (1024 * 1024)   /* file bytes probed at once while the previous window was in the page cache */
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024
 #define LIMIT_COLD_WINDOW           (256 * 1024)    /* file bytes probed and read ahead at once */
-#define LIMIT_FETCHES               3               /* times helper threads read one window before the loop itself waits for the disk */
+#define LIMIT_FETCHES               3               /* helper reads of one window before sendfile waits for the disk */
 #define LIMIT_LENT_BYTES            (16 * 1024)     /* bytes of one receive */
 #define LIMIT_LENT_BUFFERS          256             /* buffers in the ring of provided buffers */
 #define LIMIT_FILE_CACHE_CONTENT    16384           /* files up to this size are kept in memory */
@@ -74,7 +74,7 @@
 #define LIMIT_H2_CREDIT_PER_DATA    5               /* of at least LIMIT_H2_SMALL bytes */
 #define LIMIT_H2_SMALL              1024            /* bytes of a DATA frame or a window increment below which it is not useful work */
 
-/* server */
+/* log */
 #define LIMIT_ACCESS_BATCH          1048576         /* bytes of access log that one worker buffers for one target */
 
 /* server */
@@ -90,9 +90,9 @@
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */
 #define LIMIT_HANDSHAKE_BYTES       (1 << 18)
 #define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
-#define LIMIT_CIPHER_BYTES          (600 << 10)     /* memory of these */
-#define LIMIT_AEAD_GAIN             10              /* percent that another engine than OpenSSL must save */
-#define LIMIT_AEAD_NOISE            5               /* percent of error of such a measurement */
+#define LIMIT_CIPHER_BYTES          (600 << 10)     /* memory of the cipher contexts of a worker */
+#define LIMIT_AEAD_GAIN             10              /* percent that an engine other than OpenSSL must save */
+#define LIMIT_AEAD_NOISE            5               /* assumed error of that measurement, in percent */
 #define LIMIT_CLIENT_HELLO          16384           /* bytes of a ClientHello parsed for SNI and ALPN */
 #define LIMIT_ALPN_TEXT             255             /* bytes of the ALPN list of a ClientHello */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
@@ -126,7 +126,7 @@
 #define LIMIT_STREAM_MEMORY         (256 * 1024)    /* arena of one `stream` connection */
 #define LIMIT_FREE_CONNECTIONS         256             /* free connections of a worker */
 #define LIMIT_OWN_SHARE             1024            /* memory of an idle connection beyond OpenSSL's SSL object, heap overhead included */
-#define LIMIT_EPOLL_SLOT            32              /* of that, the kernel's epoll entry per descriptor */
+#define LIMIT_EPOLL_SLOT            32              /* of that, the slot of the epoll backend per descriptor */
 
 /* upstream, and the modules that pass requests on */
 #define LIMIT_FORWARDED             64              /* addresses of X-Forwarded-For that are examined, starting from the last */
@@ -140,7 +140,7 @@
 #define LIMIT_UPSTREAM_AUTHORITY    512             /* bytes of "name:port" computed from variables */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* addresses of one name */
 #define LIMIT_RECLAIMED             32              /* idle client connections closed at once when descriptors are exhausted */
-#define LIMIT_RECLAIM_MS            100             /* shortest interval between two such rounds */
+#define LIMIT_RECLAIM_MS            100             /* shortest interval between two rounds of these */
 #define LIMIT_UPSTREAM_PARTING_MS   5000            /* time for queued bytes to leave and for the server to close its side */
 #define LIMIT_SPOOL_BLOCK           (1024 * 1024)   /* upper bound of one block of a spooled body in memory */
 #define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* upper bound of all blocks of one body */

@@ -1,5 +1,5 @@
 /*
- * The error log: levels and line format. log.c formats a line, the sink of the log's owner writes it; base/ touches
+ * The error log: levels and line format. log.c formats a line, and the sink of the log's owner writes it; base/ uses
  * no descriptor.
  */
 #ifndef BASE_LOG_H
@@ -15,14 +15,14 @@ enum log_level { LOG_EMERG, LOG_ALERT, LOG_CRIT, LOG_ERROR, LOG_WARN, LOG_NOTICE
 struct log {
     enum log_level level;           /* lines above it are dropped before formatting */
     const struct clock *clock;      /* not owned; NULL: the log reads the clock itself */
-    /* Receives one line with its newline; must not fail, block or log. `owner` belongs to the sink. */
+    /* Writes one line, which includes its newline; must not fail, block or log. `owner` belongs to the sink. */
     void (*sink)(void *owner, enum log_level level, struct str line);
     void *owner;
 };
 
 /*
  * Logs one line in nginx's format: "2026/11/20 16:05:01 [warn] 123#0: text\n". Control bytes in the text are written
- * as \xNN and a line is cut at LIMIT_LOG_LINE, so that hostile input cannot forge lines.
+ * as \xNN, so that a client cannot forge lines, and a line is cut at LIMIT_LOG_LINE.
  */
 void log_write(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args) PRINTF_LIKE(3, 0);

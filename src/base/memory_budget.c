@@ -1,5 +1,5 @@
 /*
- * A budget is refused before anything is counted, so that a refusal changes no count.
+ * Budgets: all caps are checked before any count changes.
  */
 #include "base/memory_budget.h"
 

@@ -1,6 +1,6 @@
 /*
- * Counts memory of many owners against one limit: of a connection, of a worker. Bytes counted in a budget are counted
- * in its parent, too. Nothing is allocated here.
+ * Counts the memory of several owners against one cap, for example that of a connection or of a worker. Bytes counted
+ * in a budget are counted in its parent, too. A budget allocates nothing.
  */
 #ifndef BASE_MEMORY_BUDGET_H
 #define BASE_MEMORY_BUDGET_H
@@ -15,15 +15,15 @@ struct memory_budget {
     struct memory_budget *parent;   /* not owned; NULL: none */
     size_t used;                    /* bytes */
     size_t max;                     /* bytes; 0: no cap */
-    uint64_t refusals;              /* times that `max` refused bytes */
+    uint64_t refusals;              /* calls of memory_budget_take that failed because of `max` */
 };
 
 /*
- * Counts `bytes` in the budget and its ancestors, in all or in none. False: one of them would exceed its cap, and
- * counts the refusal. A NULL budget accepts everything.
+ * Counts `bytes` in the budget and in all its ancestors. Returns false, and counts nothing except a refusal, if one of
+ * them would exceed its cap. A NULL budget has no cap.
  */
 MUST_CHECK bool memory_budget_take(struct memory_budget *budget, size_t bytes);
-/* Takes back bytes that were counted. Accepts NULL. */
+/* Subtracts bytes that were counted. Accepts NULL. */
 void memory_budget_give(struct memory_budget *budget, size_t bytes);
 /* Counts bytes in `to` instead of `from`; never refused, so that `to` may exceed its cap. */
 void memory_budget_move(struct memory_budget *from, struct memory_budget *to, size_t bytes);

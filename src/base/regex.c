@@ -18,7 +18,7 @@ struct regex {
     pcre2_match_context *limits;
     uint32_t groups;
     uint32_t names;
-    uint32_t name_size; /* bytes of an entry of name_table: two of the number, then the name */
+    uint32_t name_size; /* bytes of an entry of name_table: two bytes for the number, then the name */
     PCRE2_SPTR name_table;
 };
 
@@ -69,7 +69,7 @@ static int prepare_match(struct regex *regex)
     pcre2_pattern_info(regex->code, PCRE2_INFO_NAMECOUNT, &regex->names);
     pcre2_pattern_info(regex->code, PCRE2_INFO_NAMEENTRYSIZE, &regex->name_size);
     pcre2_pattern_info(regex->code, PCRE2_INFO_NAMETABLE, &regex->name_table);
-    /* Without permission for run-time machine code the interpreter is used. */
+    /* If the system forbids run-time machine code, this call fails, and PCRE2 uses its interpreter. */
     (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
     return 0;
 }
@@ -112,7 +112,7 @@ int regex_match(const struct regex *regex, struct str subject)
 {
     int result = run_match(regex, subject, 0);
 
-    /* Machine code has a stack of fixed size; the interpreter uses the heap, up to its cap. */
+    /* Machine code has a stack of fixed size; the interpreter uses the heap, up to LIMIT_REGEX_HEAP_KIB. */
     if (result == PCRE2_ERROR_JIT_STACKLIMIT)
         result = run_match(regex, subject, PCRE2_NO_JIT);
     if (result >= 0)

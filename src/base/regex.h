@@ -1,7 +1,7 @@
 /*
  * Regular expressions by PCRE2, compiled to machine code where the system allows it. They match bytes unless the
- * pattern begins with (*UTF); "$" matches only at the end of the subject. The steps and the memory of one match are
- * capped (limits.h), so that no request can block the loop: such a match fails.
+ * pattern begins with (*UTF); "$" matches only at the end of the subject. A match fails when it exceeds the caps on
+ * steps and memory (limits.h), so that no request can block the loop.
  */
 #ifndef BASE_REGEX_H
 #define BASE_REGEX_H

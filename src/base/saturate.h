@@ -1,6 +1,6 @@
 /*
- * Saturating subtraction of unsigned sizes, for operands whose order another part of the program decides (a setting,
- * a peer, a clock): the result is 0 instead of wrapping. Plain `-` stays where the line above establishes the order.
+ * Saturating subtraction of unsigned sizes, for operands that come from different sources (a setting, a peer, a
+ * clock): the result is 0 instead of wrapping. Plain `-` is used where the code before it ensures that a >= b.
  */
 #ifndef BASE_SATURATE_H
 #define BASE_SATURATE_H

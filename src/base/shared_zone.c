@@ -1,5 +1,5 @@
 /*
- * An anonymous shared mapping with a robust mutex in front.
+ * An anonymous shared mapping that begins with a robust mutex.
  */
 #include "base/shared_zone.h"
 

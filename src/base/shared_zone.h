@@ -1,6 +1,6 @@
 /*
- * Memory shared, at one address, by all processes forked after its creation, with a lock. A process that dies
- * holding the lock blocks no other (pthread_mutexattr_setrobust(3)).
+ * Memory with a lock, shared at one address by all processes that are forked after its creation. If a process dies
+ * while it holds the lock, the next process gets the lock (pthread_mutexattr_setrobust(3)).
  */
 #ifndef BASE_SHARED_ZONE_H
 #define BASE_SHARED_ZONE_H
@@ -20,7 +20,7 @@ struct shared_zone {
 
 /* Maps `size` bytes, zeroed after the header. NULL when out of memory, or where `size` is smaller than the header. */
 MUST_CHECK void *shared_zone_create(size_t size);
-/* Adds an owner: shared_zone_destroy has to be called once more. */
+/* Adds an owner, which calls shared_zone_destroy once more. */
 void shared_zone_share(struct shared_zone *zone);
 /* The last owner's call unmaps the zone in this process. Accepts NULL. */
 void shared_zone_destroy(struct shared_zone *zone);

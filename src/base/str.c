@@ -1,6 +1,6 @@
 /*
  * Operations on string views. They do not allocate and do not read past `length`. An empty str may have a NULL
- * pointer, which must not reach the memory functions of the C library.
+ * pointer, which must not be passed to memcmp, memchr and similar functions.
  */
 #include "base/str.h"
 
@@ -11,7 +11,7 @@
 
 bool str_same_letters(const char *a, const char *b, size_t length)
 {
-    if (length == 0 || memcmp(a, b, length) == 0) /* most texts agree in case, too */
+    if (length == 0 || memcmp(a, b, length) == 0) /* the common case: the same letters in the same case */
         return true;
     for (size_t i = 0; i < length; i++) {
         if (str_lower(a[i]) != str_lower(b[i]))

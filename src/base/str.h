@@ -1,5 +1,5 @@
 /*
- * A string view: pointer and length, not terminated, not owning. All parsers read through these, so that no length
+ * A string view: pointer and length, without a terminating NUL, not owned. All parsers use it, so that no length
  * depends on a NUL.
  */
 #ifndef BASE_STR_H
@@ -23,7 +23,7 @@ struct str {
 #define STR_FMT           "%.*s"
 #define STR_ARG(s)        (int)((s).length > INT_MAX ? INT_MAX : (s).length), (s).data
 
-/* s, or an empty text where there is none. */
+/* s, or an empty text if its data is NULL. */
 static inline struct str str_or_empty(struct str s)
 {
     return s.data ? s : STR("");
@@ -41,7 +41,7 @@ static inline struct str str_from(const char *text)
     return (struct str){text, text ? strlen(text) : 0};
 }
 
-/* True if it has no bytes, whatever the pointer. */
+/* True if the length is 0, also with a pointer. */
 static inline bool str_empty(struct str s)
 {
     return s.length == 0;
@@ -93,7 +93,7 @@ struct str str_trim(struct str s);
 
 /*
  * Cuts `*rest` at the first `separator`: returns the part before it and sets `*rest` to the part after it, or to
- * data NULL at the end. A loop `while (rest.data)` sees every part, empty ones included.
+ * data NULL at the end. A loop `while (rest.data)` visits every part, empty ones included.
  */
 struct str str_cut(struct str *rest, char separator);
 
@@ -103,7 +103,7 @@ struct str str_cut(struct str *rest, char separator);
  */
 MUST_CHECK int str_to_u64(struct str s, uint64_t *out_value);
 
-/* The edit distance of two words of at most 64 bytes each (longer words are far apart), for "did you mean". */
+/* The edit distance of two words, for "did you mean"; SIZE_MAX if one of them is longer than 64 bytes. */
 size_t str_distance(struct str a, struct str b);
 
 /* Lowers ASCII letters, independent of the locale. */

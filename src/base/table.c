@@ -1,6 +1,6 @@
 /*
  * Linear probing over a power of two, at most three quarters full. Removals leave tombstones, which a rebuild
- * clears. The hash is SipHash-1-3 with a key drawn once per process, before main.
+ * clears. The hash is SipHash-1-3 with a key that is generated once per process, before main.
  */
 #include "base/table.h"
 
@@ -11,7 +11,7 @@
 
 #define CAPACITY_MIN 8
 
-/* Drawn before main and constant afterwards: workers inherit it, threads may read it. */
+/* Generated before main and constant afterwards: workers inherit it, and threads may read it. */
 static uint64_t hash_key[2];
 
 __attribute__((constructor)) static void hash_key_draw(void)

@@ -1,6 +1,6 @@
 /*
- * A hash table from str to pointer: open addressing, SipHash with a per-process key, so that hostile keys cannot
- * degrade it. Keys are not copied: the caller keeps them valid while they are in the table.
+ * A hash table from str to pointer: open addressing, and SipHash with a per-process key, so that an attacker cannot
+ * choose keys that collide. Keys are not copied: the caller keeps them valid while they are in the table.
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H

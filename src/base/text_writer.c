@@ -1,6 +1,6 @@
 /*
- * Two passes over the pieces: lengths, then bytes. A second pass that differs from the first fails and never writes
- * past the memory.
+ * Two passes over the pieces: lengths, then bytes. If the second pass appends another number of bytes than the first,
+ * the result is an error; nothing is written past the memory.
  */
 #include "base/text_writer.h"
 

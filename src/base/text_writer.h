@@ -1,6 +1,6 @@
 /*
- * Builds a text from pieces: a callback writes them twice, first to measure, then into memory of exactly that
- * length. Repeated concatenation of n pieces would take memory and time in n * n.
+ * Builds a text from pieces: a callback appends them twice, first to measure the length, then into memory of exactly
+ * that length. Repeated concatenation of n pieces would copy each piece up to n times.
  */
 #ifndef BASE_TEXT_WRITER_H
 #define BASE_TEXT_WRITER_H
@@ -21,7 +21,7 @@ void text_append_next(struct text_writer *writer, bool *first, struct str separa
 
 /*
  * The text that `write` produces, in the arena, with a terminating NUL that its length does not count. `write` is
- * called twice and must put the same pieces both times. data is NULL when out of memory.
+ * called twice and must append the same pieces both times. data is NULL when out of memory.
  */
 struct str arena_write(struct arena *arena, void (*write)(struct text_writer *writer, const void *subject), const void *subject);
 
