@@ -28,7 +28,7 @@ static bool already_known(const struct conf_errors *errors, const struct conf_er
     return false;
 }
 
-/* Messages quote the file, which may contain terminal escapes. */
+/* Replaces control characters: messages quote the file, which may contain terminal escapes. */
 static void controls_hide(struct str text)
 {
     char *bytes = (char *)(uintptr_t)text.data;
@@ -130,7 +130,7 @@ static int character_print(struct str line, size_t *at, struct buffer *out)
     return buffer_append(out, shown);
 }
 
-/* The line with visible tabs and a caret below; a long line is cut around the caret. */
+/* The line, and a caret below it; tabs are made visible, and a long line is cut around the caret. */
 static int excerpt_print(const struct conf_mark *mark, struct buffer *out)
 {
     struct str line = source_line(mark->file, mark->line);

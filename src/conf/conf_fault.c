@@ -1,6 +1,6 @@
 /*
- * Helpers for the text around a syntax error, and the translations for flow collections, in which brackets, commas
- * and colons are indicators.
+ * Reads the text around a syntax error, and translates the errors in flow collections, in which brackets, commas and
+ * colons are indicators.
  */
 #include "conf/conf_fault.h"
 

@@ -28,7 +28,7 @@ unsigned fault_column(const struct fault *fault, unsigned line, const char *plac
 struct str fault_content(const struct fault *fault, unsigned line);
 /* Where the comment of a line begins ("#" after a blank), or its length. */
 size_t fault_comment(struct str line);
-/* The line without its comment and surrounding blanks. */
+/* The line without its comment and without blanks at both ends. */
 struct str fault_uncomment(struct str line);
 /* The word at the start of a text; a flow word also ends at flow indicators. */
 struct str fault_word(struct str text);

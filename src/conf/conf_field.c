@@ -33,7 +33,7 @@ static int register_directory(struct conf_reader *reader, struct str path)
     return grown[directories->count++].data ? 0 : -ENOMEM;
 }
 
-/* A default path is not in a file: it starts at the system's directory. */
+/* Reads a path, and records a directory that workers write to, unless the path is the default (line 0). */
 static int read_path(struct conf_reader *reader, const struct directive *directive,
                      const struct conf_node *node, void *field)
 {
@@ -50,7 +50,7 @@ static int read_number(struct conf_reader *reader, const struct directive *direc
     return conf_read_number(reader, node, directive->low, directive->high, field);
 }
 
-/* Sizes and durations share their bounds, printed in the unit's notation. */
+/* Checks the bounds of a size or a duration, and reports them in the notation of its units. */
 static int bounds_check(struct conf_reader *reader, const struct directive *directive,
                         const struct conf_node *node, uint64_t value, const char *unit)
 {

@@ -1,6 +1,6 @@
 /*
- * Includes are resolved after parsing: the file's keys are merged in place, lists are appended, and duplicates are
- * errors that name both files.
+ * Resolves includes after parsing: merges the keys of a file in place of its `include`, appends lists, and reports
+ * duplicates with the names of both files.
  */
 #include "conf/conf_include.h"
 
@@ -98,7 +98,7 @@ static struct conf_node *lists_joined(struct conf_loader *loader, struct conf_no
     return list;
 }
 
-/* `server` repeats, even where each file has a single one as a mapping. */
+/* True if both values are joined to a list, as `server` is: each file may have one server, as a mapping. */
 static bool is_joined_list(const struct conf_pair *first, const struct conf_pair *second)
 {
     return first->value->kind == CONF_LIST || second->value->kind == CONF_LIST ||
@@ -169,7 +169,7 @@ static struct conf_node *file_load(struct conf_loader *loader, struct str path, 
     return root ? includes_resolve(loader, root) : NULL;
 }
 
-/* Named like the including file, for consistent messages. */
+/* The path of an included file, relative in messages if that of the including file is relative. */
 static struct str path_beside(struct conf_loader *loader, const struct conf_node *name)
 {
     struct str own = name->mark.file->path;
@@ -253,8 +253,6 @@ static void merge_include(struct merge *merge, const struct conf_pair *pair)
     }
 }
 
-/* Walking. */
-
 static bool is_include(const struct conf_pair *pair)
 {
     return !pair->key->quoted && str_equal(pair->key->text, STR("include"));
@@ -298,7 +296,7 @@ static void list_append(struct list_part *part, struct conf_node *node)
         out_of_memory(part->loader);
 }
 
-/* A list in the file is appended item by item, anything else becomes one item. */
+/* Appends a list in the file item by item, and any other value as one item. */
 static void append_file(void *argument, struct str path, const struct conf_node *at)
 {
     struct list_part *part = argument;

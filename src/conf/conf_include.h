@@ -8,7 +8,7 @@
 
 /*
  * Resolves every include at and below `node`, also in included files. Maps and lists are changed in place. Returns
- * the resulting node (a different one for !include), or NULL: leave it out. Errors are reported.
+ * the resulting node (a different one for !include), or NULL: the caller omits it. Errors are reported.
  */
 struct conf_node *includes_resolve(struct conf_loader *loader, struct conf_node *node);
 

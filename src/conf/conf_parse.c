@@ -8,7 +8,7 @@
 
 static struct conf_node *node_read(struct parse *parse, unsigned depth, bool flow);
 
-/* False: stop (a syntax error, or a cap). */
+/* Reads the next event. False: parsing stops (a syntax error, a cap, or out of memory). */
 static bool event_next(struct parse *parse)
 {
     yaml_event_delete(&parse->event);
@@ -248,7 +248,7 @@ static struct conf_node *map_read(struct parse *parse, unsigned depth, bool flow
     return map->pairs ? map : NULL;
 }
 
-/* The node of the current event; NULL: left out. */
+/* The node of the current event; NULL: the caller omits it. */
 static struct conf_node *node_read(struct parse *parse, unsigned depth, bool flow)
 {
     if (!depth_check(parse, depth, mark_of(parse, parse->event.start_mark)))
@@ -302,7 +302,7 @@ static size_t line_indentation(struct str line)
     return blanks;
 }
 
-/* Tells the user that the lines below a broken one were not checked. */
+/* Warns that the lines below a line with a syntax error were not checked. */
 static void report_unchecked(struct conf_errors *errors, const struct conf_file *file, unsigned broken, unsigned from,
                              unsigned to)
 {
@@ -317,8 +317,8 @@ static void report_unchecked(struct conf_errors *errors, const struct conf_file 
 }
 
 /*
- * The column after the dash of a list item if a key follows: the item's other keys may still be parsed. A bracket is
- * the whole item.
+ * The column from which a line is blanked out: after the dash of a list item, so that the other keys of the item can
+ * still be parsed. If the item begins with a bracket, the whole item is blanked out.
  */
 static size_t broken_column(struct str whole, const char *text)
 {
@@ -333,8 +333,8 @@ static size_t broken_column(struct str whole, const char *text)
 }
 
 /*
- * Blanks the line and the lines indented below it; with tabs, only following lines that begin with tabs, too. False:
- * nothing was left to blank.
+ * Blanks out the line and the lines indented below it; if tabs indent the line, only following lines that begin with
+ * tabs. False: all of them were blank already.
  */
 static bool block_blank(struct conf_errors *errors, const struct conf_file *file, char *text, unsigned line)
 {
@@ -366,8 +366,9 @@ static bool block_blank(struct conf_errors *errors, const struct conf_file *file
 }
 
 /*
- * Errors about lines below a broken one came from a misreading (an open bracket contains everything after it): they
- * are removed, and the lines are parsed again. `count` errors are older than this pass.
+ * Removes the errors that this pass reported about lines below the broken one: they may be consequences of it (an open
+ * bracket contains everything after it), and the next pass parses these lines again. The first `count` errors are of
+ * earlier passes.
  */
 static void misread_forget(struct conf_errors *errors, unsigned count, unsigned read, unsigned line)
 {

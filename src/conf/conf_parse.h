@@ -1,6 +1,6 @@
 /*
- * Parses one source into nodes: libyaml's events, with anchors, merge keys and environment references resolved and
- * YAML's silent traps rejected. Includes are resolved by conf_include.h.
+ * Parses one source into nodes: reads libyaml's events, resolves anchors, merge keys and environment references, and
+ * rejects values that YAML would silently change. conf_include.h resolves includes.
  */
 #ifndef CONF_CONF_PARSE_H
 #define CONF_CONF_PARSE_H
@@ -32,11 +32,11 @@ struct parse {
     yaml_parser_t yaml;
     yaml_event_t event;
     struct source_cursor cursor;
-    struct table anchors;           /* name -> node; an open one has size 0 */
+    struct table anchors;           /* name -> node; the size of an unfinished node is 0 */
     struct buffer pending;          /* members of the collections being parsed */
     struct parsed_scalar last;
     size_t plain_end;               /* offset after the latest plain scalar */
-    bool damaged;                   /* blocks were blanked out: a missing key may be there */
+    bool damaged;                   /* blocks were blanked out: a key that is not found may be in them */
     bool syntax;                    /* libyaml reported a syntax error */
 };
 
@@ -47,7 +47,7 @@ struct map_reader {
     struct table index;             /* key -> key node */
     size_t start;                   /* in pending */
     bool merges;
-    bool skip_next;                 /* skip the rest of a key that a comma cut */
+    bool skip_next;                 /* the next key is the rest of a rejected one, which a comma ended: skip it */
 };
 
 /* Converts libyaml's positions, which count from 0, to marks, which count from 1. */
@@ -58,7 +58,7 @@ static inline struct conf_mark mark_of(const struct parse *parse, yaml_mark_t ma
 
 /* Reports out of memory and stops parsing. */
 void parse_out_of_memory(struct parse *parse);
-/* Counts nodes against the cap. False: exceeded, reported, parsing stops. */
+/* Counts nodes. False: LIMIT_CONF_NODES is exceeded, which is reported, and parsing stops. */
 bool parse_count(struct parse *parse, size_t more, struct conf_mark mark);
 /* Creates and counts a node for the current event. NULL: parsing stops. */
 struct conf_node *parse_node(struct parse *parse, enum conf_kind kind, bool flow);

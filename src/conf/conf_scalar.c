@@ -1,6 +1,6 @@
 /*
- * Scalars, and YAML's silent traps: comments that truncate a text, commas that split a value inside {}, lists that
- * become part of a text.
+ * Reads scalars, and detects values that YAML changes without an error: comments that truncate a text, commas that
+ * split a value inside {}, lists that become part of a text.
  */
 #include "conf/conf_parse.h"
 
@@ -76,7 +76,7 @@ static struct str comment_after(struct parse *parse)
     return str_slice(rest, 0, length);
 }
 
-/* "key: value" with indented "- item" lines below: YAML joins them to one text. */
+/* Reports "key: value" with indented "- item" lines below, which YAML joins to one text. */
 static void list_swallowed(struct parse *parse, const struct conf_node *node)
 {
     unsigned end = (unsigned)parse->event.end_mark.line + 1;
@@ -168,7 +168,7 @@ static bool regex_key(const struct conf_node *key)
     return !key->quoted && key->text.length && key->text.data[0] == '~';
 }
 
-/* `{a, b: 1}`: the comma turned a value, or half of a regular expression, into a key. */
+/* False for `a` in `{a, b: 1}`: it is a part of a value or of a regular expression, which the comma made a key. */
 static bool colon_follows(const struct parse *parse)
 {
     const struct str text = parse->file->text;

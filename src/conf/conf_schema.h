@@ -41,7 +41,7 @@ static inline void *conf_scope_group(const struct conf_scope_values *values, siz
     return values->values[group];
 }
 
-/* True if directive `index` of the group was set in this scope or an outer one, not by its default. */
+/* True if the file sets directive `index` of the group in this scope or an outer one. */
 static inline bool conf_scope_is_set(const struct conf_scope_values *values, size_t group, size_t index)
 {
     return values->set[group][index / 64] >> (index % 64) & 1;

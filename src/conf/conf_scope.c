@@ -1,6 +1,6 @@
 /*
- * Reads a scope: each group's struct begins as a copy of the outer scope's or with the defaults, then the keys of
- * the map are read over it.
+ * Reads a scope: each group's struct begins as a copy of the outer scope's, or with the defaults; then the keys of the
+ * map replace fields of it.
  */
 #include "conf/conf_schema.h"
 #include "conf/conf_value.h"
@@ -204,7 +204,7 @@ static unsigned scopes_of(const struct conf_schema *schema, struct str name)
 struct suggestion {
     struct str wanted;
     const char *name;
-    size_t distance; /* twice the edit distance, plus one in another scope */
+    size_t distance; /* twice the edit distance, plus one for a name of another scope */
 };
 
 static void suggestion_try(struct suggestion *suggestion, const char *name, bool here)
@@ -237,7 +237,7 @@ static const char *suggest_name(const struct scope_reader *scope, struct str wan
     return suggestion.name;
 }
 
-/* "location /", "upstream backend": nginx's syntax of a named block. */
+/* True for nginx's syntax of a named block: "location /", "upstream backend". */
 static bool block_with_name(struct str key)
 {
     ssize_t space = str_find(key, ' ');

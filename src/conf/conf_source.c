@@ -1,5 +1,5 @@
 /*
- * Reads a source and rejects invalid bytes at their exact position: libyaml reports invalid UTF-8 always in line 1.
+ * Reads a source and reports invalid bytes at their position, since libyaml reports invalid UTF-8 always in line 1.
  */
 #include "conf/conf_source.h"
 
@@ -33,7 +33,7 @@ static int file_read(int fd, struct buffer *out)
     }
 }
 
-/* The main file may be a pipe; a pattern of an include may match other file types. */
+/* Opens and reads a path: any type for the main file (a pipe, for example), only regular files for an include. */
 static int path_read(struct conf_file *file, struct buffer *out)
 {
     const char *path = file->path.data;

@@ -12,7 +12,7 @@ struct conf_loader {
     struct conf_errors *errors;
     unsigned files;
     size_t nodes;                   /* expanded, over all files */
-    bool stop;                      /* a cap was exceeded: stop */
+    bool stop;                      /* a cap was exceeded, or memory is out: nothing more is read */
 };
 
 /*

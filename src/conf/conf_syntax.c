@@ -1,12 +1,12 @@
 /*
- * Translates each of libyaml's messages into the change that the user has to make, from the text around the
+ * Replaces each of libyaml's messages by one that names the change to make, by examining the text around the
  * position.
  */
 #include "conf/conf_fault.h"
 
 #include "base/saturate.h"
 
-/* A line without the colon of "key: value". */
+/* Reports a line without the colon of "key: value". */
 static unsigned colon_missing(const struct fault *fault, unsigned line)
 {
     struct str text = fault_content(fault, line);
@@ -62,7 +62,7 @@ static unsigned too_deep(const struct fault *fault)
     return fault->at.line;
 }
 
-/* "mapping values are not allowed in this context": YAML took a ':' for the end of a key. */
+/* Reports "mapping values are not allowed in this context": YAML reads a ':' inside a value as the end of a key. */
 static unsigned second_colon(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;
@@ -109,7 +109,7 @@ static unsigned document_start(const struct fault *fault)
     return fault->at.line;
 }
 
-/* The word's last character closes a construct around it. */
+/* True if the last character belongs to the text around the word: ':', ',', or a bracket not opened in the word. */
 static bool closes_outside(struct str word)
 {
     char c = word.data[word.length - 1];
@@ -166,7 +166,7 @@ static unsigned sibling_column(const struct fault *fault, unsigned line, unsigne
     return 0;
 }
 
-/* Text after a complete value: `"b" c`, `[80] ssl`. */
+/* Reports text after a complete value: `"b" c`, `[80] ssl`. */
 static unsigned after_value(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;
@@ -189,7 +189,7 @@ static unsigned after_value(const struct fault *fault)
     return fault->at.line;
 }
 
-/* The line above was a key whose colon a comment removed. */
+/* True if the latest scalar is a key whose ':' is inside a comment. */
 static bool cut_by_comment(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;

@@ -1,5 +1,5 @@
 /*
- * Loads a tree: source, nodes, includes; and a few queries.
+ * Loads a tree (source, nodes, includes), overlays one on another, and finds the value of a key.
  */
 #include "conf/conf_tree.h"
 

@@ -21,7 +21,7 @@ struct conf_mark {
 struct conf_file {
     struct str path;                /* as given by the user */
     struct str directory;              /* its directory, absolute: relative paths start here */
-    struct str text;                /* the whole source, for carets */
+    struct str text;                /* the whole source, for the excerpts of messages */
     const size_t *lines;            /* offsets in `text` of the lines */
     size_t line_count;
     unsigned order;                 /* number in reading order */
@@ -49,7 +49,7 @@ struct conf_node {
     unsigned height;                /* depth of the tree below */
     size_t size;                    /* nodes of the tree, itself included, aliases expanded */
     struct str text;                /* scalar, environment references expanded */
-    struct str key;                 /* absent: the key without a value */
+    struct str key;                 /* if absent: the text of the key without a value */
     struct str comment;             /* plain scalar: the comment after it on the same line, from '#' */
     struct conf_node **items;       /* list */
     struct conf_pair *pairs;        /* map, in the order of the file */
@@ -85,7 +85,7 @@ MUST_CHECK int conf_errors_print(const struct conf_errors *errors, struct buffer
 
 /*
  * Loads `path` ("-": standard input) with its includes. The tree is in `arena`, which outlives the errors. After
- * errors it is the part that could be read, for further checks, or NULL; see errors->failed.
+ * errors (errors->failed) the result is the part that could be read, for further checks, or NULL.
  */
 struct conf_node *conf_tree_load(struct arena *arena, struct str path, struct conf_errors *errors);
 /* Loads a text in memory, named `name` (-g, tests, `sluice serve`). */

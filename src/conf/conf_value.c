@@ -1,5 +1,5 @@
 /*
- * Parses the text of a scalar by the type in the table. YAML's own type detection is not used.
+ * Parses the text of a scalar by the type in the table, not by YAML's rules for types.
  */
 #include "conf/conf_value.h"
 
@@ -71,7 +71,7 @@ static struct conf_mark comment_mark(const struct conf_node *node)
     return mark;
 }
 
-/* "200 #ok": the rest is silently lost. A real comment has a blank after '#'. */
+/* Rejects "200 #ok", in which YAML drops "#ok". A comment after a value needs a blank after '#'. */
 static int comment_check(struct conf_reader *reader, const struct conf_node *node)
 {
     struct str comment = node->comment;
@@ -212,7 +212,7 @@ static const struct unit sizes[] = {
     {"mb", 1 << 20}, {"gb", 1 << 30}, {"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30},
 };
 
-/* In descending order, as in a combined duration. M is nginx's month. */
+/* In descending order, as in a combined duration. M is a month, as in nginx. */
 static const struct unit durations[] = {
     {"y", 365ull * 86400000},
     {"M", 30ull * 86400000},
@@ -275,7 +275,7 @@ static size_t unit_of(struct str text)
     return length;
 }
 
-/* "1h30m", "1h 30m": numbers with descending units. -ENOMSG: a number without a unit. */
+/* Parses numbers with descending units: "1h30m", "1h 30m". -ENOMSG: a number without a unit. */
 static int duration_parse(struct str text, uint64_t *out_ms)
 {
     size_t least = 0;
@@ -311,7 +311,7 @@ static int duration_parse(struct str text, uint64_t *out_ms)
     return 0;
 }
 
-/* "3 minutes" gives 3m; empty for an unknown unit. */
+/* A hint for a unit that is spelled out: "3 minutes" gives 3m; empty for an unknown unit. */
 static struct str duration_hint(struct conf_reader *reader, struct str text)
 {
     static const struct {

@@ -6,7 +6,7 @@
 
 #include "conf/directive.h"
 
-/* Reports a missing node or a wrong kind, and returns -EINVAL. `wanted`: "a path". */
+/* Reports a missing node or a wrong kind, and returns -EINVAL. `wanted` is the expected value: "a path". */
 int value_refuse_kind(struct conf_reader *reader, const struct conf_node *node, const char *wanted);
 /* A hint for "listen:80" or "listen 80" instead of a mapping; otherwise an example of the directive. */
 struct str value_space_hint(struct conf_reader *reader, const struct conf_node *node);

@@ -1,5 +1,6 @@
 /*
- * Directives of nginx found in existing files. Directives of modules in this build take precedence over this table.
+ * Directives of nginx that sluice does not have, with alternatives. A directive of this build takes precedence over
+ * this table.
  */
 #include "conf/conf_vocabulary.h"
 
@@ -183,7 +184,7 @@ static const struct {
     {"zone_sync*", "use one machine, or let limits count on each: memory is not shared over the network"},
 };
 
-/* Families of modules that a build may leave out. */
+/* Names, and prefixes ('_' at the end), of directives whose modules a build may omit. */
 static const char *const of_modules[] = {
     "add_",   "allow",  "auth_",       "autoindex", "brotli",   "cors",    "deny",   "expires", "fastcgi_",
     "geo",    "gunzip", "gzip",        "limit_",    "map",      "mirror",  "precompressed", "preload", "proxy_",
@@ -213,7 +214,7 @@ static bool is_family(struct str prefix, struct str name)
     return str_ends(prefix, STR("_")) ? str_starts(name, prefix) : str_equal(prefix, name);
 }
 
-/* The build has a directive of that family: a name that it does not have is a mistake. */
+/* True if the build has a directive of that family: an unknown name of the family is then a mistake in the file. */
 static bool has_family(const struct conf_schema *schema, struct str prefix)
 {
     for (size_t slot = 0; slot < schema->count; slot++) {

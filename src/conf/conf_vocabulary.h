@@ -1,6 +1,6 @@
 /*
- * Known words that are not directives of this build: scopes, and nginx's directives that sluice does not have, with
- * alternatives.
+ * Names that are no directives of this build: keys that open scopes, and nginx's directives that sluice does not have,
+ * with alternatives.
  */
 #ifndef CONF_CONF_VOCABULARY_H
 #define CONF_CONF_VOCABULARY_H
@@ -10,8 +10,8 @@
 /* A key that opens a scope. */
 struct block_word {
     const char *name;
-    unsigned opens;                 /* may be several: server in http and in stream */
-    unsigned stands;
+    unsigned opens;                 /* the scopes that it may open: `server` opens one in http and another in stream */
+    unsigned stands;                /* the scopes in which it is allowed */
     const char *help;
     const char *example;
 };

@@ -1,6 +1,5 @@
 /*
- * Values of several words: lists, scalars split as nginx splits a line, choices among words, and templates made of
- * words.
+ * Reads values of several words: lists, scalars split as nginx splits a line, choices, and lists of templates.
  */
 #include "conf/conf_value.h"
 

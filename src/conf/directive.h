@@ -85,7 +85,7 @@ struct directive {
     const char *const *choices;
     const struct directive_ignored *ignored; /* NULL: the value is stored at `offset` */
     uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
-    bool written;                   /* PATH: a directory that workers write; added to reader->directories if the file sets it */
+    bool written;                   /* PATH: workers write to it; added to reader->directories if the file sets it */
     size_t row_size;
     directive_row *row;
     const struct directive *children; /* BLOCK */
@@ -118,7 +118,7 @@ struct conf_reader {
     struct user_variables *user_variables;      /* variables and regular expressions of the file; opaque here */
     struct caches *caches;          /* caches, for rows that name one; opaque here */
     struct limits *limits;          /* zones of limits; opaque here */
-    struct conf_words *directories;     /* directories that workers write, without duplicates; NULL: not collected */
+    struct conf_words *directories;     /* directories that workers write to, without duplicates; NULL: not collected */
     const struct directive *directive; /* current directive, for messages; NULL: none */
 };
 

@@ -1,6 +1,6 @@
 /*
- * Environment references in scalars, "${UPPER_CASE}", expanded once after parsing, so that a value cannot change the
- * structure of the file.
+ * Environment references in scalars: "${UPPER_CASE}". The loader expands them once, after parsing, so that a value
+ * cannot change the structure of the file.
  */
 #ifndef CONF_ENVIRONMENT_H
 #define CONF_ENVIRONMENT_H

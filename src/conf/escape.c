@@ -1,6 +1,5 @@
 /*
- * The two escapings of a variable's value in an access log. Runs of unescaped bytes, the common case, are appended
- * whole.
+ * The two escapings of a variable's value in an access log. A run of bytes without an escape is appended by one copy.
  */
 #include "conf/template.h"
 

@@ -1,6 +1,6 @@
 /*
- * Formatting: copies the tokens of a source, with blanks, line breaks and comments between them. The nesting
- * determines the indentation of a line; tokens stay on their lines.
+ * Formatting: copies the tokens of a source, and writes blanks, line breaks and comments between them. The nesting
+ * determines the indentation of a line; the tokens of one line stay on one line.
  */
 #include "conf/format_lines.h"
 
@@ -15,26 +15,26 @@ struct frame {
     unsigned source;
     unsigned indent;
     bool list;
-    bool assumed; /* a list in the column of its key, which has no token */
+    bool assumed; /* a list in the column of its key, for which libyaml has no start token */
 };
 
 struct format {
     struct format_lines lines;
     struct format_cursor cursor;
     yaml_token_t token;
-    yaml_token_type_t last; /* written */
+    yaml_token_type_t last; /* the type of the token written last */
     size_t end;             /* offset after it */
     struct frame frames[FRAMES_MAX];
     size_t depth;
     struct frame
-        before[FRAMES_MAX]; /* as of the latest token, for the comments after it */
+        before[FRAMES_MAX]; /* the frames at the latest token, for the comments after it */
     size_t before_depth;
     unsigned flow;                     /* open brackets */
     unsigned flow_source, flow_column; /* of the outermost bracket */
     long flow_line;                    /* shift of its line */
     bool key;                          /* a key follows */
     bool too_deep;
-    bool block_last; /* the latest token was a block scalar, to which another line break would belong */
+    bool block_last; /* the latest token was a block scalar: a line break added after it would change its text */
 };
 
 static const struct frame *innermost_frame(const struct format *format)
@@ -72,7 +72,7 @@ static void assumed_pop(struct format *format)
         frame_pop(format);
 }
 
-/* The shift of the current line. */
+/* The columns by which the current line is shifted. */
 static long line_by(const struct format *format)
 {
     return (long)format->lines.indent - format->lines.source_indent;
@@ -87,8 +87,8 @@ static unsigned moved_column(unsigned source, long by, unsigned least)
 }
 
 /*
- * Inside [] and {}: lines below the inside of the bracket move with it, others with its line. A closing bracket may
- * be at the indentation of the block.
+ * The indentation of a line inside [] or {}: lines to the right of the bracket are shifted as the bracket is, others as
+ * its line is. A closing bracket may be at the indentation of the block.
  */
 static unsigned flow_indent(const struct format *format, unsigned source, bool closes)
 {
@@ -99,8 +99,8 @@ static unsigned flow_indent(const struct format *format, unsigned source, bool c
 }
 
 /*
- * The indentation of the block that a comment belongs to: the deepest block, of those that end here and the next
- * one, that the comment is not left of.
+ * The indentation of the block that a comment belongs to: of the blocks that are open before the comment and the block
+ * of the next token, the deepest one that does not begin to the right of the comment.
  */
 static unsigned comment_indent(const struct format *format, unsigned column, unsigned next_source,
                                unsigned next_indent)
@@ -305,7 +305,7 @@ static bool is_block_scalar(const yaml_token_t *token)
 static void words_write(struct format *format, size_t start, size_t end, unsigned source)
 {
     struct str text = str_slice(format->lines.text, start, end);
-    bool tracked = !format->flow || str_find(text, '\n') >= 0; /* checked only where a shift can occur */
+    bool tracked = !format->flow || str_find(text, '\n') >= 0; /* other tokens do not need the column */
     unsigned column = tracked ? lines_here(&format->lines) : 0;
 
     format->end = end;

@@ -94,7 +94,7 @@ static int gap_comments(struct str gap, struct buffer *out)
     return 0;
 }
 
-/* The first line of a block scalar ("| # why") may have a comment, which libyaml counts to the token. */
+/* The first line of a block scalar, which may have a comment ("| # why"): for libyaml it is a part of the token. */
 static struct str header_of(const yaml_token_t *token, struct str text)
 {
     if (token->type != YAML_SCALAR_TOKEN || (token->data.scalar.style != YAML_LITERAL_SCALAR_STYLE &&

@@ -15,8 +15,8 @@ struct format_lines {
     size_t start;                   /* of the current line, in out */
     unsigned source_indent;         /* indentation of the source line it began with */
     unsigned indent;                /* its own indentation */
-    unsigned comment_source;        /* columns of the comment that ended the previous line, in the source and in the output; 0: none */
-    unsigned comment;
+    unsigned comment_source;        /* source column of the comment that ended the previous line; 0: none */
+    unsigned comment;               /* its column in the output */
     bool content;                   /* the line is not empty */
     bool empty_wanted;              /* an empty line precedes the next one */
     bool failed;                    /* out of memory: nothing more is written */
@@ -30,9 +30,9 @@ void lines_put(struct format_lines *lines, struct str words);
 void lines_end(struct format_lines *lines);
 /* Ends the line and begins another with `indent` blanks; in the source it had `source_indent`. */
 void lines_begin(struct format_lines *lines, unsigned indent, unsigned source_indent);
-/* Appends a trailing comment: at least one blank away, else at its column relative to the line. */
+/* Appends a trailing comment at its column relative to the line, after at least one blank. */
 void lines_trail(struct format_lines *lines, struct str comment, unsigned source_column);
-/* Writes a comment on its own line; one that continues the trailing comment above stays below it. */
+/* Writes a comment on its own line: below the trailing comment above if it continues that one, else at `indent`. */
 void lines_comment(struct format_lines *lines, struct str comment, unsigned indent, unsigned source_column);
 /* The output column of the next byte. */
 unsigned lines_here(const struct format_lines *lines);

@@ -50,7 +50,7 @@ static void suggestion_insert(struct suggestion *suggestions, const char *name, 
     }
 }
 
-/* Names that contain the word count as similar: "timeout" finds keepalive_timeout. */
+/* Prints similar names. A name that contains the word is similar: "timeout" finds keepalive_timeout. */
 static int suggestions_print(const struct conf_schema *schema, struct str name, struct buffer *out)
 {
     struct suggestion suggestions[SUGGESTIONS_MAX] = {0};
@@ -82,7 +82,7 @@ static int suggestions_print(const struct conf_schema *schema, struct str name, 
     return error;
 }
 
-/* `sluice help server`: blocks are not in the tables. */
+/* Help for a block (`sluice help server`): the tables have no rows for blocks. */
 static int block_help(const struct conf_schema *schema, const struct block_word *block, struct buffer *out)
 {
     int error = buffer_printf(out, "%s\n  %s\n\n  where     ", block->name, block->help);
@@ -103,7 +103,7 @@ static const struct block_word *block_find(const struct conf_schema *schema, str
     return NULL;
 }
 
-/* Words that no table has. */
+/* Topics that are in no table. */
 static const struct {
     const char *name, *text;
 } topics[] = {

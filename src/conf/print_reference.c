@@ -1,6 +1,6 @@
 /*
  * Generates the reference in Markdown (conf/README.md) and the page of unsupported nginx directives (conf/NGINX.md).
- * Headings are unique, and so are their anchors.
+ * Headings are unique, so that their anchors are unique, too.
  */
 #include "conf/conf_vocabulary.h"
 #include "conf/print_directive.h"
@@ -66,7 +66,7 @@ static const char notation[] =
     "that contain `,` inside `{}`. A `#` after a blank begins a comment: after a text, write a blank behind it as\n"
     "well, or quote the text.\n";
 
-/* How many entries have this name: rows of the tables, and the block of that name. */
+/* The number of entries with this name: rows of the tables, and the block of that name. */
 static unsigned entries_named(const struct conf_schema *schema, const char *name)
 {
     const struct block_word *block;

@@ -1,11 +1,11 @@
 /*
- * Prints the tables as JSON Schema (draft 7) for editors. Numbers and booleans are accepted where this server reads
- * words, since YAML editors type them so.
+ * Prints the tables as JSON Schema (draft 7) for editors. The schema accepts numbers and booleans as words, since YAML
+ * editors assign these types to them.
  */
 #include "conf/conf_schema.h"
 #include "conf/conf_vocabulary.h"
 
-/* Pretty-printed JSON; after the first failure nothing more is written. */
+/* A writer of indented JSON. After the first failure it writes nothing more. */
 struct json {
     struct buffer *out;
     unsigned depth;

@@ -78,7 +78,7 @@ static int double_byte(struct str text, size_t *at, struct buffer *out)
     return buffer_append(out, str_of((const char *)b, 1));
 }
 
-/* Quoted, with an additional "$" before "${NAME}", so that it is not expanded again. */
+/* Prints a quoted text, with an additional "$" before "${NAME}", so that the loader does not expand it again. */
 static int quoted_print(struct str text, struct buffer *out)
 {
     bool in_double = needs_double(text);
@@ -123,7 +123,7 @@ static int indent_print(unsigned indent, struct buffer *out)
 
 static int node_print(const struct conf_node *node, unsigned indent, bool inline_start, struct buffer *out);
 
-/* The part after "key:", on its line or below. */
+/* Prints a value after "key:", on its line or below. */
 static int value_print(const struct conf_node *value, unsigned indent, struct buffer *out)
 {
     int error = 0;
@@ -179,7 +179,7 @@ static int list_print(const struct conf_node *list, unsigned indent, bool inline
     return 0;
 }
 
-/* inline_start: the line has begun already. Every node ends its line. */
+/* Prints a node and ends its line. inline_start: the line has already begun. */
 static int node_print(const struct conf_node *node, unsigned indent, bool inline_start, struct buffer *out)
 {
     int error = 0;

@@ -8,8 +8,8 @@
 #include "conf/conf_tree.h"
 
 /*
- * Converts successive marks of a file, usually in ascending order, without counting from the start of the line each
- * time.
+ * Converts marks of a file to offsets. If the marks come in ascending order, it continues from the previous one instead
+ * of from the start of the line.
  */
 struct source_cursor {
     const struct conf_file *file;
@@ -28,7 +28,7 @@ bool source_allowed(uint32_t code);
 
 /* Line `number` (from 1) without its line break; empty: none. */
 struct str source_line(const struct conf_file *file, unsigned number);
-/* The line in which a text in nginx's language begins, if the file begins with it; else 0. */
+/* The first line with content, if it is in nginx's language; else 0. */
 unsigned source_nginx_line(const struct conf_file *file);
 
 #endif

@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PARTS_NEAR 32 /* values on the stack; longer templates use the arena */
+#define PARTS_NEAR 32 /* values on the stack; templates with more parts use the arena */
 
 struct template_part {
     struct str text; /* a constant, or a family's parameter */
     const struct variable *variable;
-    const void *(*subject)(const void *subject); /* of the variable: struct variable_table, part */
+    const void *(*subject)(const void *subject); /* `part` of the variable's table */
 };
 
 struct template
@@ -77,7 +77,7 @@ static int unknown_variable(struct compiler *compiler, struct str name)
     return compiler->out_error->data ? -EINVAL : -ENOMEM;
 }
 
-/* `rest` begins with "$"; *out_taken is the length consumed. */
+/* Compiles the variable at the start of `rest`, which begins with "$"; *out_taken is the length consumed. */
 static int variable_compile(struct compiler *compiler, struct str rest, size_t *out_taken)
 {
     struct template *template = compiler->template;
@@ -100,7 +100,7 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
     if (!variable)
         return unknown_variable(compiler, name);
     constant_close(compiler);
-    /* The parameter of a family is a part of the text. */
+    /* The parameter of a family points into the caller's text, which the template may outlive. */
     if (variable->prefix)
         parameter = arena_copy(compiler->arena, parameter);
     if (variable->prefix && !parameter.data)
@@ -144,7 +144,7 @@ static int parts_compile(struct compiler *compiler, struct str text)
     return 0;
 }
 
-/* Each part has at least "$" and a name, with at most one constant before it. */
+/* An upper bound of the parts: each "$" begins at most one variable, and one constant may follow each of them. */
 static size_t parts_max(struct str text)
 {
     size_t dollars = 0;
@@ -272,7 +272,7 @@ static bool is_late(const struct template_part *part)
     return part->variable && part->variable->late;
 }
 
-/* One block of memory; the constants among `parts` have lengths and are stored in `text` one after the other. */
+/* Copies a template into one block of memory. `text` holds the constants of `parts` one after the other. */
 static struct template *template_copy(const struct template_part *parts, size_t count, struct str text)
 {
     struct template *made = malloc(sizeof(*made) + count * sizeof(*parts) + text.length);

@@ -15,7 +15,7 @@ struct variable {
     /* Returns the value, or data NULL: undefined. May allocate from `arena`, or point into the subject. */
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
     struct str parameter;           /* passed to `get` unless it is a family */
-    bool late;                      /* may change until the end of the subject's life: bytes, times */
+    bool late;                      /* its value is final only at the end of the subject's life: bytes, times */
     const char *type;               /* for the reference: text, number, bytes, seconds, address; NULL: defined by the configuration */
     const char *help;               /* one line */
 };
@@ -25,7 +25,10 @@ struct variable_table {
     const struct variable *variables;
     size_t count;
     const struct variable_table *next;
-    /* The part of the subject that these variables are of, so that several tables may share their rows; NULL (of the part): absent. NULL: all of it. */
+    /*
+     * Returns the object of the subject that `get` takes, or NULL: the variables are undefined. Subjects of different
+     * types can thus share rows. NULL: `get` takes the subject itself.
+     */
     const void *(*part)(const void *subject);
 };
 
@@ -35,7 +38,7 @@ struct variable_table {
  */
 const struct variable *variable_find(const struct variable_table *table, struct str name,
                                      struct str *out_parameter);
-/* The table in which variable_find has found it. */
+/* The table that contains a variable found by variable_find. */
 const struct variable_table *variable_table_of(const struct variable_table *table, const struct variable *variable);
 /* The most similar name for a hint, or NULL. */
 const char *variable_suggestion(const struct variable_table *table, struct str name);
@@ -51,8 +54,8 @@ MUST_CHECK int template_compile(struct arena *arena, struct str text, const stru
                                 const struct template **out_template, size_t *out_at,
                                 struct str *out_error);
 /*
- * Evaluates the template for a subject (an exchange): a constant costs nothing, a single variable costs only its
- * getter. Undefined variables are empty. data NULL when out of memory.
+ * Evaluates the template for a subject (an exchange), without a copy if it is a constant or a single variable.
+ * Undefined variables are empty. data is NULL when out of memory.
  */
 struct str template_eval(const struct template *template, const void *subject, struct arena *arena);
 
@@ -70,8 +73,8 @@ typedef int template_escape(struct buffer *out, struct str value);
 MUST_CHECK int template_write(const struct template *template, const void *subject, struct arena *arena,
                               struct buffer *out, template_escape *escape, struct str absent);
 /*
- * Evaluates all but the late variables, for a subject most of which is freed soon. The result is another template
- * for template_write, to be freed by free(). NULL when out of memory.
+ * Evaluates all but the late variables, so that the memory of the other values can be freed. The result is a template
+ * for template_write; the caller frees it by free(). NULL when out of memory.
  */
 struct template *template_finish(const struct template *template, const void *subject, struct arena *arena,
                                  template_escape *escape, struct str absent);

@@ -1,6 +1,6 @@
 /*
- * Finds a variable by name in the tables of the server and the modules; at load time only, so a linear search
- * suffices.
+ * Finds a variable by name in the tables of the server and the modules. The search is linear, since it runs at load
+ * time only.
  */
 #include "conf/template.h"
 
