@@ -1,6 +1,6 @@
 /*
- * Shared by the backends only: how an op moves from waiting to finished, and the calls that every backend makes
- * inline by the same code, so that results are identical.
+ * Functions for the backends: those that queue ops, and the system calls that every backend makes by the same code, so
+ * that results are identical.
  */
 #ifndef IO_BACKEND_H
 #define IO_BACKEND_H
@@ -12,19 +12,19 @@ void loop_finish(struct loop *loop, struct op *op, int result);
 /* Queues op for the backend's deliver. */
 void loop_ready(struct loop *loop, struct op *op);
 /*
- * Queues op behind all others for an iteration with bytes left (loop->iteration_bytes_left); it is then submitted to the
+ * Queues op at the end of loop->tail. An iteration with bytes left (loop->iteration_bytes_left) submits it to the
  * backend again.
  */
 void loop_defer(struct loop *loop, struct op *op);
-/* Submits op to the backend again in the next iteration, for a reason other than its share of bytes. */
+/* Submits op to the backend again in the next iteration, also if no bytes are left then. */
 void loop_retry(struct loop *loop, struct op *op);
 /* Subtracts `count` sent bytes from what this iteration may still move. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send: further ops of its owner wait for their turn in the tail. */
+/* loop_finish of a large send. If the iteration has no bytes left, `done` waits in the tail. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
-/* Runs `done` now; called by the loop's iteration and by deliver. The op may be freed by it. */
+/* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
-/* loop_cancel of an op that no helper thread has. */
+/* loop_cancel of an op in a state other than OP_STATE_HELPED. */
 void loop_cancel_unhelped(struct loop *loop, struct op *op);
 
 /* The readiness to wait for before the call is repeated. */

@@ -1,5 +1,5 @@
 /*
- * Reads a directory beneath a root, for listings. Blocks on the disk: call it on helper threads only.
+ * Reads a directory beneath a root, for listings. Waits for the disk: call it on helper threads only.
  */
 #ifndef IO_DIRECTORY_H
 #define IO_DIRECTORY_H
@@ -16,7 +16,7 @@ struct directory_entry {
 struct directory {
     struct directory_entry *items;      /* unordered */
     size_t count;
-    bool cut;                       /* the directory has more */
+    bool cut;                       /* the directory has more entries than `items` */
     char *names;                    /* memory of the items' names */
 };
 

@@ -115,7 +115,7 @@ static int root_descriptor(struct file_cache *cache, const char *root)
     return fd;
 }
 
-/* file_open without waiting; an error of the root becomes the error of the file. */
+/* Calls file_open without waiting for the disk. An error of the root becomes the error of the file. */
 static int open_at_once(struct file_cache *cache, const char *root, const char *path, enum symlinks symlinks,
                         struct opened_file *out_file)
 {
@@ -134,7 +134,7 @@ static int open_at_once(struct file_cache *cache, const char *root, const char *
     return error;
 }
 
-/* On a helper thread: may block on the disk; touches only the pending open and the immutable granted roots. */
+/* Runs on a helper thread and may wait for the disk. Uses only the open_task and the constant granted roots. */
 static int open_task_work(void *argument)
 {
     struct open_task *task = argument;
@@ -230,7 +230,7 @@ static struct file_entry *wait_for_opening(struct file_cache *cache, struct file
     return NULL;
 }
 
-/* root, NUL, path, NUL, policy. 0, or -ENAMETOOLONG. A NUL inside would make the kernel see another path. */
+/* Joins root, NUL, path, NUL, policy. 0, -ENAMETOOLONG, or -ENOENT: a NUL in a part would cut the path. */
 static int make_key(char *into, struct str root, struct str path, enum symlinks symlinks, struct str *out_key)
 {
     size_t length = root.length + 1 + path.length + 1;

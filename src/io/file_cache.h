@@ -1,9 +1,9 @@
 /*
- * Open files beneath a root: descriptors, stat, and the contents of small files, per worker. Missing and refused
- * files are cached too. An entry is revalidated after `valid_ms`. Paths are opened by openat2(2) with
- * RESOLVE_NO_MAGICLINKS and, except for SYMLINKS_ANYWHERE, RESOLVE_BENEATH; without openat2 by a walk of the
- * components with O_NOFOLLOW; never by a plain open. A path that contains ".." is always opened with
- * RESOLVE_BENEATH.
+ * Open files beneath a root: descriptors, stat, and the contents of small files, per worker. The errors of missing and
+ * refused files are cached, too. An entry is revalidated after `valid_ms`. Paths are opened by openat2(2) with
+ * RESOLVE_NO_MAGICLINKS and, except for SYMLINKS_ANYWHERE, RESOLVE_BENEATH; for SYMLINKS_OWNER and without openat2 by
+ * a walk of the components with O_NOFOLLOW; never by a plain open. A path that contains ".." is always opened beneath
+ * the root.
  */
 #ifndef IO_FILE_CACHE_H
 #define IO_FILE_CACHE_H
@@ -28,7 +28,7 @@ struct file_cache_limits {
     size_t max_content_bytes;       /* of all contents */
     uint64_t valid_ms;              /* open_file_cache_valid */
     uint64_t inactive_ms;           /* an entry unused for this long is removed, with its count of uses */
-    unsigned min_uses;              /* open_file_cache_min_uses: a file requested less often is opened each time; 0 means 1 */
+    unsigned min_uses;              /* open_file_cache_min_uses: requests before a file is cached; 0 means 1 */
     bool forget_errors;             /* open_file_cache_errors: off */
 };
 
@@ -44,10 +44,10 @@ struct file_entry {                 /* immutable while referenced: a file that c
     uint64_t used_ms;
     unsigned uses;                  /* while in the table */
     bool linked;                    /* in the table; false once replaced or evicted while referenced */
-    bool counted;                   /* the entry only counts uses, of a file requested too seldom to be cached */
+    bool counted;                   /* the entry only counts the uses of a file that is not cached yet */
     unsigned char digest[16];       /* digest of the contents, filled by the user of the entry */
     bool digested;
-    bool settled;                   /* unchanged long enough before the read that a change would alter its timestamps */
+    bool settled;                   /* file_settled: a later change would alter the timestamps */
 };
 
 struct file_cache_counters {

@@ -1,4 +1,4 @@
-/* The entries that are kept: see file_cache_lru.h. */
+/* Adds, finds and evicts the entries of the file cache. */
 #include "io/file_cache_lru.h"
 
 #include "base/saturate.h"
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define EVICTED_AT_ONCE 4           /* unused entries examined per miss */
-#define ERRORS_PART     4           /* at most this fraction of the entries may be missing files */
+#define ERRORS_PART     4           /* max_entries divided by this is the maximum number of errors */
 
 static void entry_free(struct file_entry *entry)
 {
@@ -71,7 +71,7 @@ void file_cache_lru_evict_inactive(struct file_cache_lru *cached)
     }
 }
 
-/* Evicts least recently used contents until the entry fits; if it cannot fit, drops its contents. */
+/* Evicts least recently used entries until the entry fits; drops its contents if they exceed max_content_bytes. */
 static void make_room(struct file_cache_lru *cached, struct file_entry *entry)
 {
     struct file_lru *lru = lru_of(cached, entry);
@@ -159,7 +159,7 @@ static void entry_touch(struct file_cache_lru *cached, struct file_entry *entry)
     list_insert_before(entries->next, &entry->link);
 }
 
-/* Instead of a file requested too seldom to be cached: an entry without a descriptor that counts its uses. */
+/* Adds an entry without a descriptor that counts the uses of a file that is not cached yet (min_uses). */
 static void entry_count(struct file_cache_lru *cached, const struct file_entry *entry)
 {
     struct opened_file none = {.fd = -1, .stat = entry->stat};

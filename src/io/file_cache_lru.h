@@ -1,6 +1,6 @@
 /*
- * The entries of the file cache by key: the most recently used, bounded in number and in bytes of contents. Missing
- * files have a list of their own, so that requests for names that do not exist evict no file. Private to io/.
+ * The entries of the file cache by key: the most recently used, limited in number and in bytes of contents. Errors have
+ * a list of their own, so that requests for absent names evict no file. Private to io/.
  */
 #ifndef IO_FILE_CACHE_LRU_H
 #define IO_FILE_CACHE_LRU_H
@@ -37,7 +37,7 @@ struct file_entry *file_entry_of_error(const struct loop *loop, int error);
 
 /* Evicts `count` least recently used files. */
 void file_cache_lru_evict(struct file_cache_lru *cached, unsigned count);
-/* Evicts a few entries unused for inactive_ms. Called on every miss, which makes a timer unnecessary. */
+/* Evicts a few entries unused for inactive_ms. Called on every miss instead of by a timer. */
 void file_cache_lru_evict_inactive(struct file_cache_lru *cached);
 
 #endif

@@ -58,7 +58,7 @@ int root_open(const char *root, const struct root_directories *granted, bool wai
     return fd == -EACCES ? open_granted(granted, root) : fd;
 }
 
-/* A directory with search but without read permission is still a directory, for redirects and index files. */
+/* Examines a path that may not be read: a directory without read permission is valid, for redirects and index files. */
 static int open_unreadable(int root, const char *path, uint64_t resolve, bool wait, struct opened_file *file)
 {
     int fd = open_how(root, path, O_PATH | O_CLOEXEC, resolve, wait);
@@ -72,7 +72,7 @@ static int open_unreadable(int root, const char *path, uint64_t resolve, bool wa
     return file->error;
 }
 
-/* Links may leave the root if the policy allows; ".." of the path itself, which a client may control, may not. */
+/* False if the policy lets links leave the root. A path that contains ".." stays beneath: a client may control it. */
 static bool stays_beneath(enum symlinks symlinks, const char *path)
 {
     size_t length;
@@ -138,7 +138,10 @@ static ssize_t read_whole_content(int fd, char *into, size_t length, bool wait)
     return count < 0 ? -errno : count;
 }
 
-/* 0 with or without contents: a file of another length than stat reported is changing and is read when it is sent. */
+/*
+ * Reads the contents of a small file. -EAGAIN: they are not in memory. 0 without contents if the length differs from
+ * stat's: the file is changing, and is read when it is sent.
+ */
 static int read_content(struct opened_file *file, bool wait)
 {
     size_t length = (size_t)file->stat.st_size;
@@ -158,7 +161,7 @@ static int read_content(struct opened_file *file, bool wait)
     return count == -EAGAIN ? -EAGAIN : 0;
 }
 
-/* Closes anything but a regular file or a directory. */
+/* Closes the descriptor of a directory, and rejects other types than regular files and directories. */
 static void check_kind(struct opened_file *file)
 {
     if (S_ISREG(file->stat.st_mode))

@@ -1,8 +1,8 @@
 /*
  * Resolves a path component by component with O_NOFOLLOW and follows links by their text: for kernels and sandboxes
- * without openat2(2), and for `if_not_owner`, which no system call supports. The directories on the way stay open,
- * so that ".." returns the same way despite concurrent renames. The walk leaves its first directory (the root, or
- * "/" after an absolute link) upwards only where links may leave the root.
+ * without openat2(2), and for `if_not_owner`, which no system call supports. All directories of the path stay open, so
+ * that ".." leads to the directory that the walk came from, despite concurrent renames. ".." in the first directory
+ * (the root, or "/" after an absolute link) is allowed only if links may leave the root.
  */
 #include "io/file_open.h"
 
@@ -81,7 +81,7 @@ static int restart_walk(struct walk *walk, int from, const char *name)
     return 0;
 }
 
-/* Links of /proc whose target differs from their text: the magic links of openat2(2) and a few more. */
+/* True for every link of /proc: the magic links of openat2(2), whose target differs from their text, and others. */
 static bool is_magic(int link)
 {
     struct statfs system;
@@ -113,7 +113,7 @@ static int follow_link(struct walk *walk, int link, const struct stat *stat)
     return target[0] == '/' ? restart_walk(walk, AT_FDCWD, "/") : 0;
 }
 
-/* Compares the owners of links whose text is used up with the owner of their target `stat`. */
+/* Compares the owners of links whose target is reached (`stat`) with the owner of the target. */
 static bool owners_agree(struct walk *walk, const struct stat *stat)
 {
     size_t rest = strlen(rest_of(walk));
@@ -155,7 +155,7 @@ static int step_down(struct walk *walk, int directory)
     return 0;
 }
 
-/* Opens for reading what was examined by O_PATH; fails if the name refers to another file by now. */
+/* Opens for reading the file that was examined by O_PATH; fails if the name now refers to another file. */
 static int open_seen(int directory, const char *name, const struct stat *seen)
 {
     struct stat now;

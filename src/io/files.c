@@ -1,5 +1,5 @@
 /*
- * Reads and warms files: at once if nothing blocks, else on a helper thread. Common to all backends.
+ * Reads files at once if the page cache has the bytes, else on a helper thread. Common to all backends.
  */
 #include "io/files.h"
 
@@ -38,13 +38,13 @@ static ssize_t read_plain(int file, int64_t at, char *into, size_t length)
     return read_parts(file, at, &(struct iovec){into, length}, 1, 0);
 }
 
-/* File systems without RWF_NOWAIT (tmpfs before 6.6, some overlays) keep their pages in memory or cannot tell. */
+/* True for file systems without RWF_NOWAIT: tmpfs before 6.6, whose pages are in memory, and some overlays. */
 static bool nowait_missing(ssize_t result)
 {
     return result == -EOPNOTSUPP || result == -ENOSYS;
 }
 
-/* Reads until `length`, the end of the file, or an error; *progress counts, so that a helper thread can continue. */
+/* Reads until `length`, the end of the file, or an error. A helper thread can continue at *progress. */
 static ssize_t read_from(ssize_t (*read_once)(int, int64_t, char *, size_t), int file, int64_t at, char *into,
                          size_t length, uint64_t *progress)
 {
@@ -123,7 +123,7 @@ static bool all_cached(int file, uint64_t at, uint64_t length)
     return found.cached >= (at + length - 1) / page - at / page + 1;
 }
 
-/* Cached bytes of the window. A page under readahead counts as present to cachestat, so each page is probed. */
+/* The number of cached bytes of the window. Each page is probed, since cachestat also counts pages under readahead. */
 static uint64_t hot_bytes(const struct op *op, uint64_t length)
 {
     uint64_t at = next_byte(op);
@@ -143,8 +143,9 @@ static uint64_t hot_bytes(const struct op *op, uint64_t length)
 }
 
 /*
- * Pages of a file that a helper read before are being evicted or loaded: every page is probed. If they are evicted
- * each time before they are sent, the loop itself reads in small steps, so that the transfer ends.
+ * Probes every page of a file that a helper thread has read before, since the kernel may be evicting or loading pages
+ * of it. If they are evicted each time before they are sent, sendfile reads small steps from disk itself, so that the
+ * transfer ends.
  */
 static bool probe_fetched(struct op *op)
 {

@@ -10,7 +10,7 @@
 /*
  * OP_SENDFILE: probes the first and the last page of the next window by preadv2(RWF_NOWAIT) of one byte each. True:
  * the window is cached, and op->file.hot_until is past its end. False: a disk read is needed (file_warm). For a file
- * that was read by a helper before, every page is probed, and after LIMIT_FETCHES attempts the answer is true.
+ * that a helper thread has read before, every page is probed, and after LIMIT_FETCHES reads the result is true.
  */
 bool file_probe(struct op *op);
 

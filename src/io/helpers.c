@@ -1,6 +1,6 @@
 /*
- * The helper threads: a queue in, protected by a mutex, a lock-free list back, and an eventfd that wakes the loop.
- * While an op is with a thread, the loop accesses only its `state`, the thread everything else.
+ * The helper threads: a queue of ops to them, protected by a mutex; a lock-free list of returned ops; and an eventfd
+ * that wakes the loop. While a thread has an op, the loop accesses only its `state`, and the thread all other fields.
  *
  * The loop never waits for a lock that a helper thread holds while waking it: the helper has the lower priority, and
  * on a shared CPU it would run last.
@@ -56,7 +56,7 @@ static void return_op(struct helpers *helpers, struct op *op)
     while (!atomic_compare_exchange_weak_explicit(&helpers->returned, &before, &op->link, memory_order_release,
                                                   memory_order_relaxed));
     if (!before && write(helpers->eventfd, &one, sizeof(one)) < 0)
-        abort(); /* the eventfd is owned here and cannot refuse a 1 */
+        abort(); /* the counter of the eventfd cannot overflow here */
 }
 
 /* Returned ops in the order of their return. */
@@ -124,7 +124,7 @@ static void start_thread(struct helpers *helpers)
     pthread_attr_destroy(&attributes);
 }
 
-/* An op was returned, or its work ran on the loop's thread. */
+/* Finishes or defers an op whose work is done, on a helper thread or on the loop's. */
 static void op_returned(struct loop *loop, struct op *op)
 {
     if (op->state == OP_STATE_CANCELLING) {

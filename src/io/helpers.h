@@ -1,6 +1,6 @@
 /*
- * Helper threads for work that would block the loop: reading files from disk, password hashes. They do not touch the
- * loop: an op goes in, its result comes back. The threads start on first use.
+ * Helper threads for work that would block the loop: reading files from disk, password hashes. The threads do not use
+ * the loop: they take an op from a queue and return it with its result. They start on first use.
  */
 #ifndef IO_HELPERS_H
 #define IO_HELPERS_H
@@ -20,7 +20,7 @@ void helpers_cancel(struct loop *loop, struct op *op);
 /* The work of an OP_OFFLOAD. */
 int helpers_offload(struct op *op);
 
-/* Stops the threads: the loop then runs until helpers_stopped, and calls helpers_destroy. No op may be with them. */
+/* Stops the threads, which must have no op. The loop then runs until helpers_stopped, and calls helpers_destroy. */
 void helpers_stop(struct loop *loop);
 /* True if nothing is in flight for the threads, or none was ever started. */
 bool helpers_stopped(const struct loop *loop);

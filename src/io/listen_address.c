@@ -1,5 +1,5 @@
 /*
- * Addresses in the syntax of `listen`, and the sockets opened on them. Accepting is in listener.c.
+ * Parses and formats addresses in the syntax of `listen`, and opens listening sockets on them.
  */
 #include "io/listener.h"
 
@@ -143,7 +143,7 @@ static int set_options(int fd, int family)
     return 0;
 }
 
-/* True if the socket file was left by a process that ended without removing it: connect(2) is refused. */
+/* True if connect(2) to the socket file is refused: the process that created it has ended. */
 static bool is_stale_unix_socket(const struct listen_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

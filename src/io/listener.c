@@ -1,5 +1,5 @@
 /*
- * Accepts from a listening socket while descriptors and memory last; without them it pauses instead of spinning.
+ * Accepts from a listening socket, and pauses for PAUSE_MS if descriptors or memory run out.
  */
 #include "io/listener.h"
 
@@ -17,7 +17,7 @@ static void accept_next(struct listener *listener)
     loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
     listener->accept_submitted = listener->draining;
     if (listener->draining)
-        loop_cancel(listener->loop, &listener->accept); /* queued ones are still accepted */
+        loop_cancel(listener->loop, &listener->accept); /* a queued connection is still accepted */
 }
 
 static void pause_accept(struct listener *listener, uint64_t ms)
@@ -41,7 +41,7 @@ static int spare_open(void)
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Closes one queued connection at once instead of leaving its client waiting. */
+/* Accepts and closes one queued connection by means of the spare descriptor, so that its client does not wait. */
 static void reject_one(struct listener *listener)
 {
     int fd;

@@ -1,5 +1,5 @@
 /*
- * Listening sockets: opened by the master, accepted from by workers.
+ * Listening sockets: the master opens them, and workers accept connections from them.
  */
 #ifndef IO_LISTENER_H
 #define IO_LISTENER_H
@@ -45,7 +45,7 @@ struct listener {
     void *owner;
     bool paused;                    /* by listener_pause */
     bool draining;                  /* by listener_drain */
-    bool accept_submitted;                /* the accept in flight was submitted while draining: if it finds no connection, the queue is empty */
+    bool accept_submitted;                /* submitted while draining: -ECANCELED means that the queue is empty */
     bool stopping;
     bool accept_paused;                   /* out of descriptors or memory, already logged */
 };
@@ -58,8 +58,8 @@ void listener_start(struct listener *listener);
 void listener_pause(struct listener *listener);
 void listener_resume(struct listener *listener);
 /*
- * Accepts the connections queued by now and then stops as listener_stop does, since closing a listening socket
- * resets its queue. While paused they stay queued.
+ * Accepts the connections that are in the queue and then stops as listener_stop does: closing a listening socket resets
+ * the connections in its queue. While paused, none is accepted.
  */
 void listener_drain(struct listener *listener);
 /*

@@ -1,6 +1,6 @@
 /*
- * Common to all backends: the choice of a backend, and iterations: timers, finished ops, and the tail of large ops.
- * No descriptor is waited for here.
+ * Common to all backends: chooses a backend, and runs iterations (timers, finished ops, the tail of large ops). Only
+ * backends wait for descriptors.
  */
 #include "io/loop.h"
 
@@ -14,12 +14,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* A connection embeds several. */
+/* Each connection embeds several ops. */
 static_assert(sizeof(struct op) <= 96, "an op has grown");
 
 /*
- * An op submitted by a finished one is often finished at once: this many rounds run before the kernel is asked
- * again.
+ * An op that a `done` callback submits is often finished at once: this many rounds of finished ops run per iteration.
  */
 #define ROUNDS_PER_ITERATION 4
 
@@ -63,7 +62,7 @@ int loop_open(struct loop *loop, const char *use, struct log *log)
     return error;
 }
 
-/* Moves all of `from`: ops added from now on wait for the next round. */
+/* Moves all ops of `from`: those added to `from` afterwards wait for the next round. */
 static void move_all(struct list *from, struct list *into)
 {
     list_init(into);
@@ -110,7 +109,7 @@ static void resume_retries(struct loop *loop)
         submit_again(loop, container_of(link, struct op, link));
 }
 
-/* Resumes ops in order until each has run or the iteration has no bytes left. */
+/* Resumes ops in order until each was resumed once or the iteration has no bytes left. */
 static void resume_tail(struct loop *loop)
 {
     struct list *last = loop->tail.previous;
@@ -129,15 +128,15 @@ static void resume_tail(struct loop *loop)
     }
 }
 
-/* Small responses are sent before large ones get their share of the iteration. */
+/* While large ops wait, runs finished ops first, so that small responses are sent before large ones continue. */
 static int run_small(struct loop *loop)
 {
     int count;
 
     if (list_empty(&loop->tail))
         return 0;
-    count = run_round(loop);  /* responses to received bytes are produced, */
-    count += run_round(loop); /* and sent */
+    count = run_round(loop);  /* requests are received, and responses submitted */
+    count += run_round(loop); /* small responses are sent */
     if (loop->backend->start)
         loop->backend->start(loop);
     return count;
@@ -182,7 +181,7 @@ void loop_cancel(struct loop *loop, struct op *op)
         loop_cancel_unhelped(loop, op);
 }
 
-/* The op that polls for returned ops is not in in_flight. */
+/* Runs the loop until the helper threads have stopped; in_flight does not count the op that polls their eventfd. */
 static void stop_helpers(struct loop *loop)
 {
     helpers_stop(loop);

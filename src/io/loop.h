@@ -1,21 +1,21 @@
 /*
- * The event loop: the only I/O interface. Code above it never sees readiness: it submits an operation (op) and gets
- * a completion.
+ * The event loop: the only I/O interface. A caller submits an operation (op), and `done` reports its completion; the
+ * readiness of descriptors is internal.
  *
  * The contract of both backends, and of the scripted backend of the tests:
  *
  * 1. An op is embedded in its owner, which outlives it.
  * 2. `done` runs exactly once per submit, never inside a submit or another `done`.
- * 3. Backends give identical results: EINTR, ENOBUFS and short sends are not visible.
- * 4. A cancelled op finishes with -ECANCELED, or with its true result if it was finished already.
+ * 3. Backends have identical results: callers never get EINTR, ENOBUFS or a short send.
+ * 4. A cancelled op finishes with -ECANCELED, or with its result if the operation was complete already.
  * 5. A receive lends bytes, valid until `done` returns. An idle connection holds no buffer. Receive is single-shot:
  *    not submitting the next one is backpressure.
  * 6. To close: cancel, count the completions, free in the last one.
- * 7. Large sends and files move LIMIT_ITERATION_BYTES per loop iteration in total (LIMIT_ITERATION_FILE_BYTES from the page
- *    cache, LIMIT_ITERATION_FETCHED_BYTES read from disk); further ops wait in the tail in FIFO order. Small sends go at
- *    once.
+ * 7. Large sends and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
+ *    LIMIT_ITERATION_FILE_BYTES from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk); further ops wait
+ *    in the tail in FIFO order. Small sends do not wait.
  *
- * No ring exists before fork: loop_open is called in the process that uses it.
+ * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
  */
 #ifndef IO_LOOP_H
 #define IO_LOOP_H
@@ -42,7 +42,7 @@ enum __attribute__((packed)) op_verb {
     OP_RECV,     /* bytes in op->lent */
     OP_SEND,     /* sends all parts before `done`: the sum, or -errno with the bytes sent before it in op->progress */
     OP_SENDFILE, /* sends the whole span, or -errno: bytes in op->file.progress (result: at most INT_MAX), fewer than requested only at an early end of the file or on an error */
-    OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for the end that is not ready */
+    OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for the descriptor that is not ready */
     OP_POLL,     /* the events */
     OP_TIMER,    /* 0 on expiry */
     OP_READ,     /* pread: bytes, short only at the end of the file */
@@ -52,7 +52,7 @@ enum __attribute__((packed)) op_verb {
 enum __attribute__((packed)) op_state {
     OP_STATE_IDLE,
     OP_STATE_WAITING,    /* with the backend, or in the timer heap */
-    OP_STATE_DEFERRED,   /* used its share of this iteration; continues in the next */
+    OP_STATE_DEFERRED,   /* in the tail or in `retries`: submitted to the backend again in a later iteration */
     OP_STATE_HELPED,     /* with the helper threads */
     OP_STATE_CANCELLING, /* in one of the three states above; the cancel is under way */
     OP_STATE_READY,      /* queued; the backend's deliver makes the call */
@@ -180,7 +180,7 @@ static inline bool op_idle(const struct op *op)
     return op->state == OP_STATE_IDLE;
 }
 
-/* True if only `done` is outstanding: the memory lent to the op may be reused. */
+/* True if only `done` is outstanding: the caller may reuse the memory that the op uses. */
 static inline bool op_carried_out(const struct op *op)
 {
     return op->state == OP_STATE_FINISHED;
@@ -196,7 +196,7 @@ void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t leng
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
 /*
- * Moves the deadline of a waiting timer (a later one is lazy and free), or submits an idle one. No effect on a
+ * Moves the deadline of a waiting timer (to a later time at almost no cost), or submits an idle timer. No effect on a
  * cancelled one.
  */
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
@@ -205,8 +205,8 @@ void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *int
 void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument);
 
 /*
- * Reads the file from `at` into the parts as far as the page cache has it: the count, short where the cache or the
- * file ends, or -EAGAIN if that is none. EOPNOTSUPP of tmpfs and others counts as cached.
+ * Reads the file from `at` on into the parts, as far as the page cache has it. Returns the number of bytes, or -EAGAIN
+ * if the cache has none. File systems without RWF_NOWAIT (tmpfs and others) are read without this check.
  */
 MUST_CHECK ssize_t loop_read_hot(int file, int64_t at, const struct iovec *parts, int count);
 

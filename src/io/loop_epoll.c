@@ -1,7 +1,7 @@
 /*
- * The epoll backend. One slot per descriptor, registered once, edge-triggered, for all events. The slot records the
- * edges, so that neither a receive on a quiet connection nor a change of direction costs a system call. Calls other
- * than receive are tried first (op_attempt.c) and wait only after EAGAIN; small sends are tried at the end of the
+ * The epoll backend. Each descriptor has a slot and is registered once, edge-triggered, for all events. The slot
+ * records the edges: a receive without input, and a change between reading and writing, need no system call. Other ops
+ * than receives make their call first (op_attempt.c) and wait only after EAGAIN; small sends are made at the end of the
  * round.
  */
 #include "io/loop.h"
@@ -20,13 +20,13 @@
 
 #define EVENTS_PER_WAIT 256
 #define EVENTS_HANG_UP  (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
-#define SENT_TOGETHER   4096 /* larger sends go at once, while their bytes are in the CPU cache */
+#define SENT_TOGETHER   4096 /* larger sends are made at once, while their bytes are in the CPU cache */
 
 struct slot {
     struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
     struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to here, OP_POLL for POLLOUT alone */
     struct op *poll;                /* any other OP_POLL */
-    uint32_t generation;            /* tells stale events of a closed descriptor with the same number apart */
+    uint32_t generation;            /* distinguishes events of a closed descriptor with the same number */
     uint16_t hang_up;               /* EVENTS_HANG_UP received; permanent */
     bool registered : 1;
     bool unregistrable : 1;         /* a regular file: always ready */
@@ -71,7 +71,7 @@ static void epoll_close(struct loop *loop)
 
 static int slots_grow(struct epoll *epoll, unsigned fd)
 {
-    unsigned count = fd + 64 + fd / 8; /* limited growth: idle connections pay for unused slots */
+    unsigned count = fd + 64 + fd / 8; /* unused slots add to the memory per idle connection */
     struct slot *grown;
 
     if (count < fd)
@@ -152,7 +152,7 @@ static void submit_receive(struct loop *loop, struct op *op)
     slot->reader = op;
 }
 
-/* Asks poll(2) now; only hang-ups are recorded reliably enough to skip it. */
+/* The current events by poll(2), or recorded hang-ups: other recorded edges may be out of date. */
 static unsigned poll_now(const struct slot *slot, struct op *op)
 {
     unsigned events = op->poll_events | EPOLLERR | EPOLLHUP;
@@ -187,7 +187,7 @@ static void submit_poll(struct loop *loop, struct op *op)
     *place = op;
 }
 
-/* Makes the call of an op; after EAGAIN files it in the slot. */
+/* Makes the call of an op; after EAGAIN the op waits in the slot. */
 static void try_or_wait(struct loop *loop, struct op *op)
 {
     struct readiness wait;
@@ -218,8 +218,8 @@ static bool is_small(const struct op *op)
 }
 
 /*
- * Small sends of a round run back to back: on loopback the first one wakes the receiving process, which then finds
- * the rest.
+ * Queues small sends, which the end of the round makes one after the other: on loopback the first one wakes the
+ * receiving process, which then finds the bytes of all of them.
  */
 static void submit_send(struct loop *loop, struct op *op)
 {
@@ -313,7 +313,7 @@ static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)
         loop_finish(loop, take_op(&slot->poll), (int)events);
 }
 
-/* slots_grow may move the slots while ops run: looked up again before each use. */
+/* Wakes the ops that wait for an event. wake_reader may move the slots (slots_grow): `slot` is not used after it. */
 static void dispatch_event(struct loop *loop, const struct epoll_event *event)
 {
     struct epoll *epoll = loop->backend_state;
@@ -326,7 +326,7 @@ static void dispatch_event(struct loop *loop, const struct epoll_event *event)
         return;
     slot->hang_up |= (uint16_t)(events & EVENTS_HANG_UP);
     if (events & EPOLLPRI)
-        slot->drains = false; /* urgent data ends a receive early, with bytes behind it */
+        slot->drains = false; /* urgent data ends a receive early, although more bytes follow */
     if (events & (EPOLLIN | EVENTS_HANG_UP))
         slot->readable = true;
     if (slot->poll)
@@ -373,7 +373,7 @@ static ssize_t receive_bytes(const struct op *op, char *into, size_t size)
     return count < 0 ? -errno : count;
 }
 
-/* Bytes are received only now, so that one scratch buffer serves all connections. */
+/* Receives and runs `done` at once, so that one scratch buffer serves all connections. */
 static void deliver_received(struct loop *loop, struct op *op)
 {
     struct epoll *epoll = loop->backend_state;

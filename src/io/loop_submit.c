@@ -1,6 +1,6 @@
 /*
- * Hands ops to the backend or to the timers, cancels them there, and queues the finished ones. Helper threads and
- * iterations are layers above.
+ * Submits ops to the backend or to the timers, cancels them there, and queues the finished ones. Uses neither helper
+ * threads (helpers.c) nor iterations (loop.c).
  */
 #include "io/backend.h"
 #include "io/timers.h"

@@ -1,7 +1,7 @@
 /*
- * The io_uring backend, and the only file that includes liburing.h. Receives use buffer selection: bytes arrive
- * without a system call each, and an idle connection holds no buffer. Other calls are made inline (op_attempt.c) and
- * polled for by the ring after EAGAIN. One io_uring_enter per iteration submits everything and collects completions.
+ * The io_uring backend, and the only file that includes liburing.h. Receives use buffer selection: a receive needs no
+ * system call of its own, and an idle connection holds no buffer. Other calls are made directly (op_attempt.c); after
+ * EAGAIN the ring polls the descriptor. One io_uring_enter per iteration submits all entries and collects completions.
  */
 #include "io/loop.h"
 
@@ -22,7 +22,7 @@
 #define BUFFER_GROUP     0
 #define SEND_BY_RING_MAX (8 * 1024)
 
-#define CANCEL_UNASKED (-2) /* op->wait_fd: the cancel waits for a free submission queue entry */
+#define CANCEL_UNASKED (-2) /* op->wait_fd: its cancel waits for a free submission queue entry */
 
 struct uring {
     struct io_uring ring;
@@ -31,7 +31,10 @@ struct uring {
     struct list cancels; /* ops whose cancel is not submitted yet */
 };
 
-/* The best flags that this kernel supports: deferred task work 6.1, single issuer 6.0, cooperative task work 5.19. */
+/*
+ * Opens the ring with the best flags that the kernel supports: deferred task work needs Linux 6.1, single issuer 6.0,
+ * cooperative task work 5.19.
+ */
 static int ring_open(struct io_uring *ring)
 {
     static const unsigned flags[] = {
@@ -115,7 +118,7 @@ static int uring_open(struct loop *loop)
         free(uring);
         return error;
     }
-    (void)io_uring_register_ring_fd(&uring->ring); /* saves a descriptor lookup per call; 5.18 */
+    (void)io_uring_register_ring_fd(&uring->ring); /* saves a descriptor lookup per call; since Linux 5.18 */
     list_init(&uring->cancels);
     loop->backend_state = uring;
     return 0;
@@ -143,8 +146,8 @@ static struct io_uring_sqe *get_sqe(struct uring *uring)
 }
 
 /*
- * op->mark: the last receive left bytes in the socket. Without it the kernel polls first, which saves a failing
- * attempt.
+ * op->mark states whether the last receive left bytes in the socket. If not, the kernel polls first, which saves a
+ * receive that would fail with EAGAIN.
  */
 static void submit_receive(struct loop *loop, struct op *op)
 {
@@ -163,8 +166,8 @@ static void submit_receive(struct loop *loop, struct op *op)
 }
 
 /*
- * A send of one part uses the ring: batched, it costs less than send(2) (README.md). `full`: the previous send was
- * short, so the kernel polls first.
+ * Sends one part by the ring, which costs less than send(2) (README.md). `full`: the previous send was short, so that
+ * the kernel polls first.
  */
 static void submit_send(struct loop *loop, struct op *op, bool full)
 {
@@ -185,8 +188,8 @@ static void submit_send(struct loop *loop, struct op *op, bool full)
 }
 
 /*
- * Sent inline: parts that must leave in one call or before bytes that follow at once, and long ones, whose bytes may
- * leave the CPU cache before the end of the iteration and whose system call is cheap in proportion.
+ * False for sends that are made directly: several parts, which need one call; MSG_MORE, whose bytes must precede a file
+ * span that follows at once; and long parts, since their bytes may leave the CPU cache before the end of the iteration.
  */
 static bool send_by_ring(const struct op *op)
 {
@@ -257,7 +260,7 @@ static bool submit_cancel(struct uring *uring, struct op *op)
     return true;
 }
 
-/* A READY op has bytes already taken from the socket: they are its true result. */
+/* A READY op keeps its result, since its bytes were already taken from the socket. */
 static void uring_cancel(struct loop *loop, struct op *op)
 {
     struct uring *uring = loop->backend_state;
@@ -298,13 +301,13 @@ static void receive_completed(struct loop *loop, struct op *op, int result, unsi
     if (flags & IORING_CQE_F_BUFFER)
         buffer_return(uring, number);
     if (result == -EAGAIN)
-        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* not pollable: the call itself reports the error */
+        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* the descriptor cannot be polled: the next receive reports the error */
     if (result != -ENOBUFS && result != -EAGAIN && result != -EINTR)
         loop_finish(loop, op, result);
     else if (cancelled)
         loop_finish(loop, op, -ECANCELED);
     else
-        loop_retry(loop, op); /* buffers are returned in this iteration */
+        loop_retry(loop, op); /* after -ENOBUFS: the buffers are returned in this iteration */
 }
 
 static void send_completed(struct loop *loop, struct op *op, int result)

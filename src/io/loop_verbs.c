@@ -26,7 +26,7 @@ void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_stor
     submit_op(loop, op, OP_CONNECT, fd);
 }
 
-/* Leaves op->mark alone: the io_uring backend keeps there whether the last receive left bytes. */
+/* Does not change op->mark, in which the io_uring backend keeps whether the last receive left bytes. */
 void loop_recv(struct loop *loop, struct op *op, int fd)
 {
     op->lent = (struct str){NULL, 0};

@@ -1,7 +1,7 @@
 /*
- * The calls that every backend makes inline on non-blocking descriptors. Each is repeated until it is complete, must
- * wait for readiness, has used up the bytes of the iteration, or would block on a disk. The backends share this
- * code, so that their results are identical. Receiving is not here: each backend lends buffers in its own way.
+ * The system calls that every backend makes directly, on non-blocking descriptors. Each is repeated until the op is
+ * complete, must wait for readiness, has used up the bytes of the iteration, or would wait for a disk. All backends use
+ * this code, so that their results are identical. Receives differ: each backend has its own buffers.
  */
 #include "io/backend.h"
 
@@ -39,7 +39,7 @@ static int count_result(uint64_t count)
     return count > INT_MAX ? INT_MAX : (int)count;
 }
 
-/* Errors of a connection that ended before it was accepted; accept(2) recommends a retry. */
+/* True for errors of a connection that ended before it was accepted: accept(2) recommends a retry. */
 static bool accept_error_passes(int error)
 {
     switch (error) {
@@ -78,8 +78,7 @@ static bool attempt_accept(struct loop *loop, struct op *op, struct readiness *o
 }
 
 /*
- * op->mark distinguishes a connect in progress: calling connect(2) again would return EALREADY or report success
- * twice.
+ * op->mark is set while a connect is in progress: a second connect(2) would return EALREADY or report success twice.
  */
 static bool attempt_connect(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
@@ -201,8 +200,8 @@ static void push_held_back(int fd)
 }
 
 /*
- * The bytes of a whole iteration; small for a file that had to be read from disk, since the loop shares its CPU with
- * the helper threads.
+ * The bytes of this file that would use up the whole iteration: fewer for a file that is read from disk, since the loop
+ * shares its CPU with the helper threads.
  */
 static uint64_t file_share(const struct op *op)
 {
@@ -211,7 +210,7 @@ static uint64_t file_share(const struct op *op)
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    op->file.hot_until = 0; /* time has passed: the pages may have been evicted */
+    op->file.hot_until = 0; /* the pages may have been evicted since the last attempt */
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = u64_sub_sat(op->file.length, op->file.progress);
@@ -250,7 +249,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     return finish_op(loop, op, count_result(op->file.progress));
 }
 
-/* EAGAIN of splice(2) does not tell which end blocked: wait for the one that is not ready. */
+/* After EAGAIN of splice(2), which names no descriptor: waits for the one that is not ready. */
 static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     struct pollfd ends[2] = {{.fd = op->fd, .events = POLLIN}, {.fd = op->splice.to, .events = POLLOUT}};
@@ -263,7 +262,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
         push_held_back(op->splice.to);
     if (ends[1].revents == 0)
         return wait_for_events(out_wait, op->splice.to, POLLOUT);
-    loop_retry(loop, op); /* both ends are ready by now */
+    loop_retry(loop, op); /* both descriptors are ready by now */
     return false;
 }
 

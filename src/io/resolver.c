@@ -1,7 +1,7 @@
 /*
- * c-ares on the loop. An epoll descriptor watches the sockets of c-ares, and the loop polls that descriptor: c-ares
- * may open and close sockets under either backend. The channel exists only while queries are open, so that each time
- * the current resolv.conf is read.
+ * Runs c-ares on the loop. An epoll descriptor watches the sockets of c-ares, and the loop polls that descriptor, since
+ * c-ares opens and closes its sockets itself. The channel exists only while queries are open: each new one reads the
+ * current resolv.conf.
  */
 #define CARES_NO_DEPRECATED
 #include "io/resolver.h"
@@ -38,11 +38,11 @@ struct resolver_query {
     uint64_t deadline_ms;
     uint16_t port, priority, weight; /* of the requested name */
     unsigned steps;                 /* pending c-ares lookups */
-    bool in_query;                    /* inside the call: an answer now comes from the hosts file */
+    bool in_query;                    /* c-ares has not returned yet: an answer is from the hosts file */
     bool forgotten;
-    bool late;                      /* the owner was told of a timeout */
+    bool late;                      /* a timeout was reported to the owner */
     int error;                      /* the last c-ares error */
-    uint64_t ttl_s;                 /* the smallest; UINT64_MAX: none */
+    uint64_t ttl_s;                 /* the smallest of all records; UINT64_MAX: none */
     size_t count;
     struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
 };
@@ -80,7 +80,7 @@ static void close_channel(struct resolver *resolver)
         ares_destroy(channel);
 }
 
-/* Configured name servers are asked in three rounds; each waits twice as long as the one before. */
+/* Opens the channel. Configured name servers are queried in three rounds, each with twice the timeout of the last. */
 static int open_channel(struct resolver *resolver)
 {
     struct ares_options options = {.sock_state_cb = socket_changed, .sock_state_cb_data = resolver};
@@ -281,7 +281,7 @@ static void report_addresses(struct resolver_query *query)
     query->done(query->owner, &answer);
 }
 
-/* c-ares cannot cancel a single query: the owner is told of the timeout, and the query ends later. */
+/* Reports timeouts to the owners. The queries end later, since c-ares cannot cancel a single query. */
 static void report_late(struct resolver *resolver)
 {
     struct list *link = resolver->open.next;

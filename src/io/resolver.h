@@ -21,7 +21,7 @@ struct resolver_settings {
 struct resolver_address {
     struct sockaddr_storage socket; /* with its port */
     socklen_t length;
-    uint16_t priority, weight;      /* of SRV: the lowest priority is preferred; else 0 */
+    uint16_t priority, weight;      /* of the SRV record, the lowest priority value is preferred; else 0 */
 };
 
 struct resolver_answer {
@@ -36,7 +36,7 @@ typedef void resolver_done(void *owner, const struct resolver_answer *answer);
 
 /* NULL when out of memory or descriptors. */
 struct resolver *resolver_create(struct loop *loop, const struct resolver_settings *settings);
-/* Drops all queries: no `done` runs any more. */
+/* Drops all queries: `done` runs for none of them. */
 void resolver_stop(struct resolver *resolver);
 /* After resolver_stop, once nothing is in flight. Accepts NULL. */
 void resolver_destroy(struct resolver *resolver);

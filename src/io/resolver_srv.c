@@ -1,5 +1,5 @@
 /*
- * Parses the answer section with every step bounds-checked; c-ares expands names.
+ * Parses the answer section with a bounds check for every read; c-ares expands names.
  */
 #define CARES_NO_DEPRECATED
 #include "io/resolver_srv.h"

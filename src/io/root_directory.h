@@ -1,7 +1,7 @@
 /*
- * Root directories opened before privileges are dropped. A site may lie below a directory that the worker's user may
- * not enter (a checkout in root's home); it is served because the administrator configured its root. Only the path
- * to the root is covered: files beneath it are opened with the worker's own rights.
+ * Root directories that are opened before privileges are dropped. A site may be below a directory that the worker's
+ * user may not enter (for example root's home): the open descriptor gives access to the configured root itself. Files
+ * beneath it are opened with the worker's own rights.
  */
 #ifndef IO_ROOT_DIRECTORY_H
 #define IO_ROOT_DIRECTORY_H

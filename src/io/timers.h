@@ -1,6 +1,6 @@
 /*
- * The timer heap: OP_TIMER ops ordered by deadline. Moving a deadline later is free: the heap keeps the old key and
- * checks again when that is due.
+ * The timer heap: OP_TIMER ops ordered by deadline. Moving a deadline later does not change the heap: it keeps the old
+ * key, and compares the deadline when the key is due.
  */
 #ifndef IO_TIMERS_H
 #define IO_TIMERS_H
