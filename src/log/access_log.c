@@ -1,8 +1,8 @@
 /*
- * The batches of the access log. A helper thread writes a regular file, 32 KiB or the lines of `flush` (a second) at
- * a time, while the next batch fills. Pipes, terminals and sockets are written at the end of the loop iteration,
- * whole lines of at most PIPE_BUF bytes at once, so that the lines of several workers do not mix. Lines that do not
- * fit are dropped.
+ * The batches of the access log. For a regular file, a helper thread writes a batch of 32 KiB, or the lines of the time
+ * `flush` (default: one second), while the next batch fills. The loop writes to pipes, terminals and sockets at the end
+ * of the iteration, by whole lines of at most PIPE_BUF bytes, so that the lines of several workers do not mix. Lines
+ * that do not fit into a batch are dropped.
  */
 #include "log/access_log.h"
 
@@ -32,14 +32,14 @@ struct batch {
     struct buffer leaving; /* of a regular file, while the helper thread writes them */
     struct op op;
     uint64_t due_ms;  /* latest time of the next write, or of the next try */
-    uint64_t dropped; /* lines, since the last log line about them */
-    int error;        /* cause, unless the batch was full: -errno */
+    uint64_t dropped; /* lines dropped since the last report in the error log */
+    int error;        /* -errno of the failed write; 0: the batch was full */
 };
 
 struct access_log {
     struct loop *loop;
     struct log *error_log;
-    uint64_t *dropped;       /* lines, of all batches */
+    uint64_t *dropped;       /* dropped lines of all batches */
     struct op timer;
     uint64_t quiet_until_ms; /* no log line about drops before this time */
     bool pending;            /* a batch holds lines */
@@ -99,7 +99,7 @@ static uint64_t count_lines(struct str text)
     return lines;
 }
 
-/* Whole lines of at most PIPE_BUF bytes; a longer line is one piece. */
+/* The next whole lines of at most PIPE_BUF bytes; a longer line is one piece. */
 static struct str next_piece(struct str lines)
 {
     ssize_t end;

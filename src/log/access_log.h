@@ -1,7 +1,7 @@
 /*
- * The access log: lines from compiled formats, written in batches, never blocking the loop. Lines that a full pipe
- * or a slow disk does not accept are dropped whole, counted in shared memory, and reported in the error log
- * (rarely).
+ * The access log: lines from compiled formats, written in batches without blocking the loop. Lines that do not fit into
+ * a full pipe, or into the batch of a slow disk, are dropped whole, counted in shared memory, and reported in the error
+ * log at most once per ten seconds.
  */
 #ifndef LOG_ACCESS_LOG_H
 #define LOG_ACCESS_LOG_H
@@ -48,9 +48,9 @@ struct access_log *access_log_create(struct loop *loop, struct log *error_log, u
  * nothing.
  */
 void access_log_lines(struct access_log *log, const struct conf_rows *rows, const void *subject, struct arena *arena);
-/* Lines written after the memory of their subject is freed. */
+/* Lines that are written after most of the memory of their subject is freed. */
 struct access_log_pending;
-/* Formats the lines of these rows, evaluating the variables that are final. Returns 0 or -ENOMEM. */
+/* Evaluates the variables of the rows' formats whose values are final. Returns 0 or -ENOMEM. */
 MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_pending **out_rest);
 /* Completes and writes the lines; `subject` has the values of the other variables. `log` NULL: does nothing. */
 void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject, struct arena *arena);

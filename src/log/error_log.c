@@ -1,6 +1,6 @@
 /*
- * The sink of the error log. It cannot log its own failures: lost lines are counted and reported with the next line
- * that can be written.
+ * The sink of the error log. It counts the lines that it cannot write, and reports their number with the next line that
+ * it can write.
  */
 #include "log/error_log.h"
 
@@ -87,7 +87,7 @@ void error_log_print(enum log_level level, const char *format, ...)
     if ((size_t)length > sizeof(line) - 2)
         length = sizeof(line) - 2;
     line[length++] = '\n';
-    /* A write may block here: the server is starting. */
+    /* This write may block: the server is starting. */
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
         return;
 }

@@ -13,7 +13,7 @@ struct error_log {
     bool echo;                      /* startup: lines of level emerg go to stderr as well */
     bool is_stderr;
     uint64_t dropped;               /* lines that were not written */
-    uint64_t dropped_reported;          /* of these, number reported */
+    uint64_t dropped_reported;          /* the number of these in the last report */
 };
 
 /* Opens `path` (a file or "stderr"). Returns 0 or -errno; on failure the log writes to stderr. */

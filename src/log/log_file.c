@@ -1,6 +1,6 @@
 /*
- * Opens logs so that no write blocks. Regular files never return EAGAIN and are shared as they are; pipes and
- * terminals are opened anew.
+ * Opens logs so that no write blocks. An inherited regular file is used as it is; inherited pipes and terminals are
+ * opened again with O_NONBLOCK.
  */
 #include "log/log_file.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /*
- * A standard stream: regular files keep the shared offset, so that what a shell appends later does not overwrite
+ * Opens a standard stream. A regular file keeps its shared offset, so that later output of the shell does not overwrite
  * these lines.
  */
 static int open_standard(int standard)
@@ -50,14 +50,14 @@ int log_file_open(struct str path)
         return -ENAMETOOLONG;
     memcpy(name, path.data, path.length);
     name[path.length] = 0;
-    /* A FIFO without a reader fails with O_WRONLY. Linux allows O_RDWR, and the FIFO then fills up. */
+    /* open(2) of a FIFO without a reader fails with O_WRONLY. Linux allows O_RDWR: the FIFO then fills up. */
     if (stat(name, &status) == 0 && S_ISFIFO(status.st_mode))
         access = O_RDWR;
     fd = open(name, access | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
     return fd < 0 ? -errno : fd;
 }
 
-/* A shared description may block: poll first for room. */
+/* True if a write will not block. A description shared with other processes may lack O_NONBLOCK: poll(2) decides. */
 static bool file_has_room(int fd)
 {
     struct pollfd entry = {.fd = fd, .events = POLLOUT};

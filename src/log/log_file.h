@@ -1,6 +1,6 @@
 /*
- * Log descriptors, opened so that writing never blocks, whatever the log is (a file, a pipe without an active
- * reader, a terminal stopped by ^S).
+ * Log descriptors, opened so that writing never blocks, not even on a pipe without an active reader or a terminal that
+ * is stopped by ^S.
  */
 #ifndef LOG_LOG_FILE_H
 #define LOG_LOG_FILE_H
