@@ -1,6 +1,6 @@
 /*
- * The caches of the configuration (proxy_cache_path), and the directory and index that the master opens for each
- * before it forks.
+ * The caches of the configuration (proxy_cache_path). The master opens the directory and the index of each before it
+ * forks.
  */
 #ifndef CACHE_CACHE_CONF_H
 #define CACHE_CACHE_CONF_H
@@ -41,9 +41,9 @@ const struct cache_conf *caches_find(const struct caches *caches, struct str nam
  */
 MUST_CHECK int caches_open(struct caches *caches, const struct caches *before, uid_t user, gid_t group,
                            struct log *log);
-/* Accepts caches that caches_open has not opened, or only in part. */
+/* Closes directories and indexes. Accepts caches that are not open, or only in part. */
 void caches_close(struct caches *caches);
-/* Called when the worker has died. */
+/* Called by the master when a worker has died: cache_zone_abandon for each cache. */
 void caches_abandon(const struct caches *caches, unsigned worker);
 
 #endif

@@ -21,7 +21,7 @@ static int delete_work(void *argument)
     return 0;
 }
 
-/* A task that did not run is carried out here: the index no longer contains its files. */
+/* Deletes the files here if no helper thread did: the index no longer contains them. */
 static void delete_done(struct op *op, int result)
 {
     struct delete_task *task = container_of(op, struct delete_task, op);

@@ -50,7 +50,7 @@ static int open_beneath(int directory, const char *name, int flags, mode_t mode)
 static void read_boot(unsigned char into[16])
 {
     static unsigned char known[16];
-    static bool read_once; /* may be written by several threads at once with the same result */
+    static bool read_once; /* several threads may write it at once, with the same result */
     char text[40] = "";
     size_t digits = 0;
     int fd = -1;
@@ -178,7 +178,7 @@ static int open_new(struct cache_making *making, const char *name)
     return error < 0 ? error : open_beneath(making->directory->fd, name, flags, 0600);
 }
 
-/* The loader may have deleted the file before it was locked, as one of a dead process. */
+/* True if the cache manager has deleted the file before it was locked, as the temporary file of a dead process. */
 static bool was_removed(int fd)
 {
     struct stat found;

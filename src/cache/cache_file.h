@@ -1,10 +1,11 @@
 /*
- * One stored response as a file: the body from offset 0, so that a hit is a plain file span; then the key, the
- * stored head, and a mark with their lengths and checksums. An update of the head (after a 304) is appended with a
+ * One stored response as a file: the body from offset 0, so that a hit is sent as a span of the file; then the key,
+ * the stored head, and a mark with their lengths and checksums. An update of the head (after a 304) is appended with a
  * mark of its own: the last mark is valid.
  *
  * A file is written under a temporary name and renamed when it is complete. Its name consists of its hash and its
- * sequence number, so versions never share a name. All functions may block on the disk: they run on helper threads.
+ * sequence number, so that no two versions have the same name. All functions may wait for the disk: call them on helper
+ * threads.
  */
 #ifndef CACHE_CACHE_FILE_H
 #define CACHE_CACHE_FILE_H
@@ -48,7 +49,7 @@ struct cache_making {
 MUST_CHECK int cache_file_create(struct cache_making *making);
 /* Appends to the body. Returns 0 or -errno (-ENOSPC: the disk is full). */
 MUST_CHECK int cache_file_write(struct cache_making *making, struct str bytes);
-/* Appends `length` bytes of another file from `at` on to the body. Returns 0; -EBADMSG if that file is too short; or -errno. */
+/* Appends `length` bytes of the file `from`, from `at` on, to the body. 0; -EBADMSG: the file is too short; or -errno. */
 MUST_CHECK int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t length);
 /* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
 MUST_CHECK int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size);

@@ -101,7 +101,7 @@ static int drop_work(void *argument)
     return 0;
 }
 
-/* Logs the first failure, once until storing succeeds again. */
+/* Logs a failure to store, unless one was logged since the last success. */
 static void log_failure(struct cache_store *store, int error)
 {
     if (error == -ENOSPC || error == -EDQUOT)
@@ -132,7 +132,7 @@ static void drop_done(struct op *op, int result)
 {
     struct cache_fill *fill = container_of(op, struct cache_fill, op);
 
-    if (result < 0) /* no helper thread ran it */
+    if (result < 0) /* no helper thread ran drop_work */
         cache_file_discard(&fill->making);
     fill_free(fill);
 }
@@ -165,7 +165,7 @@ static void write_done(struct op *op, int result)
         fill->room(fill->owner);
     }
     if (fill->ending && (was_last || fill->error))
-        abandon_fill(fill); /* only a failed or completed file is left */
+        abandon_fill(fill); /* the file is complete, or it failed and is deleted */
     else if (!fill->error)
         write_on(fill);
 }
@@ -177,7 +177,7 @@ static void offload(struct cache_fill *fill, int (*work)(void *argument))
     loop_offload(fill->store->loop, &fill->op, work, fill);
 }
 
-/* Starts writing the collected bytes, if there are enough: after the prepended copy and before the appended one. */
+/* Starts the next task, if any: the prepended copy, then writes of at least LIMIT_CACHE_WRITE bytes or of the rest. */
 static void write_on(struct cache_fill *fill)
 {
     struct buffer gathered = fill->filling;

@@ -1,6 +1,6 @@
 /*
- * One fetch for many concurrent requests. Waiters of this worker are woken when it ends; fills of other workers are
- * polled.
+ * Lets one of several concurrent requests for a hash fetch the response. The end of a fill in this worker wakes the
+ * waiters; for fills of other workers a timer checks the lock.
  */
 #include "cache/cache_store_private.h"
 

@@ -1,7 +1,7 @@
 /*
- * The cache manager: one worker, on behalf of all, scans the directory once after the start (and again after a
- * worker died, for its temporary files), and deletes inactive files and files beyond the size limits. It works in
- * steps of a few files on a helper thread, with a pause in between.
+ * The cache manager. One worker runs it for all: it scans the directory once after the start (and again after a worker
+ * died, for the temporary files of that worker), and deletes inactive files and files beyond the size limits. It works
+ * in steps of a few files on a helper thread, with a pause between them.
  */
 #include "cache/cache_store_private.h"
 
@@ -21,7 +21,7 @@ struct cache_manager {
     struct op timer, step;
     bool stopping;
     bool shrink_requested;                   /* the disk was full; atomic */
-    DIR *open[CACHE_LEVELS + 1];    /* path of the scan; used by the helper thread while a step runs */
+    DIR *open[CACHE_LEVELS + 1];    /* open directories of the scan, outermost first; used by the helper thread */
     unsigned depth;                 /* number of open directories; 0: no scan in progress */
     uint64_t walk;                  /* number of the scan */
     uint64_t walked;                /* completed scans */
@@ -99,7 +99,7 @@ static void check_file(struct cache_manager *cache_manager, const char *name)
         cache_file_remove_unfinished(directory, name);
 }
 
-/* Continues the scan for one step. Returns true if it is not complete. */
+/* Runs one step of the scan. Returns true if the scan is not complete. */
 static bool walk_directory(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;

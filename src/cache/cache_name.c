@@ -53,7 +53,7 @@ void cache_hash_key(struct str key, struct cache_hash *out)
 {
     unsigned char digest[EVP_MAX_MD_SIZE] = {0};
 
-    /* Fails only when out of memory; then all keys share one name, and the keys in their files differ. */
+    /* Fails only when out of memory. All such keys have one name, but the key in the file differs, which is a miss. */
     (void)EVP_Digest(key.data, key.length, digest, NULL, EVP_sha256(), NULL);
     memcpy(out->bytes, digest, sizeof(out->bytes));
 }

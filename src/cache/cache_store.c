@@ -155,7 +155,7 @@ static int open_work(void *argument)
     return 0;
 }
 
-/* An invalid file is removed; a file with another key of the same hash is a miss. */
+/* Makes an entry of the opened file. Removes an invalid file; a file with another key of the same hash is a miss. */
 static struct cache_entry *check_opened(struct open_task *task)
 {
     struct cache_store *store = task->store;
@@ -184,7 +184,7 @@ static void open_done(struct op *op, int result)
     struct cache_lookup *lookup = task->lookup;
     struct cache_entry *entry;
 
-    if (result < 0) /* too many tasks, or the worker ends: a miss */
+    if (result < 0) /* the queue of the helper threads is full, or the worker ends: a miss */
         task->error = result;
     entry = check_opened(task);
     free(task);
@@ -311,7 +311,7 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
     cache_store_delete(store, &victims);
 }
 
-/* A new head is being appended to the file of an entry by a helper thread. */
+/* The task of a helper thread that appends a new head to the file of an entry. */
 struct cache_task {
     struct op op;
     struct cache_store *store;

@@ -1,6 +1,6 @@
 /*
- * A cache as used by one worker: open entries, responses being stored, and waiting for fills by other requests.
- * Helper threads access the disk; all workers share the stored responses.
+ * The cache in one worker: open entries, responses being stored, and waits for fills by other requests. Helper threads
+ * access the disk; all workers share the stored responses.
  */
 #ifndef CACHE_CACHE_STORE_H
 #define CACHE_CACHE_STORE_H
@@ -13,7 +13,7 @@ struct cache_store;
 
 /* Creates a store. `conf` is open and outlives it. NULL when out of memory. */
 struct cache_store *cache_store_create(struct loop *loop, struct log *log, const struct cache_conf *conf, unsigned worker);
-/* Stops the store; it must not be used any more, and operations in flight end soon. Accepts NULL. */
+/* Stops the store, which must not be used afterwards. Operations in flight end soon. Accepts NULL. */
 void cache_store_stop(struct cache_store *store);
 /* Frees the store; no operation may be in flight. Accepts NULL. */
 void cache_store_destroy(struct cache_store *store);
@@ -42,8 +42,8 @@ void cache_entry_unref(struct cache_entry *entry);
 /* A lookup of a key; embedded in its owner, which sets `found`. */
 struct cache_lookup {
     void (*found)(struct cache_lookup *lookup, struct cache_entry *entry); /* entry: referenced; NULL: not stored */
-    struct cache_hash hash;         /* of the key, after a miss and by cache_store_hash */
-    unsigned uses;                  /* number of requests for the key including this one, after a miss */
+    struct cache_hash hash;         /* after a miss: the hash of the key */
+    unsigned uses;                  /* after a miss: the number of requests for the key, including this one */
     struct open_task *task;        /* private to the store */
 };
 
@@ -52,7 +52,7 @@ struct cache_lookup {
  * never inside this call. NULL without: not stored, or out of memory.
  */
 struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
-/* As cache_store_get, for a key that is rarely stored: a miss is not counted and takes no place in the index. */
+/* As cache_store_get, for a key that is rarely stored: a miss is not counted and adds no node to the index. */
 struct cache_entry *cache_store_peek(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
 /* Cancels `found`. No effect if nothing is pending. */
 void cache_lookup_cancel(struct cache_lookup *lookup);
@@ -68,7 +68,7 @@ bool cache_store_discard(struct cache_store *store, struct str key);
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
 /* The write of another head of an entry; embedded in its owner, which sets `ended`. */
 struct cache_renewal {
-    void (*ended)(struct cache_renewal *renewal); /* it is written, or failed */
+    void (*ended)(struct cache_renewal *renewal); /* called when the head is written, or writing has failed */
     struct cache_task *task;        /* NULL: none in progress; private otherwise */
 };
 
@@ -82,7 +82,7 @@ void cache_store_update(struct cache_store *store, const struct cache_entry *ent
 /* Cancels `ended`. No effect if nothing is in progress. */
 void cache_renewal_cancel(struct cache_renewal *renewal);
 
-/* Bytes of a stored body that become part of another one (cache_fill.c). */
+/* Bytes of a stored body that are copied into another body (cache_fill.c). */
 struct cache_splice {
     struct cache_entry *entry;      /* referenced; NULL: none */
     uint64_t at, left;              /* offset and count of the bytes still to be copied */
@@ -91,7 +91,7 @@ struct cache_splice {
 /* A response being stored (cache_fill.c). */
 struct cache_fill {
     void (*room)(void *owner);  /* called when cache_fill_must_wait is no longer true; set by the owner, may be NULL */
-    void (*ended)(struct cache_fill *fill); /* called once, when the response was stored or discarded; then it is freed. Set by the owner; may be NULL */
+    void (*ended)(struct cache_fill *fill); /* called once, before the fill is freed; set by the owner, may be NULL */
     void *owner;
     struct cache_store *store;      /* from here on private */
     struct op op;
@@ -123,9 +123,9 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
  */
 void cache_fill_prepend(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
 void cache_fill_append(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
-/* Adds bytes of the body. If they cannot be stored, the fill is abandoned; the response itself is not affected. */
+/* Adds bytes of the body. If they cannot be stored, nothing of the response is stored; sending it is not affected. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
-/* Returns true if the disk is slower than the upstream: adding may wait for `room`, which follows. */
+/* Returns true if LIMIT_CACHE_BEHIND bytes wait for the disk: the owner may pause adding until `room` is called. */
 bool cache_fill_must_wait(struct cache_fill *fill);
 /* The body is complete: stores it with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);

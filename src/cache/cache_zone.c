@@ -53,7 +53,7 @@ static void count_node(struct cache_zone *zone, const struct node *node)
     zone->totals.bytes += node->size;
 }
 
-/* Rebuilds chains, list and sums: a process that died under the lock may have left them inconsistent. */
+/* Rebuilds chains, list and sums, which are inconsistent if a process died while it changed them. */
 static void rebuild_zone(struct cache_zone *zone)
 {
     memset(zone->chains, 0, zone->chain_count * sizeof(*zone->chains));
@@ -159,8 +159,8 @@ static void forget_node(struct cache_zone *zone, uint32_t place, struct cache_vi
 }
 
 /*
- * Moves the oldest node to the front if it was used since it was placed and after `inactive_s`, or if its fill lock
- * is held; else removes it. Returns false if it stays.
+ * Moves the oldest node to the front if it was used since it was moved there last, and not before `inactive_s`, or if
+ * its fill lock is held. Else removes it, and returns true.
  */
 static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms, struct cache_victims *victims)
 {
@@ -177,7 +177,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
     return true;
 }
 
-/* Returns a free node, by removing the oldest one if needed. NO_NODE: all are locked by fills. */
+/* Returns a free node, by removing an old one if needed. NO_NODE: none of the EVICT_SCAN oldest could be removed. */
 static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *victims)
 {
     uint32_t place = zone->unused;
@@ -290,8 +290,8 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
 }
 
 /*
- * Sequence numbers start with the time, which may have been set back: numbers of a previous index are older than all
- * of this one's, whatever their value.
+ * True if `sequence` is newer than `than`. Sequence numbers start with the time, which may have been set back: the
+ * numbers of a previous index are older than all numbers of this one, whatever their value.
  */
 static bool is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than)
 {

@@ -2,9 +2,9 @@
  * The index of a cache: hashes of stored responses with their sizes, times of last use and fill locks. In shared
  * memory created before the workers are forked. It holds hashes and sequence numbers, no file names or contents.
  *
- * One lock protects all functions except cache_zone_current, which is called for each hit. If a process dies with
- * the lock, the next one rebuilds the chains from the nodes. Times are of the monotonic clock, shared by all
- * processes.
+ * One lock protects all functions except cache_zone_current, which is called for each hit. If a process dies while it
+ * holds the lock, the next process rebuilds the chains from the nodes. Times are those of the monotonic clock, which is
+ * the same in all processes.
  */
 #ifndef CACHE_CACHE_ZONE_H
 #define CACHE_CACHE_ZONE_H
@@ -68,16 +68,15 @@ void cache_zone_abandon(struct cache_zone *zone, unsigned worker);
 bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool use, uint32_t now_s, struct cache_view *out,
                      struct cache_victims *victims);
 /*
- * Returns true while that file is the one stored there, with that number of valid bytes; two plain reads, and
- * records the use.
+ * Returns true if the node still has that file, with that number of valid bytes, and records the use. Takes no lock.
  */
 bool cache_zone_current(struct cache_zone *zone, uint32_t node, uint64_t sequence, uint64_t size, uint32_t now_s);
 
 /* Returns a sequence number that no file has had. */
 uint64_t cache_zone_sequence(struct cache_zone *zone);
 /*
- * The fetch that a file results from: it started when `since` (of cache_zone_sequence) was the newest number, for
- * `hash`.
+ * The fetch that a file results from: it was for `hash`, and started when `since` (from cache_zone_sequence) was the
+ * newest sequence number.
  */
 struct cache_origin {
     struct cache_hash hash;
@@ -98,14 +97,14 @@ MUST_CHECK int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *
                                 struct cache_victims *victims);
 /* Sets the number of valid bytes of a file after an update. Returns false if it is no longer the stored one. */
 bool cache_zone_grow(struct cache_zone *zone, uint32_t node, uint64_t sequence, uint64_t size);
-/* Removes the stored file, and rejects those of fetches that started before. Returns false if nothing was stored. */
+/* Removes the stored file; responses of fetches that started before will not be stored. False: nothing was stored. */
 bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
 /* Removes that file. Returns false if it was not there. */
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence, struct cache_victims *victims);
 
 /*
- * Acquires the fill lock of a hash until `until_ms`; true for one `fill_lock` at a time. A fill_lock is any number
- * except 0; its lowest ten bits are the worker's number.
+ * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`, a number other than 0 whose lowest ten
+ * bits are the worker's number. Returns false if another holder has it, and true without a lock if the index is full.
  */
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms, uint64_t until_ms,
                           struct cache_victims *victims);

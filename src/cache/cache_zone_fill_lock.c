@@ -8,7 +8,7 @@
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms,
                           uint64_t until_ms, struct cache_victims *victims)
 {
-    bool taken = true; /* without room for the lock every request may fetch */
+    bool taken = true; /* if the index has no room for the lock, every request may fetch */
     uint32_t place;
 
     cache_zone_lock(zone);
@@ -62,7 +62,7 @@ void cache_zone_abandon(struct cache_zone *zone, unsigned worker)
     cache_zone_unlock(zone);
 }
 
-/* The end of the leadership and the worker are stored in one number, so that both change atomically. */
+/* One number holds the end of the leadership and the worker, so that both change atomically. */
 bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen = __atomic_load_n(&zone->leader, __ATOMIC_RELAXED);

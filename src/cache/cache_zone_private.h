@@ -14,28 +14,28 @@ struct node {
     struct cache_hash hash;
     uint64_t sequence;              /* sequence and size are read without the lock */
     uint64_t size;
-    uint64_t purged;                /* sequence at that time; 0: never */
+    uint64_t purged;                /* sequence number at the last purge; 0: never */
     uint64_t fill_lock;                 /* holder of the fill lock; 0: none */
     uint64_t fill_lock_ms;
     uint32_t next;                  /* in its chain, or in the free list */
     uint32_t newer, older;
     uint32_t used_s;                /* atomic: written without the lock */
-    uint32_t placed_s;              /* used_s when it was moved to the front */
+    uint32_t placed_s;              /* used_s when the node was moved to the front of the list */
     uint32_t uses;
     uint32_t known;                 /* the node is in use: set last, and cleared first */
 };
 
 struct cache_zone {
     struct shared_zone shared;      /* each generation is an owner */
-    uint64_t first, sequence;       /* numbers between them belong to this index; others to a previous one */
+    uint64_t first, sequence;       /* sequence numbers between them are of this index, others of a previous index */
     uint64_t purged;                /* the latest purge of removed nodes */
-    uint64_t leader;                /* the end of the leadership, and the worker in the low bits */
+    uint64_t leader;                /* end of the leadership in ms; the low bits are the worker's number */
     uint64_t walks, walked;
     uint32_t node_count, chain_count;
     uint32_t unused;                /* the free list */
     uint32_t newest, oldest;
     struct cache_totals totals;
-    uint32_t *chains;               /* chains and nodes point after this struct: the mapping has the same address in all workers */
+    uint32_t *chains;               /* chains and nodes follow this struct, at the same address in all workers */
     struct node *nodes;
 };
 
