@@ -49,7 +49,7 @@ struct cache_making {
 MUST_CHECK int cache_file_create(struct cache_making *making);
 /* Appends to the body. Returns 0 or -errno (-ENOSPC: the disk is full). */
 MUST_CHECK int cache_file_write(struct cache_making *making, struct str bytes);
-/* Appends `length` bytes of the file `from`, from `at` on, to the body. 0; -EBADMSG: the file is too short; or -errno. */
+/* Appends `length` bytes of the file `from`, from `at` on, to the body. 0; -EBADMSG: the file is shorter; or -errno. */
 MUST_CHECK int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t length);
 /* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
 MUST_CHECK int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size);

@@ -177,7 +177,7 @@ static void offload(struct cache_fill *fill, int (*work)(void *argument))
     loop_offload(fill->store->loop, &fill->op, work, fill);
 }
 
-/* Starts the next task, if any: the prepended copy, then writes of at least LIMIT_CACHE_WRITE bytes or of the rest. */
+/* Starts the next task: the prepended copy, a write of LIMIT_CACHE_WRITE bytes or the rest, or the appended copy. */
 static void write_on(struct cache_fill *fill)
 {
     struct buffer gathered = fill->filling;

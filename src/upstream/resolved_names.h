@@ -1,6 +1,6 @@
 /*
  * The last resolved addresses of each upstream name, in memory shared by all workers of all generations: a worker
- * that starts while DNS fails uses the addresses of its predecessors.
+ * that starts while DNS fails uses the addresses that earlier workers stored.
  */
 #ifndef UPSTREAM_RESOLVED_NAMES_H
 #define UPSTREAM_RESOLVED_NAMES_H
@@ -19,8 +19,8 @@ struct resolved_names *resolved_names_create(void);
 void resolved_names_destroy(struct resolved_names *names);
 
 /*
- * Stores the addresses of a successful answer under `key`, replacing earlier ones; the oldest name is evicted. Keys
- * of LIMIT_RESOLVED_KEY bytes or more are not stored.
+ * Stores the addresses of a successful answer under `key`, replacing earlier ones. If the table is full, evicts the
+ * name that was stored least recently. Keys of LIMIT_RESOLVED_KEY bytes or more are not stored.
  */
 void resolved_names_store(struct resolved_names *names, struct str key, const struct resolver_answer *answer);
 /* Copies the addresses under `key` to `out`. Returns their number; 0: none. */

@@ -13,7 +13,7 @@
 enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM,
                         BALANCE_LEAST_TIME_HEADER, BALANCE_LEAST_TIME_LAST_BYTE };
 
-/* The user of a group: its variables are those of http or of stream. */
+/* The part of the server that uses a group: the group's variables are those of http or of stream. */
 enum upstream_user { UPSTREAM_HTTP, UPSTREAM_STREAM, UPSTREAM_USERS };
 
 /* One server of a group: an address, or a name resolved at run time, which may give several addresses. */
@@ -25,14 +25,14 @@ struct upstream_server {
     struct listen_address address;
     uint64_t weight;
     uint64_t max_conns;             /* over all workers; 0: no limit */
-    uint64_t max_fails;             /* consecutive failures before it is unavailable for fail_timeout; 0: never */
+    uint64_t max_fails;             /* consecutive failures after which it is unavailable for fail_timeout; 0: never */
     uint64_t fail_timeout_ms;       /* the first pause; later ones are longer */
     uint64_t slow_start_ms;         /* ramp-up time of its weight after recovery */
     bool backup;                    /* used only if no other server is available */
     bool down;
 };
 
-/* A cookie with the server of the client's session. */
+/* A cookie that names the server of the client's session. */
 struct upstream_sticky {
     const struct template *route;   /* the cookie's value in the request; NULL: no sticky sessions */
     struct str cookie;
@@ -46,9 +46,9 @@ struct upstream_statuses {
 /* Active health checks. */
 struct upstream_check {
     struct str uri, host;
-    int proxy_protocol;                     /* send a PROXY protocol header: 0: no; else its version */
+    int proxy_protocol;                     /* version of the PROXY protocol header that begins a check; 0: none */
     struct str proxy_header;            /* the header; empty: none */
-    struct str request;             /* the request as sent; empty: connecting suffices */
+    struct str request;             /* the request as sent; empty: the check only connects */
     struct upstream_statuses *match; /* accepted statuses */
     size_t match_count;
     uint64_t interval_ms, timeout_ms;

@@ -1,6 +1,6 @@
 /*
- * Selects the next peer: smooth weighted round robin, least connections, random of two, or by a key. Failed peers
- * are skipped for a while; backups are used only if no other peer is available.
+ * Selects the next peer: smooth weighted round robin, least connections, least time, the better of two random peers, or
+ * by a key. Backups are used only if no other peer is available.
  */
 #include "upstream/upstream_group.h"
 
@@ -50,8 +50,8 @@ static double load_of(const struct upstream_peer *peer)
 }
 
 /*
- * Smooth weighted round robin: each peer grows by its weight, and the selected one loses the sum of weights. Peers
- * with more load than `most` are skipped.
+ * Smooth weighted round robin: the share of each peer grows by its weight, and that of the selected peer is reduced by
+ * the sum of weights. Peers with a higher load than `most` are skipped.
  */
 static struct upstream_peer *next_in_turn(struct upstream_group *group, const struct upstream_choice *choice,
                                           bool backup, double most)
@@ -79,7 +79,8 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
 }
 
 /*
- * Equally loaded peers take turns. Other workers change the counters meanwhile, so that the minimum may have moved.
+ * The peer with the least load; round robin among equal ones. Other workers change the counters meanwhile, so that the
+ * second pass may find no peer with the minimum of the first.
  */
 static struct upstream_peer *least_busy(struct upstream_group *group, const struct upstream_choice *choice,
                                         bool backup)
@@ -156,8 +157,8 @@ static struct str network_of(struct str address)
 }
 
 /*
- * Weighted rendezvous hashing: each peer gets a score for the key, and the highest wins. A peer that is added or
- * removed moves only its own keys.
+ * Weighted rendezvous hashing: selects the peer with the highest score for the key. A peer that is added or removed
+ * changes the assignment of its own keys only.
  */
 static struct upstream_peer *by_key(struct upstream_group *group, const struct upstream_choice *choice,
                                     bool backup)

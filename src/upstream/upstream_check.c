@@ -1,5 +1,5 @@
 /*
- * Active health checks, made by one worker for all: a connection, or a request whose status is examined. The result
+ * Active health checks, which one worker makes for all: a connection, or a request whose status is examined. The result
  * is stored in the peer's shared state.
  */
 #include "upstream/upstream_group.h"
@@ -73,7 +73,7 @@ static void probe_opened(void *user)
         wire_flush(&probe->connection->wire);
 }
 
-/* 0: not a status line. */
+/* The status of a status line; 0: it is none. */
 static unsigned status_of(const char line[STATUS_LINE])
 {
     unsigned status = 0;
@@ -144,13 +144,13 @@ static bool is_under_way(const struct upstream_peer *peer)
     return false;
 }
 
-/* Long enough that a briefly busy worker does not lose the leadership. */
+/* The period of the leadership, long enough that a worker that is busy for a short time does not lose it. */
 static uint64_t leadership_ms(uint64_t interval_ms)
 {
     return 3 * interval_ms > LIMIT_CHECK_LEAD_MS ? 3 * interval_ms : LIMIT_CHECK_LEAD_MS;
 }
 
-/* Availability is checked, not identity: the certificate is not verified. */
+/* Sets the TLS context of a check. The certificate is not verified: checks examine availability, not identity. */
 static int set_probe_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
 {
     static const struct tls_client_settings any = {.verify = false};
@@ -184,7 +184,7 @@ static void start_probe(struct upstream_peer *peer)
         return;
     }
     free(probe);
-    /* Local failures say nothing about the server. */
+    /* Local failures do not count as failures of the server. */
     if (error != -EBUSY && error != -ENOMEM && error != -EMFILE && error != -ENFILE)
         set_checked(peer, false, "could not connect");
 }

@@ -32,7 +32,7 @@ struct upstream_settings {
 #define AT(field)   offsetof(struct upstream_settings, field)
 #define SERVER_HINT STR("write: server: [127.0.0.1:9001, {address: 127.0.0.1:9002, weight: 2, backup: on}]")
 
-/* "$request_uri consistent": every hash here is consistent. */
+/* Reads "$request_uri consistent". The word `consistent` has no effect: every hash is consistent. */
 static int read_hash(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct hash_value *hash = out;
@@ -50,7 +50,7 @@ static int read_hash(struct conf_reader *reader, const struct conf_node *node, v
     return conf_read_template_word(reader, node, words.items[0], &hash->key);
 }
 
-/* "on", "two", "two least_conn": two peers are drawn, and the less loaded one is used. */
+/* Reads "on", "two" or "two least_conn", which have the same meaning: the less loaded one of two random peers. */
 static int read_random(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     bool *random = out;
@@ -203,7 +203,7 @@ static const struct directive directives[] = {
 const struct conf_group upstream_group = {
     .name = "upstream", .directives = directives, .size = sizeof(struct upstream_settings)};
 
-/* At most one balancing method, and at least one server that is not a backup. */
+/* Checks that there is at most one balancing method, and at least one server that is not a backup. */
 static int check_settings(struct conf_reader *reader, const struct conf_node *at, struct str name,
                           const struct upstream_settings *settings)
 {
@@ -244,8 +244,8 @@ static bool same_resolver(const struct resolver_settings *a, const struct resolv
 }
 
 /*
- * The settings of the http scope if unchanged, so that a worker has one resolver per distinct settings. NULL when
- * out of memory.
+ * The settings of the http scope if those of the block are equal, so that a worker has one resolver per distinct
+ * settings; else a copy. NULL when out of memory.
  */
 static const struct resolver_settings *find_resolver(const struct upstreams *upstreams,
                                                      const struct upstream_settings *settings)

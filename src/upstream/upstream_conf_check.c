@@ -75,7 +75,7 @@ static const struct directive keys[] = {
     {0},
 };
 
-/* No blank and no control byte: the text becomes part of the request. */
+/* True if the text has no blank and no control byte, so that it can be part of the request. */
 static bool is_request_text(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
@@ -158,7 +158,7 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
     return read_match(reader, node, &words.match, check);
 }
 
-/* A connection without client: UNKNOWN, or LOCAL. */
+/* Makes the PROXY protocol header of a connection without a client: UNKNOWN in version 1, LOCAL in version 2. */
 static int make_check_header(struct upstreams *upstreams, struct upstream_check *check)
 {
     const union proxy_address nobody = {.any.sa_family = AF_UNSPEC};

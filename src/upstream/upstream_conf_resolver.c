@@ -27,7 +27,7 @@ static const struct directive keys[] = {
     {0},
 };
 
-/* Words with a value are settings, others are addresses. */
+/* Reads the words of `resolver`: words with a value are settings, others are addresses. */
 static int read_resolver_words(struct conf_reader *reader, const struct conf_node *node, struct resolver_words *out)
 {
     struct conf_words words, settings = {0}, addresses = {0};

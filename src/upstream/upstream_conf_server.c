@@ -103,7 +103,7 @@ static int words_to_map(struct conf_reader *reader, const struct conf_node *node
     return error < 0 ? error : upstream_words_to_map(reader, node, &words, "address", out_map);
 }
 
-/* SRV records have the ports, and an address has no SRV records. */
+/* True for a name without a port: the ports are in SRV records, which an address does not have. */
 static bool may_have_service(struct str address)
 {
     return str_find(address, ':') < 0 && address.length > 0;

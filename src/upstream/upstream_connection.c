@@ -1,6 +1,6 @@
 /*
- * Connections: opened, used by successive exchanges, idle in between. A wire below, a user above, one timer; freed
- * when nothing is in flight.
+ * Connections to upstream servers: opened, used by successive exchanges, idle between them. A connection has a wire, a
+ * user that gets its events, and one timer. It is freed when nothing is in flight.
  */
 #include "upstream/upstream_group.h"
 
@@ -55,7 +55,7 @@ static void leave_peer(struct upstream_connection *connection)
     upstream_peer_free_unused(peer);
 }
 
-/* From here on the connection only closes. */
+/* Detaches the connection from its user and its peer; afterwards it can only close. */
 static void start_closing(struct upstream_connection *connection)
 {
     list_remove(&connection->link);
@@ -112,7 +112,7 @@ void upstream_connections_stop(struct upstream_pool *pool)
     }
 }
 
-/* Calls `failed`, the last event; the peer is still valid inside it. */
+/* Calls `failed`, which is the last event, and closes. The peer is valid until `failed` returns. */
 static void connection_fail(struct upstream_connection *connection, int error)
 {
     const struct upstream_events *events = connection->events;
@@ -187,7 +187,7 @@ static const struct wire_events wire_events = {
     .closed = wire_closed,
 };
 
-/* A newly connected socket has room for it. */
+/* Sends the header by one call: a newly connected socket has room for it. */
 static int send_proxy_header(int fd, struct str proxy_header)
 {
     ssize_t sent = str_empty(proxy_header) ? 0 : send(fd, proxy_header.data, proxy_header.length, MSG_NOSIGNAL);
@@ -232,7 +232,7 @@ static void connection_timer_done(struct op *op, int result)
         connection->deadline_ms > now)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
     else if (connection->state == UPSTREAM_CLOSING && connection->opened)
-        wire_close(&connection->wire, WIRE_CLOSE_ABORT); /* closing takes too long */
+        wire_close(&connection->wire, WIRE_CLOSE_ABORT); /* the timeout of the close has passed */
     else if (connection->state == UPSTREAM_CLOSING)
         connection_free_when_idle(connection);
     else if (connection->deadline_ms <= now)
@@ -241,7 +241,7 @@ static void connection_timer_done(struct op *op, int result)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
 }
 
-/* The deadline moves with every byte, the timer only when it expires. */
+/* Each call moves the deadline; the timer itself is moved only when it expires. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms)
 {
     struct loop *loop = loop_of(connection);
@@ -278,7 +278,7 @@ static struct upstream_connection *get_idle(struct upstream_peer *peer, const st
     return NULL;
 }
 
-/* The port is chosen on connect: each server may have as many connections from this address as there are ports. */
+/* Binds the local address without a port: connect(2) chooses one, so that connections to other servers can share it. */
 static int bind_source(int fd, const struct sockaddr *from, int family)
 {
     const int on = 1;
@@ -306,7 +306,7 @@ static int open_socket(const struct listen_address *address, const struct sockad
         close(fd);
         return error;
     }
-    /* Detects a vanished peer on quiet connections. */
+    /* Detects on idle connections that the peer is not reachable any more. */
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return fd;
@@ -331,7 +331,7 @@ static struct upstream_connection *connection_create(struct upstream_peer *peer,
     connection->pool = pool;
     connection->proxy_header = tls->proxy_header;
     connection->tls = tls->context;
-    if (named) /* longer ones are not names */
+    if (named) /* a longer name is no host name */
         memcpy(connection->name, tls->name.data, named);
     connection->state = UPSTREAM_CONNECTING;
     connection->deadline_ms = UINT64_MAX;
@@ -399,7 +399,10 @@ void upstream_wake(struct upstream_connection *connection)
         loop_timer(pool->loop, &pool->tick, pool->loop->clock.monotonic_ms);
 }
 
-/* If the group's keepalive is exhausted, this peer's longest idle connection is closed. */
+/*
+ * True if the connection can become idle. If the group has `keepalive` idle connections already, closes that of this
+ * peer that has been idle for the longest time.
+ */
 static bool is_reusable(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;

@@ -30,7 +30,7 @@ struct upstream_name {
     const struct upstream_server *server;
     uint64_t again_ms;              /* time of the next query */
     struct resolver_query *query;   /* open query; NULL: none */
-    bool resolved;                     /* an answer or an error has arrived */
+    bool resolved;                     /* a query has ended, with addresses or with an error */
     unsigned failures;              /* consecutive errors; the first of them was logged */
 };
 
@@ -65,7 +65,7 @@ struct upstream_pool {
     const struct upstreams *upstreams; /* part of the configuration */
     struct upstream_zone *zone;     /* NULL: peers have only per-worker state */
     unsigned worker;                /* index in the zone */
-    struct wire_shared wires;       /* separate from the clients' wires: own counters and caps */
+    struct wire_shared wires;       /* counters and caps of the wires, separate from those of clients */
     struct wire_counters counters;
     struct wire_settings settings;
     struct upstream_group *groups;  /* indexed by upstream->index */
@@ -112,15 +112,15 @@ uint64_t upstream_hash(struct str key, struct str server);
 
 #define UPSTREAM_WEIGHT_UNIT 256
 
-/* True unless it is retired, down, full, failed its check, or pauses after failures. */
+/* False if the peer is retired, down, at max_conns, failed its health checks, or pauses after failures. */
 bool upstream_peer_available(const struct upstream_peer *peer);
-/* Before a request: false if it has failed, and another request already tries it. */
+/* Called before a request. False: the peer has failed, and it still pauses or another request tries it already. */
 bool upstream_peer_try(struct upstream_peer *peer);
 /* The current weight in UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);
-/* It is available again: resets failures and begins slow_start. */
+/* The peer is available again: resets its failures, and begins slow_start. */
 void upstream_peer_returned(struct upstream_peer *peer);
-/* Counts a new connection: false if max_conns is reached. And counts its end. */
+/* Counts a new connection, or returns false if max_conns is reached; upstream_peer_leave counts its end. */
 bool upstream_peer_enter(struct upstream_peer *peer);
 void upstream_peer_leave(struct upstream_peer *peer);
 

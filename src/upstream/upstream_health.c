@@ -1,6 +1,6 @@
 /*
- * Passive health checks: a failed peer is skipped for a pause, each time longer, until a retrying request succeeds; a
- * recovered peer begins with a low weight (slow_start). The state is shared by all workers.
+ * Passive health checks. A failed peer is not used during a pause; then one request retries it. Each failed retry
+ * doubles the pause. A recovered peer begins with a low weight (slow_start). All workers share the state.
  */
 #include "upstream/upstream_group.h"
 
@@ -11,7 +11,7 @@ static uint64_t peer_now_ms(const struct upstream_peer *peer)
     return peer->group->pool->loop->clock.monotonic_ms;
 }
 
-/* True if it has reached max_fails. The only peer of a group is always used. */
+/* True if the peer has reached max_fails and is not the only one of its group. */
 static bool is_open(const struct upstream_peer *peer)
 {
     return peer->group->count > 1 && peer->server->max_fails &&
@@ -32,7 +32,7 @@ bool upstream_peer_available(const struct upstream_peer *peer)
            (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
-/* One request per pause and peer, over all workers, is a retry. */
+/* Of all requests of all workers, one per pause retries the peer: the compare-and-swap of failed_ms selects it. */
 bool upstream_peer_try(struct upstream_peer *peer)
 {
     uint64_t failed_ms = shared_get(&peer->state->failed_ms);
@@ -76,7 +76,7 @@ static void pause_peer(struct upstream_peer *peer, uint64_t pause_ms)
                   (unsigned long long)shared_get(&peer->state->fails), (unsigned long long)pause_ms);
 }
 
-/* Twice as long as before, up to a cap. */
+/* The double of the current pause, at most LIMIT_UPSTREAM_PAUSE_MS or a longer fail_timeout. */
 static uint64_t longer_pause_ms(const struct upstream_peer *peer)
 {
     uint64_t pause_ms = shared_get(&peer->state->pause_ms) * 2;
@@ -130,7 +130,7 @@ void upstream_peer_succeeded(struct upstream_peer *peer)
         log_write(peer->group->pool->log, LOG_NOTICE, "upstream server %s is available again", peer->name);
 }
 
-/* A moving average: the newest response counts an eighth. */
+/* Updates a moving average, in which the newest response has a weight of one eighth. */
 static void update_average(uint64_t *average_us, uint64_t us)
 {
     uint64_t before = shared_get(average_us);

@@ -11,7 +11,7 @@ static unsigned peer_close_idle(struct upstream_peer *peer)
 
     while (link != &peer->idle) {
         struct list *next = link->next;
-        bool last = next == &peer->idle; /* closing its last connection may free a retired peer */
+        bool last = next == &peer->idle; /* the close of its last connection may free a retired peer */
 
         upstream_connection_discard(container_of(link, struct upstream_connection, link));
         count++;
@@ -30,7 +30,7 @@ unsigned upstream_group_close_idle(struct upstream_group *group)
     while (group->pool && link != &group->peers) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
-        link = link->next; /* closing its last connection may free a retired peer */
+        link = link->next; /* the close of its last connection may free a retired peer */
         count += peer_close_idle(peer);
     }
     return count;

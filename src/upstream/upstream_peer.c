@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The same server line of the same group is the same peer in every worker. */
+/* Claims the shared state of the peer. Its key, of group and line, is the same in every worker. */
 static void claim_state(struct upstream_peer *peer)
 {
     const struct upstream *upstream = peer->group->upstream;

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Creates peers for addresses; names follow when they are resolved. */
+/* Creates the peers of addresses, and starts the resolution of names, whose peers are created later. */
 static int group_init(struct upstream_group *group, struct upstream_pool *pool,
                       const struct upstream *upstream)
 {

@@ -1,6 +1,6 @@
 /*
- * The upstream state of one worker: available servers, and connections to them, in use and idle. Shared by HTTP and
- * stream: a connection is a wire with a peer; the user decides the protocol.
+ * The upstream state of one worker: servers, and connections to them, in use and idle. HTTP and stream share it: a
+ * connection is a wire to a peer, and its user implements the protocol.
  */
 #ifndef UPSTREAM_UPSTREAM_POOL_H
 #define UPSTREAM_UPSTREAM_POOL_H
@@ -22,10 +22,10 @@ struct upstream_peer {
     const struct upstream_server *server;
     struct listen_address address;
     char name[128];                 /* "127.0.0.1:9001", for logs and $upstream_addr */
-    unsigned number;                /* index in its group */
+    unsigned number;                /* unique in its group */
     struct list idle;               /* idle connections, most recently used first */
     unsigned active;                /* of this worker: connections in use or being opened */
-    int64_t share;                  /* state of smooth round robin: grows by the weight, shrinks by the sum when selected */
+    int64_t share;                  /* of smooth round robin: plus the weight, minus the sum of weights if selected */
     uint64_t weight;                /* of the server, or of its SRV record */
     bool backup;
     uint64_t effective_weight;      /* reduced after failures */
@@ -34,18 +34,18 @@ struct upstream_peer {
     struct upstream_shared own;
     char route[17];                 /* value of sticky cookies */
     struct tls_resumption resumption; /* of its newest TLS connection */
-    bool gone;                      /* its address is no longer current: freed with its last connection */
+    bool gone;                      /* retired: freed with its last connection */
 };
 
 /* Waits for a name being resolved. Embedded in its owner. */
 struct upstream_waiter {
     struct list link;
-    void (*resolved)(struct upstream_waiter *waiter); /* called once, whatever the result: choose again */
+    void (*resolved)(struct upstream_waiter *waiter); /* called once, with any result: call upstream_choose again */
 };
 
 /* How to open a connection. */
 struct upstream_tls {
-    struct str proxy_header;            /* sent first, before TLS, and constant until it is open; such a connection is not shared. Empty: none */
+    struct str proxy_header;            /* sent before TLS, constant until `opened`; prevents reuse; empty: none */
     const struct sockaddr *from;    /* local address, only with `new_connection`; NULL: chosen by the system */
     struct tls_context *context;    /* from upstream_pool_tls; NULL: plain */
     struct str name;                /* name that the certificate must match */
@@ -59,7 +59,7 @@ struct upstream_events {
     size_t (*received)(void *user, struct str bytes);
     /* As in the wire. NULL if wire_receive_pipe is not used. */
     void (*piped)(void *user, size_t count);
-    /* There is room again, or upstream_wake was called. */
+    /* The wire has room again, or upstream_wake was called. */
     void (*room)(void *user);
     /* The connection failed: -ECONNREFUSED, -ETIMEDOUT, -ECONNRESET ... It must not be used any more. */
     void (*failed)(void *user, int error);
@@ -87,7 +87,7 @@ struct upstream_connection {
     char name[];                    /* for the certificate; empty: plain */
 };
 
-/* The selection among the peers of a group. Zeroed at first; kept over the attempts of one request. */
+/* The selection among the peers of a group, for all attempts of one request. Zeroed at first. */
 struct upstream_choice {
     unsigned tried[LIMIT_UPSTREAM_TRIES]; /* numbers of the peers tried */
     unsigned tries;
@@ -147,8 +147,8 @@ void upstream_peer_succeeded(struct upstream_peer *peer);
 void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t total_us);
 
 /*
- * Opens a connection to the peer: an idle one (state UPSTREAM_OPEN, usable at once, without `opened`), or a new one,
- * and `opened` follows. `new_connection`: not an idle one. 0 or -errno, -EBUSY at max_conns; without a following event.
+ * Reuses an idle connection to the peer (state UPSTREAM_OPEN, usable at once, `opened` is not called), or opens a new
+ * one (`opened` or `failed` follows). `new_connection`: does not reuse. 0, or -errno without events; -EBUSY: max_conns.
  */
 MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls, const struct upstream_events *events, void *user,
                                 uint64_t timeout_ms, bool new_connection,
@@ -162,12 +162,12 @@ void upstream_release(struct upstream_connection *connection);
 /* Ends the use of the connection and closes it at once. No event follows. */
 void upstream_discard(struct upstream_connection *connection);
 /*
- * Ends the use of the connection. Queued output is sent, then the server's close is awaited, both for at most
- * LIMIT_UPSTREAM_PARTING_MS: closing at once could reset a sending server before it reads the rest.
+ * Ends the use of the connection. It sends the queued output, then waits for the server's close, for at most
+ * LIMIT_UPSTREAM_PARTING_MS: an immediate close could cause a reset before the server has read the output.
  * upstream_pool_stop does not wait for it. No event follows.
  */
 void upstream_close(struct upstream_connection *connection);
-/* True if it has carried requests before: the server may have closed it just now. */
+/* True if the connection is reused: the server may have closed it at the same time. */
 static inline bool upstream_reused(const struct upstream_connection *connection)
 {
     return connection->requests > 1;

@@ -1,6 +1,6 @@
 /*
- * Resolves names when the worker starts, and again when their time to live has passed. A failed resolution is
- * retried and never fatal.
+ * Resolves names when the worker starts, and again when their time to live has passed. A failed resolution is retried,
+ * and the known addresses stay in use.
  */
 #include "upstream/upstream_group.h"
 
@@ -50,7 +50,7 @@ static uint16_t lowest_priority(const struct resolver_answer *answer)
     return lowest;
 }
 
-/* The lowest SRV priority is primary, the others are backups; each record has its own weight. */
+/* Adds the peer of an address. SRV records have weights; those with another than the lowest priority are backups. */
 static void add_resolved_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
 {
     struct upstream_peer *peer = find_peer(name, found);
@@ -117,7 +117,7 @@ static const struct resolver_settings *settings_of(const struct upstream_name *n
     return settings ? settings : &upstream_resolver_default;
 }
 
-/* The key has everything that determines a name's addresses. Empty: too long to be stored. */
+/* The key of a name: all settings that its addresses depend on. Empty: too long to be stored. */
 static struct str shared_key(const struct upstream_name *name, char text[LIMIT_RESOLVED_KEY])
 {
     const struct upstream_server *server = name->server;
@@ -138,7 +138,7 @@ static void store_shared(const struct upstream_name *name, const struct resolver
         resolved_names_store(names, shared_key(name, text), answer);
 }
 
-/* Uses the addresses of previous workers: requests need not wait for the first answer. */
+/* Uses the addresses that earlier workers stored, so that requests need not wait for the first answer. */
 static void load_shared(struct upstream_name *name)
 {
     struct resolved_names *names = upstream_zone_names(name->group->pool->zone);

@@ -1,6 +1,6 @@
 /*
- * The shared state of peers, and each worker's share of the counters, so that the counts of a worker that died can
- * be removed. Claiming is rare and takes a lock; counting is lock-free.
+ * The shared state of peers, and each worker's part of the counters, so that the counts of a worker that died can be
+ * subtracted. Claims are rare and take a lock; counting takes no lock.
  */
 #include "upstream/upstream_zone.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One worker's share in one entry. Written by that worker; by the master after its death. */
+/* One worker's part of one entry. Written by that worker, or by the master after the worker died. */
 struct hold {
     uint32_t held;
     uint32_t active;
@@ -54,7 +54,7 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
     return zone ? zone->names : NULL;
 }
 
-/* A process that died holding the lock leaves at worst one surplus holder. */
+/* Locks the zone. If a process died while it held the lock, an entry has at most one holder too many. */
 static void lock_zone_states(struct upstream_zone *zone)
 {
     (void)shared_zone_lock(&zone->shared);
@@ -140,7 +140,7 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
     hold_of(zone, worker, index)->active += (uint32_t)change;
 }
 
-/* End of leadership and worker are one number, so that both change atomically. */
+/* One number holds the end of the leadership and the worker, so that both change atomically. */
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen = shared_get(&zone->leader);

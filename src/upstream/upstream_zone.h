@@ -25,8 +25,8 @@ struct upstream_shared {
     uint64_t fails;                 /* consecutive */
     uint64_t failed_ms;             /* time of the last failure or retry */
     uint64_t pause_ms;              /* current pause; grows */
-    uint64_t paused;               /* it pauses or is being tried */
-    uint64_t retrying;                 /* a retrying request is in progress */
+    uint64_t paused;               /* nonzero: the peer pauses or is being retried */
+    uint64_t retrying;                 /* nonzero: a retry is in progress */
     uint64_t returned_ms;           /* time of recovery; 0: never failed */
     uint64_t header_us, total_us;   /* average response times; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */
@@ -45,8 +45,8 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
 
 /*
- * Claims the worker's entry for a peer, once. Returns its index, or -ENOSPC if LIMIT_UPSTREAM_PEERS are in use. An
- * entry without holders is reset.
+ * Claims the entry of a peer for the worker, once per worker. Returns its index, or -ENOSPC if LIMIT_UPSTREAM_PEERS are
+ * in use. An entry without holders is reset.
  */
 MUST_CHECK int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t key, struct str group, struct str name);
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index);
@@ -55,8 +55,8 @@ struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index);
 void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change);
 
 /*
- * Elects the worker that acts for all (health checks): true for the leader, or if there is none, until `now_ms` +
- * `leadership_ms`.
+ * Elects the worker that makes the health checks for all. If this worker is the leader or there is none, it becomes the
+ * leader until `now_ms` + `leadership_ms`, and true is returned.
  */
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Gives up the leadership if this worker has it. */
