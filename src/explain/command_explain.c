@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 /*
- * Isolates the configuration: no name resolution, no health checks, no shared state, and no trusted proxy in front.
+ * Removes upstreams and caches from the configuration, so that the worker neither resolves names nor checks servers,
+ * and PROXY protocol headers, which the client does not send.
  */
 static void isolate_configuration(struct configuration *configuration)
 {
@@ -100,7 +101,7 @@ static int connect_to_worker(const struct sockaddr_in *address)
     return fd;
 }
 
-/* The worker prints and exits after the first complete request; without one it is terminated. */
+/* Sends the request. The worker prints the explanation and exits; if the request fails, the worker is terminated. */
 static int request_url(const struct explain *explain, const struct explain_url *url, pid_t worker,
                        const struct sockaddr_in *address)
 {

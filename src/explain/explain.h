@@ -1,7 +1,7 @@
 /*
  * `sluice explain URL`: which server, location, modules and file answer a URL, and the position of each directive
- * involved. A regular worker gets a real request over a private socket; modules that would contact other servers are
- * skipped, nothing is logged, and the body of the response is not read.
+ * involved. A normal worker gets a request over a private socket. Modules that use other servers or shared counters are
+ * skipped, nothing is logged, and only the first bytes of the response are read.
  */
 #ifndef EXPLAIN_EXPLAIN_H
 #define EXPLAIN_EXPLAIN_H
@@ -17,7 +17,7 @@ struct explain_step {
     const struct location *location;
     unsigned module;
     enum outcome outcome;
-    bool not_called;               /* skipped: it would have contacted another server */
+    bool not_called;               /* skipped because of its explain_mode */
     struct str path;                /* of the URI, decoded; copies */
     struct str query;
     int status;                     /* response status so far; 0: none */
@@ -48,7 +48,7 @@ struct explain_url {
  * least 256 bytes).
  */
 MUST_CHECK int explain_url_parse(struct str text, struct explain_url *out_url, char *out_error, size_t size);
-/* The listening address for such a request: exact, else a wildcard. NULL with an error text in `out_error`. */
+/* The listening address for a request for the URL: an exact one, else a wildcard. NULL with a text in `out_error`. */
 const struct endpoint *explain_endpoint(const struct configuration *configuration, const struct explain_url *url,
                                         char *out_error, size_t size);
 /*

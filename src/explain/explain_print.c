@@ -8,7 +8,7 @@
 #include "site/capture.h"
 #include "site/when.h"
 
-/* The position of the location with these values: its key, or the map of a `when`. */
+/* Finds the position and the name of a location below `outer`: its key, or the condition of a `when`. */
 static bool find_mark(const struct location *outer, const struct location *wanted, struct conf_mark *out_mark,
                       struct str *out_name)
 {
@@ -109,7 +109,7 @@ static const char *const outcome_texts[] = {
     [OUTCOME_INTERNAL_REDIRECT] = "redirects internally",
 };
 
-/* The module's effect, visible when the next one is called or the request ends. */
+/* Prints the changes by a module: compares the request before it with that before the next module or at the end. */
 static void print_effect(struct explain_writer *writer, const struct explain_step *step,
                          const struct explain_step *next, const struct request_state *request)
 {
@@ -124,7 +124,7 @@ static void print_effect(struct explain_writer *writer, const struct explain_ste
         writer_number(writer, "status", (uint64_t)step->status);
 }
 
-/* The module's directives in effect in the location. */
+/* Prints the directives of a module that apply in the location. */
 static void print_directives(struct explain_writer *writer, const struct request_state *request,
                              const struct location *location, int module);
 
@@ -148,7 +148,7 @@ static void print_step(struct explain_writer *writer, const struct explain *expl
     writer_end(writer);
 }
 
-/* One group of steps per location that the request reached. */
+/* Prints one group of steps for each location that the request reached. */
 static void print_steps(struct explain_writer *writer, const struct explain *explain,
                         const struct request_state *request)
 {
@@ -168,7 +168,7 @@ static void print_steps(struct explain_writer *writer, const struct explain *exp
     writer_list_end(writer);
 }
 
-/* The file of the response; the directory for a listing. */
+/* Prints the file of the response, or the directory of a listing. */
 static void print_file(struct explain_writer *writer, const struct explain *explain, struct request_state *request)
 {
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
@@ -214,7 +214,7 @@ static void print_modules(struct explain_writer *writer, const char *name, uint6
     writer_list_end(writer);
 }
 
-/* Scopes from a location outwards, and their kinds. */
+/* The kind of a scope, for calls with the scopes from a location outwards. */
 static enum conf_scope scope_of(const struct request_state *request, const struct conf_scope_values *values,
                                 bool *past_server)
 {

@@ -1,6 +1,6 @@
 /*
- * The client: one request over a blocking socket, plain or by OpenSSL. Only the beginning of the response is
- * awaited; the worker has the explanation.
+ * The client: one request over a blocking socket, plain or by OpenSSL. It waits only for the first byte of the
+ * response, since the worker prints the explanation.
  */
 #include "explain/explain.h"
 
@@ -34,7 +34,7 @@ static bool request_over_tls(int fd, const struct explain_url *url, struct str r
     good = ssl && SSL_set_fd(ssl, fd) == 1 && (!name[0] || SSL_set_tlsext_host_name(ssl, name) == 1) &&
            SSL_connect(ssl) == 1 && SSL_write(ssl, request.data, (int)request.length) > 0;
     if (good && SSL_read(ssl, &byte, 1) <= 0)
-        (void)SSL_get_error(ssl, 0); /* cut without an answer: the worker knows why */
+        (void)SSL_get_error(ssl, 0); /* closed without a response: the worker prints the reason */
     SSL_free(ssl);
     SSL_CTX_free(context);
     return good;

@@ -24,7 +24,7 @@ static struct explain_step *step_begin(struct explain *explain, const struct req
     return step;
 }
 
-/* Replaces a module that would contact other servers: access is assumed to be granted, its response is unknown. */
+/* The assumed outcome of a skipped module: the request continues, or it ends if an upstream server would respond. */
 static enum outcome outcome_of_skipped(struct request_state *request, const struct module *module)
 {
     return module->explain_mode == EXPLAIN_UPSTREAM ? exchange_cut(request->x) : OUTCOME_DECLINED;

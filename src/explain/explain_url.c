@@ -63,7 +63,8 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
 }
 
 /*
- * True if the address accepts connections to `host`: 2: exactly; 1: wildcard; 0: no. A host name may be any address.
+ * Whether the address accepts connections to `host`: 2: it is this address; 1: it is a wildcard, or `host` is a name,
+ * which may have any address; 0: no.
  */
 static int address_rank(const struct endpoint *endpoint, struct str host)
 {
@@ -91,7 +92,7 @@ static int address_rank(const struct endpoint *endpoint, struct str host)
     return any || inet_pton(AF_INET, text, own) + inet_pton(AF_INET6, text, own) <= 0;
 }
 
-/* The list of addresses, for the message. */
+/* Lists all listening addresses of http, for the error text. */
 static void addresses_list(const struct configuration *configuration, char *into, size_t size)
 {
     size_t used = 0;

@@ -1,6 +1,6 @@
 /*
- * Lines for people: a member a line, what is short beside its name, places behind it in brackets; lists without items
- * are left out. JSON has all of it, each member under its name.
+ * Text has one line per member, with titles and subtitles on the line of their map, and positions in brackets at its
+ * end; empty lists are omitted. JSON has every member and every list.
  */
 #include "explain/explain_writer.h"
 
@@ -27,7 +27,7 @@ static void line_begin(struct explain_writer *writer)
         writer->error = buffer_printf(writer->out, "%*s", (int)(2 * writer->depth), "");
 }
 
-/* In JSON the comma, the line and the name before a value. */
+/* Writes the comma, the line break and the name before a value in JSON. */
 static void json_member(struct explain_writer *writer, struct str name)
 {
     if (writer->begun)
@@ -40,7 +40,7 @@ static void json_member(struct explain_writer *writer, struct str name)
     }
 }
 
-/* What an item of a list, or a map, is called by, and what follows the name at once. */
+/* True if `names` contains the name. */
 static bool is_listed(const char *name, const char *const *names)
 {
     for (; *names; names++) {
@@ -53,7 +53,7 @@ static bool is_listed(const char *name, const char *const *names)
 static const char *const titles[] = {"name", "address", "module", "location", NULL};
 static const char *const subtitles[] = {"does", "value", NULL};
 
-/* The name of a list waits for its first item. */
+/* Writes the name of the current list in text, before its first item. */
 static void write_heading(struct explain_writer *writer)
 {
     if (!writer->heading)
@@ -128,7 +128,7 @@ void writer_list_end(struct explain_writer *writer)
     level_end(writer, STR("]"));
 }
 
-/* In text: before a value. */
+/* Writes the name before a value in text, unless the value is the title or the subtitle of its map. */
 static void text_member(struct explain_writer *writer, const char *name)
 {
     if (!writer->begun && is_listed(name, titles)) {
@@ -152,7 +152,7 @@ static void write_member(struct explain_writer *writer, const char *name)
         text_member(writer, name);
 }
 
-/* What the terminal would obey is not shown to it. */
+/* Writes text with '?' in place of control bytes, which could control the terminal. */
 static void write_plain(struct explain_writer *writer, struct str text)
 {
     for (size_t i = 0; i < text.length; i++)
