@@ -23,7 +23,7 @@ static void print_text(const struct diagnosis *diagnosis, bool works)
            works ? "works here" : "does not work here; connections are encrypted in user space");
 }
 
-/* Control bytes can only come from names supplied by the kernel. */
+/* Prints a JSON string. Control bytes, which can only be in names supplied by the kernel, become escapes. */
 static void print_json_text(const char *text)
 {
     putchar('"');
@@ -59,7 +59,7 @@ static void print_json(const struct diagnosis *diagnosis, bool works)
     printf("\n]}\n");
 }
 
-/* Tests a suite that the kernel supports, and reports one that it does not. */
+/* Runs the self-test of a suite if the kernel supports it, and reports the result. */
 static bool try_suite(struct diagnosis *diagnosis, const struct suite *suite)
 {
     struct self_test self_test;

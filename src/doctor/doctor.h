@@ -32,7 +32,7 @@ struct diagnosis {
     struct ktls_support support;
 };
 
-/* Adds a finding with its text; doctor_advise adds its advice. When the table is full the last one is overwritten. */
+/* Adds a finding; doctor_advise adds its advice. If the table is full, the last finding is overwritten. */
 void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format, ...) PRINTF_LIKE(4, 5);
 /* Sets the advice of the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -46,7 +46,7 @@ struct offload {
     bool active;
 };
 
-/* The host as described by its files; tests supply a directory and a network device of their own. */
+/* The files and devices of a host. Unit tests supply a directory and a network device of their own. */
 struct host {
     const char *root;               /* prefix of /proc, /sys, /lib and /boot; "" is the real host */
     int (*offload)(const char *device, struct offload *out_offload);

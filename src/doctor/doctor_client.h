@@ -7,7 +7,7 @@
 #include "doctor/doctor.h"
 
 enum doctor_client_end {
-    DOCTOR_CLIENT_WHOLE,            /* every byte correct, then close_notify */
+    DOCTOR_CLIENT_WHOLE,            /* all bytes arrived and were correct, then close_notify */
     DOCTOR_CLIENT_NO_HANDSHAKE,
     DOCTOR_CLIENT_WRONG,            /* a byte differs, or there are too many */
     DOCTOR_CLIENT_SHORT,            /* the stream ended early */

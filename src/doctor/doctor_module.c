@@ -42,7 +42,7 @@ static bool module_installed(const struct host *host, const char *release)
     return false;
 }
 
-/* Capabilities in another user namespace do not permit loading modules. */
+/* True outside the initial user namespace, where capabilities do not permit loading modules. */
 static bool in_user_namespace(const struct host *host)
 {
     char map[TEXT_MAX];
@@ -107,7 +107,7 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
                 why[0] ? why : "modprobe ran, but did not find it or was denied");
 }
 
-/* Built in, or a module: a module may be missing after the next boot. */
+/* Reports the TLS of the kernel: built in, or a module, which may not be loaded after the next boot. */
 static void report_present(struct diagnosis *diagnosis, const struct host *host)
 {
     char line[TEXT_MAX];

@@ -87,7 +87,7 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
     }
 }
 
-/* Only the server's first preference is a fault: one cipher that works is enough for kernel TLS. */
+/* Reports a suite that the kernel does not support: a fault for the server's first preference, else a note. */
 static void report_refused(struct diagnosis *diagnosis, const struct suite *suite)
 {
     enum ktls_reason reason = diagnosis->support.reason[suite->version][suite->cipher];
@@ -96,7 +96,7 @@ static void report_refused(struct diagnosis *diagnosis, const struct suite *suit
 
     doctor_find(diagnosis, "cipher", first ? VERDICT_FAULT : VERDICT_NOTE, "%s: %s", suite->name,
                 ktls_reason_name(reason));
-    if (!before || diagnosis->support.reason[before->version][before->cipher] != reason) /* advise once */
+    if (!before || diagnosis->support.reason[before->version][before->cipher] != reason) /* advice once per reason */
         advise_reason(diagnosis, reason);
 }
 

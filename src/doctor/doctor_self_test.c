@@ -1,6 +1,6 @@
 /*
- * The self-test: a server with the real loop, wire and kernel TLS code sends a file to an OpenSSL client in another
- * process over loopback. Only the file is special: it is generated in memory.
+ * The self-test: the server's loop, wire and kernel TLS code send a file, which is generated in memory, over loopback
+ * to an OpenSSL client in another process.
  */
 #include "doctor/doctor.h"
 
@@ -82,7 +82,7 @@ static int make_file(void)
     return fd < 0 ? -errno : fd;
 }
 
-/* Passes as much as the wire has room for; closes in order after the file was sent. */
+/* Passes the file to the wire when it has room; closes the wire with close_notify after the file was sent. */
 static void send_file(struct stage *stage)
 {
     struct wire *wire = &stage->wire;
@@ -247,7 +247,7 @@ static void check_client(struct self_test *self_test, pid_t child)
     }
 }
 
-/* Forks before the loop is opened, so that no ring is shared. */
+/* Runs client and server. Forks before the loop is opened, so that the processes share no ring. */
 static void try_with(struct stage *stage, struct tls_context *context, const struct suite *suite)
 {
     int server;

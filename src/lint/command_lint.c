@@ -27,7 +27,7 @@ static void collect_errors(struct lint *lint, const struct conf_errors *errors)
     }
 }
 
-/* Called while the configuration exists, valid or not. */
+/* Runs the rules and prints the findings. Called before a configuration is freed, also for an invalid one. */
 static void lint_configuration(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
 {
     struct run *run = owner;

@@ -1,5 +1,5 @@
 /*
- * Applies every rule to every place.
+ * Applies every rule to the configuration, to each server, or to each location, and sorts the findings.
  */
 #include "lint/lint.h"
 

@@ -1,6 +1,6 @@
 /*
- * `sluice lint`: legal configurations that are probably mistakes. Rules examine a loaded configuration; each is a
- * row of a table with a small function.
+ * `sluice lint`: reports valid settings that are probably mistakes. Rules examine a loaded configuration; a rule is a
+ * row of a table and a function.
  */
 #ifndef LINT_LINT_H
 #define LINT_LINT_H
@@ -28,10 +28,10 @@ struct lint {
     bool failed;                    /* out of memory */
 };
 
-/* The subject of a rule; NULL if not applicable. */
+/* The subject of a rule; members that do not apply are NULL. */
 struct lint_place {
     const struct virtual_server *server;
-    const struct location *location; /* also a server's own scope */
+    const struct location *location; /* a location, or the scope of the server itself */
     const struct location *outer;   /* the enclosing location; NULL for a server's own scope */
     bool laid_over;                 /* overlaid by a condition of `when` */
 };
@@ -51,7 +51,7 @@ extern const struct lint_rule lint_rules_access[], lint_rules_files[], lint_rule
     lint_rules_route[], lint_rules_tls[];
 extern const struct lint_rule *const lint_tables[];
 
-/* Adds a finding, once per place and rule. Printed at the end. */
+/* Adds a finding, once per position and rule. */
 void lint_report(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...) PRINTF_LIKE(4, 5);
 /* Adds a finding unchanged. */
 void lint_add(struct lint *lint, const struct lint_finding *finding);

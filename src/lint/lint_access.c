@@ -4,8 +4,7 @@
 #include "lint/lint_config.h"
 
 /*
- * The most specific range decides, and addresses without a range are allowed: a list of `allow` alone restricts
- * nothing.
+ * Reports `allow` without `deny`, which has no effect: addresses outside all ranges are allowed.
  */
 static void has_only_allow(struct lint *lint, const struct lint_place *place)
 {

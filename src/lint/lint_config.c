@@ -86,7 +86,7 @@ static bool is_loopback(const struct listen_address *address)
     return true;
 }
 
-/* `ssl` -1: either kind. */
+/* True if the server listens with (1) or without (0) ssl, or with any (-1); with `outside`, not on loopback. */
 static bool server_listens(const struct lint *lint, const struct virtual_server *server, int ssl, bool outside)
 {
     for (size_t i = 0; i < lint->configuration->endpoint_count; i++) {

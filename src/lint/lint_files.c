@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* With a slash on one side only, "/a" and "b" are joined without one, or "/a../" climbs where links permit it. */
+/* Reports a slash at the end of only one of both: "/a" and "b" are joined without one, or "/a../" leads out of it. */
 static void alias_slash(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
@@ -34,7 +34,7 @@ static void autoindex_open(struct lint *lint, const struct lint_place *place)
                 "all clients can list the directories of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
 }
 
-/* System directories that hold more than a site. */
+/* Reports system directories, which contain other files than those of a site. */
 static void root_of_system(struct lint *lint, const struct lint_place *place)
 {
     static const char *const directories[] = {"/",    "/bin", "/boot", "/dev",  "/etc", "/home",
@@ -96,7 +96,7 @@ static void secret_check(struct lint *lint, const struct conf_node *scalar, void
                     "this file is in the directory that \"" STR_FMT "\" serves", STR_ARG(*directory));
 }
 
-/* Private keys, password files and the configuration below a root. */
+/* Reports private keys, password files and the configuration below a root. */
 static void secret_served(struct lint *lint, const struct lint_place *place)
 {
     static const char *const names[] = {"ssl_certificate_key", "auth_basic_user_file",

@@ -1,9 +1,9 @@
 /*
- * Rules about header fields that are lost, duplicated, or weaker than they look.
+ * Rules about header fields that are not sent, sent twice, or weak.
  */
 #include "lint/lint_config.h"
 
-/* Security fields: error pages need them, too. */
+/* Security fields, which error pages need, too. */
 static const char *const protecting[] = {"Content-Security-Policy", "Permissions-Policy",
                                          "Referrer-Policy",         "Strict-Transport-Security",
                                          "X-Content-Type-Options",  "X-Frame-Options"};

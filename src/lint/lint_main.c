@@ -29,7 +29,7 @@ static bool same_servers(const struct endpoint *a, const struct endpoint *b)
     return a->server_count == b->server_count && a->servers[0] == b->servers[0];
 }
 
-/* Once for addresses with the same servers. */
+/* Reports an address with several servers and no default_server, once for all addresses with the same servers. */
 static void default_server(struct lint *lint, const struct lint_place *place)
 {
     const struct configuration *configuration = lint->configuration;
@@ -133,7 +133,7 @@ static void format_unused(struct lint *lint, const struct lint_place *place)
 
 #define TIMEOUT_MS (5 * 60 * 1000u)
 
-/* Idle connections exhaust the server. */
+/* Reports long timeouts: idle connections can use up worker_connections. */
 static void timeouts_long(struct lint *lint, const struct lint_place *place)
 {
     const struct core_site *site = place->location->site;

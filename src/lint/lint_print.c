@@ -35,7 +35,7 @@ static int gcc_print(const struct lint_finding *finding, struct buffer *out)
                          lint_rule_name(finding));
 }
 
-/* `before` and a JSON string. */
+/* Prints `before`, and the text as a JSON string. */
 static int print_json_string(struct buffer *out, const char *before, struct str text)
 {
     int error = buffer_printf(out, "%s\"", before);
@@ -60,7 +60,7 @@ static int json_print(const struct lint_finding *finding, struct buffer *out)
     return error == 0 ? buffer_append(out, STR("}")) : error;
 }
 
-/* Columns count characters, as SARIF's columnKind says; a finding without a position has no region. */
+/* Columns count characters (columnKind unicodeCodePoints); a finding without a position has no region. */
 static int sarif_print(const struct lint *lint, const struct lint_finding *finding, struct buffer *out)
 {
     struct str uri = url_path_encode(lint->arena, path_of(finding));

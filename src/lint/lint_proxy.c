@@ -72,7 +72,7 @@ static void tls_unverified(struct lint *lint, const struct lint_place *place)
             "the server's certificate is not verified, so an attacker on the network can impersonate it");
 }
 
-/* "location /api" with "proxy_pass http://a/": "/apix" becomes "/x", and "/api/x" becomes "//x". */
+/* Reports "location /api" with "proxy_pass http://a/": "/apix" becomes "/x", and "/api/x" becomes "//x". */
 static void slash_unequal(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
@@ -107,7 +107,7 @@ static const char *suggest_group(const struct conf_node *groups, struct str name
     return suggestion;
 }
 
-/* A name without dot and port is meant to be an upstream; with a port it may be a local host. */
+/* Reports a name without a dot that is no upstream. With a port, it must also resemble the name of an upstream. */
 static void group_missing(struct lint *lint, const struct lint_place *place)
 {
     static const char *const names[] = {"proxy_pass", "fastcgi_pass"};
@@ -133,7 +133,7 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* One visitor's cookies would be served to all from the cache. */
+/* Reports a cache that stores responses with Set-Cookie: it would send the cookie of one client to all clients. */
 static void cache_of_one(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;
@@ -146,7 +146,7 @@ static void cache_of_one(struct lint *lint, const struct lint_place *place)
                     "responses are stored with the cookie of one client, and sent to all clients");
 }
 
-/* fastcgi_param names one script, whatever the path. */
+/* True if fastcgi_param names one script for all paths. */
 static bool script_fixed(const struct conf_node *node)
 {
     struct str text = config_text(node);
@@ -166,7 +166,7 @@ static bool script_fixed(const struct conf_node *node)
     return false;
 }
 
-/* A condition checks that the file exists: `!-f $document_root$uri`. */
+/* True if a condition checks that the file exists: `!-f $document_root$uri`. */
 static bool tests_for_file(const struct conf_node *when)
 {
     for (size_t i = 0; when && when->kind == CONF_MAP && i < when->count; i++) {
@@ -176,7 +176,7 @@ static bool tests_for_file(const struct conf_node *when)
     return false;
 }
 
-/* "/avatar.jpg/x.php" does not exist: PHP with cgi.fix_pathinfo runs /avatar.jpg instead. */
+/* Reports an unchecked script path: for "/avatar.jpg/x.php", PHP with cgi.fix_pathinfo runs /avatar.jpg. */
 static void script_unchecked(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;

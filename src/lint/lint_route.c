@@ -53,7 +53,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
                     STR_ARG(location->pattern), STR_ARG(other->pattern));
 }
 
-/* A server's `return` answers before a location is searched. */
+/* Reports a server's `return`, which handles requests before a location is selected. */
 static void return_shadows(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *answer = config_find(place->location->values, "return");
@@ -69,7 +69,7 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* Directives that produce a response (deny: 403): a location without any of them only answers 404. */
+/* Reports a location without any directive that produces a response (deny: 403): it can only respond with 404. */
 static void check_unhandled_location(struct lint *lint, const struct lint_place *place)
 {
     static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass",
@@ -87,7 +87,7 @@ static void check_unhandled_location(struct lint *lint, const struct lint_place 
                     STR_ARG(place->location->pattern));
 }
 
-/* ".php" at the end with an unescaped dot. */
+/* True for an unescaped dot before letters, as in ".php". */
 static bool dot_bare(struct str text)
 {
     for (size_t i = 0; i + 1 < text.length; i++) {
@@ -103,7 +103,7 @@ static bool dot_bare(struct str text)
     return false;
 }
 
-/* "\.php" without an anchor at the end: it matches "/a.php/b" and "/a.phpx", too. */
+/* True for "\.php" without an anchor at the end, which also matches "/a.php/b" and "/a.phpx". */
 static bool extension_open(struct str text)
 {
     ssize_t at = str_search(text, STR("\\."));
@@ -120,7 +120,7 @@ static bool extension_open(struct str text)
     return true;
 }
 
-/* A location that denies access should match too much rather than too little. */
+/* Reports loose expressions, except in a location that denies access, where a wider match is safe. */
 static void regex_loose(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
@@ -137,7 +137,7 @@ static void regex_loose(struct lint *lint, const struct lint_place *place)
                     "the dot in \"" STR_FMT "\" matches any character", STR_ARG(text));
 }
 
-/* An unanchored host pattern matches foreign hosts: "example.com.attacker.net". */
+/* Reports an unanchored pattern of names, which matches names of other domains: "example.com.attacker.net". */
 static void name_loose(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *names = config_find(place->server->root->values, "server_name");
@@ -153,7 +153,7 @@ static void name_loose(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* "return: 301 https://$host$request_uri" for a request that already came by https. */
+/* Reports "return: 301 https://$host$request_uri" of a server that listens with ssl. */
 static void redirect_loop(struct lint *lint, const struct lint_place *place)
 {
     static const char *const same[] = {"https://$host$request_uri", "https://$host$uri",
@@ -170,7 +170,7 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* The client chooses the host of the redirect, and caches store it. */
+/* Reports a redirect to $http_host, which the client chooses and caches may store. */
 static void host_chosen(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *answer = config_find(place->location->values, "return");

@@ -98,7 +98,7 @@ static void certificate_expired(struct lint *lint, const struct lint_place *plac
     }
 }
 
-/* A host name for each pattern: "*.a.org" and ".a.org" give "x.a.org"; "www.a.*" gives none. */
+/* True if the certificate fits a server_name. A host name replaces a pattern: "x.a.org" for "*.a.org" and ".a.org". */
 static bool name_fits(X509 *certificate, struct str name, struct arena *arena)
 {
     struct str bare = str_starts(name, STR("*.")) ? str_skip(name, 1) : name;
