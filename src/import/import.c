@@ -1,6 +1,6 @@
 /*
- * One import, from the file to the text: reading, printing, the list of notes, and the loader's objections. The
- * translation of each directive is in import_rules.c.
+ * One import: reads nginx's file, prints the YAML, lists the notes, and omits the directives that the loader rejects.
+ * import_rules.c selects the translation of each directive.
  */
 #include "import/import.h"
 
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* The layout of Debian and most packages, that of nginx's "make install", or the directory of the file. */
+/* The prefix of relative paths: that of Debian and most packages, of nginx's "make install", or the file's directory. */
 static struct str find_prefix(struct import *import, struct str directory)
 {
     if (str_ends(directory, STR("/conf")))
@@ -54,7 +54,7 @@ bool import_serves(const struct import *import)
            has_server(yaml_builder_find(import->root_builder, STR("stream")));
 }
 
-/* http or stream without a server does not load; if nginx's file has servers, they were lost. */
+/* Omits http or stream if it has no server and would not load; adds a note if nginx's file has servers in it. */
 static void leave_out_empty(struct import *import, const char *name)
 {
     struct yaml_builder *protocol = yaml_builder_find(import->root_builder, str_from(name));
@@ -81,7 +81,7 @@ int import_print(struct import *import, bool list, struct buffer *out)
     return error == 0 && list ? import_list(import, "# ", out) : error;
 }
 
-/* Directives whose file the loader opens; it may exist on another machine only. */
+/* True for directives whose file the loader opens, since the file may exist on another machine only. */
 static bool names_file(struct str name)
 {
     static const char *const ends[] = {"certificate", "certificate_key", "_crl",     "password_file",
@@ -104,7 +104,7 @@ static bool is_noted(const struct import *import, const struct nginx_directive *
     return false;
 }
 
-/* True for a text that its stream server needs to load. */
+/* True for a directive without which its stream server does not load. */
 static bool is_needed(const struct yaml_builder *builder)
 {
     struct str name = builder->origin->name;
@@ -114,8 +114,8 @@ static bool is_needed(const struct yaml_builder *builder)
 }
 
 /*
- * The largest unit to leave out with a builder: for a line of a map or geo the whole table, whose variable would be
- * wrong otherwise; for a directive that a stream server needs, the server.
+ * The unit that is omitted because of a builder: for a line of a map or geo the whole table, since its variable would
+ * be wrong without the line; for a directive that a stream server needs, the server; else the builder.
  */
 static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
 {
@@ -127,8 +127,8 @@ static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
 }
 
 /*
- * True for a map that replaces an `if`: without it the `set` that uses its variable is lost, and the mark belongs
- * there.
+ * True for a map that replaces an `if`. Without it the `set` that uses its variable is lost; the mark is placed in the
+ * scope of that `set`.
  */
 static bool is_made_of_if(const struct yaml_builder *builder)
 {
@@ -140,7 +140,7 @@ int import_refuse(struct import *import, unsigned line, struct str why)
     struct yaml_builder *builder = yaml_builder_at(import->root_builder, line);
     struct str reason = arena_copy(import->arena, why);
 
-    /* Leaving out all of http or stream would leave nothing. */
+    /* All of http or stream cannot be omitted: nothing would be left. */
     if (!builder || (builder->parent == import->root_builder && builder->kind != YAML_BUILDER_TEXT))
         return -ENOENT;
     import->out_of_memory |= !reason.data;

@@ -1,7 +1,7 @@
 /*
  * Translates nginx's configuration. A table of rules (import_rules.c) covers nginx's directives; others are carried
- * over if sluice has a directive of the same name. Whatever cannot be carried over, or has another meaning here,
- * becomes a note with its position. Files are opened through `files` only.
+ * over if sluice has a directive of the same name. A directive that cannot be carried over, or has another meaning in
+ * sluice, becomes a note with its position. The import opens files only by the functions of struct nginx_files.
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
@@ -27,7 +27,7 @@ struct import_note {
 
 struct import_source {
     struct str path;                /* nginx's main file */
-    struct str prefix;              /* start of nginx's relative paths; empty: guessed from the path of the file */
+    struct str prefix;              /* start of nginx's relative paths; empty: derived from the path of the file */
     const struct nginx_files *files;
     const struct conf_schema *schema; /* sluice's directives */
     /* The built-in media type of an extension; data NULL: none. */
@@ -37,22 +37,22 @@ struct import_source {
 struct import;
 
 /*
- * Reads and translates. 0; -ENOMEM; or -EINVAL with *out_fault: nginx's file cannot be read. Everything is in
- * `arena`; there is nothing to close.
+ * Reads and translates. 0; -ENOMEM; or -EINVAL with *out_fault: nginx's file cannot be read or parsed. All memory of
+ * the import is in `arena`.
  */
 MUST_CHECK int import_read(struct arena *arena, const struct import_source *source, struct import **out_import,
                            struct nginx_fault *out_fault);
 
-/* True while a server is left that sluice can run; without one the printed configuration does not load. */
+/* True if the result has a server; without one the printed configuration does not load. */
 bool import_serves(const struct import *import);
 
 /* Appends the configuration as YAML; with `list`, followed by the notes as comments. 0 or -ENOMEM. */
 MUST_CHECK int import_print(struct import *import, bool list, struct buffer *out);
 
 /*
- * Reports that the loader rejected the given line of import_print's output: its directive is left out from now on,
- * with a note; a directive that only names a missing file stays, with a note. 1: changed, print again; 0: unchanged;
- * -ENOENT: the line has no directive; -ENOMEM.
+ * Handles a line of import_print's output that the loader rejected: omits its directive from further output, with a
+ * note; a directive that only names a missing file stays, with a note. 1: changed, print again; 0: unchanged; -ENOENT:
+ * the line has no directive; -ENOMEM.
  */
 MUST_CHECK int import_refuse(struct import *import, unsigned line, struct str why);
 

@@ -1,6 +1,6 @@
 /*
- * Access rules by address. nginx applies the first matching rule, sluice the most specific one; both give the same
- * result once rules that nginx never reaches are removed.
+ * Access rules by address. nginx applies the first matching rule, sluice the most specific one. Both have the same
+ * result when the rules that nginx never applies are omitted.
  */
 #include "import/import_scope.h"
 

@@ -32,7 +32,7 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
         add_stream_defaults(import, directive, map);
 }
 
-/* A stream server without an address or without a task does not load; its directives are not at fault. */
+/* Omits a stream server without an address or without a handler, which does not load, as one unit. */
 static void leave_out_idle(struct import *import, struct yaml_builder *map, const struct nginx_directive *server)
 {
     bool answers = yaml_builder_find(map, STR("proxy_pass")) || yaml_builder_find(map, STR("return"));
@@ -107,7 +107,7 @@ static const struct nginx_directive *find_location(struct import *import, const 
     return NULL;
 }
 
-/* Carries the settings of the form of the redirect, and `internal`, with which clients get 404 in its place. */
+/* Carries over the settings for the form of a redirect, and `internal`, with which clients get 404 instead of it. */
 static void carry_slash_settings(struct import *import, struct yaml_builder *made,
                                  const struct nginx_directive *location)
 {
@@ -124,8 +124,8 @@ static void carry_slash_settings(struct import *import, struct yaml_builder *mad
 }
 
 /*
- * For a location "/app/" or "= /app/" that passes requests on, nginx redirects "/app" there, before other locations,
- * unless there is a location for exactly that path. The settings are those of "= /app/" if there are both.
+ * Adds the redirect of nginx from "/app" to a location "/app/" or "= /app/" that passes requests on, unless there is a
+ * location for exactly "/app". It precedes other locations. If there are both, the settings of "= /app/" apply.
  */
 static void add_slash(struct import *import, const struct scope *scope, struct yaml_builder *locations,
                       const struct nginx_directive *directive, struct str key)
@@ -194,8 +194,8 @@ void carry_upstream(struct import *import, const struct scope *scope, const stru
 }
 
 /*
- * A table without one of its lines would give wrong values: the whole table, and every directive that needs it, is
- * left out.
+ * Omits a whole table because of a lost line, without which the variable would have wrong values. Every directive that
+ * needs the variable is then omitted, too.
  */
 static void table_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *line,
                             const char *why)
@@ -281,7 +281,7 @@ void carry_geo(struct import *import, const struct scope *scope, const struct ng
         table_lines(import, directive, map, true);
 }
 
-/* A line of `types` that equals the built-in type is not needed. */
+/* True for a line of `types` that equals the built-in type and is not needed. */
 static bool built_in(const struct import *import, const struct scope *scope, struct str type,
                      struct str extension)
 {
@@ -316,7 +316,7 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
     }
 }
 
-/* Joins the parts of a format; one with escape= becomes a map. */
+/* Joins the parts of a format. A format with escape= becomes a map. */
 void carry_log_format(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, const struct rule *rule)
 {

@@ -1,5 +1,5 @@
 /*
- * Rules for single directives. If sluice has no directive of that name, a note says so, whatever the rule.
+ * Rules for single directives. Every rule adds a note if sluice has no directive of that name.
  */
 #include "import/import_scope.h"
 
@@ -90,7 +90,7 @@ void carry_refused(struct import *import, const struct scope *scope, const struc
     import_leave_out(import, scope->map, directive, "%s", rule->text);
 }
 
-/* The server writes framing fields itself: settings for them are no loss. */
+/* Carries over a header field. Fields that frame the message are not needed, since the server sets them itself. */
 void carry_set_header(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                       const struct rule *rule)
 {
@@ -115,7 +115,7 @@ static bool has_word(struct import *import, const struct scope *scope,
     return false;
 }
 
-/* Words after the path are directory levels, which temporary files do not have here. */
+/* Carries over a path without the words after it: directory levels, which sluice's temporary files do not have. */
 void carry_path(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
@@ -238,7 +238,7 @@ static bool scope_has(const struct scope *scope, struct str name)
     return false;
 }
 
-/* nginx does not verify upstream certificates by default. */
+/* Carries over proxy_pass and fastcgi_pass; adds proxy_ssl_verify: off for https, as is nginx's default. */
 void carry_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
@@ -335,7 +335,7 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
             words_print(import, STR_FMT " " STR_FMT, STR_ARG(word_quote(import, path)), STR_ARG(format)));
 }
 
-/* There is one error log: the innermost scope's moves to main if main has none. */
+/* Moves an error_log to the main scope if it has none: sluice has one error log for all servers. */
 void carry_error_log(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive, const struct rule *rule)
 {

@@ -1,6 +1,6 @@
 /*
- * Makes nginx's defaults explicit where sluice has others, so that a site keeps its behaviour; the administrator may
- * delete them.
+ * Writes nginx's defaults where sluice has others, so that a site keeps its behaviour. The administrator may delete
+ * them.
  */
 #include "import/import_scope.h"
 
@@ -60,8 +60,8 @@ static bool needs_root(const struct nginx_directive *http)
 }
 
 /*
- * nginx adds none of these fields to requests it passes on, and passes those of the client. The list begins with
- * them: explicit settings follow and take precedence.
+ * Writes proxy_set_header for fields that sluice sets itself: nginx passes on those of the client. They are the first
+ * items of the list, so that explicit settings take precedence.
  */
 static void add_proxy_fields(struct import *import)
 {

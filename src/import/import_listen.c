@@ -1,6 +1,6 @@
 /*
- * Listening addresses. In nginx, `ssl` and `proxy_protocol` of one server apply to all servers of the address;
- * sluice needs them in each.
+ * Listening addresses. In nginx, `ssl` and `proxy_protocol` of one server apply to all servers of the address; in
+ * sluice each server needs them.
  */
 #include "import/import_scope.h"
 
@@ -22,7 +22,7 @@ static struct str listen_address(struct import *import, struct str word)
     return words_print(import, STR_FMT ":" STR_FMT, STR_ARG(host), STR_ARG(port.data ? port : STR("80")));
 }
 
-/* The treatment of a word of listen: NULL: unchanged; "": not needed; else the text of a note. */
+/* How a word of listen is carried over: NULL: unchanged; "": not needed; else omitted with this note. */
 static const char *listen_word(struct str word)
 {
     static const struct {
@@ -186,7 +186,7 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
         struct str word = directive->words[i];
         const char *why = listen_word(word);
 
-        if (why && is_complete(word)) { /* the end of the server decides whether it has another listen */
+        if (why && is_complete(word)) { /* after all directives, mark_unbound checks for another listen */
             import_comment_out(import, scope->map, directive);
             import_add_note(import, IMPORT_LEFT_OUT, directive, "%s", why);
             return;

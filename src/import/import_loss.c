@@ -1,6 +1,6 @@
 /*
- * Losses that must not be silent: if a directive that handles requests or restricts access is not carried over, a
- * mark (modules/import_lost) makes its scope answer 503 until an administrator replaces the directive.
+ * Marks lost directives: if a directive that handles requests or restricts access is not carried over, a mark
+ * (modules/import_lost) makes its scope respond with 503 until an administrator replaces the directive.
  */
 #include "import/import_scope.h"
 
@@ -79,7 +79,7 @@ static const struct {
     {"proxy_cache_key", LOSS_ACCESS},
 };
 
-/* Files shipped with nginx that have neither handlers nor access rules. */
+/* True for an include of the parameter files of nginx's packages, which have neither handlers nor access rules. */
 static bool includes_parameters(const struct nginx_directive *directive)
 {
     static const char *const names[] = {"mime.types", "fastcgi.conf", "fastcgi_params", "uwsgi_params",

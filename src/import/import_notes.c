@@ -1,6 +1,6 @@
 /*
- * Lists that an inner scope inherits: in nginx an inner directive replaces all outer ones; in sluice it adds to
- * them, and replaces those with the same name.
+ * Notes about lists (add_header and similar): in nginx a directive of an inner scope replaces all outer ones; in sluice
+ * it is added to them, and replaces those with the same name.
  */
 #include "import/import_scope.h"
 

@@ -1,6 +1,6 @@
 /*
- * Compares nginx's file order of set, if, rewrite, return and break with sluice's fixed order: marks what is never
- * reached, and what becomes a map, and notes what has another meaning.
+ * Compares nginx's file order of set, if, rewrite, return and break with sluice's fixed order: marks directives that
+ * are never reached or that become maps, and adds notes for those with another meaning.
  */
 #include "import/import_script.h"
 
@@ -47,7 +47,7 @@ static bool set_is_late(const struct nginx_directive *block, const struct nginx_
     return script && set->count > 1 && word_has_capture(set->words[1]);
 }
 
-/* True if the directive may end the server's rules without a response: the request then reaches a location. */
+/* True if the directive may end the server's rules without a response, so that the request reaches a location. */
 static bool leads_to_location(const struct nginx_directive *directive)
 {
     if (directive_is(directive, "rewrite"))
@@ -64,8 +64,8 @@ static bool leads_to_location(const struct nginx_directive *directive)
 }
 
 /*
- * The locations of a server that always answers itself are unreachable, except named ones: error_page leads there
- * without the server's rules.
+ * Marks the locations of a server whose `return` handles all requests as unreachable, except named ones, which
+ * error_page uses without the server's rules.
  */
 static void check_locations(struct import *import, const struct scope *scope, const struct nginx_directive *answer)
 {
@@ -82,7 +82,7 @@ static void check_locations(struct import *import, const struct scope *scope, co
     }
 }
 
-/* If several conditions may hold, those that only set variables become maps: all of them apply. */
+/* Marks conditions that only set variables, to become maps, if several may be true: in nginx all of them apply. */
 static void check_sets(struct import *import, const struct scope *scope)
 {
     unsigned conditions = scope->kind == SCOPE_SERVER && conditions_below(scope->block) ? 2 : 0;

@@ -1,5 +1,5 @@
 /*
- * What a rule writes: keys and items of the YAML, directives as comments, and notes.
+ * Functions for rules that add keys and items to the YAML, directives as comments, and notes.
  */
 #include "import/import_scope.h"
 

@@ -62,7 +62,7 @@ const struct rule import_rules[] = {
     {"log_format", HTTP | SCOPE_STREAM, carry_log_format, NULL},
     {"proxy_cache_path", HTTP, carry_cache_path, NULL},
 
-    /* Different syntax here. */
+    /* Directives with another syntax in sluice. */
     {"rewrite", SERVER | LOCATION, carry_rewrite, NULL},
     {"proxy_set_header", SITE, carry_set_header, "this field follows from the request that is passed on"},
     {"proxy_pass", LOCATION, carry_pass, NULL},
@@ -78,7 +78,7 @@ const struct rule import_rules[] = {
 
     {"charset_types", SITE, carry_refused, "charset is added to all of text/*, and to nothing else"},
 
-    /* What holds for the whole of http here. */
+    /* Directives that apply to all of http in sluice. */
     {"resolver", SERVER | LOCATION, carry_lifted, NULL},
     {"resolver_timeout", SERVER | LOCATION, carry_lifted, NULL},
     {"open_file_cache", SERVER | LOCATION, carry_lifted, NULL},

@@ -23,7 +23,7 @@ struct import {
     bool proxies, fastcgi, lists, limits; /* features in use: proxying, FastCGI, directory listings, limits */
 };
 
-/* One block of nginx on its way into one map. */
+/* A block of nginx's file, and the map of sluice that its directives are carried over to. */
 struct scope {
     enum conf_scope kind;
     const struct scope *outer;
@@ -68,7 +68,7 @@ void import_add_note(struct import *import, enum import_verdict verdict, const s
     PRINTF_LIKE(4, 5);
 /* Adds the directive to `map` as a comment. */
 void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
-/* comment_out with a note, and with a mark if needed (mark_loss). */
+/* import_comment_out, with a note, and with a mark if needed (mark_loss). */
 void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
                       const char *why, ...)
     PRINTF_LIKE(4, 5);
@@ -87,7 +87,7 @@ struct yaml_builder *import_put_item(struct import *import, struct yaml_builder 
 
 /*
  * import_loss.c: if the lost directive handles requests or restricts access, marks the scope of `map`, which then
- * answers 503. True: marked.
+ * responds with 503. True: marked.
  */
 bool mark_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* A lost `listen`: marks an http server without another one, since it would listen on every address. True: marked. */
@@ -100,11 +100,11 @@ struct str words_print(struct import *import, const char *format, ...) PRINTF_LI
 struct str word_quote(struct import *import, struct str word);
 /* Joins the words to one text. */
 struct str words_join(struct import *import, const struct str *words, size_t count);
-/* nginx's variable names are case-insensitive: lowers them. */
+/* Converts names of variables to lower case, since they are case-insensitive in nginx. */
 struct str word_variables(struct import *import, struct str word);
 /* Replaces a line break and the blanks around it by one blank: nginx does not check header values for them. */
 struct str word_fold(struct import *import, struct str word);
-/* "65" is 65 seconds in nginx; the same after "=" in words known to be times. */
+/* Adds the unit: "65" is 65 seconds in nginx. word_option does so after "=" in words that are known to be times. */
 struct str word_time(struct import *import, struct str word);
 struct str word_option(struct import *import, struct str word);
 /* A path of nginx, made absolute; words that begin with a variable or are no path are unchanged. */

@@ -1,6 +1,6 @@
 /*
- * Properties of the directives that nginx runs in file order: set, if, rewrite, return, break. Nothing is written
- * here.
+ * Properties of the directives that nginx runs in file order: set, if, rewrite, return, break. These functions write
+ * nothing.
  */
 #ifndef IMPORT_IMPORT_SCRIPT_H
 #define IMPORT_IMPORT_SCRIPT_H
@@ -15,7 +15,7 @@ struct nginx_directive *find_live(const struct nginx_directive *block, const cha
 
 /* True if a matching rewrite ends the sequence. */
 bool rewrite_ends(const struct nginx_directive *rewrite);
-/* True if nothing after the `if` runs once it is entered. */
+/* True if nginx runs nothing after the `if` when its condition is true. */
 bool body_ends(const struct nginx_directive *body);
 /* A live rewrite of the scope that precedes the directive; NULL: none. */
 const struct nginx_directive *rewrite_before(const struct scope *scope, const struct nginx_directive *directive);

@@ -1,7 +1,7 @@
 /*
- * An `if` that only sets variables, beside others: sluice applies the first condition that holds, so each `set`
- * becomes a map (its value if the condition holds, else the variable's current value) and a `set` to the map's
- * variable, in file order.
+ * Translates an `if` that only sets variables and is not the only one: sluice applies only the first true condition.
+ * Each `set` therefore becomes a map (the new value if the condition is true, else the variable's current value) and a
+ * `set` to the map's variable, in file order.
  */
 #include "import/import_script.h"
 
@@ -14,7 +14,7 @@ static bool only_sets(const struct nginx_directive *directive)
     return directive->first != NULL;
 }
 
-/* A regular expression for exactly this word: text keys of a map are case-insensitive. */
+/* A regular expression that matches exactly this word, since text keys of a map are case-insensitive. */
 static struct str exact_key(struct import *import, struct str word)
 {
     struct str key = STR("~^");

@@ -1,13 +1,13 @@
 /*
  * nginx's `if` as `when`. nginx runs set, if, rewrite, return and break in file order, and continues after an `if`
- * that has not answered; sluice overlays the first condition that holds on its location, after all set and before
- * rewrite and return. Equivalent constructs are carried over, others are left out or noted.
+ * that has not responded; sluice overlays the first true condition on its location, after all set and before rewrite
+ * and return. Equivalent constructs are carried over, others are omitted or noted.
  */
 #include "import/import_script.h"
 
 /*
- * True for a server's `if` that redirects internally, after which nginx may continue in another location or by other
- * rules than sluice: without a match the location's rules apply there, and not here.
+ * True for a server's `if` that redirects internally, after which nginx may continue in another location or with other
+ * rules than sluice: if its rewrite does not match, the location's rules apply in nginx, but not in sluice.
  */
 static bool leaves_location(const struct nginx_directive *directive)
 {
@@ -71,7 +71,10 @@ static bool rewrites_below(const struct nginx_directive *block)
     return false;
 }
 
-/* Carries over the body of the condition. A location's rewrites must not run before a return. */
+/*
+ * Carries over the body of the condition. An empty `rewrite` list disables the location's rewrites, which nginx would
+ * not run before the return of the body.
+ */
 static void carry_condition(struct import *import, const struct scope *scope,
                             const struct nginx_directive *directive, const char *below, struct str condition)
 {

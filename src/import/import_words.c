@@ -27,7 +27,7 @@ static bool is_word_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* A backslash that would be read as an escape. */
+/* True for a backslash that conf_read_words would read as an escape. */
 static bool is_escape(struct str word, size_t at)
 {
     return word.data[at] == '\\' && at + 1 < word.length && strchr("\"'\\trn", word.data[at + 1]) &&

@@ -1,6 +1,6 @@
 /*
- * Cuts nginx's language into tokens by nginx's rules: quotes count only at the start of a word, "${" opens no block,
- * a backslash escapes the next byte, and a closing quote ends the word.
+ * Splits nginx's language into tokens by nginx's rules: a quote is special only at the start of a word, "${" opens no
+ * block, a backslash escapes the next byte, and a closing quote ends the word.
  */
 #include "import/nginx_lex.h"
 

@@ -1,6 +1,6 @@
 /*
- * Builds the tree from tokens: blocks, includes, and the assignment of comments. A comment on the line of a
- * directive belongs to it; others belong to the following directive or to the end of their block.
+ * Builds the tree from tokens: blocks, included files, and comments. A comment on the line of a directive belongs to
+ * it; others belong to the following directive or to the end of their block.
  */
 #include "import/nginx_tree.h"
 
@@ -43,7 +43,7 @@ static int next_token(struct source *source, struct nginx_token *token)
     return error == -EINVAL ? parse_fail(source, source->lexer.line, source->lexer.fault) : error;
 }
 
-/* Takes the pending comments into the arena. */
+/* Moves the pending comments to the arena. */
 static int attach_comments(struct parser *parser, struct str *out_text)
 {
     if (parser->comments.length == 0)
@@ -153,7 +153,7 @@ static int include_parse(struct source *source, const struct nginx_directive *ma
 
 static int block_parse(struct source *source, struct nginx_directive *into, unsigned opened);
 
-/* The code of content_by_lua_block and similar is not nginx's language. */
+/* Skips the code of content_by_lua_block and similar, which is not in nginx's language. */
 static int lua_skip(struct source *source)
 {
     int error = nginx_lexer_skip_lua(&source->lexer);
@@ -228,7 +228,7 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
                                            : "\";\" without a directive before it");
 }
 
-/* -ELOOP: too many or too deep; -ENOENT and others: unreadable. */
+/* Parses a file. -ELOOP: too many files, or nested too deeply; -ENOENT and others: it cannot be read. */
 static int parse_file(struct parser *parser, struct str path, struct nginx_directive *into)
 {
     struct source source = {.parser = parser, .path = path};

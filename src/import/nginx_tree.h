@@ -1,5 +1,5 @@
 /*
- * An nginx configuration as a tree of directives with includes resolved, with positions and comments.
+ * An nginx configuration as a tree of directives, with their positions and comments; includes are resolved.
  */
 #ifndef IMPORT_NGINX_TREE_H
 #define IMPORT_NGINX_TREE_H

@@ -1,7 +1,5 @@
 /*
- * Building and printing builders. Scalars are quoted by conf's own printer, so that what is printed here is read there
- * as
- * it was meant.
+ * Builds and prints the YAML. conf_print_tree quotes the scalars, so that the loader reads the same texts.
  */
 #include "import/yaml_builder.h"
 
@@ -195,7 +193,7 @@ static int scalar_print(struct printer *printer, struct str text)
     return error;
 }
 
-/* Prints what was left out, as a comment at its position: its first line identifies it. */
+/* Prints an omitted directive as a comment at its position, without the contents of its block. */
 static int left_out_print(struct printer *printer, const struct yaml_builder *builder, unsigned indent)
 {
     const struct nginx_directive *origin = builder->origin;
@@ -297,7 +295,7 @@ static int value_print(struct printer *printer, struct yaml_builder *builder, un
                     : buffer_append(printer->out, builder->kind == YAML_BUILDER_MAP ? STR("{}") : STR("[]"));
     if (error == 0)
         error = trailing_comment_print(printer, builder->behind);
-    /* Only comments inside: they follow. */
+    /* Prints the comments of a block without directives. */
     return error == 0 && builder->kind != YAML_BUILDER_TEXT ? children_print(printer, builder, indent + 2, false)
                                                    : error;
 }
@@ -331,7 +329,7 @@ static int pair_print(struct printer *printer, struct yaml_builder *builder, uns
     return error == 0 ? value_print(printer, builder, indent) : error;
 }
 
-/* inline_start: the line of the first child has begun. */
+/* Prints the children. inline_start: the line of the first child has already begun. */
 static int children_print(struct printer *printer, struct yaml_builder *builder, unsigned indent, bool inline_start)
 {
     int error = 0;

@@ -1,6 +1,6 @@
 /*
- * The YAML of an import under construction: maps, lists and texts with comments, each with the directive it came
- * from. A NULL builder accepts every operation and returns NULL, so that callers check once at the end.
+ * Builds the YAML of an import: maps, lists and texts with comments, each with the directive of nginx that it is from.
+ * Every operation accepts a NULL builder and returns NULL, so that callers check once at the end.
  */
 #ifndef IMPORT_YAML_BUILDER_H
 #define IMPORT_YAML_BUILDER_H
@@ -41,7 +41,7 @@ struct yaml_builder *yaml_builder_open(struct arena *arena, struct yaml_builder 
 /* Moves the last child to the front. */
 void yaml_builder_move_first(struct yaml_builder *parent);
 
-/* True if it is printed as more than comments. */
+/* True if the builder is printed, not only its comments. */
 bool yaml_builder_has_output(const struct yaml_builder *builder);
 /* Appends the whole as YAML and records line numbers in the builders. 0 or -ENOMEM. */
 MUST_CHECK int yaml_builder_print(struct yaml_builder *root, struct buffer *out);
