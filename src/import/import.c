@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* The prefix of relative paths: that of Debian and most packages, of nginx's "make install", or the file's directory. */
+/* The prefix of relative paths: that of Debian and most packages, of nginx's "make install", or the file's folder. */
 static struct str find_prefix(struct import *import, struct str directory)
 {
     if (str_ends(directory, STR("/conf")))
