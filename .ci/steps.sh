@@ -11,9 +11,9 @@ state=''  # the directory made by start_steps
 debian='' # the root directory of another Debian in which shell() runs commands; empty: this machine
 beside=() # the process groups of parallel steps
 
-# Extracts the commands of the README, so that the CI tests them. A root user may not have sudo.
+# Extracts the commands of the README, so that the CI tests them. For root, sudo may not be installed.
 readme() { sed -n '/^```sh$/,/^```$/p' README.md | grep -v '^```' | sed -n "$1p"; }
-packages() { eval "echo $(readme "$1" | sed 's/.*apt-get install -y \([^&]*\)&&.*/\1/')"; } # the list asks apt-cache for one
+packages() { eval "echo $(readme "$1" | sed 's/.*apt-get install -y \([^&]*\)&&.*/\1/')"; } # eval, because the list calls apt-cache
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # Steps keep their counts in files, since some run in separate processes: counts ("passed failed skipped"), faults (names of
@@ -119,7 +119,7 @@ print(*failed, sep='\n')
 PYTHON
 }
 
-# Up to eight tests that fail in a parallel run are repeated alone by tests_again: a real fault fails there, too.
+# tests_again repeats alone up to eight tests that failed in a parallel run: a fault of the code makes them fail there, too.
 tests_of() { # BUILD LOG LINE: runs a line of shell that ends in meson test of that build, counted by test and not as one step
     local build=$1 log=$2 found status good skip name failing=()
     rm -f "${debian:+$debian/sluice/}$build/meson-logs/$log.json"
@@ -128,7 +128,7 @@ tests_of() { # BUILD LOG LINE: runs a line of shell that ends in meson test of t
     found=$(results "$build" "$log") || return 1
     mapfile -t failing < <(tail -n +2 <<<"$found")
     if [ $status = 0 ] || [ -z "${failing[0]-}" ] || [ ${#failing[@]} -gt 8 ] || [ $SECONDS -ge "${deadline-999999}" ]; then
-        count $(head -1 <<<"$found") # without a failed test, the failure is that of the test runner
+        count $(head -1 <<<"$found") # no test failed: the failure is one of the test runner
         return $status
     fi
     read -r good _ skip <<<"$(head -1 <<<"$found")"

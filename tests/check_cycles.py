@@ -35,7 +35,7 @@ def parse(listing):
 
 
 def cycles(defined, needed):
-    """The groups of members that reach each other (strongly connected components, by Tarjan's algorithm)."""
+    """The groups of members that depend on each other (strongly connected components, by Tarjan's algorithm)."""
     calls = {member: sorted({defined[name] for name in names if name in defined} - {member}) for member, names in needed.items()}
     order, low, stack, found = {}, {}, [], []
 

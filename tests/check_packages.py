@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A failed installation of the Python packages is not repeated by each test, but only on request or after FAILED_FOR_S seconds."""
+"""Checks packages.py: after a failed installation, tests retry it only on request or after FAILED_FOR_S seconds."""
 import contextlib
 import io
 import os

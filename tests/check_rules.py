@@ -2,7 +2,7 @@
 """Checks that each of the twenty rules of kernel TLS (src/tls/README.md) has a test with its number, and that every test listed there
 exists.
 
-Rule 16 concerns calls that must not be in the source; this script tests it.
+Rule 16 prohibits certain calls; this script searches the source for them.
 """
 import argparse
 import pathlib

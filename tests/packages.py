@@ -2,8 +2,8 @@
 """Runs Python with the packages of requirements.txt, in a virtual environment in the build directory that it creates once.
 
 If the packages cannot be installed (without a network), the test is skipped (exit status 77); if the environment variable
-REQUIRE_VARIABLE is 1, it fails. An attempt takes a minute, so tests within the next FAILED_FOR_S seconds do not repeat it; the
-form with `path` always does.
+REQUIRE_VARIABLE is 1, it fails. An attempt takes a minute, so tests do not retry it within FAILED_FOR_S seconds; the form
+with `path` always does.
 """
 import argparse
 import fcntl

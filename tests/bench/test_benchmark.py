@@ -1,4 +1,4 @@
-"""The parts of the benchmark without measurements: figures from counts, reports from figures, comparison of two result files."""
+"""The benchmark without measurements: figures from counts, reports from figures, comparison of two result files."""
 import copy
 import os
 import subprocess
