@@ -1,5 +1,5 @@
 /*
- * Each part with a length in front is made in a buffer of its own.
+ * Builds each length-prefixed part in its own buffer.
  */
 #include "binary.h"
 
@@ -25,7 +25,7 @@ static void put_times(struct buffer *into, const char *bytes, size_t length, siz
         put(into, bytes, length);
 }
 
-/* The part with its length in front. The part is freed. */
+/* Appends the length of the part and the part. Frees the part. */
 static void put_part(struct buffer *into, unsigned width, struct buffer *part)
 {
     put_number(into, part->length, width);
@@ -50,7 +50,7 @@ static void put_extension(struct buffer *into, size_t type, struct buffer *conte
     put_part(into, 2, content);
 }
 
-/* A message with these suites and extensions, in records of at most `record` bytes, and the empty line. */
+/* Appends a ClientHello with these suites and extensions, in records of at most `record` bytes, and an empty line. */
 static void put_hello(struct buffer *into, struct buffer *suites, struct buffer *extensions, size_t record)
 {
     struct buffer body = {0}, message = {0};
@@ -84,7 +84,7 @@ static void put_usual_hello(struct buffer *into, struct buffer *extensions, size
     put_hello(into, &suites, extensions, record);
 }
 
-/* With one extension, whose content is a list with its length in front. */
+/* A ClientHello with one extension, whose content is a length-prefixed list. */
 static void put_hello_with_list(struct buffer *into, size_t type, unsigned width, struct buffer *list)
 {
     struct buffer content = {0}, extensions = {0};

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 FACTOR = 2.2
-LEAST = 100000      # tolerated beyond the factor, for work that a limit bounds
+LEAST = 100000      # permitted beyond the factor: work whose amount a limit bounds
 ATTEMPTS = 3        # measurements of a kind that seems too steep, each in its own process
 SKIPPED = 77
 
@@ -38,7 +38,7 @@ def run(driver, kind):
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, 'CK_FORK': 'no', 'LOOPBACK_BACKEND': 'epoll', 'COMPLEXITY_KIND': kind}
         command = ['valgrind', '--tool=callgrind', '--collect-atstart=no', f'--callgrind-out-file={folder}/out',
-                   f'--log-file={folder}/log', driver]     # valgrind warns on each system call that is newer than itself
+                   f'--log-file={folder}/log', driver]     # valgrind logs a warning for each system call that it does not know
         done = subprocess.run(command, env=environment, check=False)
         if done.returncode != 0:
             with open(f'{folder}/log', errors='replace') as log:
@@ -56,8 +56,8 @@ def main():
         print('skipped: valgrind is not installed, and instructions cannot be counted without it')
         return SKIPPED
     found = run(options.driver, options.kind)
-    # Earlier kinds leave buffers, the log has a helper thread, and more timers expire on a busy machine. These add
-    # instructions to some measurements, so a kind that seems too steep is measured again.
+    # Buffers left by earlier kinds, the helper thread of the log, and timers that expire on a busy machine add
+    # instructions to some measurements. Therefore a kind that seems too steep is measured again.
     for _ in range(ATTEMPTS):
         for kind in [kind for kind, costs in found.items() if too_steep(costs)]:
             found[kind] = run(options.driver, kind)[kind]

@@ -21,8 +21,8 @@
 
 #define UPSTREAMS 16
 /*
- * Twice the input may need 2.2 times the memory and this many bytes: arena blocks and doubling buffers are not
- * proportional.
+ * For an input of 2n the server may allocate 2.2 times the memory for n, and this many bytes: the sizes of arena blocks
+ * and of growing buffers are not proportional to the input.
  */
 #define MEMORY_SLACK 65536
 #define MEASUREMENTS 3
@@ -97,7 +97,7 @@ static void replace(struct buffer *text, char from, char to)
     }
 }
 
-/* "~" stands for the number of the measurement. */
+/* Returns the text for n. "~" is replaced by the number of the measurement, "#" by the index. */
 static struct buffer grow(const struct grown *grown, size_t n)
 {
     struct buffer text = {0};
@@ -230,7 +230,7 @@ struct request_client {
     bool over;
 };
 
-/* Passes received bytes to TLS. Its output is sent after the bytes that are left. */
+/* Passes received bytes to TLS. Appends its output to the bytes that are still to be sent. */
 static void advance_tls(struct request_client *client, struct str received)
 {
     struct buffer more = {0};
@@ -262,7 +262,7 @@ static void receive_some(struct request_client *client)
         append(&server.text, str_of(got, (size_t)length));
 }
 
-/* As loopback_ask_raw, but sends in pieces and has no timeout, because callgrind is slow. */
+/* Like loopback_ask_raw, but sends in pieces, and has no timeout because callgrind is slow. */
 static void ask(const struct kind *kind, struct str bytes, size_t n)
 {
     struct request_client client = {.fd = loopback_connect_at(&server, kind->entrance), .bytes = bytes};

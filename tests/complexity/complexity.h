@@ -1,6 +1,6 @@
 /*
  * Kinds of input that a client or an upstream server controls, each of a size n. The cost of a request is compared for
- * n and 2n. The server is the real one, in this process; the test plays client and upstream servers.
+ * n and 2n. The server runs in this process; the test acts as its client and as its upstream servers.
  */
 #ifndef TEST_COMPLEXITY_H
 #define TEST_COMPLEXITY_H
@@ -20,13 +20,13 @@ enum entrance {
     AT_HTTP,
     AT_TLS,
     AT_PROXY_PROTOCOL,
-    AT_STREAM,                      /* a `stream` server that reads the ClientHello and passes on to the upstream */
-    AT_STREAM_TEXT,                 /* one that answers with variables */
+    AT_STREAM,                      /* a `stream` server that reads the ClientHello and then connects upstream */
+    AT_STREAM_TEXT,                 /* a `stream` server that responds with variables */
 };
 
 struct kind {
     const char *name;
-    size_t n;                       /* 2n is the limit; without one, the size that callgrind counts in about 20 s: 200,000 pieces or 500,000 chunks */
+    size_t n;                       /* half of the server's limit; else an input that callgrind counts in about 20 s */
     enum entrance entrance;
     struct grown request;
     void (*make)(struct buffer *request, size_t n); /* appends a binary request; NULL: `request` is used */
@@ -35,16 +35,16 @@ struct kind {
     size_t hello_record;            /* AT_TLS: bytes of the ClientHello per record; 0: as many as fit */
     struct grown answer;            /* of the upstream server; front NULL: a short response */
     struct grown later;             /* of the upstream server from its second request on; front NULL: as the first */
-    int status;                     /* of the response to the client, so that a refused request is noticed */
+    int status;                     /* expected in the response to the client */
     size_t piece;                   /* bytes per send of client and upstream server; 0: as many as fit */
     bool body;                      /* the request has a body; the response follows its empty line */
-    unsigned times;                 /* how often the request is sent; 0: once */
+    unsigned times;                 /* number of requests; 0: one */
     bool stays;                     /* the connection stays open: all status lines with `status` count */
 };
 
 extern const struct kind kinds[];
 extern const size_t kind_count;
-/* Of the server; "@/" stands for a directory. */
+/* The configuration of the server; "@/" stands for a directory. */
 extern const char complexity_configuration[];
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of inputs, and a configuration that passes each of them through as many parts of the server as possible. */
+/* The table of inputs, and a configuration in which each input reaches as many parts of the server as possible. */
 #include "complexity.h"
 
 #include "binary.h"

@@ -10,7 +10,7 @@ struct tls_client {
     SSL *ssl;
     BIO *in, *out;
     size_t hello_record, record;
-    struct str request;             /* what is left of it */
+    struct str request;             /* the unsent rest */
     size_t padding;
     bool hello_sent;
 };
@@ -61,7 +61,7 @@ void tls_client_destroy(struct tls_client *client)
     free(client);
 }
 
-/* The same handshake bytes in records of the wanted size: the transcript has messages and not records. */
+/* Divides the handshake bytes into records of `size` bytes; the transcript hash does not cover record headers. */
 static void split_records(struct str records, size_t size, struct buffer *into)
 {
     while (records.length >= 5) {

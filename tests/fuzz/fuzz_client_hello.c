@@ -1,6 +1,6 @@
 /*
- * The first bytes of a client: a name that is found is valid in a configuration, and a prefix of the bytes never gives
- * another result than all of them.
+ * The first bytes of a client: a server name in the result is valid in a configuration, and a prefix of the input gives
+ * the result of the whole input or is incomplete.
  */
 #include "fuzz.h"
 

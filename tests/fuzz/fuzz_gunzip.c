@@ -10,7 +10,7 @@
 
 enum { MOST = 1 << 16 };
 
-/* Returns the number of bytes, or -1: an error, or too many bytes. */
+/* Returns the number of decoded bytes; -1: an error, or too many bytes. */
 static long at_once(const uint8_t *bytes, size_t size, unsigned char *out)
 {
     z_stream stream = {.next_in = (unsigned char *)(uintptr_t)bytes,

@@ -1,8 +1,8 @@
 /*
- * HTTP/2 sessions: whatever a client sends, and however it is divided, the server's frames are well-formed and within
- * the windows (h2_client aborts otherwise), and every exchange finishes. The first byte of the input selects the size
- * of the pieces, the second one the room for output; the rest is the client's bytes behind the preface. Frames of
- * the reserved type 255 are no bytes of the client: their first payload byte selects an event of the connection.
+ * HTTP/2 sessions: for any input and any division of it, the server's frames are well-formed and within the windows
+ * (h2_client aborts otherwise), and every exchange finishes. The first byte of the input selects the size of the
+ * pieces, the second one the room for output; the rest is sent after the preface, except frames of type 255. The first
+ * payload byte of such a frame selects an event of the connection.
  */
 #include "fuzz.h"
 
@@ -41,7 +41,7 @@ static void open_client(struct h2_client *client, size_t piece, size_t room)
     settings->keepalive_requests = 20;
     settings->http2.max_concurrent_streams = 5;
     settings->http2.chunk_size = 64;
-    client->sent.length = client->preface_left; /* SETTINGS are the input's */
+    client->sent.length = client->preface_left; /* drops SETTINGS, which the input may contain */
 }
 
 static void raise_event(struct h2_client *client, unsigned event)
@@ -65,7 +65,7 @@ static void raise_event(struct h2_client *client, unsigned event)
     h2_client_read(client);
 }
 
-/* Feeds frames; the bytes of an incomplete or too long last one are fed as they are. */
+/* Feeds the input frame by frame. Feeds the rest unchanged if its frame is incomplete. */
 static void feed_frames(struct h2_client *client, struct str input)
 {
     while (input.length >= H2_FRAME_HEAD) {

@@ -11,7 +11,7 @@
 
 #define SERVERS (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER | SCOPE_UPSTREAM)
 
-/* The translator uses names, scopes and types, so the table has one of each, and the directives with a rule. */
+/* The translator reads names, scopes and types: the table has each scope and type, and the directives with a rule. */
 static const struct directive directives[] = {
     {.name = "user", .scopes = SCOPE_MAIN, .type = DIRECTIVE_CUSTOM},
     {.name = "error_log", .scopes = SCOPE_MAIN, .type = DIRECTIVE_CUSTOM},

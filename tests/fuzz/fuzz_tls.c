@@ -1,6 +1,6 @@
 /*
  * A server session with hostile input. The first byte of the input selects the mode, the second the fragment size:
- *   'r'  the rest is all that the client sends;
+ *   'r'  the client sends only the rest;
  *   'm'  a real handshake; the rest is XORed with the client's output;
  *   'f'  after a real handshake, records [type, length, bytes...] sealed under the client's own key.
  * The session ends or waits, a failed session remains failed, and the server's records are sealed in order.

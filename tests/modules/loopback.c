@@ -23,7 +23,7 @@ static void log_line(void *owner, enum log_level level, struct str line)
 {
     struct loopback *loopback = owner;
 
-    /* Loses the line if memory runs out, as a sink may do. */
+    /* Drops the line if memory runs out, as a sink may do. */
     if (buffer_append(&loopback->logged, line) < 0)
         return;
 }

@@ -20,7 +20,7 @@ struct loopback {
     int status;                     /* of the last response; 0: there was none */
     struct str head;                /* its status line and header fields */
     struct str body;
-    void (*inside)(bool yes);       /* called when the server's code begins and ends to run, or NULL */
+    void (*inside)(bool yes);       /* called before (true) and after (false) the server's code runs; may be NULL */
     char directory[64];                /* a temporary directory; "@/" in the configuration stands for it */
 };
 
@@ -32,7 +32,7 @@ void loopback_close(struct loopback *loopback);
 
 /* Opens a connection. Returns the client's end, which is non-blocking. */
 int loopback_connect(struct loopback *loopback);
-/* The same at another endpoint, by index. One of `stream` requires worker.stream, set after loopback_open. */
+/* The same at the endpoint of this index. An endpoint of `stream` requires worker.stream, set after loopback_open. */
 int loopback_connect_at(struct loopback *loopback, size_t endpoint);
 /*
  * Sends a request and waits for the end of the connection. Replaces "\n" by CRLF, adds "Connection: close" and ends the
@@ -43,14 +43,14 @@ void loopback_ask(struct loopback *loopback, const char *head);
 void loopback_ask_raw(struct loopback *loopback, struct str bytes);
 /* Sends a request and closes the connection after `turns` iterations of the loop, without reading a response. */
 void loopback_leave(struct loopback *loopback, const char *head, unsigned turns);
-/* One iteration of the loop, which waits at most so many milliseconds for an event. */
+/* Runs one iteration of the loop, which waits at most `milliseconds` for an event. */
 void loopback_turn_once(struct loopback *loopback, unsigned milliseconds);
-/* Runs the loop for some milliseconds. */
+/* Runs the loop for `milliseconds`. */
 void loopback_turn(struct loopback *loopback, unsigned milliseconds);
 
 /* Returns the value of a header field of the last response; empty if it is absent. */
 struct str loopback_field(const struct loopback *loopback, const char *name);
-/* These create files in the directory, before loopback_open or later. */
+/* The next functions create files in the directory. They may be called before loopback_open. */
 void loopback_make_directory(struct loopback *loopback);
 void loopback_write(struct loopback *loopback, const char *path, struct str content);
 void loopback_mkdir(struct loopback *loopback, const char *path);

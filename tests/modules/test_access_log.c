@@ -74,7 +74,7 @@ START_TEST(lines_are_buffered)
 }
 END_TEST
 
-/* The logged header fields are those that were sent, including those of the session. */
+/* The log has the header fields that were sent, including those that the session adds. */
 START_TEST(sent_fields_are_logged_as_sent)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* worker_connections_per_address: which connections are accepted, and that each is counted until it has closed. */
+/* worker_connections_per_address: accepted and refused connections; each connection is counted until it is closed. */
 #include "loopback.h"
 
 #include "server/connection.h"

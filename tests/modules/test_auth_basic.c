@@ -1,4 +1,4 @@
-/* `auth_basic`: which users are accepted, the responses to others, and that a cancelled check leaves nothing behind. */
+/* `auth_basic`: accepted and refused users, the responses, and the release of everything after a cancelled check. */
 #include "loopback.h"
 
 #include <stdio.h>

@@ -220,7 +220,7 @@ START_TEST(empty_bodies)
 END_TEST
 
 /*
- * Several codings: the server's order decides if the request has none. Each coding has its own types and least length.
+ * Several codings: the server's order decides between equal weights. Each coding has its own types and least length.
  */
 START_TEST(several_codings)
 {
@@ -281,7 +281,7 @@ START_TEST(trailers_after_encoding)
 }
 END_TEST
 
-/* Clients may disconnect at any moment: nothing leaks. */
+/* Clients disconnect at different moments: nothing leaks. */
 START_TEST(clients_may_disconnect)
 {
     set_up(SITE);

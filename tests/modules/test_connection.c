@@ -1,6 +1,6 @@
 /*
- * The whole path of a request, as in server/connection.c, with modules of the test's own; and every way in which the
- * timeouts, the client or the worker end a connection.
+ * The whole path of a request, as in server/connection.c, with modules that the test defines; and every end of a
+ * connection by a timeout, by the client or by the worker.
  */
 #include "loopback.h"
 
@@ -275,7 +275,7 @@ START_TEST(pipelined_requests_are_answered_in_order)
 }
 END_TEST
 
-/* The client is silent, in each phase in which the server waits for it. */
+/* The client sends nothing, in each phase in which the server waits for it. */
 static const struct {
     const char *expected;
     const char *heard; /* beginning of the last response; empty: the connection ends without one */

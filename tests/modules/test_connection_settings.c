@@ -15,8 +15,8 @@
 static struct loopback server;
 
 /*
- * The location /own differs from its server in one directive. Columns: the header field, its value outside, its value
- * in /own.
+ * The location /own differs from its server in one directive. `outside` and `inside` are the values of the response
+ * field outside and inside /own.
  */
 static const struct {
     const char *of_server, *of_location;
@@ -43,7 +43,7 @@ static void set_up(const char *of_server, const char *of_location)
     loopback_open(&server, text);
 }
 
-/* Waits for bytes or the end of the stream, by poll: recv with MSG_PEEK would clear the error of a reset. */
+/* Waits by poll for bytes or the end of the stream, because recv with MSG_PEEK would clear the error of a reset. */
 static void wait_for_bytes(int fd)
 {
     struct pollfd expected = {.fd = fd, .events = POLLIN};

@@ -55,7 +55,7 @@ static const struct {
     {"GET /missing HTTP/1.1", 404, NULL, NULL, NULL}, /* the error of the missing page, as in nginx */
     {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
     {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
-    /* as in nginx: the page's own error or redirect decides the status; if it has none, the first error does */
+    /* as in nginx: an error or redirect of the page itself decides the status; otherwise the first error decides it */
     {"GET /to-error HTTP/1.1", 503, NULL, NULL, NULL},
     {"GET /to-error-now HTTP/1.1", 503, NULL, NULL, NULL},
     {"GET /to-error-but HTTP/1.1", 503, NULL, NULL, NULL},

@@ -104,7 +104,7 @@ static const struct {
      "GET\nAccess-Control-Request-Headers: x-a",
      204, "Access-Control-Allow-Headers", "x-a"},
     {"GET /hints HTTP/1.1\nSec-Fetch-Mode: navigate", 200, "Link",
-     "</a.css>; rel=preload; as=style"}, /* and no 103 */
+     "</a.css>; rel=preload; as=style"}, /* no 103 precedes it */
     {"GET /trailer HTTP/1.1", 200, "Transfer-Encoding", "chunked"},
     {"GET /trailer HTTP/1.0", 200, "Content-Length", "5"},
     {"HEAD /trailer HTTP/1.1", 200, "Content-Length", "5"},

@@ -169,7 +169,7 @@ START_TEST(body_is_encoded_again)
 }
 END_TEST
 
-/* Invalid or incomplete gzip data breaks the response off: the last chunk is missing, and perhaps the head. */
+/* After invalid or incomplete gzip data the response ends without its last chunk, and possibly without its head. */
 START_TEST(invalid_gzip_breaks_off)
 {
     static const char *const targets[] = {"/cut.html", "/more.html", "/broken/page.html"};
@@ -192,8 +192,8 @@ START_TEST(invalid_gzip_breaks_off)
 END_TEST
 
 /*
- * HEAD has the same fields as GET. A 304 has the ETag of the form that the client stores, and no precondition confuses
- * the weak ETag with the strong one.
+ * HEAD has the same fields as GET. A 304 has the weak ETag for the decoded and the strong one for the encoded form.
+ * If-Match and If-Range do not match across these forms.
  */
 START_TEST(etags_and_304)
 {

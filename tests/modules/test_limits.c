@@ -138,7 +138,7 @@ static void begin(const char *head)
     loopback_turn(&server, 20);
 }
 
-/* /shut waits for a minute and stays open, so that other requests are refused; the end of the server ends it. */
+/* The request for /shut is delayed for a minute, so that others are refused. It ends with the server. */
 START_TEST(open_requests_are_limited)
 {
     loopback_open(&server, SERVER);

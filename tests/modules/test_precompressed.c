@@ -209,7 +209,7 @@ START_TEST(disabled_by_off)
 }
 END_TEST
 
-/* Next to the file of an alias, of a location, of an error page. */
+/* The encoded file is beside the file of an alias, of a location, of an error page. */
 START_TEST(aliases_and_error_pages)
 {
     set_up("http: {server: {listen: 8080, root: @/www, precompressed: [br], error_page: 404 /a.css, "

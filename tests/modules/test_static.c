@@ -377,7 +377,7 @@ START_TEST(clients_may_disconnect)
 END_TEST
 
 /*
- * `etag: hash`: the ETag depends only on the content. It is the first half of the SHA-256; for "hello" it is compared.
+ * `etag: hash`: the ETag is the first half of the SHA-256 of the content and depends on nothing else.
  */
 START_TEST(etags_by_hash)
 {

@@ -18,7 +18,7 @@ static struct loopback server;
     "      /off: {status: off}\n"                                                                            \
     "      /nginx: {stub_status: on}\n"
 
-/* Gives each counter of a worker a different value. */
+/* Sets each counter of a worker to a different value. */
 static void count(struct counters *counters)
 {
     struct wire_counters *wires = &counters->wires;

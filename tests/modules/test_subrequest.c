@@ -1,6 +1,6 @@
 /*
- * Subrequests, with modules of the test's own: their requests, their results, and that none is left over, whatever ends
- * their parents.
+ * Subrequests, with modules that the test defines: their requests and results, and that each is released when its
+ * parent ends, for every kind of end.
  */
 #include "loopback.h"
 

@@ -94,7 +94,7 @@ START_TEST(values_of_the_machine)
 }
 END_TEST
 
-/* 9 stands for a digit, x for a hexadecimal digit, any other byte for itself. */
+/* In a pattern, 9 matches a digit, x a hexadecimal digit, and any other byte itself. */
 static bool has_shape(struct str value, const char *shape)
 {
     if (value.length != strlen(shape))

@@ -1,7 +1,6 @@
 /*
- * A wire over a real loopback connection. The client at the other end uses OpenSSL or plain bytes and shares no code
- * with the wire. Both run by turns in one thread. Backends and transports are tables, so that each test runs with all
- * of them.
+ * A wire over a TCP connection on loopback. The client uses OpenSSL or plain bytes and shares no code with the wire.
+ * One thread runs both by turns. Backends and transports are tables, so that each test runs with all of them.
  */
 #ifndef TESTS_WIRE_KIT_H
 #define TESTS_WIRE_KIT_H
@@ -55,7 +54,7 @@ struct kit {
     int far;
     SSL_CTX *client_openssl;
     SSL *client;                    /* NULL: plain */
-    bool raw;                       /* the client encrypts, but keeps received bytes as they are */
+    bool raw;                       /* the client encrypts, but does not decrypt received bytes */
     bool client_connected;
     char *got;
     size_t got_length, got_capacity;
@@ -63,13 +62,13 @@ struct kit {
     bool got_end;                   /* the server's TCP stream has ended */
     bool got_close_notify;
     bool got_reset;
-    char *tapped;                   /* all bytes from the server, as they were on the wire */
+    char *tapped;                   /* all bytes from the server as the client's socket received them */
     size_t tapped_length;
 };
 
 /*
- * `buffer`: the size of the socket buffers; 0: the default. Change kit.tls, kit.settings, kit.support and
- * kit.shared.ktls_calls between these two calls.
+ * Call kit_prepare, then kit_open with the size of the socket buffers (0: the default). Between these two calls a test
+ * may change kit.tls, kit.settings, kit.support and kit.shared.ktls_calls.
  */
 void kit_prepare(struct kit *kit, int backend, const struct transport *transport);
 void kit_open(struct kit *kit, int buffer);

@@ -1,6 +1,6 @@
 /*
- * A scripted kernel: it accepts or refuses keys, records what it gets, and encrypts nothing. After a promotion, a test
- * can read the bytes on the socket as they are.
+ * A scripted kernel: it accepts or refuses keys, records the keys and control messages, and encrypts nothing. After a
+ * promotion, the bytes on the socket are plaintext.
  */
 #ifndef TESTS_WIRE_SCRIPTED_H
 #define TESTS_WIRE_SCRIPTED_H
@@ -9,7 +9,7 @@
 
 enum { SCRIPTED_CONTROLS = 64, SCRIPTED_MARK = 16 };
 
-/* With `marks`, calls leave these marks in the stream, at the position of the call. */
+/* With `marks`, each call writes its mark into the stream, at its position. */
 #define SCRIPTED_MARK_CONTROL "[[  CONTROL   ]]" /* a record by control message */
 #define SCRIPTED_MARK_KEY     "[[    KEY     ]]" /* a second key */
 

@@ -1,7 +1,7 @@
 /*
- * The ways in which a wire ends: in order, truncated, reset by the peer, or closed by the owner at any moment. Each
- * time `closed` is called once, no operation stays in flight, no memory leaks, and a truncated response does not look
- * complete.
+ * The ends of a wire: in order, truncated, reset by the peer, or closed by the owner at any moment. In each case
+ * `closed` is called once, no operation stays in flight, no memory leaks, and the client can detect a truncated
+ * response.
  */
 #include "kit.h"
 
@@ -163,7 +163,7 @@ START_TEST(timeout_at_every_moment)
 }
 END_TEST
 
-/* The owner's timer ends an orderly close: the peer neither reads nor closes. */
+/* The owner's timer ends an orderly close if the peer neither reads nor closes. */
 START_TEST(orderly_close_times_out)
 {
     int fd = kit_file(1000000);
@@ -209,7 +209,7 @@ START_TEST(lingering_is_bounded)
 }
 END_TEST
 
-/* The end of the peer's stream is reported once, whether by close_notify or only by TCP. */
+/* The wire reports the end of the peer's stream once, whether close_notify or only FIN ends it. */
 START_TEST(end_of_the_peer_is_reported_once)
 {
     start(_i, 0);

@@ -102,7 +102,7 @@ START_TEST(rule_10_key_is_replaced_before_its_limit)
         return;
     renewable = support.rekey && kit.transport->version == TLS1_3_VERSION;
     kit_until_open(&kit);
-    if (!renewable) { /* the owner is informed before the limit, and the limit is kept */
+    if (!renewable) { /* the wire calls the owner before the limit, and does not exceed it */
         kit_plan_file(&kit, fd, 0, BODY);
         kit_say(&kit, "GET\n");
         kit_until_got(&kit, BODY);
@@ -118,7 +118,7 @@ START_TEST(rule_10_key_is_replaced_before_its_limit)
         fetch(fd, BODY);
         fetch(fd, BODY);
         ck_assert_uint_ge(kit.counters.rekeyings, 4);
-        ck_assert_uint_le(kit.counters.rekeyings, 8); /* by the kernel's count of records, not by an estimate */
+        ck_assert_uint_le(kit.counters.rekeyings, 8); /* the wire uses the kernel's record number, not an estimate */
         ck_assert_uint_eq(next_keys, kit.counters.rekeyings);
         ck_assert_uint_eq(kit.ending, 0);
         finish();

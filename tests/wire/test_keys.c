@@ -123,7 +123,7 @@ START_TEST(rule_09_kernel_accepts_the_next_key)
 }
 END_TEST
 
-/* The peer has been informed of a new key that the kernel refuses: no further byte may be sent. */
+/* The peer has received a KeyUpdate, and the kernel refuses the new key: no further byte may be sent. */
 START_TEST(rule_09_refused_key_ends_the_connection)
 {
     int fd = kit_file(BODY);
@@ -243,7 +243,7 @@ START_TEST(rule_10_new_key_in_the_kernel)
 }
 END_TEST
 
-/* If the kernel reports its count of records, this count decides. */
+/* If the kernel reports its record sequence number, the limit applies to that number. */
 START_TEST(rule_10_count_of_the_kernel_decides)
 {
     int fd = kit_file(BODY);
@@ -269,7 +269,7 @@ START_TEST(rule_10_count_of_the_kernel_decides)
 }
 END_TEST
 
-/* The key cannot be replaced: the owner is informed before the limit, and a response that exceeds it is aborted. */
+/* The key cannot be replaced: the wire calls the owner before the limit, and aborts a response that exceeds it. */
 START_TEST(rule_10_expired_key_aborts_the_response)
 {
     enum { RECORDS = 160 };

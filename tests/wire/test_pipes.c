@@ -138,7 +138,7 @@ static bool kernel_is_asked(void)
     return strcmp(BUILD_KTLS, "built in") == 0;
 }
 
-/* The body is too small, or the kernel refuses. The bytes are already in the pipe, and are sent all the same. */
+/* The body is too small, or the kernel refuses. The wire sends the bytes that are already in the pipe. */
 START_TEST(declined_pipes_are_read)
 {
     int row = _i % 2;
@@ -284,7 +284,7 @@ static void piped_and_answered(struct wire *wire, size_t count)
     wire_flush(wire);
 }
 
-/* Bytes sent inside `piped` leave without another call: only the loop runs here, not the kit. */
+/* Bytes that the owner sends inside `piped` need no further call: only the loop runs here, not the kit. */
 START_TEST(response_inside_the_callback)
 {
     char message[16];

@@ -118,7 +118,7 @@ START_TEST(rule_12_refusal_loses_no_bytes)
 }
 END_TEST
 
-/* A build without kernel TLS declines like the refusals above, whatever kit.support says. */
+/* A build without kernel TLS declines like the refusals above, for any value of kit.support. */
 START_TEST(build_without_ktls_declines)
 {
     int fd = kit_file(1000000);
@@ -180,7 +180,7 @@ START_TEST(rule_06_promotion_hands_over_key_and_sequence)
     ck_assert_int_eq(kernel.tx_calls, 1);
     ck_assert_uint_eq(kernel.version, transport <= 3 ? TLS_1_3_VERSION : TLS_1_2_VERSION);
     ck_assert_uint_eq(kernel.cipher, ciphers[(transport - 1) % 3]);
-    ck_assert_uint_eq(kernel.sequence, records); /* without the head of this response, which the kernel sent */
+    ck_assert_uint_eq(kernel.sequence, records); /* not counted: the head of this response, which the kernel sent */
     ck_assert_uint_eq(kit.counters.records, records);
     ck_assert_uint_eq(kit.counters.promotions, 1);
     expect_reason("ktls-sendfile", "ok");
@@ -363,8 +363,8 @@ START_TEST(key_update_after_promotion)
 END_TEST
 
 /*
- * With each backend, and with and without an end of the client's side: the socket of a promoted connection is not
- * closed while TCP holds unacknowledged bytes, and each acknowledgement counts as progress.
+ * With each backend, and with and without a half-close by the client: the wire does not close the socket of a promoted
+ * connection while TCP has unacknowledged bytes, and each acknowledgement counts as progress.
  */
 START_TEST(rule_15_close_waits_for_acknowledgements)
 {

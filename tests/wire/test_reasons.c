@@ -113,8 +113,8 @@ START_TEST(each_cause_has_its_reason)
 END_TEST
 
 /*
- * A file below the threshold and a body of bytes are not promoted. A file of the threshold's length is, given at once
- * or in parts (rule 4).
+ * A file shorter than the threshold and a body of bytes cause no promotion. A file of the threshold's length causes
+ * one, whether the owner passes it at once or in parts (rule 4).
  */
 START_TEST(rule_04_the_threshold_decides)
 {

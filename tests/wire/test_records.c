@@ -1,6 +1,6 @@
 /*
- * How the record layer in user space divides bytes into records, as seen on the wire: small records at first and after
- * an idle period, otherwise full ones; several per read and per send.
+ * Sizes of the records that the record layer in user space sends: small at first and after an idle period, otherwise
+ * full; several records per read and per send.
  */
 #include "kit.h"
 
@@ -42,7 +42,7 @@ ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t 
     return result;
 }
 
-/* On io_uring, a small send needs no system call of its own. */
+/* With io_uring, a small send causes no further system call. */
 static bool calls_send(void)
 {
     return strcmp(kit.loop.backend->name, "io_uring") != 0;
@@ -69,7 +69,7 @@ static size_t fetch(int fd, size_t length)
     kit_say(&kit, "GET\n");
     kit_until_got(&kit, before + 4 + length);
     for (int i = 0; i < 100 && !wire_drained(&kit.wire); i++)
-        kit_turn(&kit); /* the client may have everything before the server gets its completion */
+        kit_turn(&kit); /* the client may receive the last byte before the server gets its completion */
     ck_assert_mem_eq(kit.got + before, "HEAD", 4);
     ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
     return from;

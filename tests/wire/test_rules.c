@@ -138,8 +138,8 @@ START_TEST(rule_04_small_records_do_not_delay_promotion)
 END_TEST
 
 /*
- * In user space the number of records shows it. In the kernel the head is sent with MSG_MORE, and the only other call
- * is sendfile.
+ * Head and file share records (rule 14). In user space the number of records shows this. With kernel TLS the wire sends
+ * the head with MSG_MORE, and the only other call is sendfile.
  */
 START_TEST(rule_14_head_and_body_share_a_record)
 {

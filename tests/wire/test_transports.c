@@ -1,6 +1,6 @@
 /*
- * Every transport over every backend: the client receives the bytes that the owner sent, by whatever path, with any
- * socket buffer.
+ * Every transport over every backend: the client receives the bytes that the owner sent, over every path and with every
+ * size of socket buffers.
  */
 #include "kit.h"
 
@@ -70,7 +70,7 @@ START_TEST(rule_14_small_response_is_one_record)
 }
 END_TEST
 
-/* Large bodies of bytes and of files by turns, with odd lengths and a fast reader. */
+/* Large bodies alternate between bytes and files, with odd lengths; the client reads fast. */
 static void exchange_large_bodies(int index, int buffer, size_t read_max, bool sendfile, size_t scale)
 {
     const size_t sizes[] = {1, 16384, 65537, 300001 / scale, 1048576 / scale, 16385};
