@@ -25,7 +25,7 @@ PROMOTING = 'promoting.test'    # with kTLS each server has an additional virtua
 
 @pytest.fixture(scope='session')
 def base():
-    """A directory that every user may enter: workers run without root privileges, and pytest's own directories are closed to other users."""
+    """A directory that every user may enter: workers run without root privileges, and other users cannot enter the directories of pytest."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix='sluice-test-'))
     folder.chmod(0o755)
     yield folder
@@ -197,5 +197,5 @@ def start(tmp_path, site, certificate):
 
 @pytest.fixture(scope='session')
 def sluice_copy(base):
-    """A copy of the server binary that every user may execute: the build directory may be closed to other users."""
+    """A copy of the server binary that every user may execute: other users may be unable to enter the build directory."""
     return shutil.copy(server_kit.SLUICE, base / 'sluice')

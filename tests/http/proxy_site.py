@@ -1,4 +1,4 @@
-"""Shared by the tests of the reverse proxy: a scripted upstream server, and the locations that pass requests to it."""
+"""The site of the reverse proxy tests: a scripted upstream server, and the locations that pass requests to it."""
 import socket
 import time
 
@@ -104,7 +104,7 @@ def events(talk):
 
 
 def heartbeats(talk):
-    """Sends 102 (Processing) as often as the query says, then the final response."""
+    """Sends 102 (Processing) several times (the number is the query), then the final response."""
     for number in range(int(talk.request.target.split('?')[1])):
         talk.send(f'HTTP/1.1 102 Processing\r\nX-Beat: {number}\r\n\r\n')
     talk.send(OK + 'Content-Length: 4\r\n\r\ndone')

@@ -1,4 +1,4 @@
-"""X-Accel-Redirect: the upstream server selects a file or location of this server, which produces the response."""
+"""X-Accel-Redirect: the upstream server selects a file or location of this server, and the client gets its response."""
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
@@ -100,7 +100,7 @@ def test_what_the_application_says_of_it_holds(client):
 
 
 def test_what_is_of_another_type_stays_so(client):
-    """Multiple ranges, a 304, and an error page have their own Content-Type, or none."""
+    """The Content-Type of the upstream response does not apply to multiple ranges, a 304, or an error page."""
     etag = client.get('/kept').headers['etag']
     parts = client.ask('GET', '/kept', [('Range', 'bytes=0-0,2-2')])
     assert parts.status == 206 and parts.headers['content-type'].startswith('multipart/byteranges; boundary=')
@@ -129,7 +129,7 @@ def test_it_is_requested_with_get(client, upstream):
 
 
 def test_a_head_that_a_get_replaces(client):
-    """proxy_cache_convert_head: the place of the file answers the HEAD, as it answers a GET."""
+    """With proxy_cache_convert_head the upstream request is a GET, but the target of X-Accel-Redirect gets the client's HEAD."""
     for method in ('GET', 'HEAD'):
         answer = client.ask(method, '/kept/file')
         assert (answer.status, answer.headers['content-length']) == (200, '4')

@@ -1,4 +1,4 @@
-"""ssl_aead: records of each engine are read by clients that share no code with it; the log and the status page name the engine."""
+"""ssl_aead: clients that share no code with the engines decrypt the records of each; the log and the status page name the engine."""
 import os
 import re
 import signal
@@ -53,7 +53,7 @@ def chosen(log):
 
 
 def expected(log, engine):
-    """What this setting leads to: where the processor lacks AES-NI, a warning says so."""
+    """The engine of each cipher for this setting; on a processor without AES-NI the log has a warning, and OpenSSL replaces ipsec-mb."""
     gcm = 'openssl' if 'ipsec-mb cannot run here' in log else engine
     return {'AES-128-GCM': gcm, 'AES-256-GCM': gcm, 'ChaCha20-Poly1305': 'openssl'}
 

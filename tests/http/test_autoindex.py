@@ -1,4 +1,4 @@
-"""autoindex: the HTML page and the JSON list; every link on the page leads to the file of its name."""
+"""autoindex: the HTML page and the JSON list; the target of every link on the page is the file of its name."""
 import base64
 import hashlib
 import html.parser
@@ -88,7 +88,7 @@ def test_json(client):
 
 @pytest.fixture(scope='session')
 def many(folder):
-    """More files than a listing shows; links, because new inodes cost twenty times as much."""
+    """More files than a listing shows. They are hard links, because creating inodes takes twenty times as long."""
     top = os.path.join(folder, 'many')
     os.mkdir(top)
     with open(os.path.join(top, '0'), 'w', encoding='ascii'):

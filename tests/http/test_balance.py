@@ -229,7 +229,7 @@ def test_checks_by_request(environment):
 
 
 def test_one_worker_checks_for_all(environment):
-    """A check without a response is the only one, independent of the number of workers and of the interval."""
+    """While a check waits for its response, no worker starts another one, even if the interval is over."""
     go_on = threading.Event()
 
     def waits(talk):
@@ -320,7 +320,7 @@ def test_what_the_status_page_tells(environment):
 
 @pytest.mark.parametrize('workers', [1, 3])
 def test_servers_that_come_and_go_under_load(environment, workers):
-    """Every request that may be retried succeeds although servers die and restart, and the counters agree with the clients."""
+    """Every request that may be retried succeeds while servers die and restart; the counters equal the counts of the clients."""
     names = ('one', 'two', 'three')
     for name in names:
         environment.upstream(name)

@@ -87,7 +87,7 @@ def png(width, height):
 
 
 def first_pixel(picture):
-    """Red, green and blue of the upper left pixel, which no PNG filter changes."""
+    """Red, green and blue of the upper left pixel, which PNG filters do not change."""
     assert picture.startswith(b'\x89PNG\r\n\x1a\n')
     at, packed = 8, b''
     while at < len(picture):

@@ -274,7 +274,7 @@ def ask(client, path, fields='', method='GET'):
 
 
 def settle(seconds):
-    """Gives the server time to store a response: no event shows that it is not stored, or that it is stored but must be validated."""
+    """Waits, so that the server can store a response: a client cannot observe that it was not stored, or that it needs validation."""
     time.sleep(seconds * server_kit.PATIENCE)
 
 
@@ -650,7 +650,7 @@ def pipelined(client, *requests):
 
 @pytest.mark.parametrize('number', range(5))
 def test_the_request_behind_a_revalidation_is_a_hit(client, upstream, path, number):
-    """REVALIDATED is the status of the request that had the 304 alone, as in nginx: the new head is stored before it is answered."""
+    """Only the request that caused the 304 is REVALIDATED, as in nginx: the new header section is stored before its response is sent."""
     target = path('/ask/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60' if talk.request.header('if-none-match') else
                                                           'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'body')
@@ -697,7 +697,7 @@ def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
 @pytest.mark.parametrize('framing, body', [('Content-Length: 4', 'body'), ('Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
                                            ('Content-Length: 65536', 'b' * 65536), ('Content-Length: 0', '')], ids=['short', 'chunked', 'one write', 'empty'])
 def test_the_request_behind_a_head_is_a_hit(client, upstream, path, framing, body):
-    """The body that GET brings is stored before HEAD is answered."""
+    """The upstream request is a GET; its body is stored before the response to HEAD is sent."""
     target = path()
 
     def say(talk):
@@ -758,7 +758,7 @@ def test_the_forwarded_host_is_part_of_the_key(served, client, upstream, path):
 
 @pytest.mark.parametrize('name', ['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'])
 def test_what_a_trusted_peer_says_is_a_part_of_the_key(client, upstream, path, name):
-    """The redirect for http must not be served for https: fields of a trusted load balancer are part of the key, those of others are not."""
+    """The redirect for http must not be served for https: X-Forwarded fields are part of the key if they come from a trusted proxy."""
     for prefix, expected in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
         target = path(prefix)
         upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', (talk.request.header(name) or '').encode())

@@ -1,5 +1,5 @@
-"""The cache with killed processes, a directory that cannot be written, and several workers: no incomplete response is served from it, and
-one request fills it for all workers."""
+"""The cache with killed processes, a directory that is not writable, and several workers: it returns no incomplete response, and one
+request fills it for all workers."""
 import os
 import signal
 import threading
@@ -268,7 +268,7 @@ def test_a_folder_that_cannot_be_written(cache, upstream):
 
 @pytest.mark.parametrize('secret', [False, True])
 def test_a_hit_leaves_as_a_file_does(cache, upstream, secret, tls_transport):
-    server = cache(location={'proxy_cache_key': '$request_uri'})        # the same key for http and https
+    server = cache(location={'proxy_cache_key': '$request_uri'})        # http and https have the same cache key
     (server.cache.parent / 'file.bin').write_bytes(WHOLE)
 
     def say(talk):

@@ -384,7 +384,7 @@ def test_a_date_as_validator(client, upstream, path):
 
 
 def test_fields_of_what_was_completed(client, upstream, path):
-    """Fields of the newer response replace the stored ones."""
+    """The fields of the newer response replace the stored ones."""
     target = path()
     data = upstream.add(target, fields='ETag: "v1"\nCache-Control: max-age=60\nX-One: old\nX-Two: old\nContent-Type: text/x')
     part(client, target, '0-99')
@@ -412,7 +412,7 @@ def age(upstream, target, fields='ETag: "v1"\nCache-Control: max-age=1'):
 
 
 def until_stale(client, target):
-    """Its time to live passes by the clock: a response that is stale when it comes is not stored without validation."""
+    """Waits until the stored response has become stale."""
     wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 504, f'{target} is stale')
 
 
@@ -667,7 +667,7 @@ def stored_bytes(folder):
 
 
 def test_max_size_bounds_incomplete_responses(launch, loop, transport, new_directory, upstream):
-    """Spans grow, become whole and are removed for others, and each answer has the bytes of its range all the while."""
+    """Stored ranges grow, become complete and are evicted; meanwhile each response has the bytes of its range."""
     folder, most = new_directory(), 300 * 1024
     os.chmod(folder, 0o755)
     server, http = configuration(upstream, folder)
@@ -684,12 +684,12 @@ def test_max_size_bounds_incomplete_responses(launch, loop, transport, new_direc
             assert answer.status == 206 and answer.headers['content-range'] == f'bytes {first}-{last}/{SIZE}'
             assert answer.body == files[target][first:last + 1]
             seen.append(answer.headers['x-cache'])
-            if answer.headers['x-cache'] in (MISS, PARTIAL):   # used again before others take its place
+            if answer.headers['x-cache'] in (MISS, PARTIAL):   # requested again before it is evicted
                 again = part(client, target, f'{first}-{last}')
                 assert again.body == answer.body
                 seen.append(again.headers['x-cache'])
         wait_for(lambda: stored_bytes(folder / 'cache') <= most, 'the cache is within max_size')
     assert {MISS, PARTIAL, HIT} <= set(seen)
     assert sum(len(data) for data in files.values()) > 2 * most
-    assert len([target for target in targets if part(client, target, '0-9').headers['x-cache'] == MISS]) > 4   # some were removed
+    assert len([target for target in targets if part(client, target, '0-9').headers['x-cache'] == MISS]) > 4   # some were evicted
     client.close()

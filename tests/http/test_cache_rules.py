@@ -1,4 +1,4 @@
-"""What the cache may store and reuse: keys, validation, ages and field syntax (RFC 9110, RFC 9111)."""
+"""The rules for storing and reusing responses: keys, validation, ages and field syntax (RFC 9110, RFC 9111)."""
 import email.utils
 import os
 import subprocess
@@ -124,7 +124,7 @@ NEVER_FRESH = ['Cache-Control: max-age=0\nETag: "1"', 'Expires: 0\nETag: "1"', '
 
 
 def is_requested_again(client, upstream, target):
-    """Whether the cache validates with the upstream server, which means that the entry is stored. Sends one request."""
+    """Sends one request; true if the cache sent a conditional request for it, which shows that the response is stored."""
     ask(client, target)
     return upstream.requests_of(target)[-1].header('if-none-match') or upstream.requests_of(target)[-1].header('if-modified-since')
 
@@ -132,7 +132,7 @@ def is_requested_again(client, upstream, target):
 @pytest.mark.parametrize('number', range(len(NEVER_FRESH)))
 @pytest.mark.parametrize('failure', [None, 'Status: 503', 'close'])
 def test_what_was_never_fresh_is_served_after_validation_alone(client, upstream, path, number, failure):
-    """Each response belongs to one user: the next user must not receive it, even if the upstream server fails."""
+    """A response that was never fresh is not used without validation, even if the upstream server fails: it may be for one user only."""
     target = path('/shipped/')
     upstream.answers[target] = NEVER_FRESH[number]
     wait_for(lambda: is_requested_again(client, upstream, target), 'it is stored and validated')

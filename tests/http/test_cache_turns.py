@@ -71,7 +71,7 @@ def path(request, loop, transport):
 
 @pytest.mark.parametrize('output, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])
 def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, output, how):
-    """One location stores the error response; another location with an error_page for this status finds it."""
+    """One location stores the error response; a location with an error_page for this status then uses the stored response."""
     name = path('')
     target, caught = f'/stores/?of={name}', f'/caught/?of={name}'
     age = '70' if how == REVALIDATED else '0'
@@ -117,7 +117,7 @@ def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
 
 @pytest.mark.parametrize('how', ['it still holds', 'it stands elsewhere'])
 def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how):
-    """The fill lock is released once the response is determined, even if the client reads slowly."""
+    """The fill lock is released when the 304 or the X-Accel-Redirect arrives, even if the client reads slowly."""
     target = path('/patient/')
     arrived, go = threading.Event(), threading.Event()
     first = how == 'it stands elsewhere'

@@ -1,4 +1,4 @@
-"""client_min_rate: clients that send or receive nearly nothing are disconnected, slow ones are not."""
+"""client_min_rate: the server disconnects clients that send or receive below this rate, and no slow clients above it."""
 import concurrent.futures
 import os
 import socket
@@ -11,7 +11,7 @@ from kit import server as server_kit, site as site_kit
 from kit.lifetime import wait_for
 
 SIZE = 24 * 1024 * 1024
-LONG = 110          # seconds: two windows of 30 until the worker asks the kernel, one in which it does, and a margin
+LONG = 110          # seconds: two windows of 30, a third one in which the worker queries the kernel, and a margin
 
 
 @pytest.fixture(scope='module')

@@ -66,7 +66,7 @@ def folder(base):
 
 
 def events(talk):
-    """Sends each event after the client has received the previous one: a server that holds back an event makes no progress."""
+    """Sends each event after the client has received the previous one: if the server delays an event, the test times out."""
     talk.send(OK + 'Content-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\n\r\n')
     for number in range(5):
         talk.send(f'data: event {number}\n\n')
@@ -291,7 +291,7 @@ def test_readers_that_take_little_get_all(served):
 
 
 def test_a_broken_body_is_cut(client):
-    """An incomplete encoded body must not look complete."""
+    """The client must be able to detect that an encoded body is incomplete."""
     with pytest.raises((EOFError, OSError)):
         fetch(client, '/up/breaks', 'gzip')
 
@@ -320,8 +320,8 @@ def memory(server):
 
 @pytest.mark.parametrize('coding', CODINGS)
 def test_a_bomb_takes_no_memory_and_delays_no_other_client(served, coding):
-    """The encoder's output is so small that the socket never blocks, so only its limit per turn interrupts it. Other clients are served
-    meanwhile."""
+    """The encoder's output is so small that the socket never blocks: only the limit per iteration interrupts the encoder, so that the worker
+    can serve other clients."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)
     before = memory(served.server)
     client.send(f'GET /direct/bomb HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n')

@@ -1,4 +1,4 @@
-"""TLS early data (0-RTT): requests in the first flight of a resumed connection, which an attacker can replay."""
+"""TLS early data (0-RTT): requests in the first flight of a resumed connection. An attacker can replay this flight."""
 import hashlib
 import os
 import re
@@ -156,7 +156,7 @@ class Tap:
         self.listener.close()
 
     def collect(self, near, far):
-        """Collects until the early data has arrived, which may be in a segment of its own, and then sends both in one piece."""
+        """Collects the flight until the early data has arrived, possibly in a second segment, and then sends both in one piece."""
         while b'\x17\x03\x03' not in self.flight:
             self.flight += near.recv(65536)
         far.sendall(self.flight)

@@ -85,7 +85,7 @@ def read_slowly(client, length):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transport):
-    """With a slow reader and a small send buffer, all bytes arrive, then close_notify, then FIN."""
+    """With a slow reader and a small send buffer, all bytes arrive, followed by close_notify and FIN."""
     server = begin()
     client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
                            **({'receive_buffer': 4096} if transport == 'user' else {}))
@@ -219,7 +219,7 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
 
 
 class Cut:
-    """A TLS connection whose peer ends it without close_notify, with the exception that one Python version raises."""
+    """A stream whose recv raises the exception of some Python versions for an end without close_notify."""
     def __init__(self, kind, number, reason, ragged):
         self.error = kind(number, reason)
         self.error.reason, self.suppress_ragged_eofs = reason, ragged

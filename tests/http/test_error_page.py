@@ -59,8 +59,8 @@ def test_its_policy_lets_its_own_style_through(served):
 
 @pytest.mark.parametrize('target', ['/nowhere', '/list/'])
 def test_a_policy_of_the_site_does_not_intersect_with_it(launch, loop, transport, target):
-    """Browsers enforce all policies of a response together. The built-in page has only its own policy; other responses have only the
-    site's."""
+    """Browsers enforce all policies of a response together. Therefore the built-in page has only its own policy, and other responses have
+    only that of the site."""
     served = launch(loop, transport, server={'add_header': "Content-Security-Policy \"default-src 'self'\" always", 'location': {
         '/': {}, '/list/': {'alias': served_root(launch, loop, transport), 'autoindex': 'on', 'index': 'none.html'}, '/said': {'return': '200 x'}}})
     page = ask(served, target, 'text/html')

@@ -1,4 +1,4 @@
-"""`sluice explain`: for a URL it prints the response that a server with this configuration sends, and the positions of the directives."""
+"""`sluice explain` prints, for a URL, the response of a server with this configuration, and the positions of the directives."""
 import json
 import subprocess
 import time
@@ -162,7 +162,7 @@ def test_names_that_are_patterns(tmp_path, host, name, why):
 
 
 def test_a_listener_with_proxy_protocol(tmp_path):
-    """explain's request has no PROXY protocol header, which a server would require."""
+    """The request of explain needs no PROXY protocol header, which a client would have to send."""
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http: {{server: {{listen: {port} proxy_protocol, return: 204}}}}\n')
     assert ask((path, {'port': port}), '/')['answer']['status'] == 204

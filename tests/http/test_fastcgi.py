@@ -181,7 +181,7 @@ def test_request_reaches_the_application(client, proxy, application):
     assert params['HTTP_X_MADE_BY'] == 'me' and params['HTTP_COOKIE'] == 'a=1; b=2' and params['HTTP_X_TWO'] == '1, 2'
     assert params['HTTP_HOST'] == 'localhost'
     assert (params['OUTER'], params['APP_ENV'], params['ADDED']) == ('one', 'inner', 'a 1%202 b')
-    assert params['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # and not the value in the request
+    assert params['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # not the value in the request
     assert not {'HTTP_PROXY', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(params)
     assert params.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
@@ -224,7 +224,7 @@ def test_forwarded_for_is_what_proxy_pass_sends(underscore_server, loop, transpo
 
 
 def test_a_name_with_underscores_is_no_second_value(underscore_server, loop, transport, application):
-    """X-User and X_User become the same variable; the field with dashes wins in either order."""
+    """X-User and X_User have the same variable; it gets the value of the field with dashes, in either order."""
     client = underscore_server(loop, transport, False).connect()
     fields = [('X_User', 'evil'), ('X-User', 'good'), ('X-Role', 'good'), ('X_Role', 'evil'), ('X_Two', '1'), ('X_Two', '2')]
     assert client.ask('GET', '/a.php', fields).status == 200
@@ -503,7 +503,7 @@ def test_php_many_at_once(with_php):
 
 
 def test_php_keeps_connections(launch, loop, transport, php):
-    """Kept for 300 ms only, because each idle connection occupies one of the few PHP processes."""
+    """keepalive_timeout is 300 ms, because each idle connection occupies one of the few PHP processes."""
     group = {'php': {'server': f'unix:{php}/php.sock', 'keepalive': 1, 'keepalive_timeout': '300ms'}}
     client = launch(loop, transport, http={'upstream': group}, server={'root': str(php), 'location': {
         '/': {'fastcgi_pass': 'php', 'fastcgi_keep_conn': 'on'}}}).connect()

@@ -125,7 +125,7 @@ def test_curl(served, folder, target):
 @pytest.mark.parametrize('way', ['up', 'direct', 'cached'])
 @pytest.mark.parametrize('target', BROKEN)
 def test_what_is_broken_is_cut(served, way, target):
-    """An invalid response must not look complete, even if parts of it can be decoded."""
+    """The client must be able to detect an invalid response, even if parts of it can be decoded."""
     client = served.connect()
     with pytest.raises((EOFError, OSError)):
         client.get(f'/{way}/{target}')
@@ -196,7 +196,7 @@ def test_events_are_not_held_back(client, upstream, way):
 
 
 def test_a_bomb_takes_no_memory_and_delays_no_other_client(served):
-    """A small response that decodes to a very large one: it is decoded only as fast as the client reads, and other clients are served
+    """A small response that decodes to a very large one: the server decodes it only as fast as the client reads, and serves other clients
     meanwhile."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)
     client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)

@@ -15,7 +15,7 @@ from kit import server as server_kit
 TIMEOUT = 300 * server_kit.PATIENCE
 MODULE = 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible'
 CASES = 145
-# A port without TLS serves HTTP/1.1, too: an invalid preface is a bad request of HTTP/1.1 and gets 400 instead of GOAWAY.
+# A port without TLS also serves HTTP/1.1: an invalid preface is a malformed HTTP/1.1 request and gets 400 instead of GOAWAY.
 EXPECTED_PLAIN = {('http2/3.5', 'Sends invalid connection preface')}     # 3.5/2
 
 
@@ -66,7 +66,7 @@ def test_curl(served, certificate, tmp_path):
     run = [curl, '-sS', '--cacert', certificate[0], '--resolve', f'localhost:{served.port}:127.0.0.1', '-w', '%{http_version} %{http_code}\n']
     names = ['one.txt', '65537.bin', '1048576.bin']
     targets = [[served.url(f'/{name}'), '-o', str(tmp_path / name)] for name in names]
-    if served.transport == 'plain':         # curl 7.88 cannot reuse a connection with prior knowledge, with nginx neither
+    if served.transport == 'plain':         # curl 7.88 cannot reuse a connection with prior knowledge (nor with nginx)
         runs = [[*run, '--http2-prior-knowledge', *target] for target in targets]
     else:
         runs = [[*run, '--http2', '--parallel', *[word for target in targets for word in target]]]
@@ -85,7 +85,7 @@ def test_nghttp(served, tmp_path):
 
 
 def test_h2load(served):
-    # 900 requests of each connection: fewer than keepalive_requests, since h2load does not reconnect.
+    # 900 requests per connection: fewer than keepalive_requests, because h2load does not reconnect.
     h2load = need('h2load')
     done = subprocess.run([h2load, '-n', '9000', '-c', '10', '-m', '50', served.url('/one.txt'), served.url('/1024.bin')],
                           capture_output=True, text=True, timeout=TIMEOUT, check=False)

@@ -1,4 +1,4 @@
-"""The actions of kit/hostile_tls.py on idle connections and during a body, while another connection continues undisturbed."""
+"""The actions of kit/hostile_tls.py on idle connections and during a body; meanwhile another connection continues."""
 import os
 
 import pytest

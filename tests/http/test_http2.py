@@ -114,7 +114,7 @@ def test_errors_and_redirects(client):
 
 
 def test_444_resets_the_stream_only(client):
-    """HTTP/1.1 closes the connection; here other streams use it."""
+    """In HTTP/1.1, 444 closes the connection; in HTTP/2 it resets the stream, because other streams use the connection."""
     other = client.request('/1048576.bin')
     cut = client.ask('/cut')
     assert cut.reset is not None and cut.status is None
@@ -289,7 +289,7 @@ def test_an_idle_connection_ends_at_shutdown(start, loop, transport):
 
 
 def test_a_client_that_is_silent_does_not_delay_shutdown(start, loop, transport):
-    """The PING behind the first GOAWAY is not acknowledged."""
+    """The client does not acknowledge the PING that follows the first GOAWAY."""
     server = start(loop=loop, http={'lingering_timeout': '1s', 'keepalive_timeout': '1h'})
     frames = http2.raw(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
     frames.send(frames.head(1))
@@ -310,7 +310,7 @@ def test_keepalive_requests(launch, loop, transport):
 
 
 def test_off(launch, loop, transport):
-    """ALPN selects http/1.1; a preface gets an error of HTTP/1.1."""
+    """With HTTP/2 off, ALPN selects http/1.1, and a preface gets an HTTP/1.1 error response."""
     served = launch(loop, transport, server={'http2': 'off'})
     if transport == 'plain':
         client = http1.connect(served.port, timeout=TIMEOUT)
@@ -394,7 +394,7 @@ def test_chunk_size(launch, loop, transport):
 
 @pytest.mark.parametrize('suite', ['ECDHE-RSA-AES128-SHA256', 'AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'])
 def test_suites_of_tls_1_2(new_directory, loop, site, rsa_certificate, suite):
-    """RFC 9113 appendix A prohibits suites with CBC or without an ephemeral key exchange: such a connection has HTTP/1.1."""
+    """RFC 9113 appendix A prohibits suites with CBC or without an ephemeral key exchange: such a connection uses HTTP/1.1."""
     port = server_kit.free_port()
     server = server_kit.Server(new_directory(), [{
         'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': rsa_certificate[0], 'ssl_certificate_key': rsa_certificate[1],
@@ -411,7 +411,7 @@ def test_suites_of_tls_1_2(new_directory, loop, site, rsa_certificate, suite):
 
 
 def test_a_client_certificate_of_another_server(new_directory, loop, site, certificate):
-    """RFC 9110 15.5.20: 421, as in HTTP/1.1, but other streams go on."""
+    """RFC 9110 15.5.20: 421, as in HTTP/1.1, but other streams continue."""
     authority = Authority(str(new_directory()))
     good, port = authority.client('good'), server_kit.free_port()
     block = {'listen': f'127.0.0.1:{port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'root': site}
@@ -445,7 +445,7 @@ def send_early(port, session, early, later=b''):
 
 
 def test_early_data(new_directory, loop, site, certificate):
-    """RFC 8470: a request that changes state gets 425, others are answered; the connection ends by the GOAWAY that the last PING causes."""
+    """RFC 8470: an unsafe request in early data gets 425, a safe one its response. The invalid PING makes the server close the connection."""
     port, session = server_kit.free_port(), str(new_directory() / 'session')
     server = server_kit.Server(new_directory(), [{
         'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],

@@ -8,7 +8,7 @@ from kit import http2, server as server_kit
 from kit.lifetime import wait_for
 
 TIMEOUT = 30 * server_kit.PATIENCE
-GROWTH_KB = 32 << 10        # that one hostile connection may add to a worker
+GROWTH_KB = 32 << 10        # growth of the workers that one hostile connection may cause
 CALM = http2.ENHANCE_YOUR_CALM
 
 
@@ -37,7 +37,8 @@ def memory_kb(served):
 
 @pytest.fixture(autouse=True)
 def bystander(served):
-    """Another client on its own connection: it is answered before, meanwhile and after. The same workers run at the end."""
+    """A client on another connection, which gets responses before, during and after the test. Afterwards the same workers run, and their
+    memory is bounded."""
     client = http2.connect(served.port, served.transport, TIMEOUT)
     assert client.ask('/1048576.bin').status == 200
     before, workers = memory_kb(served), served.server.workers()
@@ -49,8 +50,8 @@ def bystander(served):
 
 
 def flood(frames, bystander, pieces, limit=200):
-    """Sends the pieces until the server closes the connection, at most `limit` of them. The bystander asks in between. Returns the
-    error code of GOAWAY, or None if the connection ends without it or is still open."""
+    """Sends the pieces until the server closes the connection, at most `limit` of them. After every eighth piece the bystander sends a
+    request. Returns the error code of GOAWAY, or None if the connection ends without it or is still open."""
     for count, piece in enumerate(pieces):
         if not frames.send(piece) or count >= limit:
             break
@@ -65,7 +66,7 @@ def repeated(piece, times=1000):
 
 
 def heads(frames, after=b'', each=50, **arguments):
-    """Endless requests on new streams; `after` makes what follows each."""
+    """Yields requests on new streams without end, `each` at a time; `after` returns the frames that follow a request."""
     stream = 1
     while True:
         yield b''.join(frames.head(number, **arguments) + (after(number) if after else b'') for number in range(stream, stream + 2 * each, 2))
@@ -90,7 +91,7 @@ def test_floods_of_control_frames(frames, bystander, name, piece):
 
 
 def test_pings_without_reading(served, bystander):
-    """The acknowledgements are not read: what the server queues is bounded."""
+    """The client does not read the acknowledgements: the server queues a limited number of them."""
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     for _ in range(400):
         if not frames.send(http2.frame(http2.PING, 0, 0, b'12345678') * 200):
@@ -120,7 +121,7 @@ def test_window_updates_of_a_closed_stream(frames, bystander, increment):
 
 
 def test_requests_after_goaway(launch, loop, transport, bystander):
-    """Streams beyond the last one of GOAWAY are ignored, at a price."""
+    """The server ignores streams beyond the last stream of its GOAWAY, but they use up the credit of the connection."""
     served = launch(loop, transport, server={'keepalive_requests': 1})
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     frames.send(frames.head(1, '/1048576.bin'))
@@ -132,7 +133,7 @@ def test_requests_after_goaway(launch, loop, transport, bystander):
 
 
 def test_rapid_reset(frames, bystander):
-    """CVE-2023-44487."""
+    """CVE-2023-44487: the client resets each stream right after its request."""
     assert flood(frames, bystander, heads(frames, lambda number: http2.number(http2.RST_STREAM, number, http2.CANCEL), target='/1048576.bin')) == CALM
 
 
@@ -152,13 +153,13 @@ def test_malformed_requests(frames, bystander):
 
 
 def test_streams_beyond_the_limit(frames, bystander):
-    """10,000 streams are opened and never read: those beyond the limit are refused, and then the connection is closed."""
+    """The client opens 10,000 streams and reads nothing: the server refuses those beyond the limit, then closes the connection."""
     code = flood(frames, bystander, heads(frames, each=100, target='/1048576.bin'), limit=100)
     assert code == CALM
 
 
 def test_streams_that_never_end(served, frames, bystander):
-    """Requests without the end of their bodies use only the memory of the permitted streams."""
+    """Requests with unfinished bodies use no more memory than the permitted number of streams."""
     before = memory_kb(served)
     code = flood(frames, bystander, heads(frames, each=100, method='POST', flags=http2.END_HEADERS, target='/missing'), limit=100)
     assert code == CALM and memory_kb(served) - before < GROWTH_KB
@@ -177,7 +178,7 @@ def test_empty_continuations(frames, bystander):
 
 
 def test_hpack_bomb(frames, bystander):
-    """One octet names a field of 4,000 bytes of the dynamic table."""
+    """One octet refers to a field of 4,000 bytes in the dynamic table."""
     frames.send(frames.head(1, headers=[('x-bomb', 'b' * 3900)]))
     frames.until(http2.HEADERS, stream=1)
     bomb = frames.fields(headers=[('x-bomb', 'b' * 3900)])
@@ -188,7 +189,7 @@ def test_hpack_bomb(frames, bystander):
 
 
 def test_a_long_header_list(served, bystander):
-    """Beyond large_client_header_buffers a request is rejected with 431, and the connection goes on."""
+    """A header section that exceeds large_client_header_buffers gets 431, and the connection continues."""
     client = http2.connect(served.port, served.transport, TIMEOUT)
     for fields in ([('x-long', 'a' * 9000)], [(f'x-{i}', 'a' * 4000) for i in range(12)], [(f'x-{i}', 'a') for i in range(1001)]):
         client.h2.remote_settings.update({http2.h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20})

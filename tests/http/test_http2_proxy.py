@@ -127,7 +127,7 @@ def test_large_bodies(client, upstream):
 
 
 def test_an_upload_that_is_too_large(client):
-    """The connection and its other streams go on, with and without Content-Length."""
+    """The connection and its other streams continue, with and without Content-Length."""
     for headers in ([('content-length', '100000')], []):
         answer = client.ask('/small/up', method='POST', headers=headers, body=BIG[:100000])
         assert answer.status == 413
@@ -135,7 +135,7 @@ def test_an_upload_that_is_too_large(client):
 
 
 def test_a_body_behind_an_internal_redirect(launch, loop, transport):
-    """The error page of 413 has no body, but the frames of the request's body still arrive, some in the same read."""
+    """The request for the error page of 413 has no body, but DATA frames of the original body still arrive, some in the same read."""
     served = launch(loop, transport, server={'error_page': '413 /one.txt', 'client_max_body_size': '1k'})
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     for stream in range(1, 41, 2):

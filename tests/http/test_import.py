@@ -1,6 +1,6 @@
 """`sluice import`: nginx and sluice serve the same configurations, and their responses are compared.
 
-Each file of nginx/ has the content of an `http` block. Comments at its beginning list the requests, "#? METHOD TARGET | Field: value |
+Each file of nginx/ has the content of an `http` block. Comments at its beginning list the requests: "#? METHOD TARGET | Field: value |
 =body | ~property that is not compared". "#! tls" selects TLS; "#! left NAMES" lists the directives that the importer must report as not
 carried over.
 """
@@ -173,7 +173,7 @@ def test_standard_output_and_missing_files(tmp_path):
 
 
 def test_a_line_as_long_as_one_likes(tmp_path):
-    """More names than a log line can hold: all of them are imported."""
+    """More server names than a log line can hold: the importer keeps all of them."""
     names = [f'name-{number}.example.test' for number in range(6000)]
     (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; server_name ' + ' '.join(names[:5000]) +
                                          '; server_name ' + ' '.join(names[5000:]) + '; } }')

@@ -84,7 +84,7 @@ def test_lost(tmp_path, www, before, inside, closed, opened):
 
 
 def test_import_markers_are_reported(tmp_path, www):
-    """The comment at the marker has directive, file and line; lint and -t warn; without the marker the location responds."""
+    """The comment at the marker has directive, file and line; lint and -t print warnings; without the marker the location responds."""
     port = server_kit.free_port()
     server, made = served(tmp_path, f'http {{ server {{\nlisten 127.0.0.1:{port}; root {www};\nlocation / {{\nuwsgi_pass unix:/none; }} }} }}', port)
     server.stop()

@@ -73,7 +73,7 @@ class Limited(server_kit.Server):
         return stream
 
     def hold_both(self, target='/hold?key=a'):
-        """Sends two delayed requests and waits until the log confirms the delay: an earlier request could take the place of one of them."""
+        """Sends two delayed requests and waits until the log has both delays: an earlier request could occupy the place of one of them."""
         before = self.errors().count('delaying request')
         held = [self.hold(target) for _ in range(2)]
         wait_for(lambda: self.errors().count('delaying request') == before + 2, 'both wait')

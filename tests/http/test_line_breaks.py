@@ -57,7 +57,7 @@ def exchange(served, target, *lines):
 
 
 def fields(answer):
-    """Parses the fields of the final header section; fails on an invalid line, or on a line that comes from the inserted value."""
+    """Parses the fields of the final header section; fails on an invalid line, or if the inserted value has become a field line."""
     head = [part for part in answer.split('\r\n\r\n') if part.startswith('HTTP/1.1 ')][-1]
     made = {}
     for line in head.split('\r\n')[1:]:

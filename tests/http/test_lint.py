@@ -274,7 +274,7 @@ def test_gcc(folder):
         assert re.fullmatch(rf'{re.escape(str(path))}:{number}:\d+: warning: .+ \[{rule}\]', line)
 
 
-SARIF = {  # what SARIF 2.1.0 requires of a log, and what code hosts require of a result
+SARIF = {  # members that SARIF 2.1.0 requires of a log, and that code hosts require of a result
     'type': 'object', 'required': ['version', 'runs', '$schema'],
     'properties': {
         'version': {'const': '2.1.0'},

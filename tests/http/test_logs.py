@@ -1,4 +1,4 @@
-"""Access and error logs: variables, JSON, log injection, and a log reader that does not read."""
+"""Access and error logs: variables, JSON, log injection, a FIFO whose reader does not read."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-"""Resolution of upstream host names: it runs on the event loop, is repeated when the TTL ends, and does not delay the start."""
+"""Resolution of upstream host names: it runs in the event loop, is repeated when the TTL ends, and does not delay the start."""
 import re
 import signal
 import socket

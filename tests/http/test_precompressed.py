@@ -87,7 +87,7 @@ def test_each_encoding_has_its_validators(client):
 
 @pytest.mark.parametrize('coding', ['br', 'zstd', 'gzip'])
 def test_ranges_are_of_the_encoded_bytes(client, coding):
-    """A client resumes an interrupted download by a range of the encoded file."""
+    """A client resumes an interrupted download with a range of the encoded file."""
     whole = fetch(client, '/large.css', coding)
     half = len(whole.body) // 2
     parts = [fetch(client, '/large.css', coding, Range=span, If_Range=whole.headers['etag'])
@@ -110,7 +110,7 @@ def test_head(client):
 
 
 def test_what_changes_on_disk_is_seen(launch, loop, transport, new_directory):
-    """An encoded file is created and later deleted: the file cache notices both within open_file_cache_valid."""
+    """An encoded file is created and later deleted: both take effect within open_file_cache_valid."""
     folder = str(new_directory())
     site_kit.write(folder, 'a.css', 'plain')
     site_kit.make_file(os.path.join(folder, '65536.bin'), 65536)
@@ -134,7 +134,7 @@ def test_what_changes_on_disk_is_seen(launch, loop, transport, new_directory):
 
 
 def test_a_file_leaves_as_any_file_does(served, client, folder):
-    """An encoded file is sent by sendfile as any other file."""
+    """An encoded file is sent by sendfile, like any other file."""
     size = os.path.getsize(os.path.join(folder, 'large.css.gz'))
     assert size > 65536
     fetch(client, f'/large.css?{served.transport}', 'gzip')

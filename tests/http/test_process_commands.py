@@ -233,7 +233,7 @@ def in_namespace(*flags):
 
 
 def test_doctor_in_a_container():
-    """In a user namespace kTLS works as outside, but the kernel loads no module for it."""
+    """In a user namespace kTLS works if it works outside, but the kernel loads no module on demand."""
     found = in_namespace('-U', '-r')
     if not found:
         pytest.skip('no user namespaces here')
@@ -246,7 +246,7 @@ def test_doctor_in_a_container():
 
 
 def test_doctor_without_a_network():
-    """The loopback interface is down: the doctor reports that it cannot test, and does not guess."""
+    """The loopback interface is down: the doctor reports that no connection is possible, and advises to enable the interface."""
     found = in_namespace('-U', '-r', '-n')
     if not found:
         pytest.skip('no network namespaces here')
@@ -347,7 +347,7 @@ def test_serve_sends_what_the_folder_holds(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can serve as another user')
 def test_serve_as_root_says_who_reads(tmp_path):
-    """The directory is opened before the server gives up root privileges: the permissions of its parents do not matter, its own do."""
+    """The server opens the directory before it gives up root privileges: only the permissions of the directory itself matter."""
     folder = tmp_path / 'closed' / 'folder'
     folder.mkdir(parents=True)
     (folder / 'index.html').write_text('<p>here\n')

@@ -18,7 +18,7 @@ def test_a_worker_that_dies_is_replaced(start, loop, big):
     wait_for(lambda: len(set(server.workers()) - {victim}) == 2, 'a new worker')
     assert survivor in server.workers()
     assert f'worker process {victim} exited on signal 9' in server.errors()
-    # The listening socket of the dead worker stays in use: every connection gets a response.
+    # The listening socket of the dead worker remains open: every connection gets a response.
     for _ in range(40):
         client = http1.connect(server.plain)
         assert client.get('/one.txt').status == 200
@@ -38,7 +38,7 @@ def kill_all_but(survivor, server, deaths):
 @pytest.mark.parametrize('workers', [2, 3])
 def test_a_worker_accepts_connections_queued_for_a_dead_one(start, loop, workers):
     """During the restart delay of killed workers, the surviving worker accepts the connections that the kernel queues on their sockets.
-    With three workers, the killed ones have also held sockets of one another."""
+    With three workers, each killed one may have taken over a socket of the other."""
     server = start(loop, worker_processes=workers)
     survivor = max(server.workers())
     for attempt in range(5):
@@ -115,7 +115,7 @@ def test_a_stopped_worker_gets_the_shutdown_message_later(start, how):
         os.kill(victim, signal.SIGCONT)
 
         def in_the_new_file():
-            for _ in range(10):     # some of them reach the worker that was stopped
+            for _ in range(10):     # some of these connections reach the worker that was stopped
                 assert http1.connect(server.plain).get(f'/one.txt?{victim}').status == 200
             return server_kit.read_text(server.access_path).count(f'?{victim}') >= 10
         wait_for(in_the_new_file, 'all lines in the new file')

@@ -62,7 +62,7 @@ def test_workers_and_pid_file(launch_one):
 
 
 def test_closed_standard_streams(launch_one):
-    """The server starts without descriptors 0, 1 and 2: if a log or a socket got such a number, printed messages would go there."""
+    """Started without descriptors 0, 1 and 2, the server opens /dev/null there, so that no log or socket gets printed messages."""
     server, port, _ = launch_one(command_prefix=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
     until(server.workers, 'a worker')
     assert http1.connect(port).get('/one.txt').status == 200
@@ -71,7 +71,7 @@ def test_closed_standard_streams(launch_one):
 
 
 def opened(pid):
-    """The names behind its descriptors."""
+    """The files and sockets that its descriptors refer to."""
     with contextlib.suppress(FileNotFoundError):
         return [os.readlink(f'/proc/{pid}/fd/{number}') for number in os.listdir(f'/proc/{pid}/fd')]
     return []
@@ -269,7 +269,7 @@ def test_connections_per_address(launch_one, loop):
 
 
 def test_out_of_descriptors(site, certificate, tmp_path, loop):
-    """EMFILE: no crash, no busy waiting, and normal service afterwards."""
+    """EMFILE: the server neither crashes nor waits busily, and serves normally afterwards."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                command_prefix=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])

@@ -53,8 +53,7 @@ def test_streams_of_an_application(launch, loop, transport, uvicorn):
 
 
 def test_events_come_one_by_one(launch, loop, transport, uvicorn):
-    """The application sends each event after the client has confirmed the previous one, so a proxy that holds back an event stops the
-    test."""
+    """The application sends each event after the client has confirmed the previous one: if the proxy delays an event, the test times out."""
     served = before(launch, loop, transport, uvicorn)
     client, other = served.connect(), served.connect()
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n')
@@ -109,7 +108,7 @@ def test_request_reaches_the_application(launch, loop, transport, uvicorn):
 
 
 def test_connections_that_an_application_ends_by_itself(launch, loop, transport):
-    """The application closes idle connections at once, often while the next request is on its way: no client receives an error."""
+    """The application closes idle connections at once, often while the proxy sends the next request: no client receives an error."""
     made = programs.uvicorn('asgi:app', '--timeout-keep-alive', '0')
     client = before(launch, loop, transport, made).connect()
     answers = [client.get(f'/{number}') for number in range(200)]
@@ -245,7 +244,7 @@ def test_an_upgrade_of_node(launch, loop, transport, node):
 # Killed and restarted under load.
 
 class Load:
-    """Clients that send requests without a pause, each with its own id, and record the result of each."""
+    """Clients that send requests without a pause, each with a unique id, and record the results."""
 
     def __init__(self, served, count):
         self.served, self.outcomes = served, {}

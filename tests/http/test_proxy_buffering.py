@@ -211,7 +211,7 @@ def test_an_error_page_is_sent_the_body_too(client, upstream):
 
 
 def test_bodies_one_after_the_other(client, upstream):
-    """Requests of different sizes on one connection do not affect each other."""
+    """Requests with bodies of different sizes on one connection: each body arrives unchanged."""
     for size in (5, 40_000, 0, 300_000, 16_384, 1):
         assert client.ask('PUT', '/row', body=LARGE[7:7 + size]).status == 200
         assert upstream.last().body == LARGE[7:7 + size]
@@ -266,7 +266,7 @@ def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
 
 
 def test_without_a_folder_it_is_passed_on_as_it_comes(client, proxy, upstream):
-    """No byte is lost, and one log line has the reason why the body is not buffered."""
+    """All bytes arrive, and one log line has the reason why the body is not buffered."""
     count = proxy.server.errors().count('creating a temporary file in "/proc" failed')
     assert client.ask('PUT', '/nowhere', body=LARGE).status == 200
     assert upstream.last().body == LARGE
@@ -353,7 +353,7 @@ def test_a_fast_client_gets_the_same(client):
 
 
 def test_a_file_leaves_as_files_do(proxy, answering):
-    """The temporary file is sent by sendfile wherever files are."""
+    """Transports that send files by sendfile also send the temporary file by sendfile."""
     answering.sent.clear()
     slow = asks(proxy, f'/kept/huge-length?{proxy.transport}')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
@@ -377,7 +377,7 @@ def test_a_missing_folder_is_logged_once(proxy, answering):
 
 @pytest.mark.parametrize('target', ['/kept/cut', '/kept/bad'])
 def test_a_body_that_breaks_is_cut(proxy, target):
-    """Everything that precedes the fault is passed on, and the response does not look complete."""
+    """The bytes before the fault are passed on, and the client can detect that the response is incomplete."""
     client = proxy.connect()
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200

@@ -62,7 +62,7 @@ def test_broken_bodies_are_cut(proxy, path):
 
 @pytest.mark.parametrize('path', sorted(BROKEN) + ['/reset', '/half'])
 def test_a_cut_answer_does_not_look_whole_to_an_old_client(proxy, path):
-    """In HTTP/1.0 the end of the connection ends a body of unknown length, so the proxy must end an incomplete one by an error."""
+    """In HTTP/1.0 the end of the connection ends a body of unknown length: after an incomplete one the proxy must signal an error."""
     client = proxy.connect()
     if proxy.transport != 'plain':
         client.stream.suppress_ragged_eofs = False      # report an end without close_notify as an error
@@ -94,8 +94,8 @@ def test_error_pages_hold(client):
 
 @pytest.mark.parametrize('coding', ['length', 'chunked'])
 def test_a_body_that_is_gone_is_not_promised_to_another(proxy, other, coding):
-    """The body was sent to the first server and cannot be sent again to the server of the error page. Its Content-Length would make that
-    server take the next request as the body."""
+    """The body was sent to the first server and cannot be sent again to the server of the error page. With the Content-Length of the first
+    request, that server would read the next request as the body."""
     body = 'Content-Length: 100\r\n\r\n' + 'x' * 100 if coding == 'length' else 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'
     before = len(other.requests)
     client = proxy.connect()

@@ -1,5 +1,5 @@
-"""Every row of hostile.py through the proxy, followed by another request; the requests that reach the upstream server are checked byte by
-byte."""
+"""Every row of hostile.py through the proxy, followed by another request. The test checks every byte of the requests that
+reach the upstream server."""
 import re
 import socket
 
@@ -26,7 +26,7 @@ def proxy(launch, loop, upstream):
 
 
 def check(request):
-    """Checks one request at the upstream server: no part of it is ambiguous."""
+    """Checks one request at the upstream server: its syntax and its framing are unambiguous."""
     assert TOKEN.fullmatch(request.method), request
     assert request.target.startswith('/') and not re.search(r'[\x00-\x20\x7f#]', request.target), request
     assert request.version == 'HTTP/1.1'

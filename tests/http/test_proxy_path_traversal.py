@@ -1,4 +1,4 @@
-"""Paths with ".." that would leave the part of the upstream path that the configuration sets."""
+"""Paths with ".." that would lead out of the upstream path in the configuration."""
 import pytest
 from kit.upstream import Upstream
 from test_fastcgi import Application, end, out, GOOD
@@ -84,7 +84,7 @@ def test_the_page_of_an_error(client, upstream):
 
 
 def test_a_mirror(client, upstream):
-    """No mirrored request leaves the configured path; the request itself gets its response."""
+    """No mirrored request has a path outside the configured one; the request itself gets its response."""
     assert client.get('/mirrored?f=../secret').body == b'x'
     assert client.get('/raw/after').status == 200
     assert not [request for request in upstream.requests if 'secret' in request.target]

@@ -125,7 +125,7 @@ def test_upgrade(proxy, upstream):
 
 
 def test_the_end_of_an_upgraded_client(proxy, upstream):
-    """The last bytes of the client arrive, followed by the end of the connection."""
+    """The last bytes of the client reach the upstream server, followed by the end of the connection."""
     upstream.received = b''
     client = proxy.connect()
     client.send(UPGRADE.format('/socket'))
@@ -151,8 +151,8 @@ def switched(server):
 
 
 def test_silent_websockets_hold_little(proxy, upstream):
-    """An upgraded connection holds its two sockets, their state and the fields for the access log, but no buffers and no exchange with its
-    header sections."""
+    """An idle upgraded connection uses memory for its two sockets, their state and the fields of the access log, but holds no buffers and no
+    exchange."""
     (pid,) = proxy.server.workers()
     if proxy.transport != 'plain' or memory_kib(pid) is None:      # the memory of a TLS connection depends on the OpenSSL version
         pytest.skip('counted without TLS, and without a sanitizer')

@@ -118,7 +118,7 @@ def test_addresses_and_other_names(client, upstream):
 
 
 def test_an_end_without_close_notify_is_a_cut(client, proxy):
-    """If the end of the connection ends the response, close_notify distinguishes it from an interrupted connection."""
+    """A response that ends with the connection is complete only if close_notify precedes the end."""
     assert client.get('/end/said').body == b'until the end'
     client.send('GET /end/cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):       # if all bytes arrived at once, the header section may not have been sent

@@ -188,7 +188,7 @@ IMITATIONS = ['X_Forwarded_For', 'x_forwarded-proto', 'X-Forwarded_Host', 'X_Rea
 
 @pytest.mark.parametrize('trusted', [False, True])
 def test_underscores_imitate_no_field_of_the_server(launch, loop, transport, upstream, trusted):
-    """Applications with a CGI interface see one variable for "-" and "_"."""
+    """CGI applications get the same variable for a field name with "-" and with "_"."""
     served = launch(loop, transport, http={'underscores_in_headers': 'on', **({'set_real_ip_from': '127.0.0.1'} if trusted else {})}, server={
         'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': ['X-User bob', 'X_Role guest', 'X-None ""'],
                            'add_header': 'X-Seen "<$http_x_forwarded_for>" always'}}})

@@ -83,7 +83,7 @@ def test_example(folder, schema, scope, example):
 
 
 def test_each_help_stands_alone():
-    """`sluice help NAME` shows a single entry, so no entry may refer to the one above it."""
+    """`sluice help NAME` prints a single entry, so no entry may refer to the one above it."""
     entries = re.findall(r'^### `(\w+)`[^\n]*\n\n(.*?)\n', REFERENCE.read_text(), re.M)
     leaning = [(name, text) for name, text in entries if re.match(r'The same (by|,|for)|The same, |Its |How long (that|such) |Where they ', text)
                or re.search(r'such a connection|encoded so', text)]

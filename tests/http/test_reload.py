@@ -1,4 +1,4 @@
-"""HUP: a new configuration takes effect, an invalid one changes nothing, and no client is disturbed."""
+"""HUP: a new configuration takes effect, an invalid one changes nothing, and no request fails."""
 import os
 import signal
 import socket
@@ -311,7 +311,7 @@ def test_a_second_reload_while_the_first_fails(begin, tmp_path):
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
     subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
     block = {**server.block('second'), 'listen': f'unix:{tmp_path}/socket ssl'}
-    server.write(*({**block, 'server_name': f'name-{number}'} for number in range(200)), worker_processes=64)   # takes a while to read
+    server.write(*({**block, 'server_name': f'name-{number}'} for number in range(200)), worker_processes=64)   # long, so that the server loads it slowly
     server.reload('signal HUP')
     server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: server.errors().count('reload failed') == 2, 'both are refused')

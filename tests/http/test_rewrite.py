@@ -1,4 +1,4 @@
-"""set, map, geo, rewrite and when, with real clients over each transport."""
+"""set, map, geo, rewrite and when over each transport."""
 import subprocess
 
 import pytest

@@ -1,4 +1,4 @@
-"""`sluice serve DIR` and `sluice doctor`: first use without a configuration."""
+"""`sluice serve DIR` and `sluice doctor`, which need no configuration."""
 import os
 import pathlib
 import re
@@ -126,7 +126,7 @@ def test_serve_lists_folders_with_autoindex(serve, tmp_path):
 
 
 def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
-    """The names of certificate and key may contain special characters."""
+    """The paths of certificate and key may contain special characters."""
     folder = tmp_path / 'odd "name" ${HOME} $x #1 \\n'
     folder.mkdir()
     both = folder / 'both.pem'
@@ -222,6 +222,6 @@ def test_start_logs_one_line_on_ktls(launch, loop):
 
 
 def test_the_loop_is_named(launch, loop):
-    """With `use: auto` and without io_uring one log line has the reason; with a backend's name that backend is used."""
+    """With `use: auto` and without io_uring one log line has the reason; with the name of a backend the server uses that backend."""
     served = launch(loop, 'plain', main={'events': {'use': 'auto'}})
     assert served.connect().get('/one.txt').status == 200

@@ -1,4 +1,4 @@
-"""Settings that change within an exchange: an internal redirect leads to a location with other values.
+"""Settings that change within an exchange, because an internal redirect leads to a location with other values.
 
 The table has each location setting that affects the request body or the sending of the response, in both directions. Each row is tested
 with a redirect after the header section, during the body, and after the body, with Content-Length and with chunks.
@@ -322,7 +322,7 @@ def test_a_page_of_a_page_of_an_error(launch, loop, transport):
 
 
 def test_a_mirror_has_all_of_a_body_or_none(launch, loop, transport, gates):
-    """The first upstream server has received part of the body, so the rest must not be mirrored."""
+    """The first upstream server has received a part of the body, so the mirror must not get the rest."""
     upstream = Upstream({'/mirrored': refusing, '/copy': echo})
     to = f'http://127.0.0.1:{upstream.port}'
     served = launch(loop, transport, server={'location': {

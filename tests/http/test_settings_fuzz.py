@@ -3,8 +3,8 @@
 Each example is a configuration, which a reload activates, and requests to it: with Content-Length or chunks, in pieces of any size,
 with Expect, aborted in the middle, with a reload in between. Either the scripted upstream server echoes exactly the sent body, or the
 status is one that the model in settings_chain.py permits. No worker dies, and no sanitizer reports an error. SLUICE_FUZZ_SECONDS is the
-duration for each loop (30), SLUICE_FUZZ_SEED the first seed (1). SLUICE_FUZZ_SHRINK=0 reports a failure without reducing it, which
-takes minutes.
+duration for each loop (30), SLUICE_FUZZ_SEED the first seed (1). SLUICE_FUZZ_SHRINK=0 omits the reduction of a failure, which takes
+minutes.
 """
 import itertools
 import os
@@ -219,7 +219,7 @@ def test_bodies_through_chains(tmp_path, site, loop):
             if time.monotonic() > end:
                 break
     except BaseException:
-        print('seed', number, server.output()[-5000:])        # SLUICE_FUZZ_SEED repeats it
+        print('seed', number, server.output()[-5000:])        # to be repeated with SLUICE_FUZZ_SEED
         raise
     finally:
         server.stop(check=False)

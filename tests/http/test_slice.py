@@ -229,7 +229,7 @@ def test_beyond_the_end_before_anything_is_known(client, upstream, path):
 
 
 def test_a_client_with_an_older_and_longer_version_gets_the_new_one(client, upstream, path):
-    """If-Range is false, so Range is ignored, although the upstream server has no slice at this position."""
+    """If-Range does not match, so Range is ignored, although the upstream server has no slice at this position."""
     target = path()
     data = file_of(upstream, target, 2 * SIZE)
     answer = part(client, target, f'{50 * SIZE}-', If_Range='"v0"')
@@ -237,7 +237,7 @@ def test_a_client_with_an_older_and_longer_version_gets_the_new_one(client, upst
 
 
 def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
-    """An upstream response that redirects a slice to another URI must not be mixed into this one."""
+    """The response to the request for a slice is X-Accel-Redirect: its target must not become part of this response."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
     file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
@@ -246,7 +246,7 @@ def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
 
 
 def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
-    """Excess bytes of a slice must not take the position of the next one."""
+    """Excess bytes of a slice must not be used as bytes of the next one."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
 
@@ -263,7 +263,7 @@ def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
 
 
 def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
-    """No response combines two versions; the next request receives the new one."""
+    """No response combines two versions; the next response has the new one."""
     target = path()
     old, new = file_of(upstream, target, 4 * SIZE), random.Random(8).randbytes(5 * SIZE)
     client = served.connect(promoted=False)

@@ -233,7 +233,7 @@ def leave(proxy, target, seconds):
 
 
 def test_nothing_is_left_behind(proxy, client, transport):
-    """Clients that disconnect, and upstream servers that reset, truncate and stall: afterwards the worker has the same sockets as before,
+    """Clients that disconnect, and upstream servers that reset, truncate and stall: afterwards the worker has as many sockets as before,
     and no more pipes than the pool keeps."""
     assert client.get('/once/large').body == LARGE
     sockets, _ = descriptors(proxy)
@@ -249,7 +249,7 @@ def test_nothing_is_left_behind(proxy, client, transport):
 
 
 def test_more_clients_than_pipes(proxy, transport):
-    """Each stopped response holds a pipe until there are no more; further responses are copied. No response waits for a pipe."""
+    """Each stopped response holds a pipe until no pipe is left; the bytes of further responses are copied. No response waits for a pipe."""
     if transport != 'plain':
         pytest.skip('by user-space TLS everything is copied')
     standing = [http1.connect(proxy.port) for _ in range(150)]

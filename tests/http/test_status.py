@@ -117,7 +117,7 @@ def page(client, form='prometheus', mark=''):
 
 
 def settled(client, mark=''):
-    """The status page once every request except this one has ended; `mark` and a number are added to its URI."""
+    """The status page when every other request has ended; `mark` and a number are added to its URI."""
     for number in range(200):
         found = page(client, mark=mark and f'&{mark}{number}')
         if found['sluice_requests_total'][None] == sum(found['sluice_responses_total'].values()) + 1:
@@ -188,7 +188,7 @@ def test_numbers_are_exact(watch, transport):
 
 
 def assert_ways(metrics, rows):
-    """Transfers, reasons and bytes agree with the access log."""
+    """The transfers, reasons and bytes on the status page equal those in the access log."""
     def nonzero(name):
         return {key: number for key, number in metrics[name].items() if number}
     assert nonzero('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
@@ -196,7 +196,7 @@ def assert_ways(metrics, rows):
     assert nonzero('sluice_ktls_declines_total') == collections.Counter(declined)
     zero_copy, sent = (sum(int(row[name]) for row in rows) for name in ('bytes_zero_copy', 'bytes_sent'))
     assert metrics['sluice_zero_copy_bytes_total'][None] == zero_copy
-    # When the server builds the page, it has sent no byte of it.
+    # The page does not count its own bytes: the server sends them after it has built the page.
     assert sum(metrics['sluice_sent_bytes_total'].values()) == sent
     assert abs(metrics['sluice_zero_copy_ratio'][None] - zero_copy / sent) < 2e-6
 
@@ -297,7 +297,7 @@ def test_as_nginx_tells_it(watch):
     client = watched.connect('plain')
     expected = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
     until(lambda: expected.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
-    # On a quick second request the server may not yet have seen the first response leave: then it counts the connection as writing.
+    # The kernel may not have reported the end of the first response before a quick second request: the connection then counts as writing.
     numbers = [int(re.search(r'\n \d+ \d+ (\d+) \n', client.get('/nginx').body.decode()).group(1)) for _ in range(2)]
     assert numbers[1] == numbers[0] + 1
     idle = watched.connect('plain')

@@ -39,7 +39,7 @@ def echo(stream):
 
 
 def counts(stream):
-    """Reads to the end and responds with the hash: one direction has ended, the other continues."""
+    """Reads to the end of one direction, then sends the hash in the other direction."""
     stream.sendall(sha256(read_all(stream)).encode())
 
 

@@ -1,4 +1,4 @@
-"""map and geo in stream: SNI selects upstream servers while TLS passes through unchanged, and addresses select texts."""
+"""map and geo in stream: SNI selects upstream servers without decryption, and addresses select texts."""
 import socket
 import ssl
 

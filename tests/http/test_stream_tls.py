@@ -18,7 +18,7 @@ def inner(base):
 
 
 class TlsUpstream:
-    """A TLS server that sends what it knows of its client, and the hash of all bytes that it receives."""
+    """A TLS server that sends version, SNI, resumption, certificate and ALPN of its client, and the hash of all received bytes."""
 
     def __init__(self, certificate, asks=False):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

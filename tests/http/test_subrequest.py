@@ -1,4 +1,4 @@
-"""auth_request and mirror: subrequests decide on access or copy the request, and do not delay the client."""
+"""auth_request and mirror: subrequests that decide on access, and subrequests that copy the request without delaying the client."""
 import contextlib
 import socket
 import threading
@@ -281,8 +281,8 @@ def test_a_bad_word(new_directory, line, output):
 
 
 def test_copies_that_are_never_answered(launch, loop):
-    """A mirror that does not respond: the number of pending copies is limited, the client is not delayed, and the end of a copy makes room
-    for another."""
+    """A mirror that does not respond: the number of pending copies is limited, the client is not delayed, and after the end of a copy another
+    one may begin."""
     with socket.socket() as holder:
         holder.bind(('127.0.0.1', server_kit.free_port()))
         holder.listen(4096)

@@ -274,7 +274,7 @@ def read_until(stream, text):
 def test_renegotiation_is_refused(served):
     owner = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    output = read_until(owner.stdout, 'verify return code')        # the last line about the handshake
+    output = read_until(owner.stdout, 'verify return code')        # the last line of its report
     owner.stdin.write(b'R\n')
     owner.stdin.flush()
     output += read_until(owner.stdout, 'no renegotiation')
@@ -284,7 +284,7 @@ def test_renegotiation_is_refused(served):
 
 
 def ends_at_new_keys(served):
-    """Whether the kernel cannot change keys. Then the server completes the response in progress and ends the connection in good order."""
+    """True if the kernel cannot change keys: then the server completes the response in progress and closes the connection in order."""
     return served.transport == 'ktls' and 'rekeying' not in served.server.output()
 
 
@@ -476,6 +476,6 @@ def test_small_fragments_are_respected(served):
 
 
 def test_wrong_host_for_the_connection(served):
-    """A Host that differs from SNI selects another virtual server; it is not an error."""
+    """A Host that differs from SNI selects another virtual server and is no error."""
     client = own(served)
     assert client.ask('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)

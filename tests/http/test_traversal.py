@@ -44,7 +44,7 @@ ELSEWHERE = [
 
 
 def traversal_paths():
-    """Every spelling, in every location, one and several steps up to each secret, and up to the root of the file system."""
+    """Every spelling, in every location, with one or several "../" up to each secret file, and up to the root of the file system."""
     for prefix in PREFIXES:
         for climb in CLIMBS:
             yield f'{prefix}{climb}secret.txt'
@@ -61,7 +61,7 @@ assert sum(len(paths) for paths in PATHS.values()) >= 200
 
 @pytest.fixture(scope='session')
 def guarded(base):
-    """A document root with secrets in it and around it; all secrets have the same content."""
+    """A document root with secret files inside and outside it; all of them have the same content."""
     top = base / 'guarded'
     root = top / 'www'
     for name in ('one.txt', 'folder/index.html', 'folder/inner.txt', 'bare/file.txt', '.well-known/security.txt', 'link-precompressed.css',
@@ -119,7 +119,7 @@ def test_every_path_is_refused(served, kind, takes):
 
 
 def test_what_may_be_read_is_read(served):
-    """Permitted files remain reachable by the same locations."""
+    """The same locations serve the permitted files."""
     owner = ReconnectingClient(served)
     for target in ('/one.txt', '/folder/inner.txt', '/alias/inner.txt', '/captured/inner.txt', '/bare/file.txt', '/tried/?file=/one.txt',
                    '/folder/../one.txt', '/./one.txt', '//one.txt', '/%6fne.txt', '/.well-known/security.txt', '/link-precompressed.css'):

@@ -17,7 +17,7 @@ def write(path, lines):
 
 
 def check_arguments():
-    """--help prints the usage and an unknown version is an error; neither is taken as the build directory."""
+    """--help prints the usage, and an unknown version is an error: neither argument is used as the build directory."""
     with tempfile.TemporaryDirectory() as folder:
         for arguments, status, words in ((['--help'], 0, 'usage: fetch.py '), (['build', '5.10'], 2, 'unknown version 5.10')):
             done = subprocess.run([sys.executable, os.path.join(run.HERE, 'fetch.py'), *arguments], cwd=folder, capture_output=True,

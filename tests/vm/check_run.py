@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run.py kills a guest that hangs, with all processes that it started, and prints why a guest ended early. A shell script replaces the
-emulator."""
+"""Checks run.py: it kills a guest that hangs, with all its processes, and prints the reason for an early end. A shell script replaces
+the emulator."""
 import contextlib
 import io
 import os
@@ -48,7 +48,7 @@ def check_counts():
 
 
 def ended(pid):
-    """Waits for the end of a process. A zombie has ended: possibly no process reaps it."""
+    """Waits for the end of a process. A zombie counts as ended, because possibly no process reaps it."""
     for _ in range(1000):
         try:
             with open(f'/proc/{pid}/stat', encoding='ascii') as stream:

@@ -1,5 +1,5 @@
-"""A disk that this process implements as a network block device. No page of its files is in memory, and the test decides when each read
-completes. A thread that reads from it blocks until then."""
+"""A network block device that this process implements. No page of its files is in memory, and the test decides when each read completes.
+A thread that reads from the device blocks until then."""
 import fcntl
 import os
 import socket

@@ -4,7 +4,7 @@
 # Each part has its own network namespace (and therefore its own /proc/net/tls_stat and buffer sizes) and its own tmpfs, so
 # that parts can run in parallel. A part writes OUT/PART.log and OUT/PART.status; OUT/status is written last.
 out=$1 python=$2 only="|${4:-module|cipher|proof|peers|sample}|"
-# The files in "http": those whose responses depend most on the encryption, in the kernel or in user space.
+# The files of the part "http": their responses depend most on where the encryption takes place, in the kernel or in user space.
 http=$(printf 'http_%s|' static precompressed compress autoindex protocol tls clients logs)
 only=${only//|http|/|$http}
 at_once=3

@@ -1,4 +1,4 @@
-"""The guest kernel's view of TLS: its counters, the record number of another process's socket, and system calls by strace."""
+"""Reads the TLS state of the guest kernel: its counters, the record number of another process's socket, and system calls (strace)."""
 import contextlib
 import ctypes
 import glob
@@ -22,7 +22,7 @@ def counters():
 
 
 def idle_counters(patience=60):
-    """The counters, once no kTLS socket is left: sockets of an ended server may remain for a while."""
+    """The counters when no kTLS socket is left: sockets of an ended server may remain for some time."""
     deadline = time.monotonic() + patience
     while (found := counters())['TlsCurrTxSw'] > 0:
         assert time.monotonic() < deadline, found

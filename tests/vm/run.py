@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Boots a downloaded kernel in an emulator, on a read-only view of this machine's files, and runs the tests in it.
 
-All parts run in one boot; guest.sh defines them. The output of each part is in BUILD/vm/VERSION/out/PART.log. Printed are the
+All parts run in one boot; guest.sh defines them. The output of each part is in BUILD/vm/VERSION/out/PART.log. It prints the
 numbers of results for each test file, and the output of failed parts. Without the kernel, the emulator or the Python packages
 the tests are skipped (exit status 77), unless SLUICE_REQUIRE_VM is 1.
 """
@@ -65,7 +65,7 @@ def end(program):
 def run_whole(line, environment, seconds):
     """Runs a program and returns its output. All processes that it started are killed at the end, also after SIGTERM, and on
     TimeoutExpired, whose `output` has the output so far."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # raises an exception, as Ctrl-C does
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # raises an exception, like Ctrl-C
     # A pipe, because the emulator opens its outputs a second time by name: a file would be truncated and overwritten.
     program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
                                text=True, errors='replace', start_new_session=True)
@@ -85,7 +85,7 @@ def boot(programs, image, out, command):
     TimeoutExpired."""
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
     line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
-            '--append', 'no_timer_check',       # on a busy machine the emulated timer fails this check, and the kernel panics
+            '--append', 'no_timer_check',       # without this, the kernel panics on a busy machine, because the emulated timer fails a check
             f'--qemu-opts=-cpu max {FILES}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/said 2>&1']
     return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
 

@@ -16,7 +16,7 @@ STEPS = 3                                   # disk reads that are permitted one 
 
 @pytest.fixture(params=[0, 128])
 def cold(request, tmp_path):
-    """(the disk, the hash of /cold), with a read-ahead of 0 and 128 KiB. The disk has just been mounted, and no file has been read."""
+    """(the disk, the hash of /cold), for a read-ahead of 0 and of 128 KiB. The disk is newly mounted, so no file is in the page cache."""
     (tmp_path / 'files').mkdir()
     site.make_file(str(tmp_path / 'files' / 'warm'), 65536)
     digest = site.make_file(str(tmp_path / 'files' / 'cold'), COLD)

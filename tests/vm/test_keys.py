@@ -45,8 +45,8 @@ def test_rule_09_s_client_changes_keys_in_the_middle(start, www, loop):
 
 
 def test_rule_09_the_answer_to_a_request_comes_before_the_rest(start, www, loop):
-    """The test's TLS client counts key generations: the server's new key arrives within the body, or never on kernels that accept one key
-    only."""
+    """The TLS client of the test counts key generations: the server's new key arrives within the body; on kernels that accept only one key,
+    none arrives."""
     _, port = start(loop, 'on')
     client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300, receive_buffer=65536)
     client.send('GET /16m HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -1,7 +1,7 @@
 """The kernel refuses a system call, which strace injects into a running worker: the response continues in user space, and the log has the
 reason.
 
-The self-test at startup succeeded, so the server expects kTLS to work and learns of the refusal during a connection.
+The self-test at startup has succeeded, so the server tries kTLS, and the refusal occurs during a connection.
 """
 import hashlib
 import re

@@ -61,7 +61,7 @@ def test_close_directly_after_a_body(start, www, loop, suite):
 
 @pytest.mark.parametrize('half', [False, True])
 def test_rule_15_an_end_awaits_a_slow_reader(start, www, loop, half):
-    """lingering_timeout does not end a connection whose client still has bytes to receive; neither does the client's FIN."""
+    """Neither lingering_timeout nor the client's FIN ends a connection before the client has received all bytes."""
     _, port = start(loop, 'on', lingering_timeout='1s')
     client = http1.connect(port, 'own', suites=['TLS_AES_256_GCM_SHA384'], timeout=300, receive_buffer=4096)
     client.send('GET /1m HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')

@@ -1,7 +1,7 @@
 """Proves for splice that the kernel encrypts a large upstream response, and that its bytes do not pass through the process.
 
-The checks are those for files (test_promotion.py): the kernel's counters, the hash of the body, the system calls and the access log;
-and the same with kernel TLS off, where all except the hash must show the opposite.
+The checks are those for files (test_promotion.py): the kernel's counters, the hash of the body, the system calls and the access log.
+With kernel TLS off, all of them except the hash must have the opposite results.
 """
 import hashlib
 import time

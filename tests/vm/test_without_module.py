@@ -47,7 +47,7 @@ def test_on_refuses_to_start(www, certificate, tmp_path):
 
 
 def test_its_advice_helps():
-    """The last test, because it loads the module."""
+    """Must be the last test, because it loads the module."""
     subprocess.run(['modprobe', 'tls'], check=True, timeout=300)
     done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
     print(done.stdout, done.stderr)

@@ -13,8 +13,8 @@ from . import server as server_kit
 from . import tls_end
 
 SMALL, BODY, BIG = b'one\n', 100_000, 16 << 20
-# The server's timeouts for header, send and lingering close. In an emulated machine the clients are slow; elsewhere longer timeouts would
-# only make the test longer.
+# The server's timeouts for header, send and lingering close: long in an emulated machine, where clients are slow, and short elsewhere to
+# save time.
 TIMEOUT_S = 3 * (server_kit.PATIENCE if os.environ.get('SLUICE_IN_GUEST') else 1)
 MORE_MEMORY_KIB = 4096                        # permitted growth after all connections
 PATIENCE_S = 60 * server_kit.PATIENCE         # how long a client waits for one of these timeouts
@@ -150,7 +150,7 @@ class Mix:
         stream.close()
 
     def truncated(self):
-        """The file is truncated while the server sends it: the response must be detectably incomplete."""
+        """Truncates the file while the server sends it: the client must be able to detect that the response is incomplete."""
         os.truncate(self.cut_path, BIG)
         stream = self.open(receive_buffer=16384)
         self.ask(stream, f'/cut{self.number}', 'Connection: close')
@@ -163,7 +163,7 @@ class Mix:
         stream.close()
 
     def silent(self):
-        """Sends nothing, no ClientHello either."""
+        """Sends nothing, not even a ClientHello."""
         self.expect_server_close(self.raw())
 
     def not_reading(self):
@@ -188,7 +188,7 @@ class Mix:
             self.wait_for_oldest()
 
     def wait_for_oldest(self):
-        """The server must end the oldest waiting connection by itself; a timeout here is a failure."""
+        """The server must end the oldest waiting connection; a timeout of the client is a failure."""
         _, stream = self.waiting.popleft()
         open_window(stream)
         read_to_end(stream)

@@ -46,7 +46,7 @@ def lines(server, since=0):
 
 
 def only_line(server, since):
-    """Returns the only line after the first `since`. Waits for it, and a moment longer to detect a second line."""
+    """Returns the only line after the first `since`. Waits for it, and 0.2 s longer to detect a second line."""
     deadline = time.monotonic() + 20
     while not lines(server, since) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -22,7 +22,7 @@ STREAM_ERRORS = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, EOFErro
 
 
 def dial(port, transport='plain', timeout=30, context=None, server_name='localhost'):
-    """A socket that is ready for the preface."""
+    """Connects, with TLS and ALPN h2 except over plain TCP; the caller sends the preface."""
     sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if transport == 'plain':
@@ -43,7 +43,7 @@ def receive(sock):
 
 
 class Response:
-    """What was received on one stream. `headers` joins the values of repeated fields by a comma."""
+    """The response received on one stream. `headers` joins the values of repeated fields by a comma."""
 
     def __init__(self):
         self.status, self.headers, self.body = None, {}, bytearray()
@@ -66,7 +66,7 @@ class Response:
 
 
 class Connection(h2.connection.H2Connection):
-    """hyper-h2 closes its connection at the first GOAWAY; after a graceful one the streams go on (RFC 9113 6.8)."""
+    """hyper-h2 closes its connection at the first GOAWAY, but after a graceful one open streams continue (RFC 9113 6.8)."""
 
     def _receive_goaway_frame(self, frame_):
         state, outbound = self.state_machine.state, self._data_to_send
@@ -76,7 +76,7 @@ class Connection(h2.connection.H2Connection):
 
 
 class Client:
-    """A client that respects the protocol. With `widen` it returns the windows as soon as bytes arrive; otherwise the caller does."""
+    """A client that obeys the protocol. With `widen` it sends WINDOW_UPDATE for all received bytes; otherwise the caller sends them."""
 
     def __init__(self, sock, scheme='http', settings=None, widen=True, connection_window=None):
         self.sock, self.scheme, self.widen = sock, scheme, widen
@@ -129,7 +129,7 @@ class Client:
         try:
             self.flush()
         except STREAM_ERRORS:
-            pass                    # the server has closed; what it sent before is still to be read
+            pass                    # the server has closed; earlier bytes from it can still be received
         return True
 
     def happened(self, event):
@@ -200,7 +200,7 @@ class Frames:
         self.send(PREFACE + frame(SETTINGS, 0, 0, settings))
 
     def send(self, data):
-        """True if the connection took the bytes; what the server sent before it closed can still be received."""
+        """True if the bytes were sent; False if the server has closed. Earlier bytes from the server can still be received."""
         try:
             self.sock.sendall(data)
             return True
@@ -229,7 +229,7 @@ class Frames:
         return kind, flags, stream, payload
 
     def until(self, *kinds, stream=None):
-        """Receives until a frame of these types (of this stream) comes; None at the end."""
+        """Receives until a frame of these types (and of this stream) arrives; None at the end."""
         while (found := self.next()) is not None:
             if found[0] in kinds and stream in (None, found[2]):
                 return found

@@ -99,7 +99,7 @@ def make_precompressed(folder):
 
 
 def ask(port, request, transport='plain', timeout=20):
-    """Sends a request; returns the response, None if it was cut, and the names of the properties that are not compared."""
+    """Sends a request; returns the response (None if it ended early) and the names of the properties that are not compared."""
     line, *rest = [part.strip() for part in request.split(' | ')]
     method, target = line.split(' ', 1)
     headers = [tuple(part.split(': ', 1)) for part in rest if part[0] not in '=~%']

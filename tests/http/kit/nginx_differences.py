@@ -67,7 +67,7 @@ def uri_of(found):
 
 
 def asks_folder(request):
-    """True if the path of the target is that of a folder."""
+    """True if the path of the target has the form of a folder's path."""
     return urllib.parse.unquote(target(request).split('?')[0]).endswith(('/', '/.', '/..'))
 
 
@@ -77,7 +77,7 @@ def aliases_without_slash(text):
 
 
 def has_alias_without_slash(text, request):
-    """True if nginx looks for a file beside the folder of an alias."""
+    """True if nginx opens a file beside the folder of an alias."""
     path = re.sub('/+', '/', urllib.parse.unquote(target(request).split('?')[0]))
     begins = [path[len(prefix):] for prefix in aliases_without_slash(text) if path.startswith(prefix)]
     return any(rest and rest[0] != '/' for rest in begins)

@@ -1,8 +1,8 @@
-"""The upstream server of the generated comparison. It responds with the received request, or as the request directs: "X-Answer: STATUS
-[NAME=VALUE]", with + for each space."""
+"""The upstream server of the generated comparison. It responds with the received request. The request field "X-Answer: STATUS [NAME=VALUE]",
+with + for each space, selects the status and adds a field."""
 import http.server
 
-# Fields that are not compared: those that sluice adds, hop-by-hop fields, and the directions to this server.
+# Fields that are not compared: those that sluice adds, hop-by-hop fields, and the field for this server.
 UNSAID = ('via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip', 'connection',
           'x-answer', 'transfer-encoding', 'te')
 

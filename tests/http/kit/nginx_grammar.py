@@ -204,7 +204,7 @@ def a_condition(make, kind):
 
 
 def other_directives(make, kind):
-    """Directives that accompany those of RESPONSE_MAKERS."""
+    """Directives of a location in addition to those of RESPONSE_MAKERS."""
     # nginx accepts most directives only once in a block.
     found = {}
     for one in make.some(OTHER_DIRECTIVES, 3 if kind != 'server' else 5):
@@ -222,12 +222,12 @@ def other_directives(make, kind):
 
 
 def identifying_header(label):
-    """Adds a header field that identifies the location and the URI that it sees."""
+    """add_header with a field that contains the label of the location, and the URI and arguments there."""
     return Directive(f'add_header X-Where "{label} $uri $args" always')
 
 
 def without_access_rules(shapes, answers):
-    """Removes access rules beside a `return`: sluice checks access first, nginx does not, and the importer notes this difference."""
+    """Removes access rules beside a `return`: sluice checks access first, nginx does not, and the importer reports this difference."""
     returns = any(one.text.startswith('return') for one in answers)
     return [one for one in shapes if not (returns and one.text.split()[0] in ('deny', 'allow', 'auth_basic'))]
 

@@ -45,7 +45,7 @@ def answer(port, request):
         return {'error': type(error).__name__}
     found = nginx_kit.comparable_properties(response, ignored, port)
     found.update(parts(found))
-    if request.startswith('HEAD ') and found.get('status', 0) >= 300:    # for HEAD it is unknown which server generated the page
+    if request.startswith('HEAD ') and found.get('status', 0) >= 300:    # a response to HEAD does not show which server generated the page
         found = {name: value for name, value in found.items() if name not in ('content-type', 'length', 'body')}
     if response is not None:
         for name in ('set-cookie', 'retry-after', 'refresh', 'content-language'):
@@ -56,7 +56,7 @@ def answer(port, request):
 
 
 class Batch:
-    """Several sites, for which nginx starts once and sluice once for each loop backend."""
+    """Several sites that one nginx, and one sluice for each loop backend, serve together."""
 
     def __init__(self, pairs, sites, prelude):
         self.pairs, self.sites, self.prelude = pairs, dict(enumerate(sites)), prelude
@@ -149,7 +149,7 @@ class Batch:
                     self.differences.append(Difference(site, request, loop, by_nginx, by_sluice))
                     break
                 ignored |= any(names is ALL for _, _, names, _ in rows)
-            if ignored and 'proxy_cache ' in site.text():     # one of them may have stored what the other one has not
+            if ignored and 'proxy_cache ' in site.text():     # the caches of the two servers may differ
                 break
 
 

@@ -27,7 +27,7 @@ FIELDS = (
     'Authorization: Basic Ym9iOnNlY3JldA==', 'Authorization: Basic Ym9iOndyb25n', 'Authorization: Basic', 'Authorization: Bearer x',
     'Content-Type: text/mine', 'X_Under: 1', 'Referer: http://a@N@.test/x', 'User-Agent: test/1', 'Accept: text/html', 'X-Mine: client',
 )
-# Directions to the upstream server (kit/nginx_echo.py).
+# Request fields for the upstream server (kit/nginx_echo.py).
 ANSWERS = (
     'X-Answer: 404', 'X-Answer: 500', 'X-Answer: 403', 'X-Answer: 204', 'X-Answer: 304', 'X-Answer: 302 Location=/elsewhere',
     'X-Answer: 301 Location=http://127.0.0.1:@UPSTREAM@/up/x', 'X-Answer: 302 Location=http://elsewhere.test/y', 'X-Answer: 201 Location=/made',

@@ -20,7 +20,7 @@ class Directive:
         return [f'{pad}{self.text} {{', *(line for child in self.inside for line in child.lines(indent + 1)), f'{pad}}}']
 
     def smaller(self):
-        """Smaller trees: with one child removed, or with one child reduced."""
+        """All trees with one child removed, or with one child reduced."""
         for number, child in enumerate(self.inside or ()):
             if child.text.startswith('listen '):
                 continue
@@ -61,8 +61,8 @@ INHERITED = ('add_header', 'add_trailer', 'proxy_set_header', 'proxy_hide_header
 
 
 def with_inherited(directive, outer):
-    """Returns the directive with outer directives repeated in its block, if the block has directives of the same name: nginx does not
-    inherit them then, but sluice does, as the importer notes.
+    """Returns the directive with outer directives repeated in its block, if the block has directives of the same name: in this case nginx
+    does not inherit the outer ones, sluice inherits them, and the importer reports this difference.
 
     `outer` maps the name of such a directive to its occurrences in effect around this one.
     """

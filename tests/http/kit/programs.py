@@ -1,4 +1,4 @@
-"""Upstream servers that are real programs: tests start, kill and restart them, and all of them end with the tests."""
+"""Upstream servers that are installed programs: tests start, kill and restart them; at exit the test process kills them."""
 import atexit
 import os
 import shutil

@@ -11,7 +11,7 @@ from . import server
 
 
 class SClient:
-    """Receives no faster than the test reads: unread output stays in the pipe, then in the sockets."""
+    """Receives only as fast as the test reads: unread output fills the pipe, then the sockets."""
 
     def __init__(self, port, *options):
         words = ['openssl', 's_client', '-quiet', '-no_ign_eof', '-connect', f'127.0.0.1:{port}', '-tls1_3', *options]

@@ -104,7 +104,7 @@ class Tls13:
         self.messages = bytearray()
         self.plain = bytearray()
         self.records = []              # received under application keys, all types
-        self.generation = 0            # of the server's key: number of KeyUpdates received
+        self.generation = 0            # of the server's key: the number of KeyUpdates received
         self.tickets = 0
         self.closed = False            # close_notify received
         self.chosen_alpn = None

@@ -158,7 +158,7 @@ class Upstream:
                     break
         except (EOFError, OSError):
             pass
-        except Exception as error:      # a fault of the test, or bytes that the server must not send
+        except Exception as error:      # an error in the test, or invalid bytes from the server under test
             self.faults.append(repr(error))
         try:
             stream.close()
