@@ -1,6 +1,6 @@
 /*
- * The third backend of the loop: no socket I/O, no waiting, time advanced only by calls. A test scripts the bytes
- * that the peer sends, the room that it gives, when it closes, and the order of completions; the code under test
+ * The third backend of the loop: no socket I/O, no waiting, time advanced only by calls. A test sets the bytes that the
+ * peer sends, the room in the peer's window, the moment of its close, and the order of completions; the code under test
  * behaves as with a real backend. Any number may be used as a socket: one without a script starts as an idle
  * connection with unlimited room. Files are real, and read without threads.
  */
@@ -52,12 +52,12 @@ int scripted_arrive(struct loop *loop, int listener);
 void scripted_advance(struct loop *loop, uint64_t ms);
 /* Reports the completions of one iteration in an order drawn from `seed`; 0: in the order of submission. */
 void scripted_shuffle(struct loop *loop, unsigned seed);
-/* Cancelled ops that could complete do so with their true result, as is possible with a kernel. */
+/* A cancelled op that can complete delivers its true result, as is possible with a kernel. */
 void scripted_cancel_loses(struct loop *loop, bool loses);
 
 /*
- * Runs iterations until nothing progresses; the time does not advance. Fails the process after `most` iterations, as
- * an endless loop.
+ * Runs iterations until one makes no progress; the time does not advance. Aborts the process after `most` iterations,
+ * which indicate an endless loop.
  */
 void scripted_settle(struct loop *loop, int most);
 

@@ -1,5 +1,5 @@
 /*
- * The sockets of the scripted backend: the state of each side.
+ * The sockets of the scripted backend: the state of the code under test and of the peer.
  */
 #ifndef TESTS_SCRIPTED_SOCKETS_H
 #define TESTS_SCRIPTED_SOCKETS_H
@@ -15,7 +15,7 @@ struct fake {
     struct list link;
     int fd;
     struct buffer unread;           /* sent by the peer, not yet received by the code under test */
-    struct buffer sent;             /* by the code under test */
+    struct buffer sent;             /* sent by the code under test */
     size_t receive_most;            /* 0: no limit */
     size_t send_most;
     size_t room;

@@ -22,7 +22,7 @@ static void log_line(void *owner, enum log_level level, struct str line)
     ck_assert_int_eq(buffer_append(&diagnostics, line), 0);
 }
 
-/* Opens a store over the directory as it is, as a starting server does. */
+/* Opens a store over the existing directory, like a starting server. */
 static void begin(void)
 {
     struct clock now;

@@ -140,7 +140,7 @@ START_TEST(discarded_file_is_deleted)
 }
 END_TEST
 
-/* Changes each byte of key, head and mark, and truncates the file at each length: no such file is valid. */
+/* Changes each byte of key, head and mark, and truncates the file to each length: every such file is invalid. */
 START_TEST(damaged_files_are_invalid)
 {
     struct cache_id id = room_id(1, 7);
@@ -170,8 +170,8 @@ START_TEST(damaged_files_are_invalid)
 END_TEST
 
 /*
- * Makes the file look as if it had been written before the machine's last boot: the mark ends with the id of that boot
- * and a checksum.
+ * Changes the mark of the file to that of an earlier boot of the machine: the mark ends with the id of the boot and a
+ * checksum.
  */
 static void move_before_boot(int fd, uint64_t size)
 {
@@ -271,7 +271,7 @@ END_TEST
 static char directory[CACHE_NAME + sizeof(room.path)];
 static bool enough;
 
-/* Deletes unfinished files in the directory where files are created, as the loader does, again and again. */
+/* Like the loader, deletes unfinished files in the directory in which files are created, until `enough` is set. */
 static void *delete_unfinished_files(void *unused)
 {
     while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
@@ -287,7 +287,7 @@ static void *delete_unfinished_files(void *unused)
         }
         if (all)
             closedir(all);
-        usleep(1000); /* so seldom that each file meets few passes */
+        usleep(1000); /* a pause, so that few passes occur while a file is being written */
     }
     return unused;
 }

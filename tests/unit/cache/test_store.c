@@ -123,7 +123,7 @@ START_TEST(found_after_a_restart)
     put("b", "head b", STR("body b"));
     finish();
     /*
-     * The files that a killed server leaves: a temporary one, and one with its final name and incomplete. And files
+     * Files left by a killed server: a temporary one, and an incomplete one with its final name. And files
      * that do not belong to the cache.
      */
     ck_assert_int_eq(mkdirat(room.directory.fd, "0", 0700) == 0 || errno == EEXIST, 1);

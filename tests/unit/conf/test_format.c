@@ -1,6 +1,6 @@
 /*
- * The formatter: its layout; that formatting twice changes nothing; and that a source is left alone if its layout
- * cannot be changed without changing its meaning.
+ * The formatter: its layout; the formatted text does not change when it is formatted again; a source remains unchanged
+ * if a new layout would change its meaning.
  */
 #include "conf/format.h"
 

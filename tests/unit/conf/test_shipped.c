@@ -25,7 +25,7 @@ static size_t occurrences(struct str text, struct str of)
     return count;
 }
 
-/* A directive or a variable of an absent module is refused by name. Other errors may follow from that. */
+/* The loader refuses a directive or variable of an absent module by name. Further errors may result from this. */
 static bool refused_for_modules(struct str result)
 {
     static const char *const refusals[] = {": error: unknown directive '", ": error: unknown variable $",

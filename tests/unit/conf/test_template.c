@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The subject of these tests: a host and the number of calls of getters. */
+/* The object whose variables the tests evaluate: a host, and the number of calls of getters. */
 struct fake {
     struct str host;
     unsigned calls;
@@ -31,7 +31,7 @@ static struct str get_long_family(const void *subject, struct str parameter, str
     return STR("long");
 }
 
-/* Variables whose subject is a part of the fake: its host. */
+/* Variables that are evaluated on a part of this object: its host. */
 static struct str get_host_itself(const void *subject, struct str parameter, struct arena *arena)
 {
     return *(const struct str *)subject;

@@ -1,4 +1,4 @@
-"""Validates the JSON Schema as an editor does: an independent validator accepts the shipped files and reports mistakes."""
+"""Validates the JSON Schema with an independent validator, like an editor: it accepts the shipped files and reports mistakes."""
 import argparse
 import json
 import pathlib
@@ -51,7 +51,7 @@ ACCEPTED = [
 
 
 def leaves(error):
-    """The errors behind a failed choice between forms, down to those of one node."""
+    """The innermost errors of a failed choice between alternative forms."""
     if not error.context:
         yield error
     for inner in error.context:

@@ -130,7 +130,7 @@ static const struct finding *last(const struct diagnosis *diagnosis)
     return &diagnosis->findings[diagnosis->count - 1];
 }
 
-/* Results that do not occur on this machine: each result of a self-test, and its report. */
+/* Simulated results of a self-test, most of which do not occur on this machine, and their reports. */
 START_TEST(each_result_of_a_self_test_is_reported)
 {
     static struct diagnosis diagnosis;

@@ -1,5 +1,5 @@
 /*
- * The findings of the doctor on other machines. A directory has the files of /proc and /sys that such a kernel shows.
+ * The findings of the doctor on simulated machines: a directory contains their files of /proc and /sys.
  */
 #include "doctor/doctor.h"
 
@@ -143,7 +143,7 @@ static const struct {
      "no module tls is installed", VERDICT_NOTE, "modprobe ran", NULL},
     {KTLS_NO_MODULE, NULL, ROOT, OWN, NULL, NULL, NULL, NULL, NULL, VERDICT_FAULT, "no TLS",
      "built without CONFIG_TLS", VERDICT_NOTE, "loads no modules", NULL},
-    /* The build has no kernel TLS, so the kernel was not asked. */
+    /* A build without kernel TLS does not test the kernel. */
     {KTLS_NOT_BUILT, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, NULL, NULL,
      VERDICT_GOOD, NULL, NULL},
 };
@@ -354,7 +354,7 @@ START_TEST(engines_of_records)
 }
 END_TEST
 
-/* Nothing is advised that the machine cannot have. */
+/* The doctor advises nothing that is impossible on the machine. */
 START_TEST(an_engine_that_is_not_built)
 {
     struct aead_choice choice = {0};
@@ -373,7 +373,7 @@ START_TEST(an_engine_that_is_not_built)
 }
 END_TEST
 
-/* The loopback device exists everywhere. The kernel may refuse the query. */
+/* The loopback device always exists. The kernel may refuse the query. */
 START_TEST(real_device_query)
 {
     struct offload offload = {false, false};

@@ -1,4 +1,4 @@
-/* Checks are aborts, so that the fuzzer uses them, too. */
+/* A failed check aborts the process, so that fuzz targets can use this client, too. */
 #include "h2_client.h"
 
 #include <nghttp2/nghttp2.h>
@@ -109,7 +109,7 @@ void h2_client_data(struct h2_client *client, uint32_t stream, struct str bytes,
     } while (bytes.length);
 }
 
-/* The state of a stream; a shared spare for identifiers that are not checked. */
+/* The state of a stream; NULL for identifiers that are not checked. */
 static struct h2_client_stream *stream_state(struct h2_client *client, uint32_t id)
 {
     return id / 2 < H2_CLIENT_STREAMS ? &client->streams[id / 2] : NULL;
@@ -144,7 +144,7 @@ static void frame_sent(struct h2_client *client, const struct h2_frame *frame)
         stream->increments += increment;
 }
 
-/* Takes whole frames from the buffer. */
+/* Removes the complete frames from the buffer and passes each to `visit`. */
 static void take_frames(struct h2_client *client, struct buffer *buffer,
                         void (*visit)(struct h2_client *client, const struct h2_frame *frame))
 {
@@ -159,7 +159,7 @@ static void take_frames(struct h2_client *client, struct buffer *buffer,
     }
 }
 
-/* Notes what the sent frames allow the server to send. */
+/* Records the windows and frame sizes that the client has announced. */
 static void scan_sent(struct h2_client *client, struct str bytes)
 {
     size_t skipped = bytes.length < client->preface_left ? bytes.length : client->preface_left;

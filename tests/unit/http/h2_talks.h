@@ -1,4 +1,4 @@
-/* The server and client that the tests of HTTP/2 sessions share, and their way to write what is expected. */
+/* Shared by the tests of HTTP/2 sessions: the server, the client, and macros for the expected frames. */
 #ifndef TEST_HTTP_H2_TALKS_H
 #define TEST_HTTP_H2_TALKS_H
 
@@ -37,7 +37,7 @@ static struct table_server *const server = &client.server;
 
 #define expect(text) ck_assert_str_eq(h2_client_log(&client), text)
 
-/* A client whose preface was answered. */
+/* Opens the client and checks the server's response to the preface. */
 static inline void start(void)
 {
     memset(big, 'b', sizeof(big) - 1);

@@ -1,4 +1,4 @@
-/* The main function that the tests of this folder share: runs a list of tests under a name. */
+/* Shared by the tests of this folder: runs a list of tests under a name. */
 #ifndef TEST_HTTP_SUITE_H
 #define TEST_HTTP_SUITE_H
 

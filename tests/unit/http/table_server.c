@@ -291,8 +291,8 @@ static void offer(struct table_server *server)
 }
 
 /*
- * Handles a wake only between two chunks, as a wire does that has no room for both. A session that wakes too early
- * gains nothing.
+ * Handles a wake only between two chunks, like a wire that has no room for both: a wake that comes too early has no
+ * effect.
  */
 void table_server_pump(struct table_server *server)
 {

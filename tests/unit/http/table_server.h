@@ -1,7 +1,7 @@
 /*
  * A server in memory that responds from a table, for the tests of protocols. The test feeds bytes to a session in
- * pieces, and the server collects the output. It acts as the wire and the connection do: bytes that consume leaves are
- * offered again, and a pump follows every wake.
+ * pieces, and the server collects the output. Like the wire and the connection, it offers bytes that `consume` leaves
+ * again, and pumps after every wake.
  */
 #ifndef TEST_HTTP_TABLE_SERVER_H
 #define TEST_HTTP_TABLE_SERVER_H
@@ -41,13 +41,13 @@ struct table_server {
     struct clock clock;
     const struct protocol *protocol;
     struct session *session;
-    struct buffer held; /* fed, and not consumed yet */
+    struct buffer held; /* bytes that were fed and are not yet consumed */
     struct buffer out;
     struct buffer log; /* one line per finished exchange: METHOD PATH STATUS BYTES [cancelled] */
     size_t room;       /* for each call of produce; 0: plenty */
     int result;        /* of the last produce that returned no chunk */
     bool woken;
-    bool blocked;                   /* consume has left bytes: they are not offered again before a wake */
+    bool blocked;                   /* `consume` has left bytes, which are offered again after a wake */
     unsigned begun, refused, finished;
     struct exchange *later; /* the exchange that waits for table_server_answer */
     bool reads;             /* TABLE_ECHO: the exchange can read more of its body */

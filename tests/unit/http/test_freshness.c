@@ -315,7 +315,7 @@ START_TEST(in_error)
 }
 END_TEST
 
-/* RFC 9111 4.2.4: a response may be used stale if it was fresh once, or if it allows stale use explicitly. */
+/* RFC 9111 4.2.4: a response may be used stale if it was once fresh, or if it explicitly permits stale use. */
 START_TEST(never_fresh)
 {
     static const struct {

@@ -90,7 +90,7 @@ START_TEST(timeouts)
     ck_assert_int_eq(server.result, 0);
     table_server_close(&server);
 
-    /* The timeout does not limit the server's own work. */
+    /* The timeout does not apply while the server works on a request. */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
     table_server_signal(&server, SESSION_TIMEOUT);
@@ -125,7 +125,7 @@ START_TEST(peer_closes)
     ck_assert_int_eq(server.result, 0);
     table_server_close(&server);
 
-    /* in the middle of the work on a complete request: the client may only have closed its sending side */
+    /* while the server works on a complete request: the client may have closed only its sending side */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
     table_server_signal(&server, SESSION_PEER_CLOSED);
@@ -176,8 +176,8 @@ START_TEST(drain_ends_idle_sessions)
     table_server_close(&server);
 
     /*
-     * a client that was promised a persistent connection may send one more request; its response has "Connection:
-     * close"
+     * after a response without "Connection: close" the client may send one more request; the response to it has
+     * "Connection: close"
      */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
@@ -199,7 +199,7 @@ START_TEST(drain_ends_idle_sessions)
                    "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
     table_server_close(&server);
 
-    /* a head that has begun is read to its end */
+    /* the server reads the rest of a head that has begun */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\n"), 0);
     table_server_signal(&server, SESSION_DRAIN);

@@ -45,14 +45,14 @@ static const struct talk {
      "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 1\r\nConnection: close\r\n\r\nx", 0},
     {"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 404 Not Found\r\n" DATED "Content-Length: 1\r\n\r\n?",
      -EAGAIN},
-    /* Responses that must not be sent as they are. */
+    /* Invalid responses of modules: the session changes them or sends a 500. */
     {"GET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 200 OK\r\n" DATED "X: a  Set-Cookie: b\r\nContent-Length: 4\r\n\r\nevil", -EAGAIN},
     {"GET /evilname HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 500 Internal Server Error\r\n" DATED "Content-Length: 0\r\n\r\n", -EAGAIN},
     {"GET /nostatus HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 500 Internal Server Error\r\n" DATED "Content-Length: 0\r\n\r\n", -EAGAIN},
-    /* Bodies that do not have their declared length are cut off. */
+    /* The connection ends if a body fails or does not have its declared length. */
     {"GET /broken HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 200 OK\r\n" DATED "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n", -EIO},
     {"GET /short HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\n\r\npart",

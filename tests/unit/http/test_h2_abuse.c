@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "suite.h"
 
-/* How many events of a kind a client may cause at once. */
+/* The credit that each kind of event costs. */
 static const struct {
     enum h2_event event;
     int price;
@@ -48,7 +48,7 @@ START_TEST(time_gives_back)
 }
 END_TEST
 
-/* Frequent events do not lose the milliseconds between them. */
+/* Times of a millisecond between frequent events also restore credit. */
 START_TEST(short_times_add_up)
 {
     struct h2_credit credit = credit_without_rest(0);
@@ -79,7 +79,7 @@ START_TEST(responses_give_back)
     struct h2_credit credit = credit_without_rest(0);
 
     h2_credit_earn(&credit, LIMIT_H2_CREDIT_PER_RESPONSE);
-    ck_assert(h2_credit_charge(&credit, H2_EVENT_CLIENT_RESET, 0)); /* cancels what it paid for */
+    ck_assert(h2_credit_charge(&credit, H2_EVENT_CLIENT_RESET, 0)); /* the reset costs the credit of one response */
     ck_assert(!h2_credit_charge(&credit, H2_EVENT_CLIENT_RESET, 0));
     ck_assert_int_eq(credit.left, -9);
     h2_credit_earn(&credit, 9 + 1);
@@ -95,7 +95,7 @@ START_TEST(clock_goes_backwards)
     ck_assert(h2_credit_charge(&credit, H2_EVENT_PRIORITY, 4000));
     ck_assert(h2_credit_charge(&credit, H2_EVENT_PRIORITY, 0));
     ck_assert_int_eq(credit.left, 8);
-    ck_assert(h2_credit_charge(&credit, H2_EVENT_PRIORITY, 5000)); /* the same time is not credited twice */
+    ck_assert(h2_credit_charge(&credit, H2_EVENT_PRIORITY, 5000)); /* a period of time restores credit only once */
     ck_assert_int_eq(credit.left, 7);
 }
 END_TEST

@@ -1,5 +1,5 @@
 /*
- * Clients that cause work without requesting anything lose their connection.
+ * Limits against clients that cause much work with few requests: the server closes the connection.
  */
 #include "h2_talks.h"
 
@@ -60,7 +60,7 @@ static struct memory_budget *budget_of_session(void)
     return &container_of(server->session, struct h2_session, session)->budget;
 }
 
-/* Past the cap of the connection, new streams are refused until others have ended. */
+/* Above the memory limit of the connection, new streams are refused until others have ended. */
 START_TEST(memory_of_a_connection)
 {
     struct memory_budget *budget;
@@ -83,7 +83,7 @@ START_TEST(memory_of_a_connection)
 }
 END_TEST
 
-/* Body bytes that no module has read yet are counted; past the cap the body fails. */
+/* Body bytes that no module has read yet are counted; above the limit the body fails. */
 START_TEST(memory_of_request_bodies)
 {
     struct memory_budget *budget;
@@ -109,7 +109,7 @@ START_TEST(memory_of_request_bodies)
 }
 END_TEST
 
-/* Queues an event until the server closes. Returns how often. */
+/* Repeats an event, at most `most` times, until the server closes. Returns the number of events. */
 static unsigned flood(void (*event)(unsigned number), unsigned most)
 {
     unsigned number = 0;
@@ -266,7 +266,7 @@ START_TEST(floods_end_the_connection)
 }
 END_TEST
 
-/* Requests that are answered pay for what a page load cancels. */
+/* Completed responses restore the credit that the resets of an ordinary page load cost. */
 START_TEST(ordinary_clients_keep_their_connection)
 {
     start();
@@ -286,7 +286,7 @@ START_TEST(ordinary_clients_keep_their_connection)
 }
 END_TEST
 
-/* One byte names a field of 3000 bytes in the dynamic table. */
+/* One byte refers to a field of 3000 bytes in the dynamic table. */
 START_TEST(hpack_bomb)
 {
     static char lines[4100] = "x=";
@@ -294,7 +294,7 @@ START_TEST(hpack_bomb)
 
     start();
     memset(lines + 2, 'a', 3000);
-    h2_client_headers(&client, 1, H2_FLAG_END_STREAM, lines); /* malformed, but enters the table */
+    h2_client_headers(&client, 1, H2_FLAG_END_STREAM, lines); /* malformed, but the field enters the dynamic table */
     expect("RST_STREAM 1 PROTOCOL_ERROR\n");
     memset(block, 0x80 | 62, sizeof(block));
     h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_HEADERS, 3, str_of(block, 200));
@@ -305,7 +305,7 @@ START_TEST(hpack_bomb)
 }
 END_TEST
 
-/* A client that causes answers and does not read them. */
+/* A client sends PING frames and reads no acknowledgements. */
 START_TEST(queued_control_frames_are_limited)
 {
     struct chunk chunk;
@@ -320,7 +320,7 @@ START_TEST(queued_control_frames_are_limited)
         client.sent = (struct buffer){0};
         protocol_http2.consume(server->session, buffer_str(&sent));
         buffer_finish(&sent);
-        server->clock.monotonic_ms += 1000; /* the credit does not end it */
+        server->clock.monotonic_ms += 1000; /* the time restores the credit */
     }
     ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
     ck_assert_int_eq(protocol_http2.produce(server->session, CHUNK_BYTES, 100, &chunk), -ENOBUFS);

@@ -62,7 +62,7 @@ START_TEST(release_at_half)
 }
 END_TEST
 
-/* A window of one byte opens with each byte; a window of none stays closed. */
+/* A window of one byte is enlarged after each byte; a window of zero is not. */
 START_TEST(smallest_windows)
 {
     struct h2_receive_window window;
@@ -88,7 +88,7 @@ START_TEST(resize_is_announced_with_a_release)
     ck_assert_uint_eq(window.left, 90);
     ck_assert_uint_eq(h2_receive_window_release(&window, 10), 310);
     ck_assert_uint_eq(window.left, 400);
-    h2_receive_window_resize(&window, 399); /* never smaller */
+    h2_receive_window_resize(&window, 399); /* no effect: a window does not become smaller */
     h2_receive_window_resize(&window, 0x80000000);
     ck_assert_uint_eq(window.size, 400);
     ck_assert_uint_eq(h2_receive_window_release(&window, 0), 0);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Feeds the queued frames without reading, then takes output until the first byte of the payload of DATA. */
+/* Feeds the queued frames, then takes output up to the first payload byte of DATA. */
 static void send_into_payload(void)
 {
     struct buffer sent = client.sent;
@@ -22,7 +22,7 @@ static void send_into_payload(void)
     }
 }
 
-/* A frame whose head was sent is completed: the rest of the connection would be misread otherwise. */
+/* The server completes a frame whose head it has sent; otherwise the client would misread the following frames. */
 START_TEST(reset_within_a_frame)
 {
     start();
@@ -39,7 +39,7 @@ START_TEST(reset_within_a_frame)
 }
 END_TEST
 
-/* The wire may still send from the file or pipe of the last chunk: its body is closed with the following produce. */
+/* The wire may still send the file or pipe of the last chunk: the next produce closes its body. */
 START_TEST(reset_behind_the_last_chunk)
 {
     struct chunk chunk;
@@ -246,7 +246,7 @@ START_TEST(peer_closes_within_a_frame)
 }
 END_TEST
 
-/* Timeouts: a stream ends when it made no progress between two of them. */
+/* Timeouts: a stream ends if it made no progress between two timeouts. */
 
 START_TEST(timeout_of_idle_connection)
 {

@@ -62,7 +62,7 @@ END_TEST
 static struct h2_schedule schedule;
 static struct h2_turn turns[8];
 
-/* Turn number i gets the i-th priority and becomes ready. */
+/* Adds one ready turn for each priority. */
 static void make_ready(const struct h2_priority *priorities, size_t count)
 {
     h2_schedule_init(&schedule);
@@ -72,7 +72,7 @@ static void make_ready(const struct h2_priority *priorities, size_t count)
     }
 }
 
-/* Compares the next turns with digits: numbers of turns. */
+/* Checks the next turns; each digit of `order` is an index in `turns`. */
 static void expect_order(const char *order)
 {
     for (size_t i = 0; order[i]; i++) {
@@ -107,7 +107,7 @@ START_TEST(one_after_another)
     h2_schedule_remove(&schedule, &turns[0]);
     expect_order("11");
     h2_schedule_add(&schedule, &turns[0]); /* behind the others */
-    h2_schedule_add(&schedule, &turns[1]); /* is ready: keeps its place */
+    h2_schedule_add(&schedule, &turns[1]); /* already ready: keeps its place */
     expect_order("11");
     h2_schedule_remove(&schedule, &turns[1]);
     expect_order("22");
@@ -130,7 +130,7 @@ START_TEST(both_kinds_alternate)
 }
 END_TEST
 
-/* One frame in H2_SHARE goes to the least urgent stream. */
+/* The least urgent stream sends one of H2_SHARE frames. */
 START_TEST(no_starvation)
 {
     unsigned least = 0;
@@ -154,7 +154,7 @@ START_TEST(change_moves_ready_streams)
     h2_schedule_change(&schedule, &turns[1], (struct h2_priority){3, true});
     expect_order("0101");
     h2_schedule_remove(&schedule, &turns[0]);
-    h2_schedule_change(&schedule, &turns[0], (struct h2_priority){0, false}); /* is not ready, and stays so */
+    h2_schedule_change(&schedule, &turns[0], (struct h2_priority){0, false}); /* not ready, and remains so */
     expect_order("11");
     h2_schedule_add(&schedule, &turns[0]);
     expect_order("00");

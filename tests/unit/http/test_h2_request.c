@@ -80,7 +80,7 @@ static const struct {
     {GET ":Path=/\n", true, -EBADMSG},
     {"x=y\n" GET, true, -EBADMSG},
     {":method=GET\n:scheme=https\n:path=/\nx=y\n:authority=a\n", true, -EBADMSG},
-    {"a_b=y\n" GET, true, -EBADMSG}, /* the field is dropped, but it was there */
+    {"a_b=y\n" GET, true, -EBADMSG}, /* the field is dropped, but still counts as present */
     {GET "=x\n", true, -EBADMSG},
     {GET "X=y\n", true, -EBADMSG},
     {GET "xY=y\n", true, -EBADMSG},
@@ -231,12 +231,12 @@ START_TEST(names_with_underscore)
     settings.underscores_in_headers = true;
     ck_assert_int_eq(read_section(x, str_from(lines), true), 0);
     ck_assert_text(headers_value(&x->request.headers, STR("a_b")), "1");
-    ck_assert_ptr_null(headers_find(&x->request.headers, STR("content_length"))); /* imitates another field */
+    ck_assert_ptr_null(headers_find(&x->request.headers, STR("content_length"))); /* like Content-Length: dropped */
     exchange_release(x);
 }
 END_TEST
 
-/* The target of a host that only differs in its field is that of Host. */
+/* Without :authority the host comes from the Host field. */
 START_TEST(host_without_authority)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
@@ -276,11 +276,11 @@ START_TEST(limits_of_lines)
     ck_assert_int_eq(read_long(GET "x=", "\n", 8192 - 9 - 6), 0);
     ck_assert_int_eq(read_long(GET "x=", "\n", 8192), 431);
     ck_assert_int_eq(read_long(GET "", "=x\n", 8192), 431);
-    /* :method may follow the line that is too long. */
+    /* :method may follow the field that is too long. */
     ck_assert_int_eq(read_long(":path=/", "\n:method=GET\n", 8192), 414);
     ck_assert_int_eq(read_long(":path=/", "\n:method=GET\n:method=GET\n", 8192), -EBADMSG);
     ck_assert_int_eq(read_long(":path=/", "\n", 8192), -EBADMSG);
-    /* A violation before the limit. */
+    /* A malformed field before the one that is too long. */
     ck_assert_int_eq(read_long(GET "X=y\nx=", "\n", 8192), -EBADMSG);
 }
 END_TEST
@@ -307,7 +307,7 @@ START_TEST(number_of_fields)
     ck_assert_uint_eq(x->request.headers.count, 2);
     exchange_release(x);
     x = exchange_create(NULL, sizeof(*x));
-    ck_assert_int_eq(read_section(x, STR(GET "a_a=1\nb_b=2\nc_c=3\n"), true), 431); /* dropped ones count */
+    ck_assert_int_eq(read_section(x, STR(GET "a_a=1\nb_b=2\nc_c=3\n"), true), 431); /* dropped fields count */
     exchange_release(x);
 }
 END_TEST

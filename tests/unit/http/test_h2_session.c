@@ -1,5 +1,5 @@
 /*
- * Sessions of HTTP/2: each test sends frames and compares the frames of the server, which h2_client writes as lines.
+ * HTTP/2 sessions: each test sends frames and compares the frames of the server, which h2_client logs as lines.
  */
 #include "h2_talks.h"
 
@@ -107,7 +107,7 @@ START_TEST(streams_end_independently)
 }
 END_TEST
 
-/* A body passes through while it is still received. */
+/* The response returns the request body while it still arrives. */
 START_TEST(body_streams_both_ways)
 {
     start();
@@ -141,7 +141,7 @@ START_TEST(padding_is_removed)
 }
 END_TEST
 
-/* 100 Continue is sent when the body is read first (RFC 9110 10.1.1). */
+/* 100 (Continue) is sent at the first read of the body (RFC 9110 10.1.1). */
 START_TEST(expect_continue)
 {
     start();
@@ -149,7 +149,7 @@ START_TEST(expect_continue)
     expect("HEADERS 1 :status=100\n");
     h2_client_data(&client, 1, STR("hello"), true);
     expect("PING sluicebd\n" OK("1"));
-    /* A response without reading: the client sends no body. */
+    /* The module responds without reading: no 100 is sent, and the client sends no body. */
     h2_client_headers(&client, 3, 0, ":method=POST\n:scheme=https\n:path=/hello\n:authority=a\nexpect=100-continue\n");
     expect(OK("3") "PING sluicere\n");
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicere"));

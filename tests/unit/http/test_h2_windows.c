@@ -1,5 +1,5 @@
 /*
- * Flow control of HTTP/2 sessions, and the rest of a request body behind the end of its response.
+ * Flow control of HTTP/2 sessions, and the rest of a request body after the end of its response.
  */
 #include "h2_talks.h"
 
@@ -40,7 +40,7 @@ START_TEST(settings_change_windows)
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 3);
     h2_client_request(&client, 1, "GET", "/hello", true);
     expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\nDATA 1 3 hel\n");
-    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 1); /* -2 */
+    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 1); /* the window of stream 1 is -2 */
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 2);
     expect("SETTINGS ack\n");
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 2);
@@ -101,7 +101,7 @@ START_TEST(settings_overflow_a_window)
 }
 END_TEST
 
-/* Flow control of request bodies: the windows open as the body is read. */
+/* Flow control of request bodies: reading the body enlarges the windows. */
 START_TEST(request_body_opens_windows)
 {
     start();
@@ -116,13 +116,13 @@ START_TEST(request_body_opens_windows)
 }
 END_TEST
 
-/* An acknowledgement of PING that measures a full window raises it. */
+/* The window grows if the bytes received until the acknowledgement of PING fill two thirds of it. */
 START_TEST(measured_window_grows)
 {
     start();
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_data(&client, 1, str_of(big, 50000), false);
-    expect("PING sluicebd\nWINDOW_UPDATE 1 32774\n"); /* read by 7 bytes */
+    expect("PING sluicebd\nWINDOW_UPDATE 1 32774\n"); /* the server reads 7 bytes at a time */
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("otherbd!"));
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicebd"));
     h2_client_data(&client, 1, STR("x"), false);
@@ -146,7 +146,7 @@ START_TEST(request_body_exceeds_window)
 }
 END_TEST
 
-/* Bodies of closed streams count for the window of the connection, and give it back. */
+/* Body bytes of closed streams use the window of the connection, which WINDOW_UPDATE then restores. */
 START_TEST(connection_window_is_not_lost)
 {
     start();
@@ -189,7 +189,7 @@ START_TEST(rest_of_a_body_is_drained)
 }
 END_TEST
 
-/* Unread bytes of a body that is drained open the window again: the client can send the rest. */
+/* The unread bytes of a drained body enlarge the window again, so that the client can send the rest. */
 START_TEST(drained_body_opens_its_window)
 {
     start();
@@ -212,7 +212,7 @@ START_TEST(long_rest_of_a_body_is_refused)
     h2_client_headers(&client, 1, 0,
                       ":method=POST\n:scheme=https\n:path=/hello\n:authority=a\ncontent-length=65537\n");
     expect(OK("1") "PING sluicere\n");
-    for (int i = 0; i < 2; i++) /* sent before the response arrived: ignored, and the stream's window stays closed */
+    for (int i = 0; i < 2; i++) /* sent before the response arrived: ignored, without WINDOW_UPDATE */
         h2_client_data(&client, 1, str_of(big, 16384), false);
     expect("PING sluicebd\n");
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicere"));
@@ -225,7 +225,7 @@ START_TEST(long_rest_of_a_body_is_refused)
 }
 END_TEST
 
-/* A drained body over its limit is still awaited: the client's timeout applies. */
+/* A drained body above its size limit is still received: the client's timeout applies. */
 START_TEST(drained_body_over_its_limit)
 {
     start();
@@ -241,7 +241,7 @@ START_TEST(drained_body_over_its_limit)
 }
 END_TEST
 
-/* A client that ends its body, or its stream, before the acknowledgement is sent no reset. */
+/* The server sends no RST_STREAM if the client ends the stream before it acknowledges the PING. */
 START_TEST(reset_that_is_no_longer_due)
 {
     start();

@@ -1,5 +1,5 @@
 /*
- * Paths put together from pieces of the configuration and of the client: whether a piece of the client leaves the
+ * Paths composed of pieces of the configuration and of the client: detects a piece of the client that leads out of the
  * configured path.
  */
 #include "http/url_traversal.h"

@@ -1,6 +1,6 @@
 /*
- * The lexer of nginx's configuration: quotes, escapes, comments and signs as nginx reads them, and input that is not in
- * this language.
+ * The lexer of nginx's configuration: quotes, escapes, comments and signs as in nginx, and input that is not an nginx
+ * configuration.
  */
 #include "import/nginx_lex.h"
 
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Prints the tokens as the tables show them: [word], (comment), signs; a fault as "! LINE message". */
+/* Prints the tokens in the form of the tables: [word], (comment), signs; an error as "! LINE message". */
 static void show(const char *source, size_t length, char *into, size_t size)
 {
     struct arena arena;

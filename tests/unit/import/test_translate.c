@@ -230,7 +230,7 @@ static const struct {
      "never reached: line 3 ends the rewrite rules"},
     {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
      "sluice checks access rules before return"},
-    /* A directive that responds or protects is lost: the server responds with 503 until a person replaces the mark. */
+    /* A directive that responds or restricts access is lost: the server responds with 503 while the mark is present. */
     {"location / { root /app; uwsgi_pass unix:/x; }",
      "location:\n  /:\n" INNER_MARK("uwsgi_pass unix:/x", "handler",
                                     "uwsgi_pass") "    root: /app\n    # not carried over: uwsgi_pass unix:/x\n",

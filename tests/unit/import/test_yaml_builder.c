@@ -11,8 +11,8 @@ static struct str key_of(struct arena *arena, unsigned number)
 }
 
 /*
- * With this many children, each is found by its key. Of two with the same key the first is found. A child without a key
- * is never found.
+ * With this many children, a lookup finds each by its key, and the first of two with the same key. It never finds a
+ * child without a key.
  */
 START_TEST(children_are_found_by_key)
 {
@@ -46,7 +46,7 @@ START_TEST(children_are_found_by_key)
 }
 END_TEST
 
-/* Children are printed in the order of their addition, except one that was moved to the front. */
+/* Children are printed in the order in which they were added, except one that was moved to the front. */
 START_TEST(children_keep_their_order)
 {
     struct buffer out = {0};

@@ -1,4 +1,4 @@
-/* The backends that every rule of the loop's contract is tested on. */
+/* The backends on which the tests check every rule of the loop's contract. */
 #include "fixture.h"
 
 #include "io/backends.h"

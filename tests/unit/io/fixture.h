@@ -34,15 +34,15 @@ void run_until_done(struct probe *probe, int runs);
 void turn_some(struct loop *loop, int turns);
 
 /*
- * A connection. The near end is non-blocking and belongs to the loop; the far end is the peer's, for the functions
- * below. The scripted backend makes both ends itself.
+ * A connection. The near end is non-blocking and belongs to the loop; the functions below use the far end as the peer.
+ * The scripted backend creates both ends itself.
  */
 void tcp_pair(struct loop *loop, int *out_near, int *out_far);
 void unix_pair(struct loop *loop, int *out_near, int *out_far);
-/* The peer sends. The text always fits the socket buffer. */
+/* The peer sends the text, which must fit the socket buffer. */
 void say(int far, const char *text);
 void say_bytes(int far, const void *bytes, size_t length);
-/* The peer closes in order, or by a reset. */
+/* The peer closes in order, or resets the connection. */
 void far_close(int far);
 void far_reset(int far);
 /* Returns the number of bytes that the peer has received and not read. */

@@ -1,4 +1,4 @@
-/* A seccomp filter of one rule, such as container runtimes install: one system call fails. */
+/* A seccomp filter with one rule, as in container runtimes: one system call fails. */
 #ifndef TESTS_IO_SANDBOX_H
 #define TESTS_IO_SANDBOX_H
 

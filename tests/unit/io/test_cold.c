@@ -1,7 +1,7 @@
 /*
- * The loop never waits for a disk (kernel TLS, rule 17). Wrappers of the system calls simulate a file and know which of
- * its pages are in the page cache. A call that needs another page counts as a wait on the loop's thread; on a helper
- * thread it reads the page.
+ * The loop never waits for a disk (kernel TLS, rule 17). Wrappers of the system calls simulate a file and the set of
+ * its pages in the page cache. A call that needs another page counts as a wait on the loop's thread; on a helper thread
+ * it reads the page.
  */
 #include "fixture.h"
 
@@ -50,7 +50,7 @@ static bool all_hot(uint64_t at, uint64_t length)
     return true;
 }
 
-/* Simulates a call that needs these bytes. */
+/* Simulates the page accesses of a call that reads these bytes. */
 static void require_pages(uint64_t at, uint64_t length)
 {
     if (all_hot(at, length))

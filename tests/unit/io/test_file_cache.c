@@ -17,7 +17,7 @@ static struct loop loop;
 static const struct file_cache_limits usual = {
     .enabled = true, .max_entries = 8, .max_content_bytes = 10000, .valid_ms = 1000, .inactive_ms = 20000};
 
-/* Sets the file's times far enough into the past that any change would alter them. */
+/* Sets the file's times into the past, so that every later change alters them. */
 static void backdate_file(const char *name)
 {
     struct timespec past[2] = {{.tv_sec = time(NULL) - 100}, {.tv_sec = time(NULL) - 100}};
@@ -104,7 +104,7 @@ START_TEST(entries_per_symlink_policy)
 }
 END_TEST
 
-/* A file that was replaced, changed or removed on disk is noticed after valid_ms, and not before. */
+/* The cache detects a replaced, changed or removed file after valid_ms, and not before. */
 START_TEST(changes_are_noticed)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
@@ -398,7 +398,7 @@ START_TEST(entries_below_min_uses_are_limited)
 }
 END_TEST
 
-/* open_file_cache_errors off: an absent file is looked up for each request, and noticed as soon as it exists. */
+/* open_file_cache_errors off: each request looks an absent file up, and finds it as soon as it exists. */
 START_TEST(errors_are_not_cached)
 {
     struct file_cache_limits limits = usual;

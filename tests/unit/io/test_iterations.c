@@ -113,7 +113,7 @@ START_TEST(rule_17_large_sends_take_turns)
 }
 END_TEST
 
-/* For the next test: a small send responds to a request, and the owners of large sends check whether it has left. */
+/* For the next test: a small send responds to a request; the owners of large sends check whether it is complete. */
 static struct op request, answer;
 static struct op owners[SENDERS];
 static int answered_at, far_end, owners_after;
@@ -142,7 +142,7 @@ static void owner_goes_on(struct op *op, int result)
     owners_after++;
 }
 
-/* A small response leaves before the large sends continue in the same iteration. */
+/* A small response is sent before the large sends continue in the same iteration. */
 START_TEST(rule_17_small_answers_leave_first)
 {
     static char bytes[SENT];
@@ -178,7 +178,7 @@ START_TEST(rule_17_small_answers_leave_first)
 }
 END_TEST
 
-/* A small response also leaves before a file whose turn it is. Both go to one socket, which shows the order. */
+/* A small response is also sent before a file whose turn it is. One socket receives both, which shows the order. */
 START_TEST(rule_17_small_answers_leave_before_files)
 {
     int file = pattern_file(2 * LIMIT_ITERATION_FILE_BYTES);

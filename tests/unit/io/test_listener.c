@@ -183,8 +183,8 @@ START_TEST(accepts_pauses_resumes)
 END_TEST
 
 /*
- * Closing a listening socket resets the connections in its queue, so they are accepted first. No later connection is
- * waited for.
+ * Closing a listening socket resets the connections in its queue, so the listener accepts them first. It does not wait
+ * for later connections.
  */
 START_TEST(queued_connections_are_drained)
 {

@@ -156,7 +156,7 @@ START_TEST(every_allocation_fails_once)
         ck_assert_uint_eq(loop.in_flight, 0);
         loop_close(&loop);
         if (until_failure >= 0)
-            break; /* all allocations have failed once */
+            break; /* each allocation has failed once */
     }
     until_failure = -1;
     ck_assert_int_gt(nth, 8);

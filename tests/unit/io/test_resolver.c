@@ -225,7 +225,7 @@ START_TEST(srv_records_are_parsed)
     ck_assert_int_eq(srv_read(answer, length, records, 0), 0);
     for (size_t cut = 0; cut < length; cut++)
         ck_assert_int_eq(srv_read(answer, cut, records, 4), -EBADMSG);
-    for (size_t at = 0; at < length; at++) { /* no value of any byte causes a read after the end */
+    for (size_t at = 0; at < length; at++) { /* no value of a byte causes a read past the end */
         unsigned char *exact = malloc(length);
 
         memcpy(exact, answer, length);

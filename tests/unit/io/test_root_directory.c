@@ -1,6 +1,6 @@
 /*
- * A root directory that was opened in time remains usable after the process lost the permission to reach it. Other
- * directories do not.
+ * A root directory that is open before the process loses the permission to reach it remains usable. Other directories
+ * do not.
  */
 #include "fixture.h"
 

@@ -52,8 +52,8 @@ static unsigned windows(void)
 }
 
 /*
- * On a kTLS socket with few segments the calls have the size of a record. On any other socket the kernel gets the share
- * of an iteration in one call.
+ * On a kTLS socket with few segments each call has the size of a record. On any other socket one call has the whole
+ * share of an iteration.
  */
 START_TEST(record_sized_calls_only_on_narrow_sockets)
 {

@@ -85,7 +85,7 @@ START_TEST(fire_in_order)
     loop_timer(&loop, &probes[1].op, now + 5);
     loop_timer(&loop, &probes[2].op, now + 10);
     loop_timer(&loop, &probes[3].op, now + 10000000);
-    loop_timer_move(&loop, &probes[1].op, now + 30); /* a later time: noticed when the old time is reached */
+    loop_timer_move(&loop, &probes[1].op, now + 30); /* a later time: takes effect when the old time is reached */
     loop_timer_move(&loop, &probes[3].op, now + 20); /* an earlier time: takes effect at once */
     if (_i < kernel_backend_count())
         usleep(50000); /* the kernel's backends fire all in one iteration, the scripted one fires them one by one */

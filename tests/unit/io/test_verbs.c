@@ -1,4 +1,4 @@
-/* Each verb, on every backend of the kernel. */
+/* Each verb on every backend of the kernel. */
 #include "fixture.h"
 
 #include "base/limits.h"
@@ -224,7 +224,7 @@ START_TEST(sends_files)
 }
 END_TEST
 
-/* Pages may be dropped while the op waits for the socket, so the page cache is checked again. */
+/* Pages may be dropped while the op waits for the socket, so the loop checks the page cache again. */
 START_TEST(page_cache_is_checked_after_waiting)
 {
     const size_t length = 16 * 1024 * 1024;

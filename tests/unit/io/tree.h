@@ -1,10 +1,10 @@
-/* A directory with one file of each type that a path may lead to, for the tests of files. */
+/* A directory with one file of each type, for the tests of files. */
 #ifndef TESTS_IO_TREE_H
 #define TESTS_IO_TREE_H
 
 extern char root[64];
 
-/* Returns "ROOT/name" in one of four buffers used in turn. */
+/* Returns "ROOT/name" in one of four buffers, which the function uses in turn. */
 char *in_root(const char *name);
 /* Writes a file. */
 void put(const char *name, const char *text);

@@ -1,6 +1,6 @@
 /*
- * Buckets and counts of open requests in shared memory: the arithmetic, a full zone, and processes that die, also while
- * they hold the lock.
+ * Buckets and counts of open requests in shared memory: the arithmetic, a full zone, and processes that die, with and
+ * without the lock.
  */
 #include "limit/limit_zone.h"
 
@@ -41,13 +41,13 @@ START_TEST(one_request_per_second)
     ck_assert(!fill_bucket(1, 0, 2500));
     ck_assert(fill_bucket(2, 0, 2500)); /* another key */
     ck_assert(fill_bucket(1, 0, UINT64_MAX));
-    ck_assert(!fill_bucket(1, 0, 5)); /* by the clock of another worker, which is a little behind */
+    ck_assert(!fill_bucket(1, 0, 5)); /* with the clock of another worker, which is behind */
 }
 END_TEST
 
 /*
- * Two workers whose clocks differ by half a second take turns: the bucket does not drain, because the later clock
- * stands still.
+ * Two workers whose clocks differ by half a second fill the bucket in turns: the bucket does not drain, because neither
+ * clock advances.
  */
 START_TEST(clock_behind_drains_nothing)
 {

@@ -95,7 +95,7 @@ START_TEST(total_is_the_sum_of_all_workers)
 }
 END_TEST
 
-/* As in the server: memory created before fork, children that count, and a child that takes the slot of another. */
+/* As in the server: shared memory created before fork, children that count, and a child that reuses a slot. */
 static void count_in_a_child(struct shared *shared, unsigned slot, unsigned times, uint64_t open)
 {
     pid_t child = fork();

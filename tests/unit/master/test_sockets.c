@@ -29,7 +29,7 @@ static struct endpoint endpoint_of(const char *text)
     return endpoint;
 }
 
-/* Returns a port that was free when the function looked. */
+/* Returns a port that is free at the time of the call. */
 static unsigned free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -105,7 +105,7 @@ START_TEST(port_in_use_is_reported_despite_reuseport)
 END_TEST
 
 /*
- * A connection in the queue of a socket stays there after a reload, whatever the socket's index and the number of
+ * A connection in the queue of a socket stays there after a reload, for any index of the socket and any number of
  * workers.
  */
 START_TEST(reload_keeps_sockets)

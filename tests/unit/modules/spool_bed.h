@@ -1,6 +1,6 @@
 /*
- * The surroundings of a spool in its tests: a worker that runs submitted operations when the test says so, and an owner
- * that adds and takes bytes whose values follow from their positions.
+ * The environment of a spool in its tests: a worker that runs submitted operations when the test calls it, and an owner
+ * that adds and takes bytes. The value of each byte depends on its position.
  */
 #ifndef TESTS_UNIT_MODULES_SPOOL_BED_H
 #define TESTS_UNIT_MODULES_SPOOL_BED_H
@@ -42,7 +42,7 @@ void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
     ask(op, OP_TIMER);
 }
 
-/* Sets the limit only around the operation, because check writes files, too. */
+/* Sets the limit only during the operation, because the check library also writes files. */
 static int work(struct op *op)
 {
     struct rlimit limit;
@@ -94,7 +94,7 @@ static struct spool *spool;
 static unsigned moves, failures;
 static int failed_with;
 static char directory[] = "/tmp/sluice-spool-XXXXXX";
-static uint64_t given, taken;       /* in bytes; each byte's value follows from its position */
+static uint64_t given, taken;       /* in bytes; the value of each byte depends on its position */
 static struct chunk lent;
 static bool owned;
 
@@ -163,7 +163,7 @@ static void look(char *bytes, uint64_t count)
     taken += count;
 }
 
-/* Checks the lent bytes late, because they must stay unchanged until they are returned. */
+/* Checks the lent bytes when it returns them, because they must remain unchanged until then. */
 static void look_at_lent(void)
 {
     if (lent.kind == CHUNK_BYTES) {

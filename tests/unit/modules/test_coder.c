@@ -12,7 +12,7 @@
 
 static char plain[MOST], encoded[2 * MOST], decoded[MOST];
 
-/* Text of several words in pseudo-random order, so that it compresses, but not to almost nothing. */
+/* Text of several words in pseudo-random order: compressible, but not to a few bytes. */
 static void fill_plain(size_t length)
 {
     static const char *const words[] = {"lorem ",       "ipsum ",        "dolor ", "sit amet, ",
@@ -168,7 +168,7 @@ START_TEST(flushes)
 }
 END_TEST
 
-/* The decoder detects a stream that was not ended. */
+/* The decoder detects that a stream has no end. */
 START_TEST(unended_stream_is_incomplete)
 {
     enum coding coding = (enum coding)_i;

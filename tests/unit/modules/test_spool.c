@@ -60,7 +60,7 @@ START_TEST(large_body_goes_to_an_unnamed_file)
 }
 END_TEST
 
-/* Bytes are added, taken and written to the file in any order of these steps; the owner gets them unchanged. */
+/* For any order of adding, taking and writing to the file, the owner gets the bytes unchanged. */
 START_TEST(bytes_stay_in_order)
 {
     unsigned state = 1;
@@ -114,7 +114,7 @@ START_TEST(buffered_body_is_read_again)
 }
 END_TEST
 
-/* A copy gets all bytes, whatever operation is in progress, and whether or not the original still exists. */
+/* A copy gets all bytes, during any operation, and whether or not the original still exists. */
 START_TEST(copy_has_all_bytes)
 {
     static const struct spool_events events = {moved, failed};
@@ -274,7 +274,7 @@ START_TEST(helper_queue_is_full)
 }
 END_TEST
 
-/* Closed at any moment, the spool calls the owner no more and leaves no file. */
+/* A spool that is closed, at any moment, makes no further call of the owner and leaves no file. */
 START_TEST(closed_at_any_moment)
 {
     struct spool_settings settings = plan();
@@ -320,7 +320,7 @@ START_TEST(rewound_during_a_read)
         ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
         spool_rewind(spool);
         taken = 0;
-        busy = i; /* the failure of that read has no effect either */
+        busy = i; /* a failure of that read has no effect, either */
         run();
         busy = false;
         ck_assert_uint_gt(moves, 0);

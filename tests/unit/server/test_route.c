@@ -97,7 +97,7 @@ static const struct {
     {"/re/inner/a.txt", "~ \\.txt$", LOCATION_REGEX},
     {"/re/deep/one", "/re/deep/one", LOCATION_EXACT},
     {"/@named", "/", LOCATION_PREFIX},
-    {"@named", "/", LOCATION_PREFIX}, /* not the named location; here the scope of the server */
+    {"@named", "/", LOCATION_PREFIX}, /* the scope of the server, not the named location */
 };
 
 static struct configuration *load(const char *text)

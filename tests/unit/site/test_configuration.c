@@ -239,7 +239,7 @@ START_TEST(overlays_replace)
 }
 END_TEST
 
-/* A part that could not be parsed is not also reported as missing. */
+/* The loader does not report a part that it could not parse as missing. */
 static const char *const unreadable[] = {
     "http:\n\tserver: {listen: 1}\n",
     "http:\n  server\n    listen: 80\n",
@@ -355,8 +355,8 @@ static size_t count_errors(void)
 }
 
 /*
- * The errors of all servers and addresses, each once and at its line, together with other mistakes, and without errors
- * that only follow from them.
+ * The loader reports the errors of all servers and addresses, each once and at its line, together with other errors,
+ * and no consequential errors.
  */
 static const struct {
     const char *text;

@@ -1,4 +1,4 @@
-/* Certificates and keys made for a test, as PEM files in a temporary directory. */
+/* Certificates and keys for a test, as PEM files in a temporary directory. */
 #ifndef TEST_PEM_FILES_H
 #define TEST_PEM_FILES_H
 

@@ -97,7 +97,7 @@ static const struct vector {
 };
 enum { VECTORS = sizeof(vectors) / sizeof(vectors[0]) };
 
-/* In place, from elsewhere, and cut at every byte. */
+/* In place, from another buffer, and divided at every byte. */
 START_TEST(specified_vectors)
 {
     const struct vector *vector = &vectors[_i / AEAD_KINDS];
@@ -135,7 +135,7 @@ START_TEST(specified_vectors)
 }
 END_TEST
 
-/* The same by EVP's plain interface, in one piece. */
+/* The same with the EVP interface of OpenSSL, in one piece. */
 static void seal_by_evp(const struct aead_record *record, const uint8_t *key, const uint8_t *plaintext,
                         size_t length, uint8_t *to)
 {
@@ -216,7 +216,7 @@ START_TEST(every_length_as_evp)
 }
 END_TEST
 
-/* One key after the other in the same memory, as a connection's context is taken by another. */
+/* Several keys, one after the other, in the same memory, as when another connection reuses a cipher context. */
 START_TEST(a_replaced_key)
 {
     uint8_t cipher, keys[2][32], nonce[AEAD_NONCE] = {0}, additional[5] = {0};
@@ -245,7 +245,7 @@ START_TEST(a_replaced_key)
 }
 END_TEST
 
-/* Linked with --wrap=free: no memory may hold a key when it is freed. */
+/* Linked with --wrap=free: freed memory must not contain a key. */
 static uint8_t secret[32];
 static unsigned freed_with_key, freed_after_seal;
 void __real_free(void *memory);
@@ -274,7 +274,7 @@ START_TEST(freed_keys_are_wiped)
     unsigned state = 99;
     void *key = NULL;
 
-    if (!aead || aead->engine == &aead_openssl) { /* OpenSSL frees in its own library */
+    if (!aead || aead->engine == &aead_openssl) { /* OpenSSL calls free in its own library, without the wrapper */
         aead_close(aead);
         return;
     }

@@ -61,7 +61,7 @@ START_TEST(the_choice)
 }
 END_TEST
 
-/* Whichever cipher it is. */
+/* A wrong result with any one cipher disables the engine for all ciphers. */
 START_TEST(one_wrong_answer_disables_the_engine)
 {
     struct aead_choice choice = {0};
@@ -82,7 +82,7 @@ END_TEST
 
 static char lines[1024];
 
-/* Keeps the message behind date, level and process. */
+/* Stores the message without date, level and process. */
 static void add_line(void *owner, enum log_level level, struct str line)
 {
     size_t used = strlen(lines);

@@ -179,7 +179,7 @@ START_TEST(invalid_heads_are_refused)
 }
 END_TEST
 
-/* A ClientHello of OpenSSL, in records of any size, gives the same name. */
+/* The name in a ClientHello of OpenSSL is found for any record size. */
 START_TEST(real_hellos_in_small_records)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -226,8 +226,8 @@ START_TEST(oversize_hello_is_refused)
 END_TEST
 
 /*
- * Each prefix of a ClientHello in records of `size` bytes is reported as whole exactly if it can be parsed; one scan
- * reads all prefixes in turn.
+ * The scan reports a prefix of a ClientHello in records of `size` bytes as whole if and only if it can be parsed; one
+ * scan reads all prefixes in turn.
  */
 static void check_prefixes(const struct made *made, size_t size)
 {
@@ -264,7 +264,7 @@ START_TEST(whole_exactly_if_parsable)
 END_TEST
 
 /*
- * Bytes that cannot begin a ClientHello are reported as whole at once, so that the handshake refuses them without
+ * The scan reports bytes that cannot begin a ClientHello as whole at once, so that the handshake refuses them without
  * waiting for more.
  */
 START_TEST(other_bytes_are_whole_at_once)

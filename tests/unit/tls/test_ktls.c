@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A scripted kernel: refuses by version, cipher and call, and records what it gets. */
+/* A scripted kernel: refuses by version, cipher and call, and records the keys. */
 static struct kernel {
     int ulp_error;            /* of TCP_ULP */
     int tx_error;             /* of TLS_TX */
@@ -127,7 +127,7 @@ START_TEST(rule_05_the_kernel_gets_the_current_state)
 }
 END_TEST
 
-/* A key in the layout of linux/tls.h, in which OpenSSL offers it, is read and written without a change. */
+/* A key in the layout of linux/tls.h, which OpenSSL uses, remains unchanged when it is read and written. */
 START_TEST(layouts_are_read_and_written)
 {
     for (unsigned version = RECORD_TLS_1_2; version <= RECORD_TLS_1_3; version++)
@@ -295,7 +295,7 @@ START_TEST(every_reason_has_a_name)
 }
 END_TEST
 
-/* A build without kernel TLS does not ask the kernel, and the reason names the build. */
+/* A build without kernel TLS makes no system call and reports "not-built". */
 START_TEST(build_without_ktls_declines)
 {
     struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM), before = key;
@@ -319,7 +319,7 @@ START_TEST(build_without_ktls_declines)
 }
 END_TEST
 
-/* Whatever the result of the real kernel is, the probe completes, and its lines are not truncated. */
+/* For any result of the real kernel, the probe completes and does not truncate its lines. */
 START_TEST(real_kernel_probe)
 {
     struct ktls_support support;

@@ -10,7 +10,7 @@
 static char into[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD], other[sizeof(into)],
     text[LIMIT_RECORD_PLAINTEXT + 1];
 
-/* The engine under test; OpenSSL serves what it lacks. */
+/* The engine under test; OpenSSL replaces it for ciphers that it lacks. */
 static struct aead_choice choice;
 
 static void use_openssl(void)
@@ -201,7 +201,7 @@ START_TEST(rule_10_key_expires)
 }
 END_TEST
 
-/* With more connections than contexts, each record equals one sealed with a cache for that connection alone. */
+/* With more connections than contexts, each record equals the one that a separate cache for its connection gives. */
 START_TEST(contexts_are_reused_across_connections)
 {
     enum { CONNECTIONS = 7 };
@@ -236,7 +236,7 @@ START_TEST(contexts_are_reused_across_connections)
 }
 END_TEST
 
-/* The record of one engine is that of the other, whichever sealed the record before. */
+/* Both engines produce the same record, whichever of them sealed the previous record. */
 START_TEST(engines_take_turns)
 {
     struct aead_choice plain = {0};

@@ -127,8 +127,8 @@ START_TEST(sessions_expire)
 END_TEST
 
 /*
- * Fills the ring many times with sessions of all lengths: it has the newest sessions, no bytes of the others, and is
- * never empty.
+ * Fills the ring many times with sessions of all lengths: it contains the newest sessions, no bytes of the others, and
+ * is never empty.
  */
 START_TEST(oldest_session_is_replaced)
 {
@@ -162,7 +162,7 @@ START_TEST(oldest_session_is_replaced)
 }
 END_TEST
 
-/* All processes find each session. A process that dies with the lock does not block the others. */
+/* Every process finds each session. A process that dies with the lock does not block the others. */
 START_TEST(several_processes)
 {
     int status;
@@ -189,7 +189,7 @@ START_TEST(several_processes)
 }
 END_TEST
 
-/* A reload keeps a cache of the same name and size. */
+/* A cache of the same name and size remains across a reload. */
 START_TEST(caches_survive_a_reload)
 {
     struct log log = {0};

@@ -210,7 +210,7 @@ START_TEST(settings_are_compared)
 }
 END_TEST
 
-/* A server of OpenSSL alone, which can send messages that this server never sends. */
+/* A server of OpenSSL only, because it can send messages that this server never sends. */
 static SSL *openssl_server(const struct tls_pair *pair)
 {
     SSL_CTX *own = pair->context->fallback->openssl;
@@ -246,7 +246,7 @@ static ssize_t pass_both_ways(SSL *server, struct end *client)
     return result;
 }
 
-/* Each request for a new key is answered. The server reads no answers, so their number must be limited. */
+/* The client must answer each request for a new key, so it limits the number of requests. */
 START_TEST(excess_key_updates_are_refused)
 {
     struct tls_settings settings = pair_settings();

@@ -256,8 +256,8 @@ START_TEST(ecdsa_and_rsa_with_chains)
 END_TEST
 
 /*
- * More than 20 KiB of certificates are sent in one flight: no write is short, and OpenSSL still offers the key (rule
- * 3).
+ * The server sends more than 20 KiB of certificates in one flight: no write is short, and OpenSSL still offers the key
+ * (rule 3).
  */
 START_TEST(rule_03_long_chain_and_key_offer)
 {

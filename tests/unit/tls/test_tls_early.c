@@ -59,7 +59,7 @@ static int server_receives_flight(void)
     return tls_session_handshake(pair.session);
 }
 
-/* The client completes the handshake. The server reads no bytes, and the early phase ends. */
+/* The client completes the handshake. The server reads no further bytes, and the early phase ends. */
 static void finish(void)
 {
     char bytes[100];
@@ -195,7 +195,7 @@ END_TEST
 
 START_TEST(server_without_early_data_refuses)
 {
-    settings.early_data = false; /* as if SNI had chosen another server */
+    settings.early_data = false; /* simulates another server chosen by SNI */
     client_sends_early_data(STR("GET /"));
     ck_assert(early_data_is_refused());
     complete_full_handshake();
@@ -237,7 +237,7 @@ START_TEST(close_before_the_handshake_ends)
 }
 END_TEST
 
-/* A ClientHello without early data is handled as before, in both versions, and so are bytes that are not TLS. */
+/* ssl_early_data does not affect handshakes without early data, in both versions, nor bytes that are not TLS. */
 START_TEST(handshakes_without_early_data)
 {
     pair_reconnect(&pair);

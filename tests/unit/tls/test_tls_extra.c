@@ -30,7 +30,7 @@ static void write_parameters(const char *name, const char *group)
     EVP_PKEY_CTX_free(making);
 }
 
-/* Once for all tests, because an RSA key takes longest to make. */
+/* Created once for all tests, because creating an RSA key takes longest. */
 static void make_keys(void)
 {
     pair_of_keys = pem_make("RSA", "localhost", -1, 9, NULL);

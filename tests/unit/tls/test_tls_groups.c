@@ -17,7 +17,7 @@ static const struct {
     {"?NO-SUCH-GROUP", NULL},
 };
 
-/* A group that only newer libraries have may be configured. A library without it leaves it out. */
+/* "?" marks a group as optional: a library that lacks the group ignores it. */
 START_TEST(unsupported_groups_may_be_optional)
 {
     struct tls_settings settings = pair_settings();

@@ -61,7 +61,7 @@ START_TEST(context_allocations_fail)
         left = -1;
         ck_assert(context || error[0]);
         ck_assert_uint_eq(ERR_peek_error(), 0);
-        if (context && failed) { /* OpenSSL continued without this allocation */
+        if (context && failed) { /* OpenSSL works without this allocation */
             tls_context_destroy(context);
             context = NULL;
         }

@@ -59,7 +59,7 @@ static bool client_sees(const struct tls_pair *pair, X509 *expected)
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-/* Renews the certificate of the default server, with which every connection begins, and of a server chosen by SNI. */
+/* Renews the certificates of the default server, whose context every connection has first, and of a server for SNI. */
 START_TEST(new_connections_get_the_new_certificate)
 {
     static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};

@@ -268,7 +268,7 @@ START_TEST(key_update_by_the_server)
 }
 END_TEST
 
-/* The kernel's key cannot be replaced: the request is not answered, and the old key is used until the close. */
+/* The kernel's key cannot be replaced: the session sends no answer and uses the old key until the close. */
 START_TEST(rule_09_forbidden_update_is_not_answered)
 {
     struct tls_settings settings = pair_settings();
@@ -311,7 +311,7 @@ START_TEST(rule_09_excess_key_updates_are_refused)
 
     open_suite(&pair, &suites[0], &settings);
     ck_assert_int_eq(pair_handshake(&pair), 0);
-    for (int i = 0; i < 3 * LIMIT_KEY_UPDATES; i++) { /* at the greatest permitted rate, for a long time */
+    for (int i = 0; i < 3 * LIMIT_KEY_UPDATES; i++) { /* requests at the greatest permitted rate, for a long time */
         pair.now_ms += LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES + 1;
         client_updates(&pair, i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
         if (i % 8 == 7)
@@ -334,7 +334,7 @@ START_TEST(rule_09_excess_key_updates_are_refused)
 }
 END_TEST
 
-/* All in one buffer: the limit must apply within a single read. */
+/* All messages are in one buffer: the limit must apply within a single read. */
 START_TEST(excess_key_updates_in_one_buffer)
 {
     struct tls_settings settings = pair_settings();

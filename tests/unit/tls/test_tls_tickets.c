@@ -49,7 +49,7 @@ START_TEST(two_random_keys_are_valid)
 }
 END_TEST
 
-/* A reader during a rotation gets a complete key, the old or the new one, never a mixture. */
+/* A reader during a rotation gets the old or the new key, never a mixture of both. */
 START_TEST(key_is_read_atomically)
 {
     struct ticket_keys *keys = mmap(NULL, sizeof(*keys), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -221,7 +221,7 @@ static void open_machine(struct machine *machine, const char *first, const char 
     pair_open(&machine->pair, &machine->settings, 1);
 }
 
-/* Three machines at different stages of a change of the key file. */
+/* Three machines at different stages of replacing the key file. */
 START_TEST(machines_share_key_files)
 {
     struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);

@@ -151,7 +151,7 @@ START_TEST(client_certificate_is_verified)
 }
 END_TEST
 
-/* Only a session with an accepted certificate is resumed; with others the client is asked again. */
+/* Only a session with an accepted certificate is resumed; otherwise the server requests a certificate again. */
 START_TEST(resumption_keeps_the_verification)
 {
     struct tls_settings settings = verify_settings(cases[_i / 2].verify);
@@ -229,8 +229,8 @@ START_TEST(sessions_are_bound_to_their_server)
 END_TEST
 
 /*
- * One server has the authority and the CRL in one file, where the CRL is ignored; the other has the same bytes in two
- * files. Their sessions must not be interchangeable.
+ * One server has the authority and the CRL in one file, which makes the CRL ineffective; the other has the same bytes
+ * in two files. A session of one must not be resumed with the other.
  */
 START_TEST(sessions_are_bound_to_the_revocation_list)
 {

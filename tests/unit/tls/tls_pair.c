@@ -199,7 +199,7 @@ void pair_close(struct tls_pair *pair)
     ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 
-/* Passes the next bytes from the client to the server, and lets the server read or continue its handshake. */
+/* Passes the next bytes from the client to the server, which reads or continues its handshake. */
 static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size, char *lent,
                     size_t lent_size)
 {

@@ -24,9 +24,9 @@ struct tls_pair {
     int alert;                      /* the last alert that the client received */
     char *wire;                     /* all bytes from the server */
     size_t wire_length;
-    int kernel_near;                /* a promoted socket, on which the kernel encrypts; 0: none */
+    int kernel_near;                /* a kTLS socket; 0: none */
     int kernel_far;                 /* its other end */
-    struct record_key client_key;   /* TLS 1.3: seals records that a real client never sends */
+    struct record_key client_key;   /* TLS 1.3: the client's key, to seal records that OpenSSL never sends */
     struct cipher_context *client_slot;
     SSL_CTX *client_openssl;
     SSL *client;

@@ -121,7 +121,7 @@ START_TEST(failed_server_is_paused)
     ck_assert_str_eq(seen, "2222");
     scripted_advance(&loop, 10000);
     scripted_settle(&loop, 10);
-    choose_several(4, seen); /* one request tries the failed server; until it ends the others use server 2 */
+    choose_several(4, seen); /* one request tries the failed server; until this request ends, the others use server 2 */
     ck_assert_ptr_nonnull(strchr(seen, '1'));
     ck_assert_ptr_eq(strchr(seen, '1'), strrchr(seen, '1'));
     upstream_peer_succeeded(peer);
@@ -234,7 +234,7 @@ START_TEST(a_key_stays_with_its_server)
 }
 END_TEST
 
-/* As in nginx. Otherwise all clients without the cookie of `hash: $cookie_x` would use one server. */
+/* As in nginx: otherwise all clients without the cookie of `hash: $cookie_x` would use one server. */
 START_TEST(empty_key_uses_round_robin)
 {
     char seen[16];

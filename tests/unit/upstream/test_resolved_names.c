@@ -29,7 +29,7 @@ static void store(const char *key, unsigned first, size_t count)
     resolved_names_store(names, str_from(key), &answer);
 }
 
-/* Returns the last number of the first address; 0: the name is not stored. */
+/* Returns the last octet of the first address; 0: the name is not stored. */
 static uint32_t first_of(const char *key)
 {
     const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)&found[0].socket;

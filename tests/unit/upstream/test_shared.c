@@ -99,7 +99,7 @@ static struct upstream_peer *find(unsigned worker, int number)
     return NULL;
 }
 
-/* Each worker reads the clock once per iteration, so a time stored by another worker may be in the future. */
+/* Each worker reads the clock once per iteration: a time that another worker has stored may be later. */
 START_TEST(worker_with_a_clock_behind)
 {
     open_servers(BALANCE_ROUND_ROBIN, 2);
@@ -233,7 +233,7 @@ START_TEST(connections_of_a_dead_worker_are_released)
     upstream_zone_abandon(zone, 0);
     ck_assert_ptr_nonnull(choose(1));
     ck_assert_uint_eq(choose(1)->state->holders, 1);
-    shared_add(&connection->peer->state->active, 1); /* this process has not died, so it decrements the count, too */
+    shared_add(&connection->peer->state->active, 1); /* this process still runs, so it decrements the count, too */
     upstream_discard(connection);
     stop();
 }
@@ -325,7 +325,7 @@ START_TEST(recovered_server_starts_slowly)
     ck_assert(is_chosen(0, 1));
     upstream_peer_succeeded(peer);
     ck_assert_uint_le(share_of(1, 100), 2);
-    pass(5000); /* slow start: half its weight is one third of the total */
+    pass(5000); /* slow start: half its weight, which is one third of the total */
     ck_assert_uint_ge(share_of(1, 300), 95);
     ck_assert_uint_le(share_of(1, 300), 105);
     pass(5000);

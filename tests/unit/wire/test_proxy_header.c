@@ -142,7 +142,7 @@ START_TEST(line_without_end)
 }
 END_TEST
 
-/* A written header is parsed again. Two addresses of different families are written as UNKNOWN. */
+/* The result of parsing a written header is the original. Addresses of different families are written as UNKNOWN. */
 START_TEST(written_headers_are_parsed)
 {
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
