@@ -35,7 +35,7 @@ count() { echo "$*" >>"$state/counts"; } # PASSED FAILED SKIPPED
 
 measure_cpu() { # sets `cpu`: CPU seconds of all processes that this shell has waited for
     local file=$state/times-$BASHPID
-    times >"$file" # not in a subshell, which would report its own times
+    times >"$file" # called without a subshell, because a subshell would report only its own times
     cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
 }
 
@@ -177,7 +177,7 @@ build_plain() ( # the flags of a Debian package
     build plain --buildtype=plain
 )
 
-# Makes another Debian in a directory, as after its installation, with its own Python, compiler and libraries.
+# Installs another Debian release into a directory, with its own Python, compiler and libraries.
 make_debian() { # SUITE FOLDER: with a clone of the current commit in its /sluice
     rm -rf "$2" && again as_root debootstrap --variant=minbase --include=ca-certificates "$1" "$2" >"$2.log" 2>&1 ||
         { tail -20 "$2.log"; return 1; }

@@ -104,7 +104,7 @@ def test_many(client, many):
 
 
 def test_the_policy_lets_the_style_through(client):
-    """The page's Content-Security-Policy permits its own style and nothing else; `security_headers: strict` does not replace it."""
+    """The Content-Security-Policy of the page permits only its style; `security_headers: strict` does not replace it."""
     for target in ('/', '/strict/'):
         page = client.get(target)
         style = re.search(rb'<style>(.*?)</style>', page.body, re.S).group(1)

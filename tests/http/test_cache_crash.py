@@ -163,7 +163,7 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
 
 
 def test_a_part_is_completed_after_a_kill(cache, upstream):
-    """The stored range survives; the interrupted completion leaves nothing behind."""
+    """After the kill the stored range is still valid, and no file of the interrupted completion remains."""
     halted = threading.Event()
     requests = []
 

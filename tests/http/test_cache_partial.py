@@ -220,7 +220,7 @@ def test_preconditions_of_what_is_covered(client, upstream, path):
     check_part(part(client, target, '0-99', 'If-None-Match: "v2"'), data, 0, 99, HIT)
     check_part(part(client, target, '0-99', 'If-Range: "v1"'), data, 0, 99, HIT)
     assert len(upstream.requests_of(target)) == 1
-    check_whole(part(client, target, '0-99', 'If-Range: "v0"'), data, PARTIAL)      # the client has another version and needs the whole representation
+    check_whole(part(client, target, '0-99', 'If-Range: "v0"'), data, PARTIAL)      # the client has another version, so it must get the whole representation
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
 
 
@@ -424,7 +424,7 @@ def test_stale_and_validated(client, upstream, path):
     check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
     assert upstream.last().header('if-none-match') == '"v1"' and upstream.last().header('range') == 'bytes=10-20'
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
-    time.sleep(2.1)     # 504 would also come before the update is stored
+    time.sleep(2.1)     # the response would be 504 also before the update is stored
     check_part(part(client, target, '10-20'), data, 10, 20, REVALIDATED)
     wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 206, 'it is fresh again')
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)

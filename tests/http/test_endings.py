@@ -147,7 +147,7 @@ def test_rule_15_term_cuts_at_once(begin, files, transport):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_rule_15_nothing_is_left_of_ten_thousand(begin, files, transport):
-    """Ten thousand connections with ten kinds of end: the worker keeps no descriptor and no memory of them."""
+    """Ten thousand connections with ten kinds of end: afterwards the worker holds none of their descriptors and memory."""
     server = begin(**endings.SETTINGS)
     endings.check_for_leaks(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
 

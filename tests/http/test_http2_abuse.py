@@ -1,4 +1,4 @@
-"""Hostile HTTP/2 clients: the connection is closed with GOAWAY, other clients are answered meanwhile, and memory stays bounded."""
+"""Hostile HTTP/2 clients: the server closes the connection with GOAWAY, serves other clients meanwhile, and uses limited memory."""
 import struct
 import time
 

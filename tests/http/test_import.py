@@ -31,7 +31,7 @@ def packed(base):
 
 
 def ask(port, request, transport='plain'):
-    """nginx_kit.ask; fails if a response is cut in a case that does not permit it."""
+    """nginx_kit.ask; fails if a response ends early in a case that does not permit this."""
     response, ignored = nginx_kit.ask(port, request, transport)
     assert response or 'cut' in ignored, request
     return response, ignored

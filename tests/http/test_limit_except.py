@@ -1,4 +1,4 @@
-"""limit_except: methods that are not listed have directives of their own, independent of `when` in the location."""
+"""limit_except: its directives apply to methods that it does not list, independently of `when` in the location."""
 import pytest
 
 KEEPS_OUT = {'GET': {'deny': 'all'}}

@@ -140,7 +140,7 @@ BAD = [{'fails': (SERVFAIL, 'DNS server'), 'denied': (3, 'not found'), 'silent':
 
 @pytest.mark.parametrize('bad', BAD, ids=['no answer', 'garbage'])
 def test_bad_answers_stop_nothing(environment, bad):
-    """A failed resolution causes 502 and one log line with the name; it is repeated, and a valid response is used at once."""
+    """A failed resolution causes 502 and one log line with the name; the resolver repeats it, and uses a valid response at once."""
     one = environment.upstream('one')
     environment.dns.zone.update({f'{name}.test': answer for name, (answer, _) in bad.items()})
     environment.start({'sound': {'server': f'127.0.0.1:{one.port}'}, **{name: {'server': f'{name}.test:{one.port}'} for name in bad}},

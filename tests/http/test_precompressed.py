@@ -1,4 +1,4 @@
-"""precompressed: the encoded file beside the requested one is selected by Accept-Encoding, and its headers and content are correct."""
+"""precompressed: Accept-Encoding selects the encoded file beside the requested one; its header fields and content are correct."""
 import gzip
 import itertools
 import os

@@ -246,7 +246,7 @@ def test_doctor_in_a_container():
 
 
 def test_doctor_without_a_network():
-    """The loopback interface is down: the doctor reports that no connection is possible, and advises to enable the interface."""
+    """The loopback interface is down: the doctor reports that no connection is possible, and its advice names the interface."""
     found = in_namespace('-U', '-r', '-n')
     if not found:
         pytest.skip('no network namespaces here')

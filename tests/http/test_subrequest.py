@@ -160,7 +160,7 @@ def test_a_disconnected_client_causes_no_further_request(client, served, auth_se
     client.send('GET /waiting/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     client.close()
-    assert served.server.access_for('/waiting/x')[0]['status'] == '499'     # the server notices the disconnection while the gate is closed
+    assert served.server.access_for('/waiting/x')[0]['status'] == '499'     # the server detects the disconnection while the gate is closed
     Gate.event.set()
     assert served.connect().get('/guarded/y?say=200').status == 200
     assert [request.target for request in upstream.requests] == ['/guarded/y?say=200']

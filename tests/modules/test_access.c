@@ -1,4 +1,4 @@
-/* `allow` and `deny`: the most specific range decides, whatever the order; and invalid values. */
+/* `allow` and `deny`: the most specific range decides, in any order of the directives; invalid values. */
 #include "loopback.h"
 
 #include "server/connection.h"

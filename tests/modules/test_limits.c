@@ -1,4 +1,4 @@
-/* `limit_req` and `limit_conn`: refused and delayed requests, logged messages, and that no request stays counted. */
+/* `limit_req` and `limit_conn`: refused and delayed requests, logged messages; no ended request remains counted. */
 #include "loopback.h"
 
 #include <stdio.h>

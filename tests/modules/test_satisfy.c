@@ -1,6 +1,6 @@
 /*
- * `satisfy` with two access modules whose results the query string selects, at once or later: all or any must allow the
- * request.
+ * `satisfy` with two access modules. The query string selects their results, which they give at once or later. All or
+ * any must allow the request.
  */
 #include "loopback.h"
 

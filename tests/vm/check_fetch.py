@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks fetch.py: its arguments, and that a kernel without a needed module is rejected by name after the download and before the boot."""
+"""Checks fetch.py: its arguments, and that a kernel without a required module is rejected, with the module's name, after the download
+and before the boot."""
 import contextlib
 import io
 import os

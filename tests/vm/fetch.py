@@ -35,7 +35,7 @@ def mirrors():
 
 
 class Apt:
-    """apt with its own lists and cache, for a suite that may differ from this machine's."""
+    """apt with separate lists and cache, for a suite that may differ from that of this machine."""
 
     def __init__(self, folder, suite, security):
         self.folder = folder

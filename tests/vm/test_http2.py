@@ -1,4 +1,4 @@
-"""HTTP/2 over kernel TLS: large files leave by sendfile frame by frame, and arrive complete between the frames of other streams."""
+"""HTTP/2 over kernel TLS: large files are sent by sendfile, frame by frame, and arrive complete between the frames of other streams."""
 import hashlib
 
 import kernel

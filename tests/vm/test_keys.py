@@ -1,5 +1,5 @@
-"""Key updates while the kernel encrypts (rules 9 and 10): a kernel that accepts a second key gets it; on other kernels the response is
-completed and the connection ends."""
+"""Key updates while the kernel encrypts (rules 9 and 10): the server passes a new key to kernels that accept one; on other kernels it
+completes the response and closes the connection."""
 import hashlib
 import os
 import subprocess

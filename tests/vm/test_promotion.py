@@ -110,7 +110,7 @@ def test_rule_20_system_calls_without_ktls(start, www, loop, tmp_path):
     sums, trace, number = traced_transfer(server, port, www, tmp_path / 'trace')
     assert 'sendfile' not in sums
     assert f'setsockopt({number}, SOL_TLS, ' not in trace
-    if loop == 'epoll':                              # io_uring sends without a system call of its own
+    if loop == 'epoll':                              # a send by io_uring is no separate system call
         assert sum(sums.values()) > 2 << 20, 'ciphertext is longer than the body'
 
 

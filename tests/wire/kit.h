@@ -83,8 +83,8 @@ void kit_pump(struct kit *kit);
 /* The client sends text, after the handshake. */
 void kit_say(struct kit *kit, const char *text);
 /*
- * TLS 1.2 AES-GCM: returns the number of explicit nonces that the client has seen, each greater by one than the one
- * before, and the last of them.
+ * TLS 1.2 AES-GCM: returns the number of explicit nonces that the client has received, and the last of them. Fails the
+ * test unless each is greater by one than the one before.
  */
 unsigned kit_nonces(const struct kit *kit, uint64_t *out_last);
 /* Runs one turn of both sides. */

@@ -186,7 +186,7 @@ START_TEST(orderly_close_times_out)
 }
 END_TEST
 
-/* While the wire lingers, it reads what the peer sends, up to a limit. */
+/* While the wire lingers, it reads bytes from the peer up to a limit. */
 START_TEST(lingering_is_bounded)
 {
     static char junk[65536];
@@ -329,7 +329,7 @@ START_TEST(rule_17_response_not_in_page_cache)
     ck_assert_uint_eq(kit.got_length, KIT_PATTERN + 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), KIT_PATTERN);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    plan(fd, KIT_PATTERN); /* the close below may come while a read is in progress */
+    plan(fd, KIT_PATTERN); /* the close below may occur during a read */
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 3; i++)
         kit_turn(&kit);

@@ -57,8 +57,8 @@ static void finish(void)
 }
 
 /*
- * The peer requests a new key in the middle of a body: a kernel that accepts a new key gets it; otherwise the response
- * is completed and the connection ends.
+ * The peer requests a new key in the middle of a body: the server passes it to a kernel that accepts a new key;
+ * otherwise it completes the response and closes the connection.
  */
 START_TEST(rule_09_key_update_during_a_body)
 {

@@ -182,7 +182,7 @@ START_TEST(rule_09_old_kernel_completes_the_response)
 }
 END_TEST
 
-/* In user space the server replaces its key, however long the response is. */
+/* In user space the server replaces its key during a response of any length. */
 START_TEST(rule_10_new_key_in_user_space)
 {
     int fd = kit_file(BODY);
@@ -324,8 +324,8 @@ START_TEST(rule_09_http_request_after_a_key_update)
 END_TEST
 
 /*
- * A client that keeps requesting keys below the rate limit, and reads nothing of its response, makes no progress and is
- * disconnected.
+ * A client that requests keys again and again below the rate limit, and reads nothing of its response, makes no
+ * progress: the server disconnects it.
  */
 START_TEST(rule_09_key_updates_are_no_progress)
 {

@@ -127,7 +127,7 @@ static const struct {
     uint64_t whole;
     int ulp_error;
     const char *reason; /* in a build with kernel TLS */
-    bool asked_again;   /* true: the next body may come in a pipe */
+    bool asked_again;   /* true: the owner may pass the next body in a pipe */
 } declined[] = {
     {65535, 0, "small", true},
     {1000000, ENOENT, "no-module", false},

@@ -50,8 +50,8 @@ static void finish(void)
 }
 
 /*
- * The scripted kernel sends no close_notify, and the wire sends FIN only after close_notify. The client sees neither,
- * so it closes by itself.
+ * The scripted kernel sends no close_notify, and the wire sends FIN only after close_notify. The client receives
+ * neither, so it closes without them.
  */
 static void finish_promoted(void)
 {

@@ -58,7 +58,7 @@ static void start(int index, bool small_records)
         kit_turn(&kit); /* for the tickets */
 }
 
-/* One response of four bytes and a file. Returns the position of its first record in the bytes seen on the wire. */
+/* Fetches a response of four bytes and a file. Returns the position of its first record in kit.tapped. */
 static size_t fetch(int fd, size_t length)
 {
     size_t before = kit.got_length, from = kit.tapped_length;
@@ -179,7 +179,7 @@ START_TEST(small_response_is_one_record)
 }
 END_TEST
 
-/* One read fills a block and one send empties it, however many records it contains (one read covers up to 16). */
+/* One read fills a block and one send empties it, for any number of records in it (one read covers up to 16). */
 START_TEST(many_records_per_call)
 {
     const size_t length = 20 * BLOCK;
@@ -196,7 +196,7 @@ START_TEST(many_records_per_call)
 }
 END_TEST
 
-/* Bytes that exceed one block and fit two also leave by one send. */
+/* One send also covers bytes that exceed one block and fit two. */
 START_TEST(two_blocks_per_send)
 {
     static const struct {

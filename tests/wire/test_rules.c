@@ -1,6 +1,6 @@
 /*
- * Rules 4, 14 and 16 of kernel TLS: when the kernel gets a key, how a head is sent, and which flags are never used. The
- * kernel is scripted, and wrappers record the flags of each send. Rule 5 is in test_promotion.c.
+ * Rules 4, 14 and 16 of kernel TLS: the condition for a promotion, the flags for a head, and the flags that are never
+ * used. The kernel is scripted, and wrappers record the flags of each send. Rule 5 is in test_promotion.c.
  */
 #include "kit.h"
 #include "scripted.h"
@@ -158,7 +158,7 @@ START_TEST(rule_14_head_and_body_share_a_record)
     ck_assert_uint_eq(request_control.more_length, 4);
     give_bytes(20000);
     ck_assert_uint_eq(request_control.calls, 2);
-    ck_assert_uint_eq(request_control.more, 1); /* without MSG_MORE: nothing follows */
+    ck_assert_uint_eq(request_control.more, 1); /* without MSG_MORE, because nothing follows */
     finish();
     close(small);
     close(large);

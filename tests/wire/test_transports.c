@@ -145,7 +145,7 @@ START_TEST(path_and_reason_of_a_large_file)
 }
 END_TEST
 
-/* Bytes that the owner leaves are offered again, unchanged and once. */
+/* The wire offers bytes that the owner leaves again, once and unchanged. */
 START_TEST(unconsumed_bytes_are_offered_again)
 {
     char text[30001];

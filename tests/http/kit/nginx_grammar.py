@@ -25,7 +25,7 @@ TARGETS = ('/one.txt', '/none', '/folder/', '/folder', '/a/x', '/b', '/c/y', '/a
 
 
 class Maker:
-    """The source of choices for one site, and what the strategies have generated so far."""
+    """Draws the random choices for one site, and stores the names and paths generated so far."""
 
     def __init__(self, draw):
         self.draw, self.named, self.caches, self.paths = draw, [], False, ['/', '/one.txt', '/folder', '/none', '/folder/inner.txt']

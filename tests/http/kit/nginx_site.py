@@ -32,7 +32,7 @@ class Directive:
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    http: tuple         # maps and upstream groups: directives beside the servers
+    http: tuple         # maps and upstream groups
     servers: tuple
     requests: tuple
 

@@ -1,4 +1,4 @@
-"""Drives `openssl s_client` by its commands while a body arrives: k updates its own key, K also requests an update of the server's key."""
+"""Sends commands to `openssl s_client` while a body arrives: k updates the client's key, K also requests an update of the server's key."""
 import array
 import fcntl
 import os

@@ -426,7 +426,7 @@ START_TEST(body_is_streamed)
 }
 END_TEST
 
-/* An exchange with a reference stays valid after its session. */
+/* An exchange with a reference remains valid after the end of its session. */
 START_TEST(exchange_outlives_its_session)
 {
     struct table_server server;

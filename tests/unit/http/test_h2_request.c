@@ -16,7 +16,7 @@ static void setup(void)
                                          .merge_slashes = true};
 }
 
-/* Reads a section written as "name=value" lines; the value begins behind the first "=". */
+/* Reads a section in the form of "name=value" lines; the value begins after the first "=". */
 static int read_section(struct exchange *x, struct str lines, bool end_stream)
 {
     struct h2_request_reader reader = h2_request_start(x, &settings, false);

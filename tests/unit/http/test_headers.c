@@ -145,7 +145,7 @@ START_TEST(joins_values)
 }
 END_TEST
 
-/* A joined value takes memory for its own length, whatever the number of field lines. */
+/* The memory of a joined value depends on its length and not on the number of field lines. */
 START_TEST(joins_many_in_one_piece)
 {
     struct str joined;

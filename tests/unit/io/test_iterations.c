@@ -69,8 +69,8 @@ END_TEST
 enum { SENDERS = 40, SENT = 32 * 1024 };
 
 /*
- * Large sends start at once. Their owners' next sends wait until an iteration has room for them; small sends do not
- * wait.
+ * Large sends start at once. The next sends of their owners wait until an iteration has room for them; small sends do
+ * not wait.
  */
 START_TEST(rule_17_large_sends_take_turns)
 {

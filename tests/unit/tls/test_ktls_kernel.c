@@ -105,7 +105,7 @@ START_TEST(rule_20_client_reads_promoted_records)
 }
 END_TEST
 
-/* The client requests a new key: the kernel gets it, or the request is not answered. */
+/* The client requests a new key: the server passes one to the kernel, or does not answer. */
 START_TEST(key_update_after_promotion)
 {
     struct tls_settings settings = pair_settings();

@@ -1,4 +1,4 @@
-/* The upstream client against this server, joined in memory. */
+/* The TLS client for upstream servers, connected in memory with the TLS server of the project. */
 #include "tls/tls_client.h"
 
 #include "base/buffer.h"
