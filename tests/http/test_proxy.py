@@ -1,4 +1,4 @@
-"""The reverse proxy with a scripted upstream server: what it passes on in both directions."""
+"""The reverse proxy with a scripted upstream server: URIs, fields and bodies in both directions."""
 import time
 
 import pytest

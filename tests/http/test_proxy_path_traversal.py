@@ -94,7 +94,7 @@ def test_a_mirror(client, upstream):
     ('/inside/x', 200, b'one GET /inside/x\n'), ('/inside/../elsewhere/x', 500, None), ('/inside/%2e%2e/elsewhere/x', 500, None),
     ('/inside/..%2felsewhere/x', 500, None), ('/inside/..x', 200, b'one GET /inside/..x\n')])
 def test_what_an_application_redirects_to(client, place, status, body):
-    """A path in X-Accel-Redirect that comes from a client cannot leave its directory."""
+    """X-Accel-Redirect with a path from a client cannot select a file outside the directory."""
     answer = client.get('/redirects?' + place)
     assert answer.status == status and (body is None or answer.body == body)
 

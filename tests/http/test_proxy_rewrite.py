@@ -1,4 +1,4 @@
-"""What the reverse proxy rewrites: Location, cookies, errors, and the method of a request."""
+"""Changes by the reverse proxy: Location, cookies, errors, and the method of a request."""
 import os
 import subprocess
 

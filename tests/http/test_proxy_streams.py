@@ -172,7 +172,7 @@ END_FIELDS = ('request_uri', 'status', 'http_x', 'bytes_sent', 'body_bytes_sent'
 
 
 def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
-    """Variables that are known when the protocol changes, and those that are known only at the end."""
+    """The access log has variables that get their values at the change of the protocol, and variables that get them only at the end."""
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}},
                     http={'log_format': {'proof': '|'.join(f'${name}' for name in END_FIELDS)}})
     client = served.connect()

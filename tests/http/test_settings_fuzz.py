@@ -38,7 +38,7 @@ plans = st.fixed_dictionaries({
 
 
 class Sender:
-    """Sends data in a thread of its own, because the server may stop reading for a while."""
+    """Sends data in a separate thread, because the server may stop reading for some time."""
 
     def __init__(self, stream):
         self.stream, self.pieces = stream, queue.Queue()

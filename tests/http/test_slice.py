@@ -130,7 +130,7 @@ def until_it_breaks(served, target, spec, whole=1 << 30):
 
 
 def all_stored(client, upstream, target, fields=''):
-    """Waits until a request for the whole needs no upstream request; slices may be stored after the response was sent."""
+    """Waits until a request for the whole file causes no upstream request; slices may be stored after the response was sent."""
     def look():
         before = len(upstream.ranges(target))
         answer = ask(client, target, fields)
@@ -153,7 +153,7 @@ def test_the_whole_in_pieces(client, upstream, path, length):
 
 
 def test_nothing_in_pieces(client, upstream, path):
-    """An empty file has no first slice, and the upstream server may respond with 416: the cache then requests the whole."""
+    """An empty file has no first slice, so the upstream server may respond with 416: the cache then requests the whole file."""
     target = path()
     file_of(upstream, target, 0)
     answer = ask(client, target)

@@ -44,7 +44,7 @@ def counts(stream):
 
 
 def says_and_listens(stream):
-    """Sends, ends its direction first, and records what arrives afterwards."""
+    """Sends, ends its direction first, and records the bytes that arrive afterwards."""
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
     UpstreamServer.received.append(read_all(stream))
@@ -262,7 +262,7 @@ def test_proxy_half_close_off_ends_both_directions(streams):
 
 
 def test_a_server_that_stays_open_does_not_delay_quit(streams, new_directory, certificate, upstreams):
-    """QUIT waits until everything sent to the upstream server has left, but not until that server closes."""
+    """QUIT waits until all bytes for the upstream server are sent, but not until that server closes."""
     made = launch_streams(streams.loop, new_directory, certificate, upstreams)
     wait_for(made.server.workers, 'a worker serves')
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""try_files and alias: a single-page application, fallbacks, and paths that try to leave the alias."""
+"""try_files and alias: a single-page application, fallbacks, and paths with ".." that lead out of the alias."""
 import os
 
 import pytest

@@ -203,7 +203,7 @@ START_TEST(etags_and_304)
 }
 END_TEST
 
-/* An empty body is never encoded, whatever the least length is. */
+/* An empty body is never encoded, for any least length. */
 START_TEST(empty_bodies)
 {
     set_up("http: {gzip: on, gzip_types: '*', gzip_min_length: 0, server: {listen: 8080, root: @/www, location: {"

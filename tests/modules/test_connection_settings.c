@@ -253,7 +253,7 @@ START_TEST(lingering_has_two_limits)
 }
 END_TEST
 
-/* A client that is silent before its ClientHello or in the middle of it is disconnected after client_header_timeout. */
+/* After client_header_timeout the server disconnects a client that has not sent a complete ClientHello. */
 static void check_handshake_timeout(bool begun)
 {
     static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, (char)0xfc};

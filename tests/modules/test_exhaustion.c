@@ -172,7 +172,7 @@ END_TEST
 
 static struct loopback server;
 
-/* The upstream server, on a thread of its own. It allocates no memory, and sends the same response to every request. */
+/* The upstream server, in a separate thread. It allocates no memory, and sends the same response to every request. */
 static void *application(void *listening)
 {
     static const char answer[] = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"

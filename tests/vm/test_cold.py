@@ -41,7 +41,7 @@ def served(cold, certificate, tmp_path, loop):
 
 
 class Reader(threading.Thread):
-    """Receives a response in a thread of its own."""
+    """Receives a response in a separate thread."""
 
     def __init__(self, client):
         super().__init__()

@@ -1,6 +1,6 @@
 """Ends of promoted connections: all bytes and the alert arrive, incomplete responses are detectable, and all resources are freed.
 
-Runs as a part of its own, so that the kernel's counters concern only these servers.
+This file is a separate part, so that the kernel's counters cover only these servers.
 """
 import hashlib
 import signal

@@ -70,7 +70,7 @@ class Listener(http.server.ThreadingHTTPServer):
 
 
 class Upstream:
-    """An upstream server that nginx and sluice share, in a thread of its own."""
+    """An upstream server that nginx and sluice share, in a separate thread."""
 
     def __init__(self, handler):
         self.server = Listener(('127.0.0.1', server_kit.free_port()), handler)

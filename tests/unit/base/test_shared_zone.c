@@ -15,7 +15,7 @@ struct notes {
     char rest[10000];
 };
 
-/* Runs the function in a child process, which exits without releasing what it holds. */
+/* Runs the function in a child process, which exits without releasing the locks that it holds. */
 static void run_in_child(struct notes *notes, void (*what)(struct notes *notes))
 {
     pid_t child = fork();

@@ -1,5 +1,5 @@
 /*
- * Limits against clients that cause much work with few requests: the server closes the connection.
+ * Limits on the work and the memory that a client causes: the server refuses streams or closes the connection.
  */
 #include "h2_talks.h"
 

@@ -106,7 +106,7 @@ START_TEST(one_after_another)
     expect_order("0000");
     h2_schedule_remove(&schedule, &turns[0]);
     expect_order("11");
-    h2_schedule_add(&schedule, &turns[0]); /* behind the others */
+    h2_schedule_add(&schedule, &turns[0]); /* after the others */
     h2_schedule_add(&schedule, &turns[1]); /* already ready: keeps its place */
     expect_order("11");
     h2_schedule_remove(&schedule, &turns[1]);
