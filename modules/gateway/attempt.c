@@ -21,7 +21,7 @@ static bool is_idempotent(enum method method)
     return method != METHOD_POST && method != METHOD_PATCH && method != METHOD_OTHER;
 }
 
-/* Consumed bytes of the client's body cannot be sent again, and non-idempotent requests are not repeated. */
+/* Consumed bytes of the client's body cannot be sent again. Non-idempotent requests are not sent twice. */
 static bool may_retry(const struct gateway_request *p)
 {
     if (gateway_body_is_consumed(p))
@@ -66,8 +66,8 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
 }
 
 /*
- * An idle connection that the server closed while the request was being sent: the server did not see the request and
- * is not at fault.
+ * True if the server closed an idle connection while the request was being sent: the server did not process the
+ * request, and this is not counted as a failure.
  */
 static bool was_stale(const struct gateway_request *p)
 {
@@ -127,7 +127,7 @@ void gateway_request_failed(struct gateway_request *p, int error)
     gateway_fail(p, exchange_body_status(error));
 }
 
-/* Sends as much of the request as the wire has room for and the client has sent. */
+/* Sends the bytes of the request that have arrived from the client, as far as the wire has room. */
 static void send_request(struct gateway_request *p)
 {
     struct wire *wire = &p->upstream.connection->wire;
@@ -222,7 +222,7 @@ static int connect_to_peer(struct gateway_request *p)
         p->attempt->total_us = 0;
         if (error == -EBUSY) /* another worker took the last connection: not a failure */
             return -EAGAIN;
-        if (error == -EMFILE || error == -ENFILE) /* not the server's fault */
+        if (error == -EMFILE || error == -ENFILE) /* not a failure of the server */
             return exchange_out_of_descriptors(p->x);
         gateway_log(p, LOG_ERROR, "connect() failed", error);
         upstream_peer_failed(p->upstream.peer);
@@ -253,7 +253,7 @@ static int fail_without_upstream(struct gateway_request *p, int error)
         return 0;
     }
     if (p->upstream.tries == 0) {
-        if (!add_attempt(p, p->target.authority)) /* $upstream_addr names the group or host without a server */
+        if (!add_attempt(p, p->target.authority)) /* without a server, $upstream_addr is the group or the host */
             return 500;
         p->attempt->total_us = 0;
     }
@@ -276,7 +276,7 @@ static int connect_next(struct gateway_request *p)
     return error;
 }
 
-/* A buffered body has a length; only trailers need chunks. */
+/* The length of a buffered body is known: it is chunked only if there are trailers. */
 static uint64_t content_length(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;

@@ -16,7 +16,7 @@ bool gateway_may_try_next(const struct gateway_request *p, unsigned reason);
 void gateway_try_next(struct gateway_request *p, unsigned reason, int status);
 /* The connection failed before the response was complete. */
 void gateway_connection_failed(struct gateway_request *p, int error);
-/* The client's body failed: the server is not at fault. */
+/* Reading the client's body failed: this is not counted as a failure of the server. */
 void gateway_request_failed(struct gateway_request *p, int error);
 
 /* Callbacks of struct upstream_events. */

@@ -1,5 +1,5 @@
 /*
- * The request body between the client and a spool; the readers of both ends are independent.
+ * Reads the client's body into a spool. The upstream request pulls from the spool independently.
  */
 #include "buffered_body.h"
 

@@ -1,7 +1,7 @@
 /*
  * A request body that is read completely in advance: into memory up to client_body_buffer_size, then into a file
  * (client_body_temp_path). It replaces the request's body, can be pulled repeatedly, and can be shared with other
- * exchanges. Beyond the limits of buffering its rest is passed on as it arrives.
+ * exchanges. Bytes beyond the limits of buffering are passed on as they arrive.
  */
 #ifndef MODULES_GATEWAY_BUFFERED_BODY_H
 #define MODULES_GATEWAY_BUFFERED_BODY_H
@@ -16,7 +16,7 @@ struct buffered_body {
     struct str directory;
     struct exchange *x;
     bool whole;                     /* complete: can be pulled again */
-    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    bool awaited;                   /* next returned -EAGAIN: the body must be woken */
     void (*done)(void *owner, int error); /* while reading; else NULL */
     void *owner;
 };

@@ -1,5 +1,5 @@
 /*
- * The connection to an upstream server: its end, its timeouts, and log messages.
+ * The upstream connection of a request: its release, its timeouts, and log messages.
  */
 #include "connection.h"
 
@@ -58,7 +58,7 @@ void gateway_discard(struct gateway_request *p)
     gateway_release(p, false);
 }
 
-/* A response may arrive; or TLS failed, and the wire waits for the server to read the alert and close. */
+/* True while a response may arrive, or TLS failed and the wire waits until the server has read the alert and closed. */
 static bool awaits_server(const struct gateway_request *p)
 {
     const struct wire *wire = &p->upstream.connection->wire;

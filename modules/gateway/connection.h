@@ -1,5 +1,5 @@
 /*
- * The connection to an upstream server from a request's view: its end, its timeout, and log messages.
+ * The upstream connection of a request: its release, its timeout, and log messages.
  */
 #ifndef MODULES_GATEWAY_CONNECTION_H
 #define MODULES_GATEWAY_CONNECTION_H

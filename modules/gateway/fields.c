@@ -24,7 +24,7 @@ static const struct str response_hop_fields[] = {
     {NULL, 0},
 };
 
-/* Removed as in nginx, unless proxy_pass_header names them. */
+/* Fields that are removed, as in nginx, unless proxy_pass_header lists them. */
 static const struct str hidden[] = {{"Date", 4}, {"Server", 6}, {"X-Pad", 5}, {NULL, 0}};
 
 static bool is_among(const struct str *names, struct str name)
@@ -60,7 +60,7 @@ bool gateway_drops_fields(const struct headers *headers)
     return false;
 }
 
-/* Without the fields named in Connection, which are hop-by-hop. */
+/* Omits the fields listed in Connection, which are hop-by-hop. */
 static int copy_fields(const struct headers *from, const struct str *own, struct arena *arena,
                        struct headers *to)
 {

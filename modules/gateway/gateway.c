@@ -1,5 +1,5 @@
 /*
- * The path of a request through a gateway: target, balancing, cache, and its end.
+ * The steps of a request in a gateway: target, balancing, cache, first attempt, end.
  */
 #include "gateway.h"
 
@@ -104,7 +104,7 @@ static int find_body(struct gateway_request *p)
     return p->conf->set_body && !p->sent.replacement_body.data ? 500 : 0;
 }
 
-/* True if Content-Length would be sent without a body: the following request would be taken for it. */
+/* True if Content-Length would be sent without a body: the server would parse the next request as that body. */
 static bool lacks_body(const struct gateway_request *p)
 {
     if (!p->sent.consumed || p->sent.replacement_body.data || p->x->request.content_length == 0)
@@ -186,7 +186,7 @@ static enum outcome gateway_start(struct gateway_request *p)
     return status || p->stage == GATEWAY_DONE ? OUTCOME_RESPONDED : OUTCOME_PENDING;
 }
 
-/* An attempt before an internal redirect has consumed a part of the body. */
+/* True if an attempt before an internal redirect has consumed a part of the body. */
 static bool is_body_spent(const struct gateway_request *p)
 {
     return p->sent.consumed || gateway_body_is_consumed(p) || (p->sent.buffered && !p->sent.buffered->whole);

@@ -1,10 +1,10 @@
 /*
- * A gateway passes requests on to servers and their responses back. What HTTP, FastCGI and others have in common; what
- * differs between them is a table of
- * functions, `struct gateway`. Modules that pass requests on include this file.
+ * A gateway passes requests to upstream servers, and their responses to clients. This is the part that HTTP and
+ * FastCGI share; `struct gateway` is the table of functions of one protocol. Modules that pass requests on include
+ * this file.
  *
- *      gateway_handler -> gateway_connect -> opened -> send_request
- *                                           gateway_received -> head_received -> body_next -> body_closed
+ *      gateway_handler -> gateway_begin -> gateway_opened -> send_request
+ *                                                           gateway_received -> head_received -> body_next -> body_closed
  */
 #ifndef MODULES_GATEWAY_GATEWAY_H
 #define MODULES_GATEWAY_GATEWAY_H
@@ -61,25 +61,25 @@ enum gateway_sending {
     SENDING_DONE,                   /* all bytes were given to the wire */
 };
 
-/* Whether the connection has carried requests before. */
+/* Whether the connection was used for an earlier request. */
 enum gateway_reuse {
     REUSE_POSSIBLE,                 /* new: there was no idle one */
     REUSE_DONE,                     /* reused */
     REUSE_REFUSED,                  /* new, as are all further ones: an idle one was stale */
 };
 
-/* The kind of response; all but the first may be quiet for long. */
+/* The kind of response. All but the first may be idle for LIMIT_PROXY_QUIET_MS. */
 enum gateway_response_kind {
     RESPONSE_PLAIN,
     RESPONSE_EVENTS,                /* text/event-stream */
     RESPONSE_UPGRADED,              /* 101: becomes a tunnel once it is sent */
 };
 
-/* The way of the response body. */
+/* How the response body is passed to the client. */
 enum gateway_transfer {
-    TRANSFER_ANY,                   /* through a pipe if large; else copied */
-    TRANSFER_COPIED,                /* no pipe was available, or the client's side does not accept one */
-    TRANSFER_SPOOLED,               /* buffered in `spool`, as fast as it arrives */
+    TRANSFER_ANY,                   /* spliced if large, else copied */
+    TRANSFER_COPIED,                /* copied: there is no pipe, or the client connection does not accept pipes */
+    TRANSFER_SPOOLED,               /* buffered in `spool` as fast as it arrives */
 };
 
 /* The selected server and the connection to it. */
@@ -113,18 +113,18 @@ struct gateway_sent {
     bool consumed;                  /* an earlier attempt consumed a part of the client's body */
 };
 
-/* The response body on its way to the client. */
+/* The response body between the upstream and the client. */
 struct gateway_incoming {
     struct body body;               /* of the response */
-    struct buffer input;            /* received and not pulled; not moved while it holds any */
+    struct buffer input;            /* received, not yet pulled; never reallocated while it has bytes */
     size_t input_at;
     enum gateway_transfer transfer;
-    struct spool *spool;            /* owned; NULL: nothing arrived */
+    struct spool *spool;            /* owned; NULL: no bytes received */
     struct pipe *pipe;              /* referenced: the body is spliced; NULL: it is copied */
     struct chunk spliced;           /* bytes in the pipe, not pulled */
     struct gateway_rate_limit *rate_limit; /* NULL: no limit */
     int result;                     /* after all received bytes were pulled: -EAGAIN: more follows; 0: complete; else the error */
-    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    bool awaited;                   /* next returned -EAGAIN: the body must be woken */
 };
 
 /* A subrequest that replaces a HEAD by a GET (proxy_cache_convert_head). */
@@ -153,10 +153,10 @@ struct gateway_request {
     struct gateway_incoming incoming;
     struct h1_reply reply;
     void *own_state;                /* private to the gateway; zeroed at first */
-    bool starting;                  /* inside the module's `handler`, which returns the outcome instead of calling exchange_resume */
+    bool starting;                  /* during the module's `handler`, which returns the outcome; exchange_resume must not be called */
     struct str upgrade;             /* the protocol requested by the client; empty: none */
     enum gateway_response_kind kind;
-    uint64_t interims_ms;           /* the loop clock plus LIMIT_INTERIM_MS per forwarded 1xx: the lead over the clock measures their rate */
+    uint64_t interims_ms;           /* advances by LIMIT_INTERIM_MS per forwarded 1xx, and never falls behind the clock: the difference limits their rate */
 };
 
 /*

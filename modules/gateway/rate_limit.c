@@ -1,6 +1,6 @@
 /*
- * `proxy_limit_rate`: limits the rate of reading from the upstream. The received bytes determine the time of the
- * next read; until then the kernel's flow control slows the upstream.
+ * `proxy_limit_rate`: limits the rate of reading from the upstream. The number of received bytes determines the
+ * time of the next read; meanwhile TCP flow control slows the upstream down.
  */
 #include "rate_limit.h"
 

@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-/* Steps of reading. Each returns false: nothing more is read now. */
+/* The steps of reading. Each returns true if reading continues. */
 
 static bool bad_reply(struct gateway_request *p)
 {
@@ -38,7 +38,7 @@ static bool no_memory(struct gateway_request *p)
     return false;
 }
 
-/* A burst, then one per LIMIT_INTERIM_MS: surplus 1xx are dropped and are no error. */
+/* Permits LIMIT_INTERIMS responses 1xx at once, then one per LIMIT_INTERIM_MS. Surplus ones are dropped without error. */
 static bool may_forward_interim(struct gateway_request *p)
 {
     uint64_t now_ms = exchange_clock(p->x)->monotonic_ms;
@@ -51,7 +51,7 @@ static bool may_forward_interim(struct gateway_request *p)
     return true;
 }
 
-/* The session itself sends 100 when the client's body is pulled. */
+/* 100 is not forwarded: the session sends it when the client's body is pulled. */
 static bool forward_interim(struct gateway_request *p)
 {
     struct headers fields = {0};
@@ -92,7 +92,7 @@ static bool retries_next_upstream(struct gateway_request *p)
     return true;
 }
 
-/* Responses that may be quiet for long: upgraded connections and event streams. */
+/* Sets the kind of responses that may be idle for long: upgraded connections and event streams. 0 or -ENOMEM. */
 static int detect_event_stream(struct gateway_request *p)
 {
     struct headers *fields = &p->x->response.headers;
@@ -107,7 +107,7 @@ static int detect_event_stream(struct gateway_request *p)
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
 }
 
-/* The exchange has another response: the upstream's is discarded. */
+/* x->response is already set (stale response or error page): discards the response of the upstream. */
 static void discard_upstream_response(struct gateway_request *p)
 {
     if (p->cached)
@@ -132,12 +132,12 @@ static int set_sticky_cookie(struct gateway_request *p)
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Set-Cookie"), value) : -ENOMEM;
 }
 
-/* The client already has its response (304, or a background update): this body is not for it. */
+/* The body is not sent: the response was filled from the cache (304), or this is a background update. */
 static bool without_body(struct gateway_request *p)
 {
     p->stage = GATEWAY_RESPONDING;
     if (p->cached->background)
-        return true; /* gateway_response_end, or a failure, ends it */
+        return true; /* ended by gateway_response_end or gateway_body_fail */
     if (!p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_RESPONDED);
     return true;
@@ -196,18 +196,18 @@ static bool head_received(struct gateway_request *p)
     response->body = &p->incoming.body;
     p->incoming.body.length = p->reply.content_length;
     if (p->sent.method == METHOD_HEAD &&
-        p->x->request.method != METHOD_HEAD) /* proxy_method: HEAD has no body, whatever the head says */
+        p->x->request.method != METHOD_HEAD) /* proxy_method: HEAD has no body, regardless of Content-Length */
         p->incoming.body.length = 0;
     if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) || apply_range(p, combined) < 0)
         return no_memory(p);
-    if (p->stage != GATEWAY_DONE) /* the requested range is not satisfiable */
+    if (p->stage != GATEWAY_DONE) /* GATEWAY_DONE: the requested range is not satisfiable */
         p->stage = GATEWAY_RESPONDING;
     if (!p->cached || !p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_RESPONDED);
     return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
 }
 
-/* If the body is not stored, a short rest is read so that the connection can be reused. */
+/* If the body is not stored, at most LIMIT_SUBREQUEST_REST bytes are read, so that the connection can be reused. */
 static bool update_goes_on(struct gateway_request *p)
 {
     if (p->cached->fill || p->attempt->bytes_received < LIMIT_SUBREQUEST_REST)

@@ -118,7 +118,7 @@ void gateway_body_init(struct gateway_request *p)
     p->incoming.awaited = false;
 }
 
-/* A background update has no client that pulls: this is its end. */
+/* Ends a background update, whose body no client pulls. False: this is none. */
 static bool ends_update(struct gateway_request *p)
 {
     if (!p->cached || !p->cached->background)

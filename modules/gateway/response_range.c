@@ -44,7 +44,7 @@ static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *o
     return 1;
 }
 
-/* The session ends the exchange, and with it the reading, after the last byte. False: the chunk is empty now. */
+/* Keeps the last byte back: after it the session would end the exchange, and reading. False: the chunk is empty now. */
 static bool hold_last(struct ranged *ranged, struct chunk *chunk)
 {
     if (!ranged->reads_all || chunk_length(chunk) < ranged->body.length)
@@ -55,7 +55,7 @@ static bool hold_last(struct ranged *ranged, struct chunk *chunk)
     return chunk->bytes.length > 0;
 }
 
-/* No pipes: bytes in a pipe cannot be discarded. */
+/* Does not accept pipes, since bytes in a pipe cannot be discarded. */
 static int ranged_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct ranged *ranged = container_of(body, struct ranged, body);

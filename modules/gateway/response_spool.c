@@ -49,7 +49,7 @@ int gateway_spool_append(struct gateway_request *p, struct str part)
                                             .directory = buffering->directory};
 
     if (!p->incoming.spool) {
-        buffer_finish(&p->incoming.input); /* held the head only */
+        buffer_finish(&p->incoming.input); /* it contained only the head */
         p->incoming.spool = spool_create(exchange_worker(p->x), &settings, &events, p);
     }
     return p->incoming.spool ? spool_append(p->incoming.spool, part) : -ENOMEM;

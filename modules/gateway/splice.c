@@ -1,6 +1,6 @@
 /*
- * Passes large bodies from the upstream's socket through a pipe to the client's by splice(2). A pipe is emptied
- * before it is filled again: otherwise EAGAIN would not tell which side is not ready.
+ * Passes large bodies from the upstream's socket through a pipe to the client's by splice(2). A pipe is filled only
+ * when it is empty: otherwise EAGAIN could mean an empty socket or a full pipe.
  */
 #include "splice.h"
 
@@ -12,7 +12,7 @@ static uint64_t unframed_bytes(const struct gateway_request *p)
     return h1_reply_unframed(&p->reply);
 }
 
-/* A body of unknown length counts as large once it is. A rest that fits into one receive is copied. */
+/* A body of unknown length is large once enough of it was received. A rest that fits into one receive is copied. */
 static bool is_large(const struct gateway_request *p)
 {
     if (unframed_bytes(p) == UINT64_MAX)

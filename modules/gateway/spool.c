@@ -1,6 +1,7 @@
 /*
- * Blocks in order are the part in memory. The file is written from their front, so it always has earlier bytes; a
- * block being written is not consumed. The file only grows: pages given to the network by sendfile must not change.
+ * The part in memory is a list of blocks in order. The first blocks are written to the file, so that the file always
+ * has the earlier bytes. A block is not consumed while it is written. The file only grows, because pages that sendfile
+ * has passed to the network must not change.
  */
 #include "spool.h"
 
@@ -36,7 +37,7 @@ struct spool {
     uint64_t file_at;               /* offset of the next bytes */
     int failed;                     /* error that stopped writing; 0: none */
     bool writing, fetching;
-    char *window;                   /* owned: bytes of the file for readers in memory */
+    char *window;                   /* owned: bytes of the file, for consumers without CHUNK_FILE */
     struct str ready;               /* unconsumed bytes of the window */
     int unread;                     /* error of reading; 0: none */
     struct op write, fetch, wake;
@@ -72,7 +73,7 @@ static void drop_block(struct spool *spool, struct block *block)
         free(block);
 }
 
-/* The front was written or lent. */
+/* Removes `count` bytes from the front of the list, which were written or lent. */
 static void advance_blocks(struct spool *spool, uint64_t count)
 {
     spool->memory = u64_sub_sat(spool->memory, count);
@@ -151,7 +152,7 @@ uint64_t spool_length(const struct spool *spool)
     return spool->length;
 }
 
-/* A block being written is in memory, too. */
+/* Blocks that are being written are still in memory, and are copied. */
 int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy)
 {
     const struct spool_settings settings = {
@@ -188,7 +189,7 @@ bool spool_streams(struct spool *spool)
 
 static void file_closed(struct op *op, int result);
 
-/* Freed once it is closed, nothing is in flight, and a helper thread has closed the file, which may block. */
+/* Frees a closed spool once no operation is pending and a helper thread has closed the file; close(2) may block. */
 static void spool_free_when_idle(struct spool *spool)
 {
     if (spool->events || !op_idle(&spool->write) || !op_idle(&spool->fetch) || !op_idle(&spool->wake))
@@ -208,7 +209,7 @@ static void file_closed(struct op *op, int result)
 {
     struct spool *spool = container_of(op, struct spool, write);
 
-    if (spool->file.fd >= 0) /* no helper thread could take it */
+    if (spool->file.fd >= 0) /* the task was not started */
         (void)spool_file_close(&spool->file);
     spool_free_when_idle(spool);
 }
@@ -244,7 +245,7 @@ static void write_done(struct op *op, int result)
     notify_moved(spool);
 }
 
-/* Writes as many blocks as one call can. */
+/* Starts to write the first blocks, at most SPOOL_FILE_PARTS. */
 static void write_blocks(struct spool *spool)
 {
     uint64_t room = u64_sub_sat(spool->settings.file_max, spool->file.end);
@@ -267,7 +268,7 @@ static void write_blocks(struct spool *spool)
     worker_offload(spool->worker, &spool->write, spool_file_write, file);
 }
 
-/* The file has at least the bytes written. */
+/* The window begins below file.end, so that an empty read is an error. */
 static void window_filled(struct spool *spool, int result)
 {
     spool->ready = str_of(spool->window, result > 0 ? (size_t)result : 0);

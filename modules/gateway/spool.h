@@ -1,7 +1,7 @@
 /*
  * A spool: buffers bytes in order while they arrive faster than they are consumed. A limited amount stays in memory;
- * beyond it helper threads write to an unnamed temporary file. Without a file it is memory only, and the producer
- * must wait: no byte is lost.
+ * beyond it helper threads write to an unnamed temporary file. If no file can be written, the producer must wait
+ * while the memory is full: no byte is lost.
  */
 #ifndef MODULES_GATEWAY_SPOOL_H
 #define MODULES_GATEWAY_SPOOL_H
@@ -22,9 +22,9 @@ struct spool_settings {
 
 /* Events for the owner, from the loop, never inside a call of the owner. */
 struct spool_events {
-    /* There may be bytes or room after there was none; or spool_wake was called. */
+    /* Bytes or room may be available again; or spool_wake was called. */
     void (*moved)(void *owner);
-    /* Once: writing stopped. "doing" names the failed operation. Bytes added so far remain available. */
+    /* Called once: writing has stopped. `doing` is the failed operation. All bytes remain available. */
     void (*failed)(void *owner, const char *doing, int error);
 };
 
@@ -42,7 +42,7 @@ void spool_close(struct spool *spool);
 MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner,
                           struct spool **out_copy);
 
-/* Appends a copy. 0 or -ENOMEM. A full spool accepts it, too: the owner has to stop. */
+/* Appends a copy, also to a full spool: the owner must check spool_full. 0 or -ENOMEM. */
 MUST_CHECK int spool_append(struct spool *spool, struct str bytes);
 /* Returns true if no bytes should be added until `moved`, or until bytes were consumed. */
 bool spool_full(const struct spool *spool);
@@ -62,7 +62,7 @@ uint64_t spool_length(const struct spool *spool);
 MUST_CHECK int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *out);
 /* Restarts consuming at the first byte. Requires `keeps`. */
 void spool_rewind(struct spool *spool);
-/* Causes `moved`. */
+/* Schedules a call of `moved`. */
 void spool_wake(struct spool *spool);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A temporary file: O_TMPFILE, or on file systems without it a named file that is unlinked at once. However the
- * process ends, no file remains.
+ * A temporary file: O_TMPFILE, or on file systems without it a named file that is unlinked at once, so that no
+ * file remains after a crash.
  */
 #include "spool_file.h"
 

@@ -16,7 +16,7 @@ const char *gateway_scheme(const struct gateway_request *p)
     return p->target.https ? p->conf->gateway->tls_scheme : p->conf->gateway->scheme;
 }
 
-/* The path of the client's request line has no "%": its bytes may be used unencoded. */
+/* True if the path of the client's request line has no "%": the path is then sent without encoding. */
 static bool is_target_unescaped(const struct exchange *x)
 {
     struct str target = x->request.target;

@@ -15,7 +15,7 @@ struct tunnel {
     struct upgraded_session upgraded;     /* session on the client's connection, instead of HTTP */
     struct upstream_connection *connection; /* owned until released; NULL: closed */
     const struct gateway_conf *conf;
-    struct buffer input;            /* received, not yet sent to the client; not moved while it holds any */
+    struct buffer input;            /* received, not yet sent to the client; never reallocated while it has bytes */
     size_t input_at;
     int error;                      /* the upstream failed: the client is aborted after the received bytes */
     bool over;                      /* one side has closed in order */
@@ -52,7 +52,7 @@ static uint64_t tunnel_now_us(const struct tunnel *t)
     return t->connection->wire.shared->loop->clock.monotonic_us;
 }
 
-/* The upstream's connection has ended; bytes received from it are still sent to the client. */
+/* Detaches the upstream connection, which has ended; bytes received from it are still sent to the client. */
 static struct upstream_connection *detach_connection(struct tunnel *t)
 {
     struct upstream_connection *connection = t->connection;
@@ -177,7 +177,7 @@ static enum session_phase tunnel_phase(const struct session *session)
     return t->over || t->error ? SESSION_OVER : SESSION_WAITING;
 }
 
-/* The client has closed: its bytes so far are still sent to the upstream. Other signals do not end a tunnel. */
+/* After the client has closed, its bytes are still sent to the upstream. Other signals do not end a tunnel. */
 static void tunnel_signal(struct session *session, enum session_signal signal)
 {
     struct tunnel *t = tunnel_of(session);
