@@ -1,6 +1,6 @@
 /*
  * `add_header`: header fields from the configuration. An inner scope adds to the fields of the outer one, and
- * replaces fields of the same name. The simplest module with a response filter.
+ * replaces fields of the same name. The smallest module with a response filter.
  */
 #include "http/exchange.h"
 #include "http/h1_parse.h"
@@ -177,7 +177,7 @@ static bool is_good(int status)
     return false;
 }
 
-/* Fields that describe the representation have one value: replaced; all others are appended. */
+/* True for fields that describe the representation: they are replaced. All other fields are appended. */
 static bool is_single(struct str name)
 {
     static const char *const names[] = {"ETag",   "Last-Modified", "Content-Type",
@@ -190,7 +190,7 @@ static bool is_single(struct str name)
     return false;
 }
 
-/* As in nginx, an empty value removes these fields; other fields with an empty value are skipped. */
+/* As in nginx, an empty value removes a validator. Other fields with an empty value are skipped. */
 static bool is_validator(struct str name)
 {
     return str_equal_nocase(name, STR("ETag")) || str_equal_nocase(name, STR("Last-Modified"));

@@ -28,7 +28,7 @@ struct attempt {
 
 extern const struct module module_auth_basic;
 
-/* A text, or as in nginx a text in its own quotes. */
+/* A text, which may have quotes of its own, as in nginx. */
 static int read_realm(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct conf_words words;
@@ -46,8 +46,8 @@ static int read_realm(struct conf_reader *reader, const struct conf_node *node, 
 }
 
 /*
- * Reports as a warning only: a file that cannot be read now may exist later, and the worker reads it with its own
- * rights.
+ * Reports faults as warnings only: the file may be created later, and the worker reads it with other rights than the
+ * loader.
  */
 static void check_password_file(struct conf_reader *reader, const struct conf_node *node, struct str path)
 {
@@ -144,7 +144,7 @@ static enum outcome respond_unauthorized(struct exchange *x, const struct auth_b
     return OUTCOME_RESPONDED;
 }
 
-/* A failed login is no error if `satisfy any` may allow the request by another check. */
+/* With `satisfy any`, another access module may allow the request: a failed login is then not logged as an error. */
 static enum log_level level_of(const struct exchange *x)
 {
     return exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR;
@@ -201,7 +201,7 @@ static enum outcome login_outcome(struct attempt *attempt)
     return respond_unauthorized(x, own);
 }
 
-/* Wipes bytes of the arena to which no other reference exists. data NULL: nothing to wipe. */
+/* Overwrites a secret in the arena. No other reference to these bytes may exist. Accepts data NULL. */
 static void wipe_secret(struct str secret)
 {
     if (secret.data)

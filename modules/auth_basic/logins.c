@@ -1,7 +1,7 @@
 /*
- * Password hashing is slow by design, so it may occupy only LIMIT_HASHES_AT_ONCE helper threads; the others remain
- * for files. A waiting login is looked up among the verified ones again before it starts: of many concurrent
- * requests with the same credentials only the first are hashed.
+ * Password hashing is slow by design, and therefore limited to LIMIT_HASHES_AT_ONCE helper threads; the other threads
+ * remain available for files. Before a waiting check starts, the login is looked up among the verified ones again, so
+ * that many concurrent requests with the same credentials cause few hashes.
  * A verified login is identified by an HMAC with a random key of this process: memory holds neither the password nor
  * a digest of it that could be attacked offline. The state of the file is checked again after TRUSTED_MS; when it
  * has changed, the login is verified again.
@@ -60,7 +60,7 @@ void logins_destroy(struct logins *logins)
         OPENSSL_clear_free(logins, sizeof(*logins));
 }
 
-/* The lengths are included, so that different credentials never give the same input. */
+/* Computes the HMAC that identifies a login. The lengths make the input of each login unique. */
 static int make_key(const struct logins *logins, struct login *login)
 {
     const struct password_check *question = &login->question;

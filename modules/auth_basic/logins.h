@@ -14,7 +14,7 @@ struct logins;
 
 /* One check, embedded in its owner, which must outlive the call of `done`. */
 struct login {
-    struct password_check question; /* `path`, `user` and `password` are owned by the owner */
+    struct password_check question; /* `path`, `user` and `password` point to memory of the owner */
     void (*done)(struct login *login, int error); /* result of password_verify; -ECANCELED after login_cancel */
     struct logins *logins;
     struct list link;               /* in logins->waiting */
@@ -25,7 +25,7 @@ struct login {
 
 /* Creates the logins of a worker. NULL when out of memory or without random bytes. */
 struct logins *logins_create(struct worker *worker);
-/* Freed once checks still running in helper threads have finished. Accepts NULL. */
+/* The memory is freed after the running checks have finished. Accepts NULL. */
 void logins_destroy(struct logins *logins);
 
 /*

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Verified instead when the file has no usable hash; costs as much as a usual one. */
+/* Verified if the file has no usable hash, so that the check takes the usual time. */
 #define DUMMY_HASH "$6$rounds=100000$sluice.nobody$"
 
 struct line {
@@ -166,7 +166,7 @@ static bool libcrypt_matches(const char *password, struct str hash)
     if (memory && hash.length < sizeof(setting)) {
         memcpy(setting, hash.data, hash.length);
         setting[hash.length] = '\0';
-        /* Not crypt_r: sanitizers define it, so that the linker would drop libcrypt. */
+        /* crypt_rn and not crypt_r: sanitizers define crypt_r, and the linker would then omit libcrypt. */
         made = crypt_rn(password, setting, memory, (int)sizeof(*memory));
     }
     good = made && made[0] != '*' && strlen(made) == hash.length && CRYPTO_memcmp(made, setting, hash.length) == 0;

@@ -115,7 +115,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* Conditions and ranges refer to the requested resource, not to the one of the subrequest. */
+/* Removes conditions and ranges: they apply to the resource of the request, not to that of the subrequest. */
 static void remove_conditions(struct headers *fields)
 {
     static const char *const names[] = {
@@ -140,7 +140,7 @@ static int copy_demands(const struct exchange *child, struct exchange *x)
     return error;
 }
 
-/* Evaluates in the subrequest, and copies the values, which last as long as the request. */
+/* Evaluates the values in the subrequest, and copies them to the arena of the request. */
 static int set_all(struct exchange *x, struct exchange *child, const struct auth_conf *own)
 {
     const struct auth_sets *rows = own->sets.items;

@@ -1,6 +1,6 @@
 /*
- * `autoindex`: lists a directory without an index file as HTML or JSON. A helper thread reads it. Off: such a
- * directory is answered with 403.
+ * `autoindex`: lists a directory without an index file as HTML or JSON. A helper thread reads the directory. With
+ * `autoindex: off` the response is 403.
  */
 #include "autoindex.h"
 
@@ -201,7 +201,7 @@ static enum outcome autoindex_handler(struct exchange *x, const void *conf, void
     const struct autoindex_conf *own = conf;
     struct str root = exchange_root(x);
 
-    /* Runs only after the static module has passed the request on: a directory without an index file. */
+    /* The static module has declined the request: the path is a directory without an index file. */
     if (!root.data || !str_ends(x->request.path, STR("/")) ||
         (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD))
         return OUTCOME_DECLINED;

@@ -1,6 +1,6 @@
 /*
- * Writes the listing as HTML without scripts, and as JSON. Names are escaped for their context; of the request only
- * the path is shown.
+ * Writes the listing as HTML without scripts, and as JSON. Names are escaped for their context. The path is the only
+ * part of the request in the page.
  */
 #include "autoindex.h"
 
@@ -172,7 +172,7 @@ static int write_html(struct buffer *out, struct str text)
     return error;
 }
 
-/* Prefixed by "./", so that a name with a colon is not parsed as a scheme. */
+/* Writes the link of an item, with the prefix "./", so that a name with a colon is not parsed as a scheme. */
 static int write_link(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
     struct str encoded = url_path_encode(&listing->x->arena, item->name);

@@ -1,6 +1,6 @@
 /*
- * br (RFC 7932) by libbrotlienc. The window is that of small files: with a larger one an encoder of level 9 uses
- * tens of megabytes. Higher levels need a tenth of a second per piece: they are for precompressed files.
+ * br (RFC 7932) by libbrotlienc. The window is small: with a larger one an encoder of level 9 uses tens of megabytes.
+ * Levels above 9 take a tenth of a second per piece of input, and suit precompressed files only.
  */
 #include "coder.h"
 

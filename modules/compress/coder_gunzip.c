@@ -1,6 +1,6 @@
 /*
- * gzip (RFC 1952) decoded by zlib: a sequence of complete members. Malformed data and a truncated member are errors,
- * so that a truncated body is never taken for a complete one; no bytes may follow the last member, not even zeros.
+ * gzip (RFC 1952) decoded by zlib: a sequence of complete members. Malformed data, a truncated member and bytes after
+ * the last member (zeros included) are errors, so that a truncated body is detected.
  */
 #include "coder.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <zstd.h>
 
-/* Powers of two. From level 4 on, the default tables would exceed the window. */
+/* Powers of two, except TABLES_FIT: the highest level whose default tables do not exceed the window. */
 enum { WINDOW_MOST = 17, HASH_MOST = 17, CHAIN_MOST = 16, TABLES_FIT = 3 };
 
 static int set_sizes(ZSTD_CCtx *stream, unsigned level)

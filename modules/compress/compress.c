@@ -111,8 +111,8 @@ static bool may_negotiate(struct exchange *x, const struct compress_conf *conf)
 }
 
 /*
- * A 206 has the Vary field that the 200 would have (RFC 9110 15.3.7). The length of the whole is not known here, nor
- * the type in multipart/byteranges.
+ * Adds to a 206 the Vary field that the 200 would have (RFC 9110 15.3.7). Neither the length of the complete response
+ * nor, with multipart/byteranges, its type is known here.
  */
 static int vary_part(struct exchange *x, const struct compress_conf *conf)
 {

@@ -60,7 +60,7 @@ bool compress_is_whole(const struct exchange *x);
 bool compress_wrap(struct exchange *x, struct compress_worker *shared, const struct coder_kind *kind, unsigned level);
 /* Adds Vary: Accept-Encoding, unless present. 0 or -ENOMEM. */
 MUST_CHECK int compress_add_vary(struct exchange *x);
-/* Makes the ETag weak: the content is the same, its bytes are not (RFC 9110 8.8.1). 0 or -ENOMEM. */
+/* Makes the ETag weak: the encoded bytes differ from those of the original response (RFC 9110 8.8.1). 0 or -ENOMEM. */
 MUST_CHECK int compress_weaken_etag(struct exchange *x);
 /*
  * For a 304: if the client's conditional request has the weak form of the ETag, its stored response was encoded or
@@ -70,7 +70,7 @@ MUST_CHECK int compress_confirm(struct exchange *x);
 
 /* `gunzip`: decodes a gzip-encoded response if the client does not accept gzip. 0 or -ENOMEM. */
 MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared);
-/* needs_whole_body of struct module: the response will be decoded. */
+/* wants_whole of struct module: true if the response will be decoded. */
 bool compress_needs_whole_body(const struct exchange *x, const void *conf);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A body that encodes (or decodes) another one on demand. Input is not buffered: the next piece is read when the one
- * before it is encoded, and encoded only as fast as the output is consumed. The bytes that a worker encodes per
- * iteration of its loop are limited over all its bodies: beyond the limit bodies wait for a later iteration, in
- * order of arrival.
+ * A body that encodes (or decodes) another one on demand. Input is not buffered: a piece is read after the previous one
+ * was encoded, and encoded only as fast as the output is consumed. The number of bytes that a worker encodes per
+ * iteration of its loop, over all bodies, is limited: beyond the limit, bodies wait for a later iteration in the order
+ * of their arrival.
  */
 #include "compress.h"
 
@@ -35,8 +35,8 @@ struct stream {
     enum coder_flush flush;
     bool endless;      /* `inner` has no known length: a pause of it is a flush */
     bool unflushed;    /* bytes were consumed since the last flush */
-    bool inner_waits;  /* `inner` returned -EAGAIN, and will call coder_inner_woken */
-    bool awaited;      /* this body returned -EAGAIN, and must wake its owner */
+    bool inner_waits;  /* `inner` returned -EAGAIN: coder_inner_woken follows */
+    bool awaited;      /* this body returned -EAGAIN: its owner must be woken */
     size_t at, length; /* the part of `out` not yet passed on */
     char out[LIMIT_COMPRESS_OUTPUT];
 };
@@ -65,7 +65,7 @@ static void request_turn(struct compress_worker *shared)
         worker_timer(shared->worker, &shared->turn, 0);
 }
 
-/* Grants shares while the iteration has room for a whole piece; the others keep their order. */
+/* Grants shares to waiting bodies while the limit has room for a whole piece. The other bodies keep their order. */
 static void turn_started(struct op *op, int result)
 {
     struct compress_worker *shared = container_of(op, struct compress_worker, turn);
@@ -85,7 +85,7 @@ static void turn_started(struct op *op, int result)
     request_turn(shared);
 }
 
-/* Returns the bytes of input that the stream may consume now; NULL: none. A stream does not overtake waiting ones. */
+/* Returns the bytes of input that the stream may consume now; NULL: none. Streams that already wait come first. */
 static size_t *share_of(struct stream *stream)
 {
     struct compress_worker *shared = stream->shared;
@@ -258,7 +258,7 @@ int compress_worker_start(struct worker *worker, void **out_state)
     return 0;
 }
 
-/* All bodies are closed; the timer may still be pending. */
+/* At this time all bodies are closed, but the timer may be pending. */
 void compress_worker_stop(void *state)
 {
     struct compress_worker *shared = state;

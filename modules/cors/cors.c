@@ -179,7 +179,7 @@ static int add_preflight_headers(struct exchange *x, const struct cors *cors)
                      : add_cors_header(x, "Vary", STR("Access-Control-Request-Method, Access-Control-Request-Headers"));
 }
 
-/* Preflights need no credentials and reach no other module: a 204 without the fields denies the origin. */
+/* Answers preflights, which have no credentials, before access modules. A 204 without the fields denies the origin. */
 static enum outcome cors_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#define MOST_SECONDS (100LL * 366 * 24 * 3600) /* bounds values from variables, so that the date can be formatted */
+#define MOST_SECONDS (100LL * 366 * 24 * 3600) /* maximum of values from variables: later dates cannot be formatted */
 
 enum expires_kind { EXPIRES_OFF, EXPIRES_EPOCH, EXPIRES_MAX, EXPIRES_AFTER, EXPIRES_MODIFIED, EXPIRES_DAILY };
 

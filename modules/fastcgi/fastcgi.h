@@ -1,6 +1,6 @@
 /*
- * `fastcgi_pass`: requests to FastCGI applications such as PHP-FPM. modules/gateway does everything but the
- * protocol. Private to the fastcgi module.
+ * `fastcgi_pass`: requests to FastCGI applications such as PHP-FPM. The module has the protocol and its directives;
+ * modules/gateway has the parts that are common to all gateways. Private to the fastcgi module.
  */
 #ifndef MODULES_FASTCGI_FASTCGI_H
 #define MODULES_FASTCGI_FASTCGI_H

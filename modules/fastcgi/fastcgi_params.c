@@ -33,8 +33,9 @@ struct pairs {
 };
 
 /*
- * Fields of one connection, fields passed as CONTENT_..., and harmful ones: HTTP_PROXY sets the proxy of scripts
- * that are HTTP clients. Names as passed: "_" and "-" give the same name.
+ * Parameters that are not set: hop-by-hop fields, fields that are passed as CONTENT_..., and HTTP_PROXY, which would
+ * set the proxy of scripts that are HTTP clients. The names are compared as parameters, since "_" and "-" give the
+ * same name.
  */
 static const char *const not_set[] = {"HTTP_CONNECTION", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_EXPECT",
                                       "HTTP_KEEP_ALIVE", "HTTP_PROXY", "HTTP_PROXY_AUTHORIZATION",
@@ -87,7 +88,7 @@ static struct pair *find_pair(struct pairs *pairs, struct str name)
     return slot ? &pairs->items[slot - 1] : NULL;
 }
 
-/* The name must not be present. */
+/* Adds a pair. The name must not be present. */
 static struct pair *add_pair(struct pairs *pairs, struct str name)
 {
     struct pair *pair = &pairs->items[pairs->count];
@@ -137,7 +138,7 @@ static struct str field_name(struct arena *arena, struct str name)
     return str_of(made, name.length + 5);
 }
 
-/* Trusted proxies write these names with dashes: a name with underscores is from the client, passed on unfiltered. */
+/* Only names with dashes are accepted: a trusted proxy may pass on a client's name with underscores unfiltered. */
 static bool may_send_origin(const struct gateway_request *p, const struct header *field)
 {
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;

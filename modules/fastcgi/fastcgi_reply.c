@@ -1,6 +1,6 @@
 /*
- * Parses records and the streams in them. The parser is strict and rejects every deviation: the application is not
- * trusted.
+ * Parses records and the streams in them. The application is not trusted: every deviation from the specification is
+ * rejected.
  */
 #include "fastcgi_reply.h"
 

@@ -1,6 +1,6 @@
 /*
- * Parser of a FastCGI response (version 1 of the specification): STDOUT carries a CGI head (RFC 3875 6) and a body,
- * STDERR is for the log. Pure, and as strict as http/h1_reply.h, whose results it uses.
+ * Parser of a FastCGI response (version 1 of the specification): STDOUT contains a CGI head (RFC 3875 6) and a body,
+ * STDERR messages for the log. Without I/O, and as strict as http/h1_reply.h, whose results it uses.
  */
 #ifndef MODULES_FASTCGI_FASTCGI_REPLY_H
 #define MODULES_FASTCGI_FASTCGI_REPLY_H

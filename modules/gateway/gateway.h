@@ -4,7 +4,7 @@
  * this file.
  *
  *      gateway_handler -> gateway_begin -> gateway_opened -> send_request
- *                                                           gateway_received -> head_received -> body_next -> body_closed
+ *      gateway_received -> head_received -> body_next -> body_closed
  */
 #ifndef MODULES_GATEWAY_GATEWAY_H
 #define MODULES_GATEWAY_GATEWAY_H
@@ -29,10 +29,10 @@ struct gateway {
     int (*begin)(struct gateway_request *p); /* called when connected: 0 or -ENOMEM */
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* the bytes to send: as h1_request_next */
     enum h1_reply_step (*read)(struct gateway_request *p, struct str *in,
-                               struct str *out_part); /* parses received bytes: as h1_reply_read; p->reply has the results */
+                               struct str *out_part); /* parses received bytes into p->reply: as h1_reply_read */
     enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
-    void (*finish)(struct gateway_request *p); /* called when the connection is released; accepts a request that has not begun */
-    int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response for the client: 0 or -ENOMEM. NULL: none */
+    void (*finish)(struct gateway_request *p); /* called on release of the connection, also if `begin` was not called */
+    int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response: 0 or -ENOMEM. NULL: none */
 };
 
 /* One attempt, for the $upstream_ variables. */
@@ -123,7 +123,7 @@ struct gateway_incoming {
     struct pipe *pipe;              /* referenced: the body is spliced; NULL: it is copied */
     struct chunk spliced;           /* bytes in the pipe, not pulled */
     struct gateway_rate_limit *rate_limit; /* NULL: no limit */
-    int result;                     /* after all received bytes were pulled: -EAGAIN: more follows; 0: complete; else the error */
+    int result;                     /* after all received bytes: -EAGAIN: more follow; 0: complete; else the error */
     bool awaited;                   /* next returned -EAGAIN: the body must be woken */
 };
 
@@ -153,10 +153,10 @@ struct gateway_request {
     struct gateway_incoming incoming;
     struct h1_reply reply;
     void *own_state;                /* private to the gateway; zeroed at first */
-    bool starting;                  /* during the module's `handler`, which returns the outcome; exchange_resume must not be called */
+    bool starting;                  /* during `handler`, which returns the outcome instead of exchange_resume */
     struct str upgrade;             /* the protocol requested by the client; empty: none */
     enum gateway_response_kind kind;
-    uint64_t interims_ms;           /* advances by LIMIT_INTERIM_MS per forwarded 1xx, and never falls behind the clock: the difference limits their rate */
+    uint64_t interims_ms;           /* limits forwarded 1xx: the clock or later, plus LIMIT_INTERIM_MS for each */
 };
 
 /*

@@ -29,14 +29,14 @@ struct gateway_fill {
     void (*put)(struct gateway_request *p, struct str part);
     /* The body is complete and is published; or it was interrupted, and the fill is discarded. */
     void (*end)(struct gateway_request *p, bool whole);
-    /* True while reading pauses for the disk; gateway_read follows. */
+    /* True while too many bytes wait to be written to the disk; gateway_read is called afterwards. */
     bool (*is_full)(const struct gateway_request *p);
     /*
      * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit.
      * The body is woken afterwards.
      */
     bool (*delays_body)(const struct gateway_request *p);
-    /* True if the head is delayed likewise; the exchange is resumed afterwards. */
+    /* True if the head is delayed until the response is stored; the exchange is resumed afterwards. */
     bool (*delays_head)(struct gateway_request *p);
 };
 
@@ -141,15 +141,15 @@ enum cached_status {
     CACHED_HIT,
 };
 
-/* The state of a cache in one exchange that gateways use. */
+/* The part of the cache's state of an exchange that gateways access. */
 struct gateway_cached {
     enum cached_status status;
-    bool combined;                  /* the response consists of a stored span and the received body: see combined_fields */
-    bool background;                /* a subrequest of an exchange that already has its response: the body is only stored */
+    bool combined;                  /* the response is a stored span and the received body: see combined_fields */
+    bool background;                /* a background update: the body is stored and not sent */
     struct cache_fill *fill;        /* owned; NULL: not storing */
 };
 
-/* A fill lock on its way to the subrequest that uses it; released or taken over once. */
+/* A fill lock that is passed to a subrequest, which takes it over or releases it. */
 struct cache_update {
     struct cache_store *store;
     struct cache_hash hash;

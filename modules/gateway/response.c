@@ -38,7 +38,7 @@ static bool no_memory(struct gateway_request *p)
     return false;
 }
 
-/* Permits LIMIT_INTERIMS responses 1xx at once, then one per LIMIT_INTERIM_MS. Surplus ones are dropped without error. */
+/* Permits LIMIT_INTERIMS responses 1xx at once, then one per LIMIT_INTERIM_MS. Surplus ones are dropped. */
 static bool may_forward_interim(struct gateway_request *p)
 {
     uint64_t now_ms = exchange_clock(p->x)->monotonic_ms;

@@ -35,7 +35,7 @@ struct cache_slices {
     /* The byte range of a subrequest's slice. */
     struct range (*range)(const struct slice_part *slice);
     /*
-     * Processes the head of a subrequest's response: the first one gives the facts, which hold for all others. 1:
+     * Processes the head of a subrequest's response: the first one sets the facts for all others. 1:
      * store the slice; 0: do not; -ENOTSUP: not a slice, handle it as any response; or -ENOMEM. Sets `arrival` and
      * `metadata` as for any response.
      */

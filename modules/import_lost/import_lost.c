@@ -1,5 +1,5 @@
 /*
- * `import_lost_handler` and `import_lost_access`: marks written by `sluice import` where it could not convert a
+ * `import_lost_handler` and `import_lost_access`: directives that `sluice import` writes where it could not convert a
  * handler or an access rule of a location. Until they are deleted, requests are answered with 503 and connections of
  * `stream` are closed.
  */

@@ -1,7 +1,7 @@
 /*
  * `limit_conn`: limits the concurrent requests per key, over all workers, or the connections of `stream`. A request
- * counts from its header to the end of its response, however it ends; a connection from the selection of its server.
- * The master releases the counts of a worker that died.
+ * counts from its header to the end of its response or its abort; a connection counts from the selection of its virtual
+ * server to its end. The master releases the counts of a worker that died.
  */
 #include "base/table.h"
 #include "limit/limit_use.h"
@@ -247,7 +247,7 @@ const struct module module_limit_conn = {
     .idle = limit_conn_idle,
     .handler = limit_conn_handler,
     .finish = limit_conn_finish,
-    .explain_mode = EXPLAIN_SKIP, /* counts all workers, in shared memory that `sluice explain` does not have */
+    .explain_mode = EXPLAIN_SKIP, /* the counts are in shared memory, which `sluice explain` does not have */
     .variables = &variable_table,
     .stream = &stream_part,
 };

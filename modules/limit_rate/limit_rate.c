@@ -22,7 +22,7 @@ struct throttled_body {
     struct op timer;
     bool waits;           /* -EAGAIN was returned: waits for the timer */
     uint64_t rate;        /* bytes per second */
-    uint64_t share;       /* bytes: sends no less, except at the end */
+    uint64_t share;       /* minimum number of bytes to send at once, except at the end */
     uint64_t free;        /* bytes that limit_rate_after still exempts */
     uint64_t credit;      /* thousandths of a byte */
     uint64_t counted_ms;  /* time up to which credit was added */
@@ -71,7 +71,7 @@ static const struct directive directives[] = {
 };
 
 /*
- * Converts elapsed time to credit, at most one second's worth, so that a slow client gets no large burst afterwards.
+ * Converts elapsed time to credit, limited to that of one second, so that a client that pauses gets no large burst.
  */
 static void count_time(struct throttled_body *throttled_body)
 {

@@ -292,6 +292,6 @@ const struct module module_limit_req = {
     .idle = limit_req_idle,
     .handler = limit_req_handler,
     .cancel = limit_req_cancel,
-    .explain_mode = EXPLAIN_SKIP, /* counts all workers, in shared memory that `sluice explain` does not have */
+    .explain_mode = EXPLAIN_SKIP, /* the counts are in shared memory, which `sluice explain` does not have */
     .variables = &variable_table,
 };

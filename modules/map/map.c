@@ -96,7 +96,7 @@ static const struct template *find_value(const void *subject, const struct map *
     return line ? line->value : map->fallback;
 }
 
-/* Captures of the map's own patterns are visible in its values only. */
+/* Evaluates the map. Captures of its patterns are visible in its values only. */
 static struct str map_eval(const void *subject, const void *source)
 {
     const struct map *map = source;

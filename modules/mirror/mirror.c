@@ -1,6 +1,6 @@
 /*
- * `mirror`: sends copies of a request to other URIs of this server, and discards their responses, for which the
- * client does not wait. The request body is read completely first, so that each copy has all of it.
+ * `mirror`: sends copies of a request to other URIs of this server, and discards their responses. The client's response
+ * does not wait for the copies. The request body is read completely first, so that each copy has all of it.
  */
 #include "modules/gateway/request_body.h"
 

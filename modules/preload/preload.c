@@ -1,7 +1,7 @@
 /*
- * `preload`: announces resources that a page needs, before the response as 103 Early Hints (RFC 8297), and in it as
- * Link (RFC 8288). 103 is sent only to browsers that navigate to a page (GET with Sec-Fetch-Mode: navigate), which
- * are known to accept interim responses; in HTTP/1.1 only over TLS, since old proxies may take a 103 for the final
+ * `preload`: sends Link fields (RFC 8288) for resources that a page needs: in 103 Early Hints before the response (RFC
+ * 8297), and in the response. 103 is sent only to browsers that navigate to a page (GET with Sec-Fetch-Mode: navigate),
+ * since these accept interim responses; in HTTP/1.1 only over TLS, since old proxies may treat a 103 as the final
  * response.
  */
 #include "http/exchange.h"

@@ -1,6 +1,6 @@
 /*
- * `proxy_pass`: passes requests to HTTP upstreams. modules/gateway processes the requests of every gateway; this
- * file has the module and its table of functions.
+ * `proxy_pass`: passes requests to HTTP upstreams. This file has the module and its table of functions; modules/gateway
+ * has the parts that are common to all gateways.
  */
 #include "proxy.h"
 

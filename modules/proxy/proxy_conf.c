@@ -138,8 +138,8 @@ static struct conf_mark ssl_mark(const struct conf_node *at)
 }
 
 /*
- * Created on loading, so that an unreadable file is reported before the first request; workers may lack the rights
- * to read keys.
+ * Creates the TLS context while the configuration is loaded: an unreadable file is reported before the first request,
+ * and workers may lack the rights to read keys.
  */
 static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {

@@ -1,5 +1,5 @@
 /*
- * Response fields with the upstream's own URLs, domains and paths are mapped to those that the client uses.
+ * Maps URLs, domains and paths of the upstream in response fields to those that the client uses.
  */
 #include "proxy.h"
 

@@ -1,5 +1,5 @@
 /*
- * `return`: a response from the configuration: a status, a text or a redirect. The simplest module that answers.
+ * `return`: a response from the configuration: a status, a text or a redirect. The smallest module with a handler.
  */
 #include "http/exchange.h"
 #include "server/module.h"

@@ -205,7 +205,7 @@ static enum outcome redirect_by_rule(struct exchange *x, const struct rule *rule
                       : exchange_error_response(x, 500);
 }
 
-/* OUTCOME_DECLINED: the URI is changed. A capture that leaves the path written in the rule is rejected. */
+/* OUTCOME_DECLINED: the URI is changed. 404 if ".." in a capture leaves the path of the rule. */
 static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
 {
     struct str path = exchange_eval(x, rule->path);

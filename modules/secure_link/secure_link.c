@@ -1,6 +1,6 @@
 /*
- * `secure_link`: signed URLs. A URL contains a hash and optionally an expiry time; the hash is that of a text with a
- * secret. $secure_link is "1" for a valid URL, "0" for an expired one, and empty otherwise.
+ * `secure_link`: signed URLs. A URL contains the hash of a text that includes a secret, and optionally an expiry
+ * time. $secure_link is "1" for a valid URL, "0" for an expired one, and empty otherwise.
  */
 #include "server/module.h"
 

@@ -1,7 +1,7 @@
 /*
  * Static files: maps the path of the request to a file below the root, its index, a redirect or an error, and to a
  * precompressed variant. static_response.c builds the response. A lookup may be asynchronous: the exchange is then
- * held, and continues in `found`.
+ * held until static_lookup_done.
  */
 #include "static.h"
 
@@ -155,7 +155,7 @@ static enum outcome respond_file(struct search *search, struct file_entry *entry
     return OUTCOME_PENDING;
 }
 
-/* No precompressed variant can be sent. Others may get one, so even a 404 has Vary. */
+/* Answers without a precompressed variant. The response depends on Accept-Encoding, so that even a 404 has Vary. */
 static enum outcome respond_unencoded(struct search *search)
 {
     struct exchange *x = search->x;
@@ -190,7 +190,7 @@ static enum outcome begin_siblings(struct search *search, struct file_entry *pla
     return search_step(search);
 }
 
-/* An empty file is not a valid encoding. */
+/* Uses a precompressed variant if it is a regular file and not empty: no coding has an empty output. */
 static enum outcome check_sibling(struct search *search, struct file_entry *entry)
 {
     bool usable = entry->error == 0 && S_ISREG(entry->stat.st_mode) && entry->stat.st_size > 0;
@@ -205,7 +205,7 @@ static enum outcome check_sibling(struct search *search, struct file_entry *entr
     return respond_file(search, entry);
 }
 
-/* Methods other than GET and HEAD. */
+/* Answers methods other than GET and HEAD. */
 static enum outcome respond_without_file(struct exchange *x)
 {
     int status = x->request.method == METHOD_OPTIONS ? 204 : x->request.method == METHOD_OTHER ? 501 : 405;
@@ -226,8 +226,8 @@ static bool tries_siblings(const struct search *search, const struct file_entry 
 }
 
 /*
- * As in nginx, POST is answered with 405 only if the file exists; else with 404, so that error_page applies, or a
- * redirect.
+ * Answers with a file. As in nginx, POST gets 405 only if the file exists; otherwise it gets 404, so that error_page
+ * applies, or the redirect of a directory.
  */
 static enum outcome check_file(struct search *search, struct file_entry *entry)
 {
@@ -349,7 +349,7 @@ static enum outcome open_path(struct search *search, struct str path)
         return entry_outcome(search, entry);
     if (!pending)
         return fail_search(search, 500);
-    /* The lookup is in the exchange's arena: hold the exchange until `found`, even if the client disconnects. */
+    /* The lookup is in the exchange's arena, which must exist until static_lookup_done, also after a disconnect. */
     exchange_hold(x);
     return OUTCOME_PENDING;
 }
@@ -450,7 +450,7 @@ static enum outcome static_handler(struct exchange *x, const void *conf, void *s
     return search_step(search);
 }
 
-/* The client has disconnected during a lookup: `found` is still called, and releases the exchange. */
+/* The client has disconnected during a lookup: static_lookup_done is still called, and releases the exchange. */
 static void static_cancel(struct exchange *x, void *state)
 {
     struct search *search = exchange_state(x, &module_static, sizeof(*search));

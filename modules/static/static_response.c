@@ -1,6 +1,6 @@
 /*
- * The response with a file: its validators; server/representation.h does the rest. Path and stat are from the file
- * cache.
+ * The response with a file: its validators and Vary; server/representation.h handles conditions and ranges. Path and
+ * stat are from the file cache.
  */
 #include "static.h"
 
@@ -98,7 +98,7 @@ static void release_file_entry(void *held)
     file_entry_unref(held);
 }
 
-/* If variants may exist, every response has Vary, also that with the plain file. */
+/* If precompressed variants may exist, every response has Vary, also one with the plain file. */
 static int add_vary(struct exchange *x, const struct static_conf *conf)
 {
     return conf->siblings.count ? add_response_header(x, STR("Vary"), STR("Accept-Encoding")) : 0;

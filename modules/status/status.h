@@ -1,5 +1,5 @@
 /*
- * The status page: status.c answers, status_metrics.c and status_upstreams.c define the values, status_page.c
+ * The status page: status.c has the handler, status_metrics.c and status_upstreams.c define the values, status_page.c
  * formats them. Private to the status module.
  */
 #ifndef STATUS_H

@@ -162,7 +162,7 @@ const struct metric status_metrics[] = {
 
 static uint64_t ratio_millionths(uint64_t part, uint64_t whole)
 {
-    /* part * 1000000 would overflow past 18 TB. */
+    /* part * 1000000 would overflow above 18 TB. */
     return whole ? (uint64_t)((double)part / (double)whole * 1e6) : 0;
 }
 

@@ -115,7 +115,7 @@ static enum outcome use_last_item(struct file_attempt *file_attempt)
     return exchange_internal_redirect(x, path, query.data ? query : STR(""));
 }
 
-/* A candidate that exists becomes the URI for the following modules. */
+/* Makes a candidate that exists the URI of the request; else looks up the next one. */
 static enum outcome check_entry(struct file_attempt *file_attempt, struct file_entry *entry)
 {
     struct exchange *x = file_attempt->x;
@@ -169,8 +169,8 @@ static bool make_uri(struct file_attempt *file_attempt)
 }
 
 /*
- * Looks up the next candidate. NULL with *out_pending: the result follows in `found`; NULL without: the file cannot
- * exist.
+ * Looks up the next candidate. NULL with *out_pending: try_lookup_done is called with the result; NULL without: the
+ * file cannot exist.
  */
 static struct file_entry *find_candidate(struct file_attempt *file_attempt, bool *out_pending)
 {
@@ -197,7 +197,7 @@ static enum outcome try_next_file(struct file_attempt *file_attempt)
             return check_entry(file_attempt, entry);
         if (!pending)
             continue;
-        /* The lookup is in the exchange's arena: hold the exchange until `found`, even if the client disconnects. */
+        /* The lookup is in the exchange's arena, which must exist until try_lookup_done, also after a disconnect. */
         exchange_hold(file_attempt->x);
         return OUTCOME_PENDING;
     }

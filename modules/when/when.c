@@ -176,7 +176,7 @@ static int set_one(struct exchange *x, const struct setting *setting)
         return -ENOMEM;
     if (setting->variable)
         return user_variable_set(x, setting->variable, value);
-    /* $args changed: the URI is no longer the client's, which matters to gateways. */
+    /* Marks the URI as changed: gateways then build the request target again. */
     return exchange_rewrite(x, x->request.path, value);
 }
 
@@ -268,8 +268,8 @@ static bool is_below(struct str path, struct str root)
 }
 
 /*
- * Looks up a file below the location's root with the rules for served files, any other with the worker's rights
- * only.
+ * Looks up a file. Below the location's root disable_symlinks applies, as for files that are served; elsewhere only the
+ * rights of the worker do.
  */
 static struct file_entry *find_condition_file(struct evaluation *evaluation, struct str path, bool *out_pending)
 {
@@ -288,7 +288,7 @@ static struct file_entry *find_condition_file(struct evaluation *evaluation, str
                           out_pending);
 }
 
-/* 1, 0 or -errno; -EAGAIN: `found` follows. */
+/* 1, 0 or -errno; -EAGAIN: when_lookup_done is called with the result. */
 static int evaluate_file(struct evaluation *evaluation, const struct condition *condition, struct str path)
 {
     bool pending = false;
@@ -355,8 +355,8 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
         result = evaluate_condition(evaluation, &when->conditions[evaluation->condition]);
         if (result == -EAGAIN) {
             /*
-             * The lookup is in the exchange's arena: hold the exchange until `found`, even if the client
-             * disconnects.
+             * The lookup is in the exchange's arena, which must exist until when_lookup_done, also after a
+             * disconnect.
              */
             exchange_hold(evaluation->x);
             return OUTCOME_PENDING;

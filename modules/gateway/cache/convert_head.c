@@ -58,7 +58,7 @@ static int copy_head(struct gateway_request *p, const struct response *from)
     return error;
 }
 
-/* The parent's location does not apply to the response of the redirect's target. */
+/* Redirects the parent: its location does not apply to the response of the redirect's target. */
 static enum outcome follow_redirect(struct gateway_request *p, const struct gateway_request *behind)
 {
     if (headers_copy(&p->reply.headers, &p->x->arena, &behind->reply.headers) < 0)

@@ -1,9 +1,9 @@
 /*
- * Requests what is not stored: once at a time (proxy_cache_lock), or for each request.
+ * Requests a missing response from the upstream: one request at a time (proxy_cache_lock), or each request.
  */
 #include "modules/gateway/cache/response_cache.h"
 
-#define WAITS 3 /* waits for another request's fill before this request is sent itself */
+#define WAITS 3 /* number of waits for another request's fill, before the request is sent to the upstream */
 
 static uint64_t cached_now_ms(const struct cached *cached)
 {
@@ -28,7 +28,7 @@ enum outcome cached_fetch(struct cached *cached)
     return OUTCOME_DECLINED;
 }
 
-/* Another request is filling the entry. */
+/* Waits until another request has filled the entry. */
 static enum outcome wait_for_lock(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;

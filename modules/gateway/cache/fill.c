@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The key of a slice depends only on the resource. Requests waiting for the facts now wait for this slice. */
+/* Sets the key of the slice. Requests that waited for the facts wait for this slice from now on. */
 static int find_slice_key(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
@@ -47,7 +47,7 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     return cached_fill_begin(cached, cached->key);
 }
 
-/* Starts to store the response if allowed: 0 or -ENOMEM. `control` is memory for the arrival. */
+/* Starts to store the response if allowed. 0 or -ENOMEM. `control` is memory to which `arrival` will point. */
 static int store(struct cached *cached, struct arrival *arrival, struct cache_control *control,
                  struct stored_metadata *metadata)
 {
@@ -84,7 +84,7 @@ int cached_response_head(struct gateway_request *p)
         cached_invalidate(p);
     if (!cached)
         return 0;
-    if (!is_safe(p->sent.method)) /* invalidates earlier responses; the response of this request may be stored */
+    if (!is_safe(p->sent.method)) /* cached_invalidate does not concern the response of this request */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     arrival.request_control = &cached->request_control;
     arrival.request_sent_s = cached->request_sent_s;
@@ -115,7 +115,7 @@ void cached_put(struct gateway_request *p, struct str part)
         cache_fill_add(cached->base.fill, part);
         return;
     }
-    cache_fill_discard(cached->base.fill); /* the length was not announced */
+    cache_fill_discard(cached->base.fill); /* there was no Content-Length */
     cached->base.fill = NULL;
     cached_release_head(cached);
 }

@@ -1,5 +1,5 @@
 /*
- * The start of a fill: the key of a response by its Vary, and delays until the response is published.
+ * The start of storing: the key of a response by its Vary, and delays until the response is published.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -76,7 +76,7 @@ bool cached_delays_body(const struct gateway_request *p)
     return cached->base.fill ? cached->stored_bytes == p->reply.content_length : is_publishing(cached);
 }
 
-/* The body is stored within one write, or its length is unknown: cached_put releases the head if it is longer. */
+/* True if the head can wait: there is no body, or for HEAD sent as GET no long one (cached_put ends the delay). */
 static bool is_stored_soon(const struct gateway_request *p)
 {
     uint64_t length = p->reply.content_length;

@@ -86,7 +86,7 @@ static enum outcome choose_variant(struct cached *cached, struct cache_entry *en
     return cached->key.data ? find_by_key(cached) : exchange_error_response(cached->p->x, 500);
 }
 
-/* A slice of the response being assembled does not expire. */
+/* The age of a slice is not checked: the facts determine whether the response is fresh. */
 static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 {
     struct slice_part *slice = &cached->p->slice;
@@ -152,7 +152,7 @@ void cached_update_release(struct cache_update *update)
     update->fill_lock = 0;
 }
 
-/* A subrequest uses the fill lock of its parent. Its key may differ by now. */
+/* Takes over the fill lock of the parent, or releases it if the key of the subrequest differs. */
 static void inherit_lock(struct cached *cached)
 {
     struct cache_update *update = &cached->p->update;
@@ -190,7 +190,7 @@ static struct cached *cached_create(struct gateway_request *p)
     return cached;
 }
 
-/* Without facts there may be a complete response. */
+/* Looks for a complete response if no facts are stored. */
 static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
     return outcome == OUTCOME_DECLINED && cached->sliced ? find_by_key(cached) : outcome;
@@ -217,7 +217,7 @@ static enum outcome begin_slice(struct cached *cached)
     return find_by_key(cached);
 }
 
-/* RFC 9111 4.3.2: only the origin evaluates these two. */
+/* If-Match and If-Unmodified-Since are evaluated by the origin server only (RFC 9111 4.3.2). */
 static bool is_for_origin(const struct gateway_request *p)
 {
     const struct headers *headers = &p->x->request.headers;

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* One range of a body that is not transformed on its way. */
+/* True if the client requests a single range, and no module transforms the body. */
 static bool asks_for_range(const struct exchange *x)
 {
     const struct header *field = headers_find(&x->request.headers, STR("Range"));
@@ -69,7 +69,7 @@ void cached_partial_end(struct cached *cached)
     forget(cached->partial);
 }
 
-/* Determines the requested range of the entry; unknown if it cannot be satisfied. */
+/* Sets `requested`, `whole` and `satisfiable` from the Range of the client. */
 static void find_wanted(struct cached *cached, const struct stored_response *stored)
 {
     struct cached_partial *partial = cached->partial;

@@ -1,7 +1,7 @@
 /*
  * Partial content in the cache (RFC 9111 3.3 and 3.4): one contiguous span of a representation with a strong
- * validator, stored under a key beside that of the complete response. It answers ranges inside it. Bytes missing
- * before or after it are requested with If-Range, and both are stored as one.
+ * validator, stored under a key beside that of the complete response. Ranges inside the span are hits. Bytes missing
+ * before or after it are requested with If-Range, and stored together with it.
  *
  * cached_lookup -> miss -> cached_partial_look -> hit, stale, or miss -> cached_partial_fields ->
  * cached_partial_head
@@ -31,7 +31,7 @@ enum partial_request {
 /* The state of one exchange if proxy_cache_partial is on. In its arena. */
 struct cached_partial {
     struct cached *cached;          /* set before the lookup */
-    bool takes_range;               /* the client requests one range, which is passed on */
+    bool takes_range;               /* the client requests one range, which may be passed on unchanged */
     enum outcome (*judged)(struct cached *cached, struct cache_entry *entry); /* called after the lookup */
     bool looked;                    /* the lookup of the incomplete entry is done */
     struct cache_lookup lookup;
@@ -39,15 +39,15 @@ struct cached_partial {
     struct cache_entry *entry;      /* referenced; NULL: none, or unusable */
     struct partial_content cached_part;    /* of the entry */
     struct range requested;            /* requested by the client */
-    bool satisfiable, whole;        /* `requested` is known; it is the complete representation, and the status is 200 */
+    bool satisfiable, whole;        /* `requested` is valid; it is the complete representation (status 200) */
     enum partial_request request;
     struct range missing;           /* of PARTIAL_MISSING */
     struct headers fields;          /* of the combined response */
     struct partial_content storing; /* the span of the entry being stored, once it is complete */
     struct stored_metadata metadata;        /* of the entry being stored, with its fields */
     struct headers stored;
-    bool splices;                   /* the entry begins or ends with the stored span */
-    uint64_t worth;                 /* an interrupted response is stored only if its span is longer than this */
+    bool splices;                   /* the entry being stored begins or ends with a copy of the stored span */
+    uint64_t worth;                 /* the span of an interrupted response is stored if it has more bytes */
 };
 
 /*
@@ -68,7 +68,7 @@ static inline bool cached_is_partial(const struct cached *cached, const struct c
     return cached->partial && entry && cached->partial->entry == entry;
 }
 
-/* Describes the complete representation, of which bodies inside the span can be made. */
+/* Describes the complete representation; bodies can be made for ranges inside the span only. */
 void cached_partial_represent(struct cached *cached, struct representation *whole);
 /* A body for a range inside the span; it references the entry. NULL: out of memory, or outside the span. */
 struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length);
@@ -108,14 +108,14 @@ MUST_CHECK int partial_content_of(const struct gateway_request *p, struct partia
  */
 MUST_CHECK int cached_partial_store(struct cached *cached, const struct headers *counting, const struct headers *fields, const struct stored_metadata *metadata,
                                     const struct partial_content *content);
-/* A response with status 200 is being stored: records what is needed to store it if it is interrupted. */
+/* Records fields and metadata of a 200 that is being stored, to store the received span if it is interrupted. */
 void cached_partial_note(struct cached *cached, const struct headers *fields, const struct stored_metadata *metadata);
 /*
- * The response is complete. False: not the announced bytes. Removes the incomplete entry if the complete response is
- * stored.
+ * Called when the response is complete. Removes the incomplete entry if the complete response is stored. False: the
+ * number of bytes differs from Content-Length.
  */
 bool cached_partial_whole(struct cached *cached);
-/* The response was interrupted: stores what arrived, if that is worthwhile; cached->base.fill is NULL afterwards. */
+/* Stores the received span of an interrupted response, if it is longer than `worth`; base.fill is then NULL. */
 void cached_partial_keep(struct cached *cached);
 
 #endif

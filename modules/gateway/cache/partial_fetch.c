@@ -1,6 +1,6 @@
 /*
- * The request if a span is stored or a range is requested, and the check whether the response belongs to the stored
- * span: spans of two versions are never combined.
+ * The upstream request if a span is stored or a range is requested, and the check that the response has the version of
+ * the stored span: spans of two versions are never combined.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The missing bytes are one range before or after the span. */
+/* Sets `missing`. False: the missing bytes are not a single range directly before or after the span. */
 static bool find_missing(struct cached_partial *partial)
 {
     const struct range cached_part = partial->cached_part.span, requested = partial->requested;
@@ -101,7 +101,7 @@ static bool is_failure(int status)
     return status >= 500 || status == 429;
 }
 
-/* A status other than 206: the span is outdated, unless the server failed or the status says nothing about it. */
+/* Handles other responses: the span is removed, unless the server failed or the status does not concern it. */
 static int check_other_status(struct cached *cached)
 {
     int status = cached->p->reply.status;
@@ -147,7 +147,7 @@ static int set_fields(struct cached *cached, const struct headers *merged)
     return value.data ? headers_add(&partial->fields, arena, STR("Content-Range"), value) : -ENOMEM;
 }
 
-/* The freshness rules, with status 200: the stored version, or a part of it, is that response. */
+/* Evaluates the freshness rules as for the complete response: status 200. As cached_may_store. */
 static int may_keep(struct cached *cached, const struct headers *from, struct arrival *arrival,
                     struct headers *counting, struct cache_control *control, struct stored_metadata *metadata)
 {
@@ -159,7 +159,7 @@ static int may_keep(struct cached *cached, const struct headers *from, struct ar
     return cached_may_store(cached->p, arrival, metadata);
 }
 
-/* The response belongs to the span: the client gets both, and both are stored as one if allowed. */
+/* The client gets the stored span and the received bytes; both are stored as one span if allowed. */
 static int combine(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
@@ -185,7 +185,7 @@ static int combine(struct cached *cached, struct arrival *arrival, struct stored
     return result;
 }
 
-/* True if it is the range that the client requested. */
+/* True if the received span is the range that the client requested. */
 static bool is_asked_for(const struct gateway_request *p, const struct partial_content *came)
 {
     struct str value = headers_value(&p->x->request.headers, STR("Range"));
@@ -200,7 +200,7 @@ static uint64_t length_of(const struct range *range)
     return range->last - range->first + 1;
 }
 
-/* True if the entry has all received bytes: only its head is updated. */
+/* Updates the head of an entry that already has all received bytes. 0 or -ENOMEM. */
 static int update_stored_head(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
@@ -294,7 +294,7 @@ int cached_combine(struct gateway_request *p)
     uint64_t end = is_behind ? cached_part->last + 1 : requested->last + 1;
     struct body *stored, *parts[2];
 
-    if (first >= end) /* span and requested range only touch */
+    if (first >= end) /* the requested range is adjacent to the span and has none of its bytes */
         return 0;
     stored = cached_partial_body(cached_of(p), first, end - first);
     parts[0] = is_behind ? stored : &p->incoming.body;

@@ -160,7 +160,7 @@ bool cached_partial_whole(struct cached *cached)
     return true;
 }
 
-/* The received span with the copied bytes before it. False: it cannot be stored, or the stored one is longer. */
+/* The received bytes, after the copied span if any. False: they cannot be stored, or not more than `worth` arrived. */
 static bool find_prefix(const struct cached *cached, struct partial_content *out)
 {
     const struct cached_partial *partial = cached->partial;

@@ -93,7 +93,7 @@ static void set_rules(const struct arrival *arrival, struct stored_metadata *met
     metadata->stale_if_error = freshness.stale_if_error;
 }
 
-/* A configured lifetime ignores the age on arrival. */
+/* A lifetime from X-Accel-Expires or proxy_cache_valid counts from the arrival, regardless of Age. */
 void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->received_s);

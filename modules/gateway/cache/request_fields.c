@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Conditions and ranges of the client: the complete response is requested. */
+/* Conditions and ranges of the client, which are removed to request the complete response. */
 static const char *const of_client[] = {"Range",         "If-Range",          "If-Match",
                                         "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"};
 

@@ -72,7 +72,7 @@ int cached_respond(struct cached *cached, struct cache_entry *entry, const struc
     if (gateway_intercept(p, metadata->status, headers))
         return 0;
     response->headers.count = 0;
-    response->reason.status = metadata->status; /* a 206 or 304 that is made from it has the standard phrase */
+    response->reason.status = metadata->status; /* a 206 or 304 made from this response gets the standard phrase */
     response->reason.text = stored->reason;
     gateway_accel_rate(p, headers);
     if (gateway_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||

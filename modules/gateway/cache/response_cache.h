@@ -27,7 +27,7 @@ struct stored_metadata {
     bool no_cache, never_stale;     /* likewise */
     uint16_t reason;                /* bytes of the reason phrase, which follows; 0: the standard one */
     unsigned char unused[4];
-    uint64_t salt;                  /* of the variants: variants stored with another salt are no longer found */
+    uint64_t salt;                  /* part of the keys of the variants: a new salt makes older variants unreachable */
 };
 
 /* Parsed metadata; the `parsed` of a cache_entry. */
@@ -63,7 +63,7 @@ struct cached {
     bool stores;                    /* the response is stored if allowed */
     bool revalidates;               /* the request was conditional for `stale` */
     int64_t request_sent_s;
-    struct cache_fill *publishing[2]; /* complete but not yet published: the response, and the entry with its Vary names */
+    struct cache_fill *publishing[2]; /* complete, not yet published: the response, and the entry with its Vary names */
     struct cache_renewal renewal;   /* the new head of a stored response is being written */
     bool holds_head;                /* the response's head waits for publication */
     uint64_t stored_bytes;                  /* body bytes added to the fill */
@@ -81,19 +81,19 @@ extern const struct gateway_cache response_cache;
 /* settings.c */
 
 directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_far;
-/* True if the range begins so far in that it is requested unchanged and not stored. */
+/* True if the range begins at proxy_cache_max_range_offset or later: it is requested unchanged and not stored. */
 bool cached_is_far(const struct gateway_request *p);
 int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
-/* Checks that POST responses are stored only under an explicit key. 0, or -EINVAL (reported). */
+/* Checks that proxy_cache_key is set if POST responses are stored. 0, or -EINVAL (reported). */
 int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* True if the request is served from slices. */
 bool cached_wants_slices(const struct gateway_request *p);
-/* 1 if the value of a template is neither empty nor "0"; 0, or -ENOMEM. */
+/* 1 if the value of at least one template is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int cached_any_holds(struct exchange *x, const struct conf_templates *templates);
 
 /*
- * stored_response.c: metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard, too
- * long or invalid is left out.
+ * stored_response.c: metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard,
+ * too long or invalid is omitted.
  */
 struct str stored_response_write(const struct stored_metadata *metadata, struct str reason, const struct headers *headers, struct arena *arena);
 /* Adds Date with `received_s` if the response has no valid one (RFC 9110 6.6.1). 0 or -ENOMEM. */
@@ -111,7 +111,7 @@ enum outcome cached_lookup(struct gateway_request *p);
 /* Fills x->response from an entry with this metadata. 0 or -errno. */
 MUST_CHECK int cached_respond(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
-/* answer.c, fetch.c: for the files of the cache alone */
+/* respond.c, fetch.c: used by the cache only */
 
 /* Seconds of the wall clock. */
 static inline int64_t cached_now_s(const struct cached *cached)
@@ -159,9 +159,9 @@ bool cached_serve_stale(struct gateway_request *p, unsigned reason);
 /* As cached_serve_stale, for a status of the upstream. */
 bool cached_serve_stale_for_status(struct gateway_request *p, int status);
 
-/* lookup.c: releases everything at the end of the exchange or of its use of the gateway. */
+/* lookup.c: releases all references and locks, at the end of the exchange or after an internal redirect. */
 void cached_end(struct gateway_request *p);
-/* The decision about storing is made: releases the fill lock. */
+/* Releases the fill lock: the response is stored, or will not be. */
 void cached_release_lock(struct gateway_request *p);
 /* Releases the fill lock of an update that did not start. */
 void cached_update_release(struct cache_update *update);
@@ -220,18 +220,18 @@ MUST_CHECK int cached_response_head(struct gateway_request *p);
 MUST_CHECK int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /* Sets cached->key from the response's Vary. 0; -ENOTSUP: cannot be stored; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
-/* Starts a fill under a key, in cached->base.fill. 0 or -ENOMEM. */
+/* Starts to store a response under `key`, in cached->base.fill. 0 or -ENOMEM. */
 MUST_CHECK int cached_fill_begin(struct cached *cached, struct str key);
 /* Maximum size of a stored response. */
 uint64_t cached_max_stored_size(const struct gateway_request *p);
 /* Adds a part of the body to the fill. */
 void cached_put(struct gateway_request *p, struct str part);
 /*
- * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit. The
- * body is woken, or the exchange resumed (`holds_head`), afterwards.
+ * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit.
+ * Afterwards the body is woken or, with `holds_head`, the exchange is resumed.
  */
 bool cached_delays_body(const struct gateway_request *p);
-/* True if the head is delayed likewise: of a response without a body, from the cache after a 304, or to a HEAD. */
+/* True if the head is delayed: of a response without a body, of one from the cache after a 304, or of one to HEAD. */
 bool cached_delays_head(struct gateway_request *p);
 /* Sends a head that is delayed. */
 void cached_release_head(struct cached *cached);
@@ -239,10 +239,10 @@ void cached_release_head(struct cached *cached);
 void cached_fill_failed(struct gateway_request *p);
 /* Delays the response until `fill` is published; cache_fill_end follows. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
-/* Writes another head of an entry, and delays the response until then. `locked` and `fill_lock` as in cache_store_update. */
+/* Replaces the head of an entry, and delays the response until then. Last two parameters as in cache_store_update. */
 void cached_renew(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
                   uint64_t fill_lock);
-/* True while the disk is slower than the upstream; gateway_read follows. */
+/* True while too many bytes wait to be written to the disk; gateway_read is called afterwards. */
 bool cached_fill_is_full(const struct gateway_request *p);
 /* The body is complete. */
 void cached_fill_end(struct gateway_request *p);

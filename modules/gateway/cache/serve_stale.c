@@ -75,7 +75,7 @@ bool cached_serve_stale(struct gateway_request *p, unsigned reason)
     struct cached *cached = cached_of(p);
     struct cache_entry *entry = cached ? cached->stale : NULL;
 
-    if (p->slice.of) /* a slice has no stale response; the complete exchange may */
+    if (p->slice.of) /* only the parent's response can be stale */
         p->slice.functions->failed(p, reason);
     if (p->slice.of || !entry || !cached_may_serve_stale(cached, entry, reason))
         return false;

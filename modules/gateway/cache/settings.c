@@ -1,5 +1,5 @@
 /*
- * Readers of cache directives with their own syntax.
+ * Reads the cache directives that have a syntax of their own.
  */
 #include "modules/gateway/cache/response_cache.h"
 

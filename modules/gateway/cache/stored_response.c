@@ -51,7 +51,7 @@ struct str stored_response_write(const struct stored_metadata *metadata, struct 
     return str_of(text, length);
 }
 
-/* Parses as many lines as the metadata announces, behind the reason phrase. False: malformed. */
+/* Parses metadata.fields lines after the reason phrase. False: malformed. */
 static bool read_text(struct stored_response *stored, struct str text)
 {
     stored->reason = str_slice(text, 0, stored->metadata.reason);

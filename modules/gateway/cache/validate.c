@@ -26,7 +26,7 @@ int stored_response_merge(struct gateway_request *p, const struct stored_respons
     return error;
 }
 
-/* The 304 may update the entry for all: it is not private, and the entry is still stored. */
+/* True if the 304 may update the entry: it may be stored, sets no cookie, and has the same field names in Vary. */
 static bool may_renew(const struct cached *cached, const struct arrival *arrival)
 {
     struct str known = cached->names.data ? cached->names : STR("");
@@ -83,7 +83,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return error;
     arrival->headers = &counting;
     arrival->response_control = &control;
-    arrival->status = metadata.status == 206 ? 200 : metadata.status; /* as a complete one */
+    arrival->status = metadata.status == 206 ? 200 : metadata.status; /* the rules for a complete response apply */
     cached_set_times(p, arrival, &metadata);
     head = stored_response_write(&metadata, stored->reason, &merged, &p->x->arena);
     error = head.data ? cached_respond(cached, cached->stale, &metadata, &merged) : -ENOMEM;

@@ -39,7 +39,7 @@ static void unlock_facts(struct slicing *s)
     s->fill_lock = 0;
 }
 
-/* A subrequest without a response so far is detached then. */
+/* Releases the subrequest. One that has no response yet continues detached. */
 static void release_child(struct slicing *s)
 {
     struct exchange *child = s->child;
@@ -103,7 +103,7 @@ static bool trim_chunk(struct slice_body *own, struct chunk *chunk)
     return length > 0;
 }
 
-/* After X-Accel-Redirect the response may be another one, with its own range. */
+/* True if the response is the requested slice. After X-Accel-Redirect it may be another response with its own range. */
 static bool has_piece(const struct exchange *child)
 {
     const struct gateway_request *p = gateway_request_of(child);
@@ -111,7 +111,7 @@ static bool has_piece(const struct exchange *child)
     return p && p->slice.fits && child->response.status == 206;
 }
 
-/* As `next`, from the subrequest that has the slice; 2: it is exhausted, look again. */
+/* As `next`, from the body of the subrequest; 2: no bytes, continue with the next chunk or slice. */
 static int next_piece(struct slice_body *own, unsigned accept, size_t room, struct chunk *out)
 {
     struct slicing *s = own->slicing;
@@ -205,7 +205,7 @@ static enum outcome respond_slices(struct slicing *s)
     return OUTCOME_RESPONDED;
 }
 
-/* The slice of the first requested byte is fetched first; if that is unknown, slice 0. */
+/* Sets `first` to the slice of the first requested byte; 0 if that byte is unknown. */
 static void find_first(struct slicing *s)
 {
     struct str value = headers_value(&s->p->x->request.headers, STR("Range"));
@@ -229,7 +229,7 @@ static enum outcome fetch_whole(struct slicing *s)
     return cached_slices_missed(s->p);
 }
 
-/* A complete response instead of a slice, or an error: the subrequest's response is used. */
+/* Passes on the subrequest's body, which is a complete response instead of a slice, or an error. */
 static int whole_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct slice_body *own = container_of(body, struct slice_body, body);
@@ -280,7 +280,7 @@ static enum outcome use_child_response(struct slicing *s)
         release_child(s);
         return fetch_whole(s);
     }
-    if (status == 416) { /* the slice does not exist: the first one has the length */
+    if (status == 416) { /* the resource ends before this slice: slice 0 gives its length */
         s->first = 0;
         return request_slice(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }

@@ -2,8 +2,8 @@
  * `slice`: large resources are fetched and stored in slices of one size, and responses to any range are assembled
  * from them. Common facts (length, validators, fields) are stored under a key of their own.
  *
- * slice_begin -> facts known -> answered -> slice after slice
- * a miss      -> the first slice is requested -> slice_response_head learns the facts -> answered
+ * slice_begin -> facts known -> response -> slice after slice
+ * a miss      -> the first slice is requested -> slice_response_head sets the facts -> response
  */
 #ifndef MODULES_GATEWAY_SLICE_SLICE_H
 #define MODULES_GATEWAY_SLICE_SLICE_H
@@ -21,7 +21,7 @@ extern const struct cache_slices slices;
 /* The facts of the complete representation. */
 struct slice_facts {
     uint64_t total;
-    struct stored_metadata metadata;        /* its salt is part of the keys of the slices, which belong to these facts only */
+    struct stored_metadata metadata;        /* its salt is part of the keys of the slices */
     struct headers headers;         /* in the arena of the exchange */
     struct validators validators;
 };
@@ -33,11 +33,11 @@ struct slicing {
     struct cache_lookup lookup;
     struct cache_waiter waiter;
     struct cache_origin origin;     /* hash of the facts, which `fill_lock` belongs to */
-    uint64_t fill_lock;                 /* the right to learn the facts; 0: none */
+    uint64_t fill_lock;                 /* held while the first slice is fetched; 0: none */
     struct cache_entry *stale;      /* referenced: facts that need revalidation; NULL: none */
     struct slice_facts facts;
     bool known;                     /* the facts are known */
-    bool plain;                     /* continue without slices: there are none, or nothing may be stored */
+    bool plain;                     /* continue without slices: the response is not a slice, or must not be stored */
     bool waited;                    /* has waited for another request's first slice */
     bool serve_stale;                   /* the upstream failed, and `stale` may be used */
     bool begun;                     /* the response has begun */
@@ -46,8 +46,8 @@ struct slicing {
     struct exchange *child;         /* the subrequest with the current slice; NULL: none */
     uint64_t index;                 /* index of that slice */
     uint64_t at;                    /* offset of its next byte in the representation */
-    bool answered;                  /* the subrequest has its response */
-    struct slice_body *waiting;     /* waits for that; NULL: none */
+    bool answered;                  /* the subrequest has a response */
+    struct slice_body *waiting;     /* to be woken by that response; NULL: none */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Takes the properties of the response from the first slice and compares all others with them: slices of two
- * versions are never combined.
+ * Sets length, validators and fields of the complete response from the first slice, and compares all other slices with
+ * them: slices of two versions are never combined.
  */
 #include "modules/gateway/slice/slice.h"
 
@@ -73,13 +73,13 @@ static bool same_version(const struct headers *a, const struct headers *b)
     return same_field(a, b, STR("ETag")) && same_field(a, b, STR("Last-Modified"));
 }
 
-/* Stale facts are confirmed by equal new ones, and so are their slices. */
+/* True if stale facts equal the new ones: the facts and their slices remain valid. */
 static bool facts_still_match(const struct slicing *s, const struct headers *headers, uint64_t total)
 {
     return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
 }
 
-/* `owner`: its slice is delayed until the facts are stored. */
+/* Stores the facts. The slice of `owner` is delayed until they are stored. 0 or -ENOMEM. */
 static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
 {
     struct arena *arena = &s->p->x->arena;
@@ -111,7 +111,7 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
     return 0;
 }
 
-/* 1: the facts are known; 0: slicing or storing is impossible. */
+/* Sets and stores the facts. 1; 0: slicing or storing is impossible; or -ENOMEM. */
 static int update_facts(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
                         uint64_t total)
 {
@@ -143,7 +143,7 @@ static int update_facts(struct gateway_request *child, struct arrival *arrival, 
     return result < 0 ? result : 1;
 }
 
-/* The version changed during the response: it is aborted, and the next request learns the facts again. */
+/* Aborts the response, because the version has changed, and removes the facts: the next request sets them again. */
 static void version_changed(struct gateway_request *child)
 {
     struct slicing *s = child->slice.of;
