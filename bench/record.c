@@ -1,6 +1,6 @@
 /*
- * Measures the cost of sealing one record in nanoseconds: by record_seal with the plaintext in place and elsewhere,
- * with a context that needs its key set first, and by SSL_write for comparison; for each AEAD engine that runs here.
+ * Measures the time of sealing one record in nanoseconds, for each AEAD engine that this machine supports: by
+ * record_seal in place, from another buffer, and with a context whose key must be set first; and by SSL_write.
  * Nothing is sent. Usage: build/bench/record [ROUNDS]
  */
 #include "tls/record.h"
@@ -59,7 +59,7 @@ static void seal_elsewhere(struct subject *subject, size_t size)
     seal(subject, size, false);
 }
 
-/* As with more busy connections than cipher contexts. */
+/* Sets the key before each record, as with more busy connections than cipher contexts. */
 static void seal_keyed_anew(struct subject *subject, size_t size)
 {
     subject->key.key[0] ^= 1;

@@ -1,5 +1,5 @@
-"""Runs of clients counted from the first connection to the last, to compare blast with others: wrk, h2load, and blast in a mode
-like theirs, which decrypts every record and sleeps while there is none."""
+"""Runs wrk, h2load and blast for a comparison of blast with other clients. The server's CPU time includes connecting; blast runs in a mode
+that decrypts every record and sleeps while there is none, as the other two do."""
 import re
 import resource
 import subprocess

@@ -10,10 +10,10 @@ import time
 from . import counters, load as loads, servers
 
 READERS, READER_SIZE = 4, 64 << 20
-DROP_EVERY_S, LOOK_EVERY_S = 0.1, 0.001       # reading such a file takes longer than the first
+DROP_EVERY_S, LOOK_EVERY_S = 0.1, 0.001       # reading a file takes longer than DROP_EVERY_S
 SECONDS_MIN = 0.5
-ATTEMPTS = 12                       # 10 ms of CPU taken by the hypervisor add 10 ms of latency here
-READ_LONGER_S = 0.5                 # than the probe asks
+ATTEMPTS = 12                       # retries: 10 ms of CPU taken by the hypervisor add 10 ms of latency
+READ_LONGER_S = 0.5                 # duration of the readers beyond that of the probe
 FIRST, SECOND = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # as root; the probe has priority over the readers
 
 
@@ -43,11 +43,11 @@ def be_first(pids):
 
 @contextlib.contextmanager
 def dropped(paths):
-    """While inside, repeatedly drops these files from the page cache, from the client's CPU."""
+    """Drops these files from the page cache every DROP_EVERY_S inside a with block, on the client's CPU."""
     over = threading.Event()
 
     def drop():
-        os.sched_setaffinity(0, {servers.cpus()[1]})        # only of this thread
+        os.sched_setaffinity(0, {servers.cpus()[1]})        # applies to this thread only
         with contextlib.ExitStack() as files:
             opened = [files.enter_context(open(path, 'rb')) for path in paths]
             while not over.wait(DROP_EVERY_S):
@@ -67,7 +67,7 @@ def waits_for_disk(path):
 
 
 def watch(paths, pipe):
-    """A separate process: a thread here would wait for other threads, and sample only when the server is idle."""
+    """The sampling loop of disk_waits. Runs in its own process, since a thread would wait for the other threads of this process."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
     looks = seen = 0
@@ -113,12 +113,12 @@ def undisturbed(attempt):
 
 
 def read_with_readers(server, paths, probe, reader):
-    """One run of the probe, started here, together with the readers."""
+    """Starts the readers and the probe; returns the counts of one run of the probe."""
     with dropped(paths), contextlib.ExitStack() as clients:
         readers = [clients.enter_context(reader(path)) for path in paths]
         for one in readers:
             one.begin()
-        # The watcher first: a process that is forked later would keep the probe's standard input open.
+        # Starts the watcher before the probe: a process forked later would inherit, and keep open, the probe's standard input.
         with disk_waits(server) as waits, probe() as blast:
             before = counters.snapshot(server.pids())
             begin = time.monotonic()

@@ -51,7 +51,7 @@ def cold_ratio(reading):
 
 
 def answer_time(reading):
-    """By Little's law, which also covers responses that take longer than a round."""
+    """The mean response time in ms by Little's law, which is valid also if a response takes longer than a round."""
     return reading['connections'] * reading['seconds'] / reading['answers'] * 1e3 if reading.get('answers') and 'connections' in reading else None
 
 
@@ -99,7 +99,7 @@ def titled(name):
 
 
 def values_of(readings, name):
-    """The figure of each round that has one."""
+    """The figure of each round; rounds without it are omitted."""
     found = (FIGURES[name][2](reading) for reading in readings)
     return [value for value in found if value is not None]
 

@@ -1,4 +1,4 @@
-"""Runs the benchmark in the emulated machine of tests/vm, whose kernel has TLS, and writes the report outside."""
+"""Runs the benchmark in the emulated machine of tests/vm, whose kernel has TLS, and writes the report on the host."""
 import importlib.util
 import os
 import shlex
@@ -9,7 +9,7 @@ from . import servers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'tests')
-BOOT_SECONDS = 300                  # added to the guest's own limit, so that the guest normally ends by itself
+BOOT_SECONDS = 300                  # added to the time limit inside the guest, which normally applies first
 FOLDER = '/dev/shm'                 # in the guest: files in memory
 
 

@@ -74,7 +74,7 @@ def read_load(program, server, load, words):
 
 
 def read_idle(program, server, load, words):
-    """Memory of idle connections, each after one complete response: in total, and for each connection beyond that of the warm server."""
+    """The memory of the server with idle connections, each after one response: in total, and the increase per connection."""
     few = ['-c', '64', '-s', '0.2'] + [word for word in words if word in ('-n', '-2')]
     with Blast(program, server, f'/{load.size}', few) as blast:
         blast.go()

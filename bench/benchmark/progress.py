@@ -1,4 +1,4 @@
-"""A progress bar: that of rich if it is installed and the output is a terminal, otherwise a line at intervals."""
+"""Progress: a bar of rich if it is installed and the output is a terminal, otherwise a line every ten seconds."""
 import sys
 import time
 

@@ -1,6 +1,6 @@
-"""The figure of the README: the table of ratios in bench/README.md, drawn as bars. Standard library only, nothing measured.
+"""Draws the figure of the README from the table of ratios in bench/README.md, as bars. Uses only the standard library.
 
-Text and lines are of one grey that has a contrast of at least 4 on white and on GitHub's dark background; the background is transparent.
+The background is transparent. The grey of text and lines has a contrast of at least 4 to white and to GitHub's dark background.
 """
 import html
 import re

@@ -1,4 +1,4 @@
-"""Configuration of each server, to serve a directory or to proxy such a server: one worker, unlimited keep-alive, no log."""
+"""The configuration of each server, as a file server or as a proxy: one worker, unlimited keep-alive, no access log."""
 import os
 
 NGINX = '''

@@ -8,7 +8,7 @@ BLOCK = 1 << 20
 
 
 def make_file(path, size):
-    """Creates a file of random bytes. A large file repeats one random block, rotated by its number, because that is faster."""
+    """Creates a file of random bytes. A large file repeats one random block, rotated by the block number, which is faster."""
     block = os.urandom(BLOCK)
     with open(path, 'wb') as stream:
         for at in range(0, size, BLOCK):

@@ -38,7 +38,7 @@ class Origin:
 
     @staticmethod
     def answer(peer):
-        """Accepts an upgrade request, which arrives in one piece here; False if the peer has closed."""
+        """Accepts an upgrade request, which a single recv returns here; False if the peer has closed."""
         with contextlib.suppress(OSError):
             received = peer.recv(65536)
             if received.endswith(END):
@@ -75,7 +75,7 @@ def connect(server, tls):
 
 
 def read(server, load, setup):
-    """The memory of the proxy per connection (two sockets of the proxy), beyond its memory after some earlier ones."""
+    """The increase of the proxy's memory per connection (two sockets of the proxy), after some connections before the measurement."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tls = None

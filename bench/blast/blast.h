@@ -1,6 +1,6 @@
 /*
- * The parts of the load generator. A connection performs the handshake with OpenSSL and decrypts and checks its
- * first response. After that it either parses only record headers while the kernel discards the payload, or it
+ * The shared declarations of the load generator. A connection performs the handshake with OpenSSL, and decrypts and
+ * checks its first response. After that it either parses only record headers while the kernel discards the payload, or
  * decrypts and hashes all responses (--verify). Every response must have the length of the first one. One thread,
  * one epoll descriptor; all descriptors are non-blocking.
  */
@@ -32,7 +32,7 @@ struct options {
     unsigned ramp;                  /* connections to open per second; 0: no limit */
     double seconds;
     double warm;                    /* seconds of the same load before the ready line */
-    double rate;                    /* requests per second, independent of responses; 0: each response triggers a request */
+    double rate;                    /* requests per second; 0: each response triggers the next request */
     uint64_t answers;               /* stop after this many; 0: by time */
     uint64_t slow;                  /* bytes that each connection reads per second; 0: no limit */
     bool plain;
@@ -65,7 +65,7 @@ struct blast {
     SSL_SESSION *session;           /* for resumption; used by handshakes.c */
     struct connection *connections;
     char request[2048];
-    char probe[2048];               /* a request for one byte, used where whole responses would be too many bytes */
+    char probe[2048];               /* a request for one byte, used if complete responses have too many bytes */
     uint64_t answer_length;         /* head and body */
     uint64_t head_length;
     uint8_t body_digest[DIGEST_SIZE];
@@ -76,7 +76,7 @@ struct blast {
     struct histogram latency;
     struct histogram opening;       /* time of connect and handshake */
     uint64_t looking;               /* nanoseconds of polls that found no response (busy) */
-    bool closing;                   /* the time is over: no new requests, only outstanding responses */
+    bool closing;                   /* after the measured time: waits for outstanding responses, sends no requests */
     int poll_fd;
     uint8_t *scratch;
 };
@@ -104,19 +104,19 @@ void connections_open(struct blast *blast);
 uint64_t answer_open(struct blast *blast, struct connection *connection, const char *request);
 
 /*
- * receive.c: connection_ask sends one request, with a latency that counts from asked_at. connection_take reads the
- * received bytes, at most `most`, and returns the number of completed responses.
+ * receive.c: connection_ask sends one request; its latency counts from asked_at (nanoseconds, as now). connection_take
+ * reads at most `most` received bytes, and returns the number of completed responses.
  */
 void connection_ask(struct blast *blast, struct connection *connection, uint64_t asked_at);
 unsigned connection_take(struct blast *blast, struct connection *connection, size_t most);
 
 /*
- * run.c: Runs the load for a time or a number of responses. out_inside receives the counts at the end of that time,
- * blast->done those of all. Outstanding responses are awaited, unless they would be too many bytes.
+ * run.c: Runs the load for a time or a number of responses, then waits for outstanding responses, unless they have too
+ * many bytes. out_inside gets the counts before this wait, blast->done those after it.
  */
 double run_requests(struct blast *blast, double seconds, struct counts *out_inside);
 
-/* slow.c: The same with slow readers. */
+/* slow.c: As run_requests, with slow readers. */
 double run_slow(struct blast *blast, double seconds, struct counts *out_inside);
 
 /* handshakes.c: Opens connections one after another, `connections` of them in parallel. */

@@ -1,5 +1,5 @@
 /*
- * The exit after an error, and the clock: the parts of blast.h that all others call.
+ * The exit after an error, and the clock.
  */
 #include <errno.h>
 #include <openssl/err.h>

@@ -1,6 +1,6 @@
 /*
- * Sequential connections: connect, handshake (full or resumed), one request, its response, an orderly close. Each
- * place does so independently. The count is of handshakes, each confirmed by a response.
+ * Sequential connections: connect, handshake (full or resumed), one request, its response, an orderly close. Several
+ * sequences (struct place) run in parallel. A connection without a complete response ends the program with an error.
  */
 #include <errno.h>
 #include <fcntl.h>

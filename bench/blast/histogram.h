@@ -1,6 +1,6 @@
 /*
- * Histogram of durations in the layout of HDR histograms: 64 buckets for each power of two, so the error of a
- * duration is below 1.6 % and recording costs a few instructions. Pure: reads no clock.
+ * Histogram of durations in the layout of HDR histograms: 64 buckets for each power of two, so that the error
+ * of a duration is below 1.6 %, and recording takes a few instructions. Without I/O or clock.
  */
 #ifndef BLAST_HISTOGRAM_H
 #define BLAST_HISTOGRAM_H

@@ -1,6 +1,6 @@
 /*
- * blast: a load generator that uses little CPU compared with the measured server, so that the figure is that of the
- * server. Prints one line of JSON when it is ready and one with the counts. The method is described in blast.h, the
+ * blast: a load generator that uses little CPU compared with the measured server, so that the server is the
+ * bottleneck. Prints one line of JSON when it is ready and one with the counts. The method is described in blast.h, the
  * purpose in bench/README.md.
  */
 #include <errno.h>
@@ -33,7 +33,7 @@ static void request_write(const struct blast *blast, const char *more, char *int
     }
 }
 
-/* Descriptors for all connections, as far as it is allowed. */
+/* Raises the limit of descriptors to its hard limit. */
 static void limits_raise(void)
 {
     struct rlimit files;

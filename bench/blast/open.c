@@ -1,7 +1,7 @@
 /*
  * Opens connections: handshake, one request, and decryption of the whole response, which must be a 200 with the
- * length and the body of the first one. Where that would be too many bytes, all but the first connection request one
- * byte.
+ * length and the body of the first one. If all responses together have more than CHECKED_BYTES_MAX bytes, only the
+ * first connection requests a complete one, and all others request one byte.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
  * A connection under load: sends requests and counts the received bytes. The kernel discards payload (MSG_TRUNC, see
- * tcp(7)). Only record headers are read, and responses for which discarding costs more than reading.
+ * tcp(7)). Only record headers are copied, and responses so small that reading them costs less than discarding.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * The load: each response triggers the next request (closed loop), or requests are due at a fixed rate (open loop).
- * A request that is due while no connection is free waits, and its latency counts from the due time, so that a
- * stalled server does not reduce its measured latency by receiving fewer requests (coordinated omission).
+ * A request that is due while no connection is free waits, and its latency counts from the due time: otherwise a
+ * stall of the server would reduce the number of slow requests (coordinated omission).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { EVENTS = 256 };
 static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 60000000000, DRAINED_BYTES_MAX = 256 << 20;
-static const uint64_t LOOK_MAX = 5000;     /* a longer poll includes time of other processes on this CPU */
+static const uint64_t LOOK_MAX = 5000;     /* nanoseconds; a longer poll includes time of other processes on this CPU */
 
 struct load {
     uint64_t begin;

@@ -1,5 +1,5 @@
 /*
- * Slow readers: each connection reads a small amount every few milliseconds, and never more.
+ * Slow readers: each connection reads a limited number of bytes every few milliseconds.
  */
 #include <stdint.h>
 #include <time.h>

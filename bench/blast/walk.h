@@ -1,7 +1,6 @@
 /*
  * Steps over TLS records without decrypting them: only the headers are parsed, and the length of each record gives
- * its plaintext length. Bytes may be passed to walk_over, or skipped where the kernel discards them. Pure: uses no
- * descriptor.
+ * its plaintext length. Bytes are passed to walk_over, or to walk_skip if the kernel discards them. Without I/O.
  */
 #ifndef BLAST_WALK_H
 #define BLAST_WALK_H

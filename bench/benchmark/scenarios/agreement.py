@@ -1,4 +1,4 @@
-"""Checks blast against other clients: the same server under blast, blast with their behaviour, wrk and h2load."""
+"""Compares the figures of one server under blast, blast --verify (which works like the other two), wrk and h2load."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -17,7 +17,7 @@ def plan(options):
 
 
 def without_handshakes(outcome, shake):
-    """CPU per request without the handshakes, at `shake` microseconds each. blast never counts them."""
+    """CPU per request minus the handshakes, at `shake` microseconds each. The figures of blast without --verify never include them."""
     cost = 0 if outcome.load.client == 'blast' else CONNECTIONS * shake / 1e6
     return figures.summary([{**reading, 'cpu': reading['cpu'] - cost} for reading in outcome.readings], 'cpu_request')
 

@@ -32,4 +32,4 @@ def present(found, _results):
 
 
 def digest(_found, _results):
-    return []                       # bench/README.md shows the targets instead
+    return []                       # bench/README.md has the scenario targets instead

@@ -1,4 +1,4 @@
-"""The CPU time of a response by component, compared with nginx and h2o: explains the figures of the targets."""
+"""The CPU time of a response by component, compared with nginx and h2o, for the loads of the targets."""
 import dataclasses
 
 from .. import blocks

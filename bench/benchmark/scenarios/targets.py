@@ -50,7 +50,7 @@ class Found:
         return figures.paired_ratio(self.readings(load, path=path), self.readings(load, server, path), name)
 
     def best_peer_p99(self):
-        """The highest ratio of sluice's p99 to that of another server at the same rate, which is the ratio to the best of them."""
+        """The ratio of sluice's p99 to that of the best other server at the same rate: the highest of all ratios."""
         peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice'}
         ratios = [ratio for ratio in (self.ratio(HALF, 'p99', peer) for peer in sorted(peers)) if ratio is not None]
         return max(ratios) if ratios else None

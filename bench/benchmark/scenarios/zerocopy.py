@@ -28,7 +28,7 @@ EXPERIMENTS = (
                {'throughput': ('520', '680', '1,850'), 'cpu_share': ('85', '78', '23'), 'switches': ('45,000', '38,000', '8,500')}),
 )
 EMULATED = {'300m': '16m', '100m': '8m', '1g': '32m'}
-EXTRA = ('cpu_gb',)                 # not published, but comparable between variants
+EXTRA = ('cpu_gb',)                 # figures without published values, to compare the variants
 
 
 def load_of(experiment, emulated):
