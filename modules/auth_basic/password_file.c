@@ -93,7 +93,7 @@ static int open_regular(const char *path, struct stat *out_status)
     return error;
 }
 
-/* Returns the next line with a user. Text behind a second colon is a comment, as in nginx. */
+/* Returns the next line with a user. Text after a second colon is a comment, as in nginx. */
 static bool next_line(struct str *rest, unsigned *number, struct line *out)
 {
     while (rest->data) {

@@ -9,7 +9,7 @@
 
 enum coder_flush {
     CODER_MORE,                     /* more input follows */
-    CODER_FLUSH,                    /* all input so far must be decodable from the output so far */
+    CODER_FLUSH,                    /* the output must be decodable up to the end of this input */
     CODER_END,                      /* end of the input */
 };
 

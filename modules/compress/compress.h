@@ -45,9 +45,9 @@ int compress_worker_start(struct worker *worker, void **out_state);
 void compress_worker_stop(void *state);
 
 /*
- * Creates a body that encodes `inner`, and owns it from then on. If the length of `inner` is unknown, a pause of it
- * flushes the bytes so far. NULL when out of memory or at the worker's memory limit; `inner` then still belongs to
- * the caller.
+ * Creates a body that encodes `inner`, and owns it from then on. If the length of `inner` is unknown, the
+ * encoder is flushed whenever `inner` returns -EAGAIN. NULL when out of memory or at the worker's memory limit; the
+ * caller then still owns `inner`.
  */
 struct body *compress_body(struct compress_worker *shared, const struct coder_kind *kind, unsigned level, struct body *inner);
 

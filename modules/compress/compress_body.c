@@ -33,7 +33,7 @@ struct stream {
     size_t share;  /* input bytes granted after waiting */
     struct str in; /* owned by `inner`, not yet consumed */
     enum coder_flush flush;
-    bool endless;      /* `inner` has no known length: a pause of it is a flush */
+    bool endless;      /* `inner` has no known length: flush when it returns -EAGAIN */
     bool unflushed;    /* bytes were consumed since the last flush */
     bool inner_waits;  /* `inner` returned -EAGAIN: coder_inner_woken follows */
     bool awaited;      /* this body returned -EAGAIN: its owner must be woken */

@@ -118,8 +118,8 @@ struct gateway_cache_conf {
     uint64_t min_uses;
     unsigned ignore;                /* enum gateway_ignore */
     unsigned use_stale;             /* enum gateway_stale */
-    uint64_t slice;                 /* bytes of one slice; 0: whole */
-    const struct cache_slices *slices; /* NULL: whole */
+    uint64_t slice;                 /* bytes of one slice; 0: no slices */
+    const struct cache_slices *slices; /* NULL: no slices */
     bool partial;                   /* incomplete responses are stored, and completed */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;

@@ -30,7 +30,7 @@ static bool input_has_room(const struct gateway_request *p)
            p->incoming.input.length == 0;
 }
 
-/* True while the cache's writes to disk lag behind. */
+/* True while too many bytes of the response wait to be written to the cache. */
 static bool is_storage_full(const struct gateway_request *p)
 {
     return p->cached && p->cache->fill->is_full(p);
@@ -118,7 +118,7 @@ void gateway_body_init(struct gateway_request *p)
     p->incoming.awaited = false;
 }
 
-/* Ends a background update, whose body no client pulls. False: this is none. */
+/* Ends the exchange of a background update, whose body is not pulled by a client. False: not a background update. */
 static bool ends_update(struct gateway_request *p)
 {
     if (!p->cached || !p->cached->background)

@@ -28,7 +28,7 @@ static void clip_chunk(struct chunk *chunk, uint64_t most)
         chunk->bytes.length = (size_t)most;
 }
 
-/* Reads the rest after the range, then gives the last byte of the range, even if the rest fails. */
+/* Reads the bytes after the range, then produces the last byte of the range, even if reading them failed. */
 static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *out)
 {
     int result;

@@ -6,13 +6,13 @@
 
 #include "gateway.h"
 
-/* True if the rest of the body is to be spliced: it is not read ahead. */
+/* True if the rest of the body is spliced, and therefore not read ahead. */
 bool gateway_splices(const struct gateway_request *p);
-/* Requests more of it in the pipe, for a client that accepts `accept`. False: read it. */
+/* Starts to splice more bytes into the pipe, if `accept` has CHUNK_PIPE. False: read the body instead. */
 bool gateway_splice(struct gateway_request *p, unsigned accept);
 /* `count` bytes are in the pipe. True: the response is complete. */
 bool gateway_splice_filled(struct gateway_request *p, size_t count);
-/* Lends the contents of the pipe, once. False: it is empty. */
+/* Sets *out to the contents of the pipe, once. False: the pipe is empty. */
 bool gateway_spliced(struct gateway_request *p, struct chunk *out);
 
 #endif

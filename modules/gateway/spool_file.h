@@ -1,6 +1,6 @@
 /*
- * The file of a spool, used by helper threads: created by the first write, unlinked at once, then written and read;
- * the spool does not access it meanwhile. Private to the spool.
+ * The file of a spool: created and unlinked by the first write, then written and read. The spool does not change these
+ * fields while a helper thread uses them. Private to the spool.
  */
 #ifndef MODULES_GATEWAY_SPOOL_FILE_H
 #define MODULES_GATEWAY_SPOOL_FILE_H

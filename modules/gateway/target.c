@@ -25,8 +25,8 @@ static bool is_target_unescaped(const struct exchange *x)
 }
 
 /*
- * Joins `front`, the path and the current query. The path is encoded again, unless it came without escapes (as in
- * nginx).
+ * Joins `front`, the path and the current query. The path is encoded again, unless the client's path had no escapes (as
+ * in nginx).
  */
 static struct str made_of(struct exchange *x, struct str front, struct str path)
 {

@@ -1,6 +1,6 @@
 /*
- * `geo`: a variable whose value depends on an address, the client's or that of another variable. The longest prefix
- * that contains it decides.
+ * `geo`: a variable whose value depends on an address: the client's, or the value of another variable. The longest
+ * prefix that contains the address determines the value.
  */
 #include "base/cidr.h"
 #include "server/module.h"
@@ -50,7 +50,7 @@ static int compare_ranges(const void *a, const void *b)
     return memcmp(left->bytes, right->bytes, sizeof(left->bytes));
 }
 
-/* Clears the bits behind the first `bits` of an address. */
+/* Clears the bits of an address after the first `bits`. */
 static void mask_address(struct cidr *cidr, uint8_t bits)
 {
     cidr->bits = bits;

@@ -104,7 +104,7 @@ static int add_vary(struct exchange *x, const struct static_conf *conf)
     return conf->siblings.count ? add_response_header(x, STR("Vary"), STR("Accept-Encoding")) : 0;
 }
 
-/* Content-Encoding is that of the whole, also in a 206 (RFC 9110 8.4); a 304 leaves it to the stored response. */
+/* A 206 has the Content-Encoding of the complete file, too (RFC 9110 8.4). A 304 has none. */
 static int respond_encoded(struct exchange *x, const struct representation *whole, enum coding coding)
 {
     int error = coding == CODINGS ? 0 : add_response_header(x, STR("Content-Encoding"), coding_name(coding));

@@ -58,8 +58,8 @@ MUST_CHECK int cached_partial_begin(struct cached *cached);
 /* Resets the state for another lookup. */
 void cached_partial_reset(struct cached *cached);
 /*
- * Looks the entry up, then calls `judged`, inside this call or later, with an entry that covers the request, whose
- * reference it takes over, or NULL.
+ * Looks up the incomplete entry and calls `judged`, inside this call or later: with the entry, whose reference `judged`
+ * takes over, if it has the requested range; else with NULL.
  */
 enum outcome cached_partial_look(struct cached *cached, enum outcome (*judged)(struct cached *cached, struct cache_entry *entry));
 /* True if `entry` (may be NULL) is the incomplete one; false if cached->partial is NULL. */
