@@ -26,7 +26,7 @@ ARROWS = {
     'limit': {'base', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
     'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log'},
-    'master': {'base', 'io', 'tls', 'wire', 'conf', 'upstream', 'cache', 'log', 'site'},
+    'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'site'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log', 'site', 'master'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
