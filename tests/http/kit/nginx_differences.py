@@ -185,7 +185,7 @@ INTENDED = (
     ('with If-Match, If-Unmodified-Since is ignored', 'RFC 9110 13.1.4; nginx evaluates both', ALL,
      lambda text, request, by_nginx, by_sluice: field(request, 'If-Match') and field(request, 'If-Unmodified-Since') and
         by_nginx.get('status') in {412} | changed_codes(text, 412)),
-    ("try_files in a location below one with an alias: $uri is the path of try_files", 'nginx cuts the alias off and adds the prefix of the location', ('x-where',),
+    ("try_files in a location below one with an alias: $uri is the path of try_files", 'nginx cuts the alias off and adds the prefix of the location', ('x-where', 'location'),
      lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'alias' in text and by_nginx.get('status') == by_sluice.get('status')),
     ('the same for the last path of try_files', "nginx continues with a URI that has no slash at its beginning", ALL,
      lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'alias' in text and 'x-where' in by_nginx and
@@ -196,13 +196,14 @@ INTENDED = (
         by_nginx.get('status') == by_sluice.get('status') and bool(pages(text, by_nginx['status']))),
     ('the response to a cycle of internal redirects may have an error page', 'nginx sends its built-in page', ALL,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == 500 and 'body' not in by_nginx and bool(pages(text, 500)) and
-        'rewrite' in text and by_sluice.get('status') in changed_codes(text, 500)),
+        re.search('rewrite|try_files', text) and by_sluice.get('status') in changed_codes(text, 500)),
     ('Accept-Encoding: * accepts gzip', 'RFC 9110 12.5.3', ('content-encoding', 'length', 'accept-ranges'),
      lambda text, request, by_nginx, by_sluice: field(request, 'Accept-Encoding') == '*' and by_sluice.get('content-encoding') == 'gzip'),
     ('the upstream server evaluates If-Match and If-Unmodified-Since, the cache does not', 'RFC 9111 4.3.2', ALL,
      lambda text, request, by_nginx, by_sluice: by_sluice.get('x-cache') == 'BYPASS' and re.search('If-(Match|Unmodified)', request)),
     ('If-Range is compared with the date of the file', 'add_header hides it only from the client', ALL,
-     lambda text, request, by_nginx, by_sluice: 'add_header Last-Modified ""' in text and 'If-Range' in request and (by_nginx.get('status'), by_sluice.get('status')) == (200, 206)),
+     lambda text, request, by_nginx, by_sluice: 'add_header Last-Modified ""' in text and 'If-Range' in request and by_nginx.get('status') == 200 and
+        by_sluice.get('status') in (206, 416)),
     ('with proxy_cache_convert_head off, the response to a HEAD is not stored', 'it would be used for a GET, without a body', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_cache_convert_head off' in text and by_nginx.get('x-cache') == 'HIT' and by_sluice.get('x-cache') == 'MISS'),
     ('nor does such a HEAD lose its conditions', 'nothing is stored, so the upstream server may evaluate them', ('body', 'length'),
@@ -279,6 +280,12 @@ INTENDED = (
     ('the URI of an absolute form without a path begins with a slash', 'RFC 9112 3.2.2: it is that of /', ('location',),
      lambda text, request, by_nginx, by_sluice: re.match(r'http://[^/?]*\?', target(request)) and '$request_uri' in text and
         by_sluice.get('location', '').replace('/?', '?', 1) == by_nginx.get('location')),
+    ('the same in the text of a `return`', 'as above', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: re.match(r'http://[^/?]*(\?|$| )', target(request)) and '$request_uri' in text and 'return' in text),
+    ('the response to 204 has no type', 'it has no body', ('cache-control', 'expires'),
+     lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 204 and 'expires $e' in text),
+    ('with a cache, a Range in an unknown unit is not passed on', 'it is ignored', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache_min_uses' in text and 'lines' in field(request, 'Range')),
     ('a Range of a method other than GET, or with overlapping ranges, is ignored', 'RFC 9110 14.2', ALL,
      lambda text, request, by_nginx, by_sluice: (by_nginx.get('status') == 206 or refuses_range(by_nginx)) and by_sluice.get('status') == 200 and field(request, 'Range') and
         (method(request) != 'GET' or field(request, 'Range') == 'bytes=0-0,0-0,0-0')),
