@@ -33,8 +33,8 @@ def check(build):
     assert status == 77 and f'{build} -- path' in output, output
     assert run(build, 'a_test.py')[0] == 77 and len(TRIED) == 1, 'the second test tries again'
     os.environ['SLUICE_CHECK_REQUIRED'] = '1'
-    assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 1, 'where they are required, a failure'
-    assert run(build, 'path')[0] == 1 and len(TRIED) == 2, 'asked for, it tries at once'
+    assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 1, 'if the packages are required, the test fails'
+    assert run(build, 'path')[0] == 1 and len(TRIED) == 2, 'with the argument path it tries at once'
     past = time.time() - packages.FAILED_FOR_S - 1
     os.utime(failed, (past, past))
     assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 3, 'some minutes later it tries'

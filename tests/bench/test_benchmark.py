@@ -55,7 +55,7 @@ class Sizes(unittest.TestCase):
         self.assertEqual([sizes.bytes_of(name) for name in ('7', '1k', '100k', '16m', '1g')],
                          [7, 1024, 102400, 16 << 20, 1 << 30])
 
-    def test_what_is_no_size(self):
+    def test_invalid_sizes(self):
         for name in ('', 'k', '1t', '-1k', '1kk', '1.5k'):
             with self.assertRaises((ValueError, KeyError), msg=name):
                 sizes.bytes_of(name)
@@ -148,7 +148,7 @@ class Model(unittest.TestCase):
 
 
 class Words(unittest.TestCase):
-    def test_only_a_client_that_asks_all_the_time_may_keep_its_cpu(self):
+    def test_only_busy_clients_are_pinned(self):
         def busy(*arguments, **more):
             return '-b' in loads.words_of(model.Load('1k', *arguments, **more), USER, 1, busy=True)
         self.assertTrue(busy())
@@ -163,7 +163,7 @@ class Words(unittest.TestCase):
             self.assertIn('1', words)
         self.assertIn('http://127.0.0.1:1/1k', clients.words_of(model.Load('1k', client='wrk'), PLAIN, 1, 1))
 
-    def test_what_other_clients_say_is_read(self):
+    def test_output_of_other_clients_is_parsed(self):
         for client, output, answers in (('wrk', '  31752 requests in 2.00s, 39MB read', '31752'),
                                       ('h2load', 'requests: 9 total, 9 started, 8 done, 7 succeeded, 0 failed', '7'),
                                       ('blast --verify', '{"answers": 5.1, "answers_all": 6.000, "bytes_all": 7}', '6')):
@@ -182,7 +182,7 @@ class Machine(unittest.TestCase):
         self.assertEqual([cpu for cpu in range(12) if machine.is_listed(cpu, '0-2,5,8-9\n')], [0, 1, 2, 5, 8, 9])
         self.assertFalse(machine.are_siblings(0, 0))
 
-    def test_what_others_used_is_no_negative_number(self):
+    def test_cpu_of_other_processes_is_not_negative(self):
         seen = machine.Neighbours().seen()
         self.assertGreaterEqual(seen['others'], 0)
         self.assertIn('stolen', seen)
@@ -194,7 +194,7 @@ class Machine(unittest.TestCase):
             found = cold.undisturbed(lambda: count.append(1) or {'latency': []})
         return len(count), found['taken']
 
-    def test_what_a_hypervisor_disturbed_is_run_again(self):
+    def test_runs_disturbed_by_the_hypervisor_are_repeated(self):
         self.assertEqual(self.runs(5, 5), (1, 0))
         self.assertEqual(self.runs(5, 9, 9, 9), (2, 0))
         self.assertEqual(self.runs(*range(2 * cold.ATTEMPTS)), (cold.ATTEMPTS, 1))
@@ -242,7 +242,7 @@ class Report(unittest.TestCase):
         self.assertIn('2.00 times the CPU of plain HTTP', page)
         self.assertNotRegex(page, r'src="|href="|url\(http')      # the page is self-contained
 
-    def test_what_was_not_measured_says_why(self):
+    def test_missing_measurements_have_a_reason(self):
         missing = model.Outcome(model.Load('1k'), model.Setup('sluice', 'ktls'), missing='<no kernel TLS>')
         parts = report.parts_of(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.1), missing, ktls=False))
         self.assertIn('not measured: <no kernel TLS>', report.markdown(parts, {}))
@@ -267,7 +267,7 @@ class Report(unittest.TestCase):
         for name in scenarios.NAMES:
             self.assertIsInstance(scenarios.named(name).present([], results_of()), list, name)
 
-    def test_every_scenario_presents_what_it_planned(self):
+    def test_every_scenario_reports_its_planned_figures(self):
         for name in scenarios.NAMES:
             for emulated in (False, True):
                 options = types.SimpleNamespace(peers=['nginx', 'h2o'], loop='auto', emulated=emulated, sizes=[])
@@ -313,7 +313,7 @@ class Page(unittest.TestCase):
         self.assertIn('emulated processor', text)
         self.assertNotIn('# The cost of TLS on this machine', text)
 
-    def test_the_short_form_leaves_out_what_is_only_of_one_machine(self):
+    def test_short_report_omits_figures_of_one_machine(self):
         self.assertEqual(report.portable_command('bench/run --sluice /x/sluice --vm --rounds 3 --port 24000 --out /tmp/y'), 'bench/run --vm --rounds 3')
 
 
@@ -321,7 +321,7 @@ class Threshold(unittest.TestCase):
     def rows(self, *ratios):
         return {size: (None, None, ratio) for size, ratio in zip(('1k', '16k', '64k', '1m'), ratios)}
 
-    def test_from_there_on_it_is_never_dearer(self):
+    def test_break_even_point(self):
         threshold = scenarios.named('threshold')
         self.assertEqual(threshold.break_even(self.rows(1.4, 1.1, 0.9, 0.7)), '64k')
         self.assertEqual(threshold.break_even(self.rows(1.4, 0.9, 1.1, 0.7)), '1m')
@@ -335,7 +335,7 @@ class Targets(unittest.TestCase):
         self.assertEqual([judged(0.7, 0.7, True), judged(0.71, 0.7, True), judged(1.0, 1.2, False), judged(None, 1, True)],
                          ['0.700 pass', '0.710 **MISS**', '1.00 **MISS**', '-'])
 
-    def test_a_target_that_rests_on_unsteady_figures_says_so(self):
+    def test_unsteady_figures_are_marked(self):
         targets = scenarios.named('targets')
         target = targets.TARGETS[0]
         for ours, marked in (((0.10, 0.10), False), ((0.10, 0.30), True)):
@@ -354,12 +354,12 @@ class Compare(unittest.TestCase):
         rows = compare.rows_of(results_of(outcome(PLAIN, *first)), results_of(outcome(PLAIN, *second)))
         return [row[-1] for row in rows if row[1].startswith('server CPU per request')]
 
-    def test_only_what_moved_beyond_its_spread_counts(self):
+    def test_changes_within_the_spread_are_ignored(self):
         self.assertEqual(self.verdicts((0.10, 0.12), (0.05, 0.06)), ['better'])
         self.assertEqual(self.verdicts((0.10, 0.12), (0.15, 0.16)), ['worse'])
         self.assertEqual(self.verdicts((0.10, 0.12), (0.11, 0.16)), ['same'])
 
-    def test_what_one_file_lacks_is_left_out(self):
+    def test_scenarios_of_one_file_only_are_omitted(self):
         first = results_of(outcome(PLAIN, 0.1))
         second = copy.deepcopy(first)
         second['scenarios'][0]['outcomes'][0]['readings'] = []

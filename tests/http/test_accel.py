@@ -92,14 +92,14 @@ def test_a_file_in_its_place(client):
     assert head.status == 200 and head.headers['content-length'] == '4'
 
 
-def test_what_the_application_says_of_it_holds(client):
+def test_upstream_fields_are_kept(client):
     answer = client.get('/kept')
     assert answer.body == b'one\n' and answer.headers['content-type'] == 'application/x-own'
     assert answer.headers['content-disposition'] == 'attachment' and answer.headers['set-cookie'] == 'a=1, b=2'
     assert answer.headers['cache-control'] == 'private' and 'x-other' not in answer.headers and 'etag' in answer.headers
 
 
-def test_what_is_of_another_type_stays_so(client):
+def test_content_type_of_other_responses(client):
     """The Content-Type of the upstream response does not apply to multiple ranges, a 304, or an error page."""
     etag = client.get('/kept').headers['etag']
     parts = client.ask('GET', '/kept', [('Range', 'bytes=0-0,2-2')])
@@ -128,7 +128,7 @@ def test_it_is_requested_with_get(client, upstream):
     assert client.ask('POST', '/file', body=b'x').body == b'one\n'
 
 
-def test_a_head_that_a_get_replaces(client):
+def test_head_with_cache_convert_head(client):
     """With proxy_cache_convert_head the upstream request is a GET, but the target of X-Accel-Redirect gets the client's HEAD."""
     for method in ('GET', 'HEAD'):
         answer = client.ask(method, '/kept/file')
@@ -183,7 +183,7 @@ def test_the_rate(served, client, path, rate):
     wait_for(lambda: f'{path} 200 {rate}\n' in server_kit.read_text(served.server.access_path), 'the access log')
 
 
-def test_what_is_stored_is_treated_alike(served, client):
+def test_stored_responses_with_x_accel_fields(served, client):
     path = '/kept/type?Content-Type:%20text/html&X-Accel-Charset:%20koi8-r&X-Accel-Limit-Rate:%202000'
     for _ in range(2):
         assert client.get(path).headers['content-type'] == 'text/html; charset=koi8-r'

@@ -79,7 +79,7 @@ def own_demand(talk):
     return True
 
 
-def test_a_page_of_an_application_asks_too(launch, loop, transport, users):
+def test_error_page_of_an_upstream_has_www_authenticate(launch, loop, transport, users):
     """A 401 has WWW-Authenticate (RFC 9110 15.5.2) exactly once, also if an upstream server produces the error page."""
     application = Upstream({'/own': own_demand})
     closed = {'auth_basic': 'Members', 'auth_basic_user_file': str(users)}
@@ -121,7 +121,7 @@ def test_a_hash_delays_no_other_request(served):
 def test_a_changed_file(served, users):
     assert ask(served, '/in', credentials('quick')).status == 200
     users.write_text(YES)
-    wait_for(lambda: ask(served, '/in', credentials('quick')).status == 401, 'the file is read anew')
+    wait_for(lambda: ask(served, '/in', credentials('quick')).status == 401, 'the file is read again')
     assert ask(served, '/in', credentials('yes')).status == 200
     users.unlink()
     wait_for(lambda: ask(served, '/in', credentials('yes')).status == 403, 'access without a password file')

@@ -103,7 +103,7 @@ def test_many(client, many):
     assert client.get('/sub/').status == 200
 
 
-def test_the_policy_lets_the_style_through(client):
+def test_policy_permits_the_style(client):
     """The Content-Security-Policy of the page permits only its style; `security_headers: strict` does not replace it."""
     for target in ('/', '/strict/'):
         page = client.get(target)

@@ -110,7 +110,7 @@ def test_the_most_requests_of_all_workers(environment):
     assert environment.responding_server() == 'one'
 
 
-def test_a_dead_worker_gives_back_what_it_had(environment):
+def test_counts_of_a_dead_worker_are_released(environment):
     def never(talk):
         talk.at_end()
     one = environment.upstream('one', {'/never': never})
@@ -159,7 +159,7 @@ def test_the_fastest_is_selected(environment):
     ('cookie srv_id expires=1h domain=.example.com path=/ httponly secure samesite=lax',
      '; Max-Age=3600; Domain=.example.com; Path=/; HttpOnly; Secure; SameSite=Lax'),
     ({'cookie': 'srv_id', 'path': '/app'}, '; Path=/app')])
-def test_a_client_stays_with_its_server(environment, sticky, attributes):
+def test_sticky_cookie(environment, sticky, attributes):
     one, two, three = (environment.upstream(name) for name in ('one', 'two', 'three'))
     environment.start([address(one), address(two), address(three)], sticky=sticky)
     first = environment.get()
@@ -280,7 +280,7 @@ def test_checks_by_connection(environment):
     ('HTTP/1.1 204 OK\r\n\r\n', True), ('HTTP/1.0 299 OK\r\n\r\n', True), ('HTTP/1.1 304 Same\r\n\r\n', True),
     ('HTTP/1.1 300 Many\r\n\r\n', False), ('HTTP/1.1 20', False), ('220 mail.example.com', False), ('HTTP/1.1 2x0 OK\r\n\r\n', False),
     ('', False)])
-def test_what_a_good_answer_is(environment, answer, good):
+def test_health_check_match(environment, answer, good):
     def says(talk):
         for byte in answer:
             talk.send(byte)
@@ -295,7 +295,7 @@ def test_what_a_good_answer_is(environment, answer, good):
     assert {environment.responding_server() for _ in range(6)} == ({'one', 'two'} if good else {'two'})
 
 
-def test_what_the_status_page_tells(environment):
+def test_status_page(environment):
     one, two, three = (environment.upstream(name, {'/healthz': healthy}) for name in ('one', 'two', 'three'))
     environment.start([address(one, fail_timeout='60s'), address(two), address(three)], workers=3,
                 health_check={'uri': '/healthz', 'interval': '50ms', 'fails': 1, 'timeout': '1s', 'match': '200'})
@@ -319,7 +319,7 @@ def test_what_the_status_page_tells(environment):
 
 
 @pytest.mark.parametrize('workers', [1, 3])
-def test_servers_that_come_and_go_under_load(environment, workers):
+def test_servers_killed_and_restarted_under_load(environment, workers):
     """Every request that may be retried succeeds while servers die and restart; the counters equal the counts of the clients."""
     names = ('one', 'two', 'three')
     for name in names:

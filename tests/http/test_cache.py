@@ -288,7 +288,7 @@ def stored(client, path, fields=''):
 
 
 @pytest.mark.parametrize('number', range(len(ROWS)))
-def test_what_the_rules_say(client, upstream, is_stored, loop, transport, number):
+def test_rules(client, upstream, is_stored, loop, transport, number):
     first, answer, second, expected = ROWS[number]
     path = f'/row-{loop}-{transport}-{number}'
     upstream.answers[path] = answer
@@ -433,7 +433,7 @@ def test_head_of_a_response_that_is_not_stored(client, upstream, path):
     assert len(upstream.requests_of(target)) == 4 and ask(client, target, 'Cache-Control: only-if-cached', method='HEAD').status == 504
 
 
-def test_head_of_what_is_stale(client, upstream, path):
+def test_head_of_a_stale_response(client, upstream, path):
     target = path('/ask/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=0\nETag: "v1"' if not talk.request.header('if-none-match') else
                                                           'Status: 304\nCache-Control: max-age=60', b'body')
@@ -564,7 +564,7 @@ def test_ignored_fields(client, upstream, path):
     assert ask(client, target).headers['set-cookie'] == 'a=b'
 
 
-def test_requests_need_not_be_obeyed(client, upstream, path):
+def test_request_directives_may_be_ignored(client, upstream, path):
     target = path('/deaf/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     ask(client, target)
@@ -618,7 +618,7 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, output, stale
     assert (response.status, response.body) == ((200, b'kept') if stale else (503, b'failed'))
 
 
-def test_304_renews_what_is_stored(client, upstream, path):
+def test_304_updates_the_stored_response(client, upstream, path):
     target = path('/ask/')
     requests = []
 
@@ -757,7 +757,7 @@ def test_the_forwarded_host_is_part_of_the_key(served, client, upstream, path):
 
 
 @pytest.mark.parametrize('name', ['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'])
-def test_what_a_trusted_peer_says_is_a_part_of_the_key(client, upstream, path, name):
+def test_trusted_forwarded_fields_are_part_of_the_key(client, upstream, path, name):
     """The redirect for http must not be served for https: X-Forwarded fields are part of the key if they come from a trusted proxy."""
     for prefix, expected in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
         target = path(prefix)
@@ -771,7 +771,7 @@ def test_what_a_trusted_peer_says_is_a_part_of_the_key(client, upstream, path, n
         assert [answer.headers['x-cache'] for answer in heard] == ([MISS, MISS, HIT] if expected else [MISS, HIT, HIT])
 
 
-def test_what_becomes_of_the_path_is_a_part_of_the_key(client, upstream, path):
+def test_rewritten_path_is_part_of_the_key(client, upstream, path):
     target = path('/turned/')
     other = target.replace('/turned/', '/other/')
     for one in (target, other):
@@ -794,7 +794,7 @@ def test_a_field_that_connection_removes_is_not_stored_for_others(client, upstre
     assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'fr'
 
 
-def test_get_with_a_body_has_an_answer_of_its_own(client, upstream, path):
+def test_get_with_a_body_is_not_cached(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60'
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nevil')

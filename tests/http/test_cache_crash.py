@@ -226,7 +226,7 @@ def test_a_worker_with_the_fill_lock_is_killed(cache, upstream):
     assert time.monotonic() - began < 30      # much less than proxy_cache_lock_age
 
 
-def test_a_client_that_leaves_lets_the_next_one_fetch(cache, upstream):
+def test_disconnection_releases_the_fill_lock(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     server = cache()
@@ -267,7 +267,7 @@ def test_a_folder_that_cannot_be_written(cache, upstream):
 
 
 @pytest.mark.parametrize('secret', [False, True])
-def test_a_hit_leaves_as_a_file_does(cache, upstream, secret, tls_transport):
+def test_hit_is_sent_by_sendfile(cache, upstream, secret, tls_transport):
     server = cache(location={'proxy_cache_key': '$request_uri'})        # http and https have the same cache key
     (server.cache.parent / 'file.bin').write_bytes(WHOLE)
 

@@ -383,7 +383,7 @@ def test_a_date_as_validator(client, upstream, path):
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', OLD)]
 
 
-def test_fields_of_what_was_completed(client, upstream, path):
+def test_fields_after_completion(client, upstream, path):
     """The fields of the newer response replace the stored ones."""
     target = path()
     data = upstream.add(target, fields='ETag: "v1"\nCache-Control: max-age=60\nX-One: old\nX-Two: old\nContent-Type: text/x')
@@ -534,7 +534,7 @@ def test_variants(client, upstream, path):
     assert upstream.ranges(target)[2:] == [(f'bytes=100-{SIZE - 1}', '"v1"'), (f'bytes=100-{SIZE - 1}', '"o1"')]
 
 
-def test_a_purge_forgets_it(client, upstream, path):
+def test_purge_removes_stored_ranges(client, upstream, path):
     target = path('/purge/')
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -543,7 +543,7 @@ def test_a_purge_forgets_it(client, upstream, path):
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
-def test_an_unsafe_method_forgets_it(client, upstream, path):
+def test_unsafe_method_removes_stored_ranges(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -635,7 +635,7 @@ def test_ranges_are_stored_after_min_uses(client, upstream, path):
     check_whole(ask(client, target), data, PARTIAL)
 
 
-def test_a_newer_whole_takes_its_place_by_a_bypass(client, upstream, path):
+def test_bypass_replaces_stored_range(client, upstream, path):
     target = path('/bypass/')
     upstream.add(target)
     part(client, target, '0-99')

@@ -56,7 +56,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize('changed', [False, True])
 @pytest.mark.parametrize('name', HOSTILE)
-def test_what_does_not_belong_to_it(client, upstream, path, name, changed):
+def test_mismatched_ranges(client, upstream, path, name, changed):
     """No byte of the stored part is sent then: the cache requests the whole representation, without conditions."""
     target = path()
     data = upstream.add(target)
@@ -104,7 +104,7 @@ def test_a_failure_leaves_it(client, upstream, path):
     check_whole(ask(client, target), data, PARTIAL)
 
 
-def test_what_is_gone_takes_it_along(client, upstream, path):
+def test_404_removes_the_stored_range(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -190,7 +190,7 @@ def test_the_version_changes_between_two_pieces(served, client, upstream, path):
     assert upstream.ranges(target)[1:] == [(f'bytes=20000-{SIZE - 1}', '"v1"')]
 
 
-def test_a_client_that_leaves_leaves_a_part(served, client, upstream, path):
+def test_disconnection_stores_a_range(served, client, upstream, path):
     target = path()
     data = upstream.add(target)
     gone = threading.Event()

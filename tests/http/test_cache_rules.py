@@ -131,7 +131,7 @@ def is_requested_again(client, upstream, target):
 
 @pytest.mark.parametrize('number', range(len(NEVER_FRESH)))
 @pytest.mark.parametrize('failure', [None, 'Status: 503', 'close'])
-def test_what_was_never_fresh_is_served_after_validation_alone(client, upstream, path, number, failure):
+def test_never_fresh_responses_require_validation(client, upstream, path, number, failure):
     """A response that was never fresh is not used without validation, even if the upstream server fails: it may be for one user only."""
     target = path('/shipped/')
     upstream.answers[target] = NEVER_FRESH[number]
@@ -159,7 +159,7 @@ def test_what_was_never_fresh_is_served_after_304(client, upstream, path):
 
 
 @pytest.mark.parametrize('allowed', ['stale-while-revalidate=100', 'stale-if-error=100'])
-def test_what_allows_in_words_to_be_served_stale_is(client, upstream, path, allowed):
+def test_explicit_stale_permission(client, upstream, path, allowed):
     target = path('/shipped/') + allowed
     upstream.answers[target] = f'Cache-Control: max-age=0, {allowed}\nETag: "1"'
     ask(client, target)
@@ -296,7 +296,7 @@ BODIES = {'nothing': b'', 'a byte': b'x', 'a little': b'x' * 1000, 'several read
 @pytest.mark.parametrize('prefix', ['/', '/buffered/', '/slices/'])
 @pytest.mark.parametrize('size', BODIES)
 @pytest.mark.parametrize('more', ['', 'Vary: Accept', 'chunked'])
-def test_an_answer_is_found_as_soon_as_a_client_has_had_it(client, served, upstream, path, prefix, size, more):
+def test_response_is_stored_when_the_client_has_it(client, served, upstream, path, prefix, size, more):
     def say(talk):
         body = BODIES[size]
         if more == 'chunked':
@@ -321,7 +321,7 @@ def test_an_answer_is_found_as_soon_as_a_client_has_had_it(client, served, upstr
     other.close()
 
 
-def test_a_client_that_leaves_before_its_answer_is_stored(served, upstream, path):
+def test_disconnection_before_the_response_is_stored(served, upstream, path):
     """The client disconnects while the response waits for the disk: the exchange must not be resumed."""
     targets = [path() for _ in range(30)]
     for target in targets:

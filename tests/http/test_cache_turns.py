@@ -196,7 +196,7 @@ def test_an_unsafe_method_is_a_purge(client, served, upstream, path):
     other.close()
 
 
-def test_an_update_stays_where_its_parent_stood(client, served, upstream, path):
+def test_background_update_uses_the_parents_location(client, served, upstream, path):
     """The background update runs in the named location of its parent, which no URI reaches; waiting requests get the fill lock when it
     ends."""
     target = path('/away/')

@@ -102,7 +102,7 @@ def test_new_connections_get_the_new_certificate(begin):
     old.close()
 
 
-def test_a_worker_that_starts_later_has_it_too(begin):
+def test_later_workers_use_the_new_certificate(begin):
     server = begin()
     certificate, key = server.site.make()
     server.site.put(certificate, key)
@@ -146,7 +146,7 @@ def test_half_a_file_is_left_out(begin):
     assert 1 <= server.errors().count(REFUSED) - server.errors().count('does not belong') <= 2
 
 
-def test_what_was_not_the_files_fault_is_tried_again(begin):
+def test_temporary_failures_are_retried(begin):
     server = begin()
     pid, first = server.process.pid, text(server.site.certificate)
     free = min(set(range(1000)) - {int(name) for name in os.listdir(f'/proc/{pid}/fd')})

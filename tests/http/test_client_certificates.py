@@ -100,7 +100,7 @@ CASES = [
 
 @pytest.mark.parametrize('version', TLS)
 @pytest.mark.parametrize('name, shown, status, says', CASES)
-def test_what_is_shown_decides(mutual_tls_server, certificates, name, shown, status, says, version):
+def test_results_by_certificate(mutual_tls_server, certificates, name, shown, status, says, version):
     answer = ask(mutual_tls_server, name, certificates[0][shown], version)
     assert answer.status == status and says in answer.body.decode()
     assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
@@ -120,7 +120,7 @@ def test_pages_of_their_own(mutual_tls_server, certificates):
     assert answer.status == 403 and answer.body == b'none'
 
 
-def test_a_plain_address_asks_for_nothing(mutual_tls_server):
+def test_plain_listener_requests_no_certificate(mutual_tls_server):
     client = http1.connect(mutual_tls_server.plain, 'plain')
     assert client.get('/who', Host='strict.test').body == b'||'
     client.close()

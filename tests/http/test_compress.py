@@ -155,7 +155,7 @@ def fetch(client, target, takes, **headers):
 @pytest.mark.parametrize('coding', CODINGS)
 @pytest.mark.parametrize('target, plain', [('/page.html', TEXT), ('/small.css', TEXT[:3000]), ('/up/chunked', TEXT), ('/up/length', TEXT),
                                            ('/direct/chunked', TEXT), ('/direct/length', TEXT)])
-def test_what_comes_is_what_was(client, target, plain, coding):
+def test_decoded_body_equals_the_original(client, target, plain, coding):
     response = fetch(client, target, coding)
     assert response.status == 200 and response.headers['content-encoding'] == coding
     assert 'Accept-Encoding' in response.headers['vary'].split(', ')
@@ -174,7 +174,7 @@ def without_id(page):
 
 
 @pytest.mark.parametrize('target', ['/listed/', '/listed/?sort=size', '/nowhere'])
-def test_what_the_server_makes_itself(client, target):
+def test_generated_responses_are_encoded(client, target):
     plain = fetch(client, target, None)
     for coding in CODINGS:
         response = fetch(client, target, coding)
@@ -194,7 +194,7 @@ def test_curl(served, folder):
 @pytest.mark.parametrize('target, headers', [
     ('/picture.png', {}), ('/page.html', {'Range': 'bytes=0-99'}), ('/up/keep', {}), ('/page.html', {'Cache-Control': 'no-transform'}),
     ('/page.html', {'Via': '1.1 other'})])
-def test_what_is_left_alone(client, target, headers):
+def test_responses_that_are_not_encoded(client, target, headers):
     response = fetch(client, target, 'gzip, br, zstd', **headers)
     assert response.status in (200, 206) and 'content-encoding' not in response.headers
     assert int(response.headers['content-length']) == len(response.body)
@@ -290,13 +290,13 @@ def test_readers_that_take_little_get_all(served):
     assert all(out == dict.fromkeys(CODINGS, TEXT) for out in found)
 
 
-def test_a_broken_body_is_cut(client):
+def test_broken_body_is_detectably_incomplete(client):
     """The client must be able to detect that an encoded body is incomplete."""
     with pytest.raises((EOFError, OSError)):
         fetch(client, '/up/breaks', 'gzip')
 
 
-def test_clients_that_leave_are_released(served, upstream):
+def test_disconnected_clients_are_released(served, upstream):
     """Clients disconnect at different points of a body. The server continues and frees everything (LeakSanitizer)."""
     for target, count in itertools.product(('/huge.txt', '/up/chunked', '/direct/endless', '/page.html'), (0, 1, 100, 20000)):
         client = served.connect(promoted=False)

@@ -80,7 +80,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize('text, line, words', [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
-def test_mistakes_are_shown_where_they_stand(folder, text, line, words):
+def test_error_positions(folder, text, line, words):
     status, output = check(folder, text)
     assert status == 1, output
     places = [int(number) for number in re.findall(r'sluice\.yaml:(\d+):\d+', output)]
@@ -100,7 +100,7 @@ def test_all_mistakes_at_once(folder):
 @pytest.mark.parametrize('text', ['', '\n', '# nothing\n', '[]\n', 'a', '{', '}', '"', '\x00', '\ufeffhttp: {}\n', '%YAML 9.9\n---\n',
                                   '- - - - - -', '&a [*a]\n', 'a: &a [&b [&c [*a]]]\n', '--- a\n--- b\n', '!!binary aGVsbG8=\n',
                                   '[' * 100000, '{a: ' * 10000, '? ' * 1000, 'http: ' + 'a' * 1000000])
-def test_nothing_makes_it_crash(folder, text):
+def test_random_input_does_not_crash(folder, text):
     status, output = check(folder, text)
     assert status in (0, 1), output
 

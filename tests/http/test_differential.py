@@ -53,7 +53,7 @@ def batches():
         yield number, *generated_sites(number)
 
 
-def test_nginx_and_what_is_imported_answer_alike(pairs):
+def test_nginx_and_imported_configuration_agree(pairs):
     found, sites, compared = {}, 0, 0
     for _, made, prelude in batches():
         batch = pairs.run(made, prelude)

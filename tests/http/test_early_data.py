@@ -63,7 +63,7 @@ def ticket(server, path, *more):
     return path
 
 
-def speak_early(port, session, text, folder, later=''):
+def send_early_data(port, session, text, folder, later=''):
     """Opens a connection with `text` as early data and sends `later` after the handshake. Returns (accepted, output of s_client)."""
     path = os.path.join(folder, 'early')
     with open(path, 'w', encoding='latin-1') as stream:
@@ -75,10 +75,10 @@ def speak_early(port, session, text, folder, later=''):
     return 'Early data was accepted' in message, message
 
 
-def test_a_request_comes_early_and_is_answered(begin, tmp_path):
+def test_request_in_early_data_gets_a_response(begin, tmp_path):
     server = begin()
     for _ in range(4):
-        accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
+        accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
         assert accepted and 'early=1 worker' in output and '200 OK' in output
     assert 'early= worker' in fetch_with_session(server.port, '-tls1_3', target='/tell')[1]
     assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/tell')[1]
@@ -87,7 +87,7 @@ def test_a_request_comes_early_and_is_answered(begin, tmp_path):
 def test_files_of_all_sizes(begin, tmp_path, site):
     server = begin(workers=1)
     for name in ('one.txt', '65536.bin', '1048576.bin'):
-        accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
+        accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
         with open(os.path.join(site, name), 'rb') as stream:
             content = stream.read()
         assert accepted and content.decode('latin-1') in output, name
@@ -95,9 +95,9 @@ def test_files_of_all_sizes(begin, tmp_path, site):
 
 @pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/upstream/x', 'PUT', 'x'),
                                   request('/one.txt', 'GET', 'a body')])
-def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
+def test_unsafe_method_gets_425(begin, tmp_path, text):
     server = begin(workers=1)
-    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
     assert accepted and '425 Too Early' in output and 'early=1' not in output
     assert 'This request was received before the connection was complete. Send it again.' in output
     assert not server.upstream.requests
@@ -105,9 +105,9 @@ def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
 
 def test_upstream_servers_receive_early_data_field(begin, tmp_path):
     server = begin(workers=1)
-    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/x'), tmp_path)
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/upstream/x'), tmp_path)
     assert accepted and 'upstream 1' in output
-    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/upstream/refused'), tmp_path)
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/upstream/refused'), tmp_path)
     assert accepted and '425 Too Early' in output, 'what they say to it is passed on'
     fetch_with_session(server.port, '-tls1_3', target='/upstream/y')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
@@ -115,7 +115,7 @@ def test_upstream_servers_receive_early_data_field(begin, tmp_path):
 
 def test_an_auth_request_receives_early_data_field(begin, tmp_path):
     server = begin(workers=1)
-    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
     assert accepted and 'guarded' in output
     fetch_with_session(server.port, '-tls1_3', target='/guarded')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], []]
@@ -124,7 +124,7 @@ def test_an_auth_request_receives_early_data_field(begin, tmp_path):
 def test_off_by_default(begin, tmp_path):
     server = begin(ssl_early_data='off')
     session = ticket(server, tmp_path / 'session')
-    accepted, output = speak_early(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
+    accepted, output = send_early_data(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
     assert not accepted and 'early= worker' in output
 
 
@@ -171,12 +171,12 @@ def replay(port, flight):
         assert again.recv(65536).startswith(b'\x16\x03\x03'), 'a ServerHello'
 
 
-def test_a_replay_is_not_obeyed(begin, tmp_path):
+def test_replayed_early_data_is_rejected(begin, tmp_path):
     """Every worker must reject the replayed early data, also after a reload."""
     server = begin()
     tap = Tap(server.port)
     session = ticket(server, tmp_path / 'session')
-    accepted, output = speak_early(tap.port, session, request('/upstream/once'), tmp_path)
+    accepted, output = send_early_data(tap.port, session, request('/upstream/once'), tmp_path)
     tap.thread.join()
     assert accepted and 'upstream 1' in output
     for _ in range(12):
@@ -192,7 +192,7 @@ def test_a_replay_is_not_obeyed(begin, tmp_path):
     assert targets.count('/upstream/once') == 1 and targets.count('/upstream/last') == 4
 
 
-def test_after_early_data_the_connection_goes_on(begin, tmp_path):
+def test_connection_continues_after_early_data(begin, tmp_path):
     server = begin(workers=1)
     session = ticket(server, tmp_path / 'session')
     path = tmp_path / 'early'
@@ -226,10 +226,10 @@ def test_a_client_certificate_is_known_in_early_data(begin, tmp_path):
     server = begin(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
                    location={'= /tell': {'return': '200 "early=$ssl_early_data worker $ssl_client_verify;"'}})
     shows = ('-cert', certificate, '-key', key)
-    accepted, output = speak_early(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
     assert accepted and 'early=1 worker SUCCESS;' in output
     fetch_with_session(server.port, '-tls1_3', session_out=tmp_path / 'refused', target='/tell')
-    accepted, output = speak_early(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
+    accepted, output = send_early_data(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
     assert not accepted and '400 Bad Request' in output
 
 

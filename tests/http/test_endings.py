@@ -84,7 +84,7 @@ def read_slowly(client, length):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transport):
+def test_rule_15_orderly_end(tiny_send_buffers, begin, files, transport):
     """With a slow reader and a small send buffer, all bytes arrive, followed by close_notify and FIN."""
     server = begin()
     client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
@@ -99,7 +99,7 @@ def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transpo
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_13_a_file_cut_on_its_way(begin, files, transport):
+def test_rule_13_file_truncated_while_sent(begin, files, transport):
     """A file is truncated while it is sent: the response is short, and the client can detect that."""
     server = begin()
     mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
@@ -128,7 +128,7 @@ def test_rule_15_quit_sends_the_last_byte(tiny_send_buffers, begin, files, trans
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_term_cuts_at_once(begin, files, transport):
+def test_rule_15_term_closes_at_once(begin, files, transport):
     """TERM does not wait for slow readers; over TLS, the interrupted responses end without close_notify."""
     server = begin(send_timeout='10m')
     mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)

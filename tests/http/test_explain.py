@@ -94,7 +94,7 @@ def test_a_file(made):
     assert 'static' in output['answering'] and 'add_header' in output['filtering'] and 'proxy' not in output['answering']
 
 
-def test_directives_and_where_they_stand(made):
+def test_directive_positions(made):
     output = ask(made, '/style.css')
     assert output['location']['name'] == '~ \\.css$'
     assert [(row['name'], row['value'], row['line']) for row in output['directives'] if row['name'] in ('root', 'expires', 'add_header')] == [
@@ -214,7 +214,7 @@ def running(made):
 
 
 @pytest.mark.parametrize('path', PATHS)
-def test_it_says_what_the_server_does(made, running, path):
+def test_output_equals_the_server_response(made, running, path):
     client = http1.connect(running)
     served = client.ask('GET', path, [('Host', f'one.test:{running}'), ('Connection', 'close')])
     client.close()
@@ -242,7 +242,7 @@ def test_a_path_alone(made):
     ([], 'explain requires a URL'), (['ftp://a/'], 'is not a URL'), (['http://a:0/'], 'not a host with a port'), (['http:///'], 'not a host'),
     (['http://one.test/ a'], 'no blanks'), (['http://one.test:1/'], 'nothing listens on port 1'), (['a', 'b'], 'second one'),
     (['--format', 'gcc', '/'], 'text or json'), (['http://one.test/', '-x'], 'invalid option')])
-def test_wrong_words(made, arguments, output):
+def test_invalid_arguments(made, arguments, output):
     done = explain(*arguments, *([] if '-x' in arguments else ['-c', made[0]]))
     assert done.returncode == 1 and output in done.stderr, done.stderr
 

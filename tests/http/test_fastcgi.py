@@ -203,7 +203,7 @@ def underscore_server(launch, application):
 
 
 @pytest.mark.parametrize('trusted', [False, True])
-def test_underscores_say_nothing_that_dashes_may_not(underscore_server, loop, transport, application, trusted):
+def test_underscores_do_not_forge_parameters(underscore_server, loop, transport, application, trusted):
     client = underscore_server(loop, transport, trusted).connect()
     fields = [('X_Forwarded_For', '1.2.3.4'), ('x_real_ip', '1.2.3.4'), ('Content_Length', '7'), ('X_Own', '1'), ('X-Forwarded-Host', 'told')]
     assert client.ask('GET', '/a.php', fields).status == 200
@@ -223,7 +223,7 @@ def test_forwarded_for_is_what_proxy_pass_sends(underscore_server, loop, transpo
     assert params['HTTP_X_FORWARDED_FOR'] == ('1.2.3.4, 5.6.7.8, 9.9.9.9, 127.0.0.1' if trusted else '127.0.0.1')
 
 
-def test_a_name_with_underscores_is_no_second_value(underscore_server, loop, transport, application):
+def test_underscored_field_does_not_override(underscore_server, loop, transport, application):
     """X-User and X_User have the same variable; it gets the value of the field with dashes, in either order."""
     client = underscore_server(loop, transport, False).connect()
     fields = [('X_User', 'evil'), ('X-User', 'good'), ('X-Role', 'good'), ('X_Role', 'evil'), ('X_Two', '1'), ('X_Two', '2')]
@@ -352,7 +352,7 @@ def test_faults_are_502(client, proxy, path):
 
 
 @pytest.mark.parametrize('path', BROKEN)
-def test_a_broken_body_is_cut(proxy, path):
+def test_an_incomplete_body_closes_the_connection(proxy, path):
     client = proxy.connect()
     client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):

@@ -183,6 +183,6 @@ def test_values_of_the_environment_are_not_read():
 @pytest.mark.parametrize('arguments, output', [
     ([], 'fmt requires a file'), (['-w', '-'], 'takes files'), (['-x', 'a'], 'invalid option of fmt: "-x"'),
     (['-w', '--check', 'a'], 'one of'), (['a', '-w'], 'precede its files'), ([''], 'empty name')])
-def test_wrong_words(arguments, output):
+def test_invalid_arguments(arguments, output):
     done = fmt(*arguments)
     assert done.returncode == 1 and output in done.stderr

@@ -99,7 +99,7 @@ TARGETS = ['/page.html', '/up/length', '/up/chunked', '/up/members', '/direct/le
 
 
 @pytest.mark.parametrize('target', TARGETS)
-def test_each_gets_what_it_takes(client, target):
+def test_coding_by_accept_encoding(client, target):
     for _ in range(2):
         response = client.get(target)
         assert response.status == 200 and response.body == TEXT
@@ -124,7 +124,7 @@ def test_curl(served, folder, target):
 
 @pytest.mark.parametrize('way', ['up', 'direct', 'cached'])
 @pytest.mark.parametrize('target', BROKEN)
-def test_what_is_broken_is_cut(served, way, target):
+def test_invalid_gzip_is_detectable(served, way, target):
     """The client must be able to detect an invalid response, even if parts of it can be decoded."""
     client = served.connect()
     with pytest.raises((EOFError, OSError)):
@@ -166,7 +166,7 @@ def test_ranges(client, target):
     assert part.status == 206 and part.body == PACKED[10:20] and part.headers['content-encoding'] == 'gzip'
 
 
-def test_what_stays_as_it_is(client):
+def test_responses_passed_on_unchanged(client):
     response = client.get('/up/part')
     assert response.status == 206 and response.body == PACKED[5:10] and response.headers['content-encoding'] == 'gzip'
     assert response.headers['vary'] == 'Accept-Encoding'
@@ -217,7 +217,7 @@ def test_a_bomb_takes_no_memory_and_delays_no_other_client(served):
     other.close()
 
 
-def test_clients_that_leave_are_released(served):
+def test_disconnected_clients_are_released(served):
     for target in ('/direct/bomb', '/page.html', '/up/chunked'):
         for count in (0, 1, 20000):
             client = served.connect(promoted=False)

@@ -67,7 +67,7 @@ def test_half_a_record_and_then_silence(served):
     neighbour.close()
 
 
-def test_alerts_tell_what_was_wrong(served):
+def test_alert_description(served):
     for deed, description in (('a forged record', 20), ('a record that is too long', 22), ('key updates without end', 10)):
         client = connect(served)
         client.get('/1m')

@@ -325,7 +325,7 @@ def test_off(launch, loop, transport):
     client.close()
 
 
-def test_http1_goes_on(served):
+def test_http1_still_works(served):
     client = served.connect()
     assert client.get('/protocol').body.startswith(b'HTTP/1.1|')
     client.close()

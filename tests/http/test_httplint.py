@@ -92,7 +92,7 @@ def test_there_is_nothing_wrong(client, method, target, headers, status, coding)
     assert {note[1:] for note in notes if note[0] == levels.WARN and note[1] not in TASTE} == set()
 
 
-def test_what_is_wrong_is_found():
+def test_httplint_detects_faults():
     """httplint detects faults."""
     class Wrong:
         status, version, body = 200, 'HTTP/1.1', b'12345'

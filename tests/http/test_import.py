@@ -172,7 +172,7 @@ def test_standard_output_and_missing_files(tmp_path):
         assert done.returncode == 1 and output in done.stderr
 
 
-def test_a_line_as_long_as_one_likes(tmp_path):
+def test_long_server_name_list(tmp_path):
     """More server names than a log line can hold: the importer keeps all of them."""
     names = [f'name-{number}.example.test' for number in range(6000)]
     (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; server_name ' + ' '.join(names[:5000]) +

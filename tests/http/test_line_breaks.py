@@ -11,7 +11,7 @@ BROKEN = 'a\r\nX-Split: 1\n\x01b'
 WHOLE = 'a  X-Split: 1  b'
 
 
-def speak(talk):
+def responds(talk):
     """Responds with Location, Set-Cookie and a body."""
     talk.read_body()
     talk.send('HTTP/1.1 302 Found\r\nLocation: /there\r\nSet-Cookie: c=1; Path=/there\r\nContent-Length: 2\r\n\r\nok')
@@ -20,7 +20,7 @@ def speak(talk):
 
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/proxy/': speak})
+    made = Upstream({'/proxy/': responds})
     yield made
     made.stop()
     assert not made.faults, made.faults

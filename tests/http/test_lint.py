@@ -237,13 +237,13 @@ def test_inherited_values_are_reported_once(folder):
     assert [finding['rule'] for finding in output] == ['long-timeout']
 
 
-def test_nothing_to_say(folder):
+def test_configuration_without_findings(folder):
     (folder / 'sluice.yaml').write_text('http: {server: {listen: 8080, root: www}}\n')
     done = lint(folder / 'sluice.yaml')
     assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
 
 
-def test_what_does_not_load(folder):
+def test_invalid_configuration(folder):
     path = folder / 'sluice.yaml'
     path.write_text('http: {server: {listen: 8080, rot: /etc}}\n')
     done = lint(path)
@@ -317,7 +317,7 @@ def test_sarif_names_files_as_uris(folder):
     assert places == {str(path).replace(' ', '%20')}
 
 
-def test_what_is_shipped_is_clean():
+def test_shipped_configurations():
     """lint reports nothing in the default configuration and the examples, except for known findings."""
     conf = os.path.join(os.path.dirname(__file__), '../../conf')
     meant = {'application.yaml': ['open-autoindex'], 'include.yaml': ['no-default-server']}
@@ -330,6 +330,6 @@ def test_what_is_shipped_is_clean():
 
 @pytest.mark.parametrize('arguments, output', [(['--format', 'xml', 'a'], 'invalid format "xml"'), (['--format'], 'requires a name'),
                                              (['a', 'b'], 'one file'), (['-x'], 'invalid option of lint')])
-def test_wrong_words(arguments, output):
+def test_invalid_arguments(arguments, output):
     done = lint(*arguments)
     assert done.returncode == 1 and output in done.stderr

@@ -49,7 +49,7 @@ def fetch(client, name, takes, **headers):
     ('gzip, deflate, br, zstd', 'br'), ('gzip', 'gzip'), ('zstd', 'zstd'), ('zstd, gzip;q=1.0', 'zstd'), ('zstd;q=0.9, gzip', 'gzip'),
     ('x-gzip', 'gzip'), (None, None), ('', None), ('identity', None), ('deflate', None), ('*;q=0', None), ('identity;q=0', None),
     ('br;q=0, *', 'zstd'), ('gzip;q=1.01', None)])
-def test_the_best_liked_of_what_there_is(client, name, plain, takes, coding):
+def test_preferred_available_coding_is_selected(client, name, plain, takes, coding):
     response = client.ask('GET', name, [] if takes is None else [('Accept-Encoding', takes)])
     assert response.status == 200
     assert response.headers.get('content-encoding') == coding
@@ -109,7 +109,7 @@ def test_head(client):
         assert {**output.headers, 'date': ''} == {**got.headers, 'date': ''}
 
 
-def test_what_changes_on_disk_is_seen(launch, loop, transport, new_directory):
+def test_changes_on_disk_take_effect(launch, loop, transport, new_directory):
     """An encoded file is created and later deleted: both take effect within open_file_cache_valid."""
     folder = str(new_directory())
     site_kit.write(folder, 'a.css', 'plain')
@@ -133,7 +133,7 @@ def test_what_changes_on_disk_is_seen(launch, loop, transport, new_directory):
     client.close()
 
 
-def test_a_file_leaves_as_any_file_does(served, client, folder):
+def test_encoded_file_is_sent_by_sendfile(served, client, folder):
     """An encoded file is sent by sendfile, like any other file."""
     size = os.path.getsize(os.path.join(folder, 'large.css.gz'))
     assert size > 65536

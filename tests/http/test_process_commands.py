@@ -60,7 +60,7 @@ def test_mistakes(arguments, output):
     assert len(ran.stderr.splitlines()) == 1
 
 
-def test_t_says_what_nginx_says(conf):
+def test_t_prints_the_lines_of_nginx(conf):
     ran = run('-t', '-c', conf)
     assert ran.returncode == 0 and ran.stdout == ''
     assert ran.stderr == (f'sluice: the configuration file {conf} syntax is ok\n'
@@ -69,7 +69,7 @@ def test_t_says_what_nginx_says(conf):
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, '', '')
 
 
-def test_t_shows_mistakes_where_they_stand(conf):
+def test_t_prints_error_positions(conf):
     with open(conf, 'a', encoding='utf-8') as stream:
         stream.write('worker_proceses: 4\n')
     for flags in (['-t'], ['-tq'], ['-T']):
@@ -102,7 +102,7 @@ def test_t_needs_no_rights(conf, sluice_copy):
     assert ran.returncode == 0, ran.stderr
 
 
-def test_T_prints_what_can_be_read_again(conf, tmp_path):
+def test_T_prints_a_loadable_configuration(conf, tmp_path):
     ran = run('-T', '-c', conf)
     assert ran.returncode == 0 and 'test is successful' in ran.stderr
     assert ran.stdout.startswith(f'# configuration file {conf}:\n')
@@ -170,7 +170,7 @@ def test_schema_and_help():
     ('$status', ['where     http', 'where     stream']), ('$protocol', ['where     stream']),
     ('combined', ['$body_bytes_sent']), ('json', ['where     http', 'where     stream']), ('worker_processes', ['auto | number']),
 ])
-def test_help_knows(name, words):
+def test_help_prints_entries(name, words):
     ran = run('help', name)
     assert ran.returncode == 0 and ran.stderr == '', ran.stderr
     assert not [word for word in words if word not in ran.stdout], ran.stdout
@@ -185,7 +185,7 @@ def test_help_names_the_way_out(name, words):
     assert ran.returncode == 1 and words in ran.stderr and 'this build' not in ran.stderr and ran.stdout == '', ran.stderr
 
 
-def test_what_sluice_has_is_not_listed_as_missing():
+def test_implemented_directives_are_not_listed_as_missing():
     every = {name for line in run('help').stdout.splitlines() if re.match(r'\w+: ', line) for name in line.split(': ')[1].split()}
     page = (pathlib.Path(__file__).parents[2] / 'conf/NGINX.md').read_text()
     missing = re.findall(r'^\| `(\S+)` \|', page, re.M)
@@ -299,7 +299,7 @@ def test_serve_takes_any_folder(tmp_path, name):
     assert '"GET / HTTP/1.1" 200' in rest, 'the access log is on standard output'
 
 
-def test_serve_says_where_and_how(tmp_path):
+def test_serve_prints_url_and_command(tmp_path):
     (tmp_path / 'index.html').write_text('<p>here\n')
     serve = Serve(folder=str(tmp_path))
     second = Serve(folder=str(tmp_path))
@@ -330,7 +330,7 @@ def test_serve_of_no_folder(tmp_path):
         assert ran.returncode == 1 and output in ran.stderr
 
 
-def test_serve_sends_what_the_folder_holds(tmp_path):
+def test_serve_sends_files(tmp_path):
     content = os.urandom(300000)
     (tmp_path / 'file.bin').write_bytes(content)
     (tmp_path / '.secret').write_text('no')
@@ -346,7 +346,7 @@ def test_serve_sends_what_the_folder_holds(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can serve as another user')
-def test_serve_as_root_says_who_reads(tmp_path):
+def test_serve_as_root_prints_the_user(tmp_path):
     """The server opens the directory before it gives up root privileges: only the permissions of the directory itself matter."""
     folder = tmp_path / 'closed' / 'folder'
     folder.mkdir(parents=True)

@@ -26,7 +26,7 @@ def test_ends_orderly(start, loop, how):
     server.stop()
 
 
-def test_term_cuts_what_is_open(start, loop, big):
+def test_term_closes_open_connections(start, loop, big):
     server = start(loop)
     client = http1.connect(server.port, 'user')
     client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')

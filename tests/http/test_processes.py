@@ -94,7 +94,7 @@ def test_logs_reopened_without_descriptors(launch_one):
 
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_signals_end_it(launch_one, how):
+def test_signals_end_the_server(launch_one, how):
     server, port, _ = launch_one()
     client = http1.connect(port)
     client.get('/one.txt')
@@ -105,7 +105,7 @@ def test_signals_end_it(launch_one, how):
         socket.create_connection(('127.0.0.1', port), timeout=5)
 
 
-def test_quit_finishes_what_was_begun(launch_one):
+def test_quit_completes_responses(launch_one):
     """QUIT: idle connections close, a response in progress is completed, new connections are refused."""
     server, port, tls = launch_one()
     idle = http1.connect(port)
@@ -159,7 +159,7 @@ def test_workers_end_with_a_master_that_is_killed(launch_one):
     server.process.wait()
     server.process = None
     until(lambda: gone(workers), 'no orphaned worker continues')
-    until(lambda: refused(port), 'the kernel lets go of the port')
+    until(lambda: refused(port), 'the port is free')
 
 
 def test_usr1_reopens_the_logs(launch_one):
@@ -258,7 +258,7 @@ def test_connections_per_address(launch_one, loop):
         except (OSError, EOFError):
             pass
         return len(held) == 3
-    until(hold, 'three connections, once those that looked for the ports have gone')
+    until(hold, 'three connections, after those of the port check have ended')
     for number in (port, tls):
         with socket.create_connection(('127.0.0.1', number), timeout=20 * PATIENCE) as extra:
             assert extra.recv(1) == b''

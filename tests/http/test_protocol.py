@@ -81,7 +81,7 @@ def test_options_star(client):
     assert client.alive()
 
 
-def test_405_names_what_is_allowed(client):
+def test_405_has_allow(client):
     response = client.ask('POST', '/one.txt', body=b'hello')
     assert response.status == 405
     assert {'GET', 'HEAD'} <= {word.strip() for word in response.headers['allow'].split(',')}

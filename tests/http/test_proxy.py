@@ -82,7 +82,7 @@ def test_fields_of_the_answer(client):
     assert client.get('/server').headers['server'] == 'secret'
 
 
-def test_redirects_come_back_here(client, upstream):
+def test_location_is_rewritten(client, upstream):
     def moves(talk):
         to = talk.request.target.split('?', 1)[1].replace('SELF', f'http://127.0.0.1:{upstream.port}')
         talk.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')

@@ -314,4 +314,4 @@ def test_killed_and_restarted_under_load(launch, loop, transport, new_directory)
     def logged():
         rows = collections.Counter(int(row['status']) for row in served.server.access() if row['request_uri'].startswith('/noted'))
         return rows == counted
-    wait_for(logged, f'the access log counts otherwise than the clients: {counted}')
+    wait_for(logged, f'the access log and the clients have different counts: {counted}')

@@ -149,7 +149,7 @@ def chunked(body, size=7000, trailers=''):
 
 
 @pytest.mark.parametrize('size', [0, 1, 16383, 16384, 16385, 100_000, len(LARGE)])
-def test_a_body_arrives_as_it_was_sent(client, upstream, size):
+def test_body_is_passed_on_unchanged(client, upstream, size):
     response = client.ask('PUT', f'/sized/{size}', body=LARGE[:size])
     assert response.status == 200 and upstream.last().body == LARGE[:size]
 
@@ -217,7 +217,7 @@ def test_bodies_one_after_the_other(client, upstream):
         assert upstream.last().body == LARGE[7:7 + size]
 
 
-def test_an_early_answer_ends_it(client):
+def test_early_response_ends_buffering(client):
     assert client.ask('PUT', '/early', body=LARGE[:100_000]).status == 403
 
 
@@ -265,7 +265,7 @@ def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
     assert len(upstream.requests) == before
 
 
-def test_without_a_folder_it_is_passed_on_as_it_comes(client, proxy, upstream):
+def test_without_a_directory_the_body_is_not_buffered(client, proxy, upstream):
     """All bytes arrive, and one log line has the reason why the body is not buffered."""
     count = proxy.server.errors().count('creating a temporary file in "/proc" failed')
     assert client.ask('PUT', '/nowhere', body=LARGE).status == 200
@@ -333,7 +333,7 @@ def test_with_full_buffers_the_upstream_waits(proxy, answering, target):
     slow.close()
 
 
-def test_the_server_may_ask_for_it(proxy, answering):
+def test_x_accel_buffering(proxy, answering):
     answering.sent.clear()
     slow = asks(proxy, '/passed/said-yes')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
@@ -352,7 +352,7 @@ def test_a_fast_client_gets_the_same(client):
     assert client.get('/kept/short').body == b'short'
 
 
-def test_a_file_leaves_as_files_do(proxy, answering):
+def test_temporary_file_is_sent_by_sendfile(proxy, answering):
     """Transports that send files by sendfile also send the temporary file by sendfile."""
     answering.sent.clear()
     slow = asks(proxy, f'/kept/huge-length?{proxy.transport}')
@@ -388,7 +388,7 @@ def test_a_body_that_breaks_is_cut(proxy, target):
     client.close()
 
 
-def test_events_come_as_they_happen(proxy, answering):
+def test_events_are_not_delayed(proxy, answering):
     client = asks(proxy, '/kept/events')
     head = client.head()
     assert head.status == 200
@@ -400,7 +400,7 @@ def test_events_come_as_they_happen(proxy, answering):
     client.close()
 
 
-def test_clients_that_leave(proxy, answering):
+def test_clients_that_disconnect(proxy, answering):
     """Clients disconnect at different points of a response; the next client receives a complete one."""
     for wait in (0, 0.01, 0.1, 0.5):
         client = asks(proxy, '/kept/huge-length')

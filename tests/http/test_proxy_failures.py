@@ -8,7 +8,7 @@ from kit.lifetime import wait_for
 from proxy_site import BROKEN, GARBAGE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
 
-def test_a_connection_that_never_comes_is_504(launch, loop, transport, upstream):
+def test_connect_timeout_is_504(launch, loop, transport, upstream):
     """A server with a full accept queue does not accept the connection. The proxy tries the next server; without one the status is 504."""
     listener = socket.socket()
     listener.bind(('127.0.0.1', 0))
@@ -61,7 +61,7 @@ def test_broken_bodies_are_cut(proxy, path):
 
 
 @pytest.mark.parametrize('path', sorted(BROKEN) + ['/reset', '/half'])
-def test_a_cut_answer_does_not_look_whole_to_an_old_client(proxy, path):
+def test_http10_client_detects_incomplete_response(proxy, path):
     """In HTTP/1.0 the end of the connection ends a body of unknown length: after an incomplete one the proxy must signal an error."""
     client = proxy.connect()
     if proxy.transport != 'plain':
@@ -93,7 +93,7 @@ def test_error_pages_hold(client):
 
 
 @pytest.mark.parametrize('coding', ['length', 'chunked'])
-def test_a_body_that_is_gone_is_not_promised_to_another(proxy, other, coding):
+def test_sent_body_is_not_announced_again(proxy, other, coding):
     """The body was sent to the first server and cannot be sent again to the server of the error page. With the Content-Length of the first
     request, that server would read the next request as the body."""
     body = 'Content-Length: 100\r\n\r\n' + 'x' * 100 if coding == 'length' else 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'

@@ -93,7 +93,7 @@ def test_a_mirror(client, upstream):
 @pytest.mark.parametrize('place, status, body', [
     ('/inside/x', 200, b'one GET /inside/x\n'), ('/inside/../elsewhere/x', 500, None), ('/inside/%2e%2e/elsewhere/x', 500, None),
     ('/inside/..%2felsewhere/x', 500, None), ('/inside/..x', 200, b'one GET /inside/..x\n')])
-def test_what_an_application_redirects_to(client, place, status, body):
+def test_x_accel_redirect_path(client, place, status, body):
     """X-Accel-Redirect with a path from a client cannot select a file outside the directory."""
     answer = client.get('/redirects?' + place)
     assert answer.status == status and (body is None or answer.body == body)

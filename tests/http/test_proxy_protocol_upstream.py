@@ -120,7 +120,7 @@ def test_proxy_protocol_header_precedes_the_request(proxy, proxy_protocol_server
     client.close()
 
 
-def test_it_stands_before_tls(proxy, sealed):
+def test_header_precedes_tls(proxy, sealed):
     client = proxy.connect()
     ours = client.stream.getsockname()
     assert client.get('/sealed').body.startswith(b'proxy_protocol_server GET /sealed')

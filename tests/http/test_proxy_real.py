@@ -82,7 +82,7 @@ def test_before_python(launch, loop, transport, python, files):
     client.close()
 
 
-def test_servers_are_killed_and_come_back(launch, loop, transport):
+def test_servers_are_killed_and_restarted(launch, loop, transport):
     """One of two servers always runs: every GET succeeds."""
     servers = [Upstream(name='a'), Upstream(name='b')]
     group = {'group': {'server': [f'127.0.0.1:{made.port} max_fails=1 fail_timeout=100ms' for made in servers]}}
@@ -113,7 +113,7 @@ def test_servers_are_killed_and_come_back(launch, loop, transport):
             more_answers()
             victim.start()
             before = len(victim.requests)
-            wait_for(lambda: len(victim.requests) > before, 'it is asked again')
+            wait_for(lambda: len(victim.requests) > before, 'the server gets requests again')
     finally:
         stop.set()
         for owner in askers:

@@ -171,7 +171,7 @@ END_FIELDS = ('request_uri', 'status', 'http_x', 'bytes_sent', 'body_bytes_sent'
               'upstream_bytes_received', 'request_completion', 'upstream_status', 'request_time', 'upstream_response_time')
 
 
-def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
+def test_access_log_of_a_websocket(launch, loop, transport, upstream):
     """The access log has variables that get their values at the change of the protocol, and variables that get them only at the end."""
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}},
                     http={'log_format': {'proof': '|'.join(f'${name}' for name in END_FIELDS)}})
@@ -220,7 +220,7 @@ def test_no_upgrade(client, upstream):
     assert upstream.last().header('upgrade') is None
 
 
-def test_events_come_as_they_happen(client):
+def test_events_are_not_delayed(client):
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().headers['content-type'].startswith('text/event-stream')
     for number in range(3):

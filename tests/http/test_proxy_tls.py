@@ -127,7 +127,7 @@ def test_an_end_without_close_notify_is_a_cut(client, proxy):
     assert 'close_notify' in proxy.server.errors()
 
 
-def test_a_server_that_stays_after_a_broken_record_is_not_waited_for(client):
+def test_broken_record_ends_the_response_at_once(client):
     over.clear()
     client.send('GET /broken-record HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
@@ -163,7 +163,7 @@ def test_plain_and_sealed_connections_are_not_mixed(launch, loop, transport, ups
     client.close()
 
 
-def whoami(talk):
+def connection_properties(talk):
     """Responds with TLS version, cipher, whether the session was resumed, and the client's name."""
     stream = talk.stream
     subject = dict(pair[0] for pair in (stream.getpeercert() or {}).get('subject', ())).get('commonName', 'nobody')
@@ -184,14 +184,14 @@ def verifying_upstream(inner, own):
     context = server_side(inner)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(own[0])
-    made = Upstream({'/': whoami}, tls=context)
+    made = Upstream({'/': connection_properties}, tls=context)
     yield made
     made.stop()
 
 
 @pytest.fixture
 def telling(inner):
-    made = Upstream({'/': whoami}, tls=server_side(inner))
+    made = Upstream({'/': connection_properties}, tls=server_side(inner))
     yield made
     made.stop()
 

@@ -85,7 +85,7 @@ def client(launch, loop, transport, upstream, tmp_path):
 
 
 @pytest.mark.parametrize('method, body', [('GET', b''), ('POST', b'of the client'), ('PUT', BODY[:100000])])
-def test_a_body_of_our_own(client, upstream, method, body):
+def test_proxy_set_body(client, upstream, method, body):
     answer = client.ask(method, '/set?who=me', body=body)
     assert answer.status == 200 and answer.body.endswith(b'\n\n<me>')
     assert upstream.last().header('content-length') == '4'
@@ -122,7 +122,7 @@ def test_no_fields(client, upstream):
 
 
 @pytest.mark.parametrize('path', ['/whole', '/kept'])
-def test_ranges_of_what_comes_whole(client, path):
+def test_ranges_of_complete_responses(client, path):
     for spec, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
                                ('524280-', 524280, len(BODY) - 1), ('0-', 0, len(BODY) - 1)):
         answer = client.ask('GET', path, [('Range', f'bytes={spec}')])
@@ -145,7 +145,7 @@ def test_ranges_that_are_none(client):
     assert head.status == 200 and head.headers['content-length'] == str(len(BODY))
 
 
-def test_what_is_far_in_is_not_fetched_whole(client, upstream):
+def test_distant_range_is_not_fetched_completely(client, upstream):
     for _ in range(2):
         answer = client.ask('GET', '/far', [('Range', 'bytes=200000-200009')])
         assert answer.status == 206 and answer.body == BODY[200000:200010] and answer.headers['x-cache'] == 'MISS'
@@ -175,7 +175,7 @@ def test_no_rate_is_none(client):
     assert '"nonsense" is not a size' in client.server.errors()
 
 
-def test_a_client_that_leaves_a_throttled_body(client, upstream):
+def test_disconnection_during_a_throttled_body(client, upstream):
     client.send('GET /paced?rate=1k HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.fill()
     client.close()
@@ -187,7 +187,7 @@ IMITATIONS = ['X_Forwarded_For', 'x_forwarded-proto', 'X-Forwarded_Host', 'X_Rea
 
 
 @pytest.mark.parametrize('trusted', [False, True])
-def test_underscores_imitate_no_field_of_the_server(launch, loop, transport, upstream, trusted):
+def test_underscores_do_not_forge_server_fields(launch, loop, transport, upstream, trusted):
     """CGI applications get the same variable for a field name with "-" and with "_"."""
     served = launch(loop, transport, http={'underscores_in_headers': 'on', **({'set_real_ip_from': '127.0.0.1'} if trusted else {})}, server={
         'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': ['X-User bob', 'X_Role guest', 'X-None ""'],

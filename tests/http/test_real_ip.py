@@ -74,7 +74,7 @@ def test_the_client_address(real_ip_server, target, fields, address):
     client.close()
 
 
-def test_the_log_knows_the_client(real_ip_server):
+def test_access_log_has_the_client_address(real_ip_server):
     client = real_ip_server.connect()
     assert client.ask('GET', '/dead/', [('X-Real-IP', '192.0.2.77')]).status == 502
     client.close()
@@ -165,7 +165,7 @@ def test_proxy_protocol(proxy_protocol_server, header, output, pieces):
     client.close()
 
 
-def test_it_vouches_for_the_connection_alone(proxy_protocol_server, upstream):
+def test_header_does_not_make_request_fields_trusted(proxy_protocol_server, upstream):
     client = proxy_protocol_server.connect(V1)
     assert client.ask('GET', '/proxy/', TOLD).status == 200
     assert upstream.last().all('x-forwarded-for') == ['192.0.2.1'] and upstream.last().header('x-real-ip') is None
@@ -174,7 +174,7 @@ def test_it_vouches_for_the_connection_alone(proxy_protocol_server, upstream):
 
 @pytest.mark.parametrize('header', [b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b'PROXY TCP4 1.1.1.1 1.1.1.1 1\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n', b'\x16\x03\x01\x02',
                                       SIGNATURE + b'\x21\x11\x00\x0e' + IP4 + b'\x04\x00', SIGNATURE + b'\x21\x11\xff\xff' + IP4, b'PROXY TCP4 1.1.1.1 ', b''])
-def test_no_header_no_word(proxy_protocol_server, header):
+def test_missing_header_closes_without_response(proxy_protocol_server, header):
     """Without a complete and valid header the connection is closed without a response."""
     stream = socket.create_connection(('127.0.0.1', proxy_protocol_server.port), timeout=20)
     stream.sendall(header)

@@ -82,7 +82,7 @@ def test_example(folder, schema, scope, example):
     assert [error.message for error in schema.iter_errors(yaml.safe_load(text))] == [], text
 
 
-def test_each_help_stands_alone():
+def test_help_entries_are_self_contained():
     """`sluice help NAME` prints a single entry, so no entry may refer to the one above it."""
     entries = re.findall(r'^### `(\w+)`[^\n]*\n\n(.*?)\n', REFERENCE.read_text(), re.M)
     leaning = [(name, text) for name, text in entries if re.match(r'The same (by|,|for)|The same, |Its |How long (that|such) |Where they ', text)

@@ -56,7 +56,7 @@ def test_names(named, host, body):
     client.close()
 
 
-def test_sni_knows_them(base, new_directory, loop):
+def test_sni_with_regular_expressions(base, new_directory, loop):
     """Each server sends its own certificate, for all kinds of server names."""
     import ssl
     from kit import server as server_kit

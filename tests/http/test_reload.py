@@ -250,7 +250,7 @@ def test_a_burst_of_signals(begin):
     assert signal_and_wait(server, signal.SIGQUIT) == 0
 
 
-def test_counters_and_logs_go_on(begin, tmp_path):
+def test_counters_and_logs_continue(begin, tmp_path):
     """Counters survive a reload; master and workers write to the logs of the new configuration."""
     server = begin()
     status = {'location': {'/': {'return': '200 x'}, '= /status': {'status': True}}}
@@ -279,7 +279,7 @@ def numbers(server):
     return {line.split()[0]: float(line.split()[-1]) for line in text.splitlines() if line and line[0] != '#'}
 
 
-def test_a_websocket_goes_on(begin):
+def test_websocket_continues(begin):
     """An upgraded connection stays in the old worker until worker_shutdown_timeout."""
     def echo(talk):
         talk.send(b'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
@@ -324,7 +324,7 @@ def test_logs_reopened_while_a_reload_starts(begin, tmp_path):
     first, log = server.errors(), tmp_path / 'other.log'
     server.write(server.block('second'), error_log={'path': str(log), 'level': 'info'})
     server.process.send_signal(signal.SIGSTOP)
-    wait_for(lambda: state(server.process.pid) == 'T', 'it stands still')
+    wait_for(lambda: state(server.process.pid) == 'T', 'the master is stopped')
     for number in (signal.SIGHUP, signal.SIGUSR1):      # handled in this order: the kernel delivers the lower signal number first
         server.process.send_signal(number)
     server.process.send_signal(signal.SIGCONT)

@@ -171,7 +171,7 @@ WRONG = [(['--cert', '/nowhere.pem'], '"/nowhere.pem" cannot be opened (2: No su
 
 
 @pytest.mark.parametrize('options, words', WRONG)
-def test_serve_says_what_is_wrong(site, options, words):
+def test_serve_prints_errors(site, options, words):
     done = subprocess.run([SLUICE, 'serve', site, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
 
@@ -201,7 +201,7 @@ def test_serve_a_folder_that_is_not_there():
     assert done.returncode != 0 and '/nowhere' in done.stdout + done.stderr
 
 
-def test_doctor_tells_the_truth():
+def test_doctor_reports_the_kernel():
     """The exit status is 0 only if the kernel supports TLS; every reason is printed."""
     done = subprocess.run([SLUICE, 'doctor'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * server_kit.PATIENCE,
                           check=False)

@@ -213,7 +213,7 @@ def test_each_way(launch, loop, transport, gates, sends_elsewhere, way):
         request.close()
 
 
-def test_a_reload_while_the_body_comes(tmp_path, site, loop, gates):
+def test_reload_during_the_body(tmp_path, site, loop, gates):
     """A request keeps the settings with which it began; the next connection has the new ones."""
     to = f'http://127.0.0.1:{gates.port}'
     port = server_kit.free_port()
@@ -286,7 +286,7 @@ def test_a_refused_body_is_not_passed_on(launch, loop, transport, gates, coding,
 @pytest.mark.parametrize('outer, laid, field, size, status', [
     ('1k', '1m', 'X-Case: 1', 5000, 200), ('1k', '1m', 'X-None: 1', 5000, 413), ('1m', '1k', 'X-Case: 1', 5000, 413),
     ('1m', '1k', 'X-None: 1', 5000, 200), ('1k', '0', 'X-Case: 1', 5000, 200)])
-def test_when_says_how_long_a_body_may_be(launch, loop, transport, gates, outer, laid, field, size, status):
+def test_body_size_limit_in_when(launch, loop, transport, gates, outer, laid, field, size, status):
     to = f'http://127.0.0.1:{gates.port}'
     served = launch(loop, transport, server={'location': {f'/{first}-{second}/': {
         'proxy_pass': to, 'client_max_body_size': first, 'when': {'$http_x_case': {'client_max_body_size': second}}}

@@ -152,7 +152,7 @@ def test_the_whole_in_pieces(client, upstream, path, length):
     assert sorted(firsts) == list(range(0, length, SIZE))
 
 
-def test_nothing_in_pieces(client, upstream, path):
+def test_empty_file(client, upstream, path):
     """An empty file has no first slice, so the upstream server may respond with 416: the cache then requests the whole file."""
     target = path()
     file_of(upstream, target, 0)
@@ -236,7 +236,7 @@ def test_a_client_with_an_older_and_longer_version_gets_the_new_one(client, upst
     assert answer.status == 200 and answer.body == data and answer.headers['etag'] == '"v1"'
 
 
-def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
+def test_redirected_slice_is_rejected(served, upstream, path):
     """The response to the request for a slice is X-Accel-Redirect: its target must not become part of this response."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
@@ -245,7 +245,7 @@ def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
     assert until_it_breaks(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
 
 
-def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
+def test_slice_with_excess_bytes(served, upstream, path):
     """Excess bytes of a slice must not be used as bytes of the next one."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
@@ -262,7 +262,7 @@ def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
     assert len(got) >= SIZE and data[:3 * SIZE].startswith(got)
 
 
-def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
+def test_changed_version_ends_the_response(served, upstream, path):
     """No response combines two versions; the next response has the new one."""
     target = path()
     old, new = file_of(upstream, target, 4 * SIZE), random.Random(8).randbytes(5 * SIZE)
@@ -288,7 +288,7 @@ def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
 
 
 @pytest.mark.parametrize('version, more', [('', ''), ('W/"weak"', ''), ('"v1"', 'Vary: Accept'), ('"v1"', 'Cache-Control: no-store')])
-def test_what_cannot_be_put_together_is_passed_on(client, upstream, path, version, more):
+def test_responses_without_slices_are_passed_on(client, upstream, path, version, more):
     target = path()
     data = file_of(upstream, target, 3 * SIZE, version=version, more=more)
     for _ in range(2):
@@ -298,7 +298,7 @@ def test_what_cannot_be_put_together_is_passed_on(client, upstream, path, versio
         assert 'bytes=100-199' in upstream.ranges(target)
 
 
-def test_a_date_that_is_old_enough_tells_versions_apart(client, upstream, path):
+def test_strong_last_modified_identifies_the_version(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 3 * SIZE, version='', more=OLD)
     for _ in range(2):
@@ -306,7 +306,7 @@ def test_a_date_that_is_old_enough_tells_versions_apart(client, upstream, path):
     assert None not in upstream.ranges(target)
 
 
-def test_a_server_that_knows_no_ranges(client, upstream, path):
+def test_server_without_range_support(client, upstream, path):
     target = path()
     body = b'x' * (3 * SIZE)
 

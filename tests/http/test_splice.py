@@ -208,7 +208,7 @@ def test_slow_clients(proxy, transport):
 
 
 @pytest.mark.parametrize('target, output', [('/short', 'before the end of the body'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
-def test_broken_bodies_are_cut(proxy, client, target, output):
+def test_broken_bodies_are_detectably_incomplete(proxy, client, target, output):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
         client.read()
@@ -232,7 +232,7 @@ def leave(proxy, target, seconds):
     client.close()
 
 
-def test_nothing_is_left_behind(proxy, client, transport):
+def test_resources_are_released(proxy, client, transport):
     """Clients that disconnect, and upstream servers that reset, truncate and stall: afterwards the worker has as many sockets as before,
     and no more pipes than the pool keeps."""
     assert client.get('/once/large').body == LARGE

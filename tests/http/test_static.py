@@ -38,7 +38,7 @@ def test_a_folder_without_slash_redirects_relatively(client):
     assert client.alive()
 
 
-def test_a_404_says_no_version_and_closes_nothing(client):
+def test_404_has_no_version_and_keeps_the_connection(client):
     response = client.get('/nowhere')
     assert response.status == 404 and response.headers['content-type'].startswith('text/html')
     assert b'<html' in response.body.lower() or b'<!doctype' in response.body.lower()

@@ -201,7 +201,7 @@ def assert_ways(metrics, rows):
     assert abs(metrics['sluice_zero_copy_ratio'][None] - zero_copy / sent) < 2e-6
 
 
-def test_json_says_the_same(watch, transport):
+def test_json_equals_prometheus(watch, transport):
     watched = watch()
     client = watched.connect(transport)
     ask_all_sorts(watched, transport, rounds=1)
@@ -246,7 +246,7 @@ def test_handshakes(watch):
     assert {end: after[end] - before[end] for end in after} == {'full': 1, 'resumed': 2, 'failed': 2}
 
 
-def test_a_worker_that_dies_takes_no_count_with_it(watch, transport):
+def test_counts_of_a_dead_worker_remain(watch, transport):
     watched = watch()
     clients = by_workers(watched, transport)
     ask_all_sorts(watched, transport, rounds=3)
@@ -292,7 +292,7 @@ def test_reading_is_seen(watch, transport):
         until(lambda: page(client)['sluice_connections']['handshake'] == 1, 'a handshake')
 
 
-def test_as_nginx_tells_it(watch):
+def test_stub_status_format(watch):
     watched = watch()
     client = watched.connect('plain')
     expected = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')

@@ -324,7 +324,7 @@ def test_a_name_in_pieces(streams):
     stream.close()
 
 
-def test_what_is_no_tls_goes_to_the_default(streams):
+def test_non_tls_uses_the_default(streams):
     stream = streams.connect('preread')
     stream.sendall(b'GET / HTTP/1.1\r\n\r\n')
     assert stream.recv(100) == b'GET / HTTP/1.1\r\n\r\n'
@@ -416,7 +416,7 @@ def test_quiet_connections_end(streams):
     stream.close()
 
 
-def test_nothing_is_left_behind(streams):
+def test_resources_are_released(streams):
     stream = streams.connect('echo')
     stream.sendall(b'a')
     stream.recv(1)

@@ -114,7 +114,7 @@ def test_a_killed_worker_holds_nothing(limited):
     ({'limit_conn': 'addr'}, 'a zone and a number'),
     ({'limit_conn_zone': '$arg_key zone=other:1m'}, 'arg_key'),
     ({'limit_conn_zone': ['$remote_addr zone=a:1m', '$remote_addr zone=a:1m']}, 'already used by another zone')])
-def test_what_is_refused(tmp_path, stream, output):
+def test_refused_settings(tmp_path, stream, output):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}'}], http={'limit_conn_zone': '$arg_key zone=addr:1m'},
                                main={'stream': {'server': {'listen': f'127.0.0.1:{server_kit.free_port()}', 'return': 'x'}, **stream}})

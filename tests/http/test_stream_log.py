@@ -143,12 +143,12 @@ def test_a_denied_client_receives_close_notify(logged):
     assert logged.row('sealed')['status'] == '403'
 
 
-def test_an_address_to_come_from(logged):
+def test_proxy_bind(logged):
     assert logged.ask('bound') == b'127.0.0.7'
     assert logged.ask('misbound') == b'' and logged.row('misbound')['status'] == '502'
 
 
-def test_two_servers_stand_in_a_row(logged):
+def test_upstream_addresses_are_listed_in_order(logged):
     assert logged.ask('second', b'x') == b'a x'
     row = logged.row('second')
     first, second = row['upstream_addr'].split(', ')
@@ -195,7 +195,7 @@ def test_other_logs(logged):
     ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'not a local address'),
     ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'neither proxy_pass nor return'),
 ])
-def test_what_is_refused(new_directory, block, output):
+def test_invalid_configurations(new_directory, block, output):
     ports = server_kit.free_port(), server_kit.free_port()
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
     with pytest.raises(RuntimeError, match=output):

@@ -103,7 +103,7 @@ def test_without_a_name_the_default_is_selected(mapped):
 
 
 @pytest.mark.parametrize('source, near', [('127.0.0.1', 'near'), ('127.0.0.9', 'nearest')])
-def test_addresses_become_words(mapped, source, near):
+def test_addresses_select_texts(mapped, source, near):
     """Variables of the same name are independent in http and stream."""
     with mapped.connect('text', source) as stream:
         assert read_all(stream).decode() == f'{near} here stream none'

@@ -101,7 +101,7 @@ def test_a_session_is_taken_up(sealing):
     assert {ask(sealing, 'fresh')[2] for _ in range(3)} == {'False'}
 
 
-def test_other_words(sealing):
+def test_further_directives(sealing):
     assert ask(sealing, 'nameless')[1] == 'None'
     assert ask(sealing, 'old')[0] == 'TLSv1.2'
     assert ask(sealing, 'shown')[3] == 'True' and ask(sealing, 'good')[3] == 'False'

@@ -180,7 +180,7 @@ def test_a_failed_subrequest_sends_no_request(client, auth_server, upstream):
     ('/either/x?say=200', 200), ('/either/x?say=401', 401), ('/either/x?say=403', 403), ('/either/x?say=500', 500),
     ('/near/x?say=401', 200), ('/file/x?say=200', 200), ('/file/x?say=403', 403), ('/page/x?say=401', 401), ('/page/x?say=403', 200),
 ])
-def test_with_other_words(client, target, status):
+def test_further_directives(client, target, status):
     response = client.get(target)
     assert response.status == status
     if target.startswith('/page/'):
@@ -250,7 +250,7 @@ def test_a_body_that_is_too_long_or_incomplete_is_not_mirrored(client, served, a
     assert int(row['status']) in (400, 499) and not auth_server.requests
 
 
-def test_a_copy_of_a_head_and_of_what_is_no_proxy(client, auth_server):
+def test_mirror_of_head_and_of_local_responses(client, auth_server):
     assert client.ask('HEAD', '/one.txt', []).status == 200
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     assert auth_server.last().line == 'HEAD /mirror/one HTTP/1.1'
@@ -273,7 +273,7 @@ def test_a_slow_copy_delays_no_request(client, served, auth_server):
 
 @pytest.mark.parametrize('line, output', [('auth_request: nowhere', 'not a path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
                                         ('auth_request_set: $host x', 'is built in and cannot be set'), ('auth_request_set: host x', 'not a variable name'), ('mirror: http://127.0.0.1/', 'not a path of this server')])
-def test_a_bad_word(new_directory, line, output):
+def test_invalid_configuration(new_directory, line, output):
     key, value = line.split(': ')
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
     with pytest.raises(RuntimeError, match=output):

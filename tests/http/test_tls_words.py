@@ -70,12 +70,12 @@ def test_a_handshake_for_an_unknown_name_is_rejected(tls_server, version, name):
     assert 'SSL alert number 112' in output and 'BEGIN CERTIFICATE' not in output   # unrecognized_name
 
 
-def test_a_locked_key_is_opened(tls_server):
+def test_encrypted_key_is_loaded(tls_server):
     output = s_client(tls_server, 'names', server='locked.test')
     assert 'BEGIN CERTIFICATE' in output and 'HTTP/1.1 200' in output
 
 
-def test_commands_hold_for_their_server_alone(tls_server):
+def test_ssl_conf_command_applies_to_its_server(tls_server):
     output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='told.test')
     assert 'Cipher is TLS_CHACHA20_POLY1305_SHA256' in output and 'secp384r1' in output and 'HTTP/1.1 200' in output
     output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='locked.test')
@@ -108,7 +108,7 @@ def test_protocols_of_stream(tls_server, name, offered, agreed):
             assert stream.recv(100) == f'agreed on {agreed}.'.encode()
 
 
-def test_a_renewed_key_has_a_phrase_of_its_own(tmp_path, loop):
+def test_renewed_key_with_another_pass_phrase(tmp_path, loop):
     """Certificate, key and pass phrase are replaced one after the other; a combination that does not match is not used."""
     folder = tmp_path / 'keys'
     folder.mkdir()

@@ -118,7 +118,7 @@ def test_every_path_is_refused(served, kind, takes):
     owner.client.close()
 
 
-def test_what_may_be_read_is_read(served):
+def test_permitted_files_are_served(served):
     """The same locations serve the permitted files."""
     owner = ReconnectingClient(served)
     for target in ('/one.txt', '/folder/inner.txt', '/alias/inner.txt', '/captured/inner.txt', '/bare/file.txt', '/tried/?file=/one.txt',

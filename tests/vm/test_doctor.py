@@ -46,7 +46,7 @@ def test_doctor_as_another_user():
         assert 'modules-load.d' in found['autoload'][0]['advice']
 
 
-def test_start_says_that_ktls_is_there(start, loop):
+def test_start_logs_ktls(start, loop):
     server, _ = start(loop, 'auto')
     lines = [line for line in server.output().splitlines() if 'ktls' in line.lower() or 'kernel tls' in line.lower()]
     assert len(lines) == 1, lines

@@ -48,7 +48,7 @@ def begin(files, certificate, tmp_path, loop):
         server.stop()
 
 
-def test_rule_13_a_file_cut_on_its_way(begin, files):
+def test_rule_13_file_truncated_while_sent(begin, files):
     server, port = begin()
     before = kernel.counters()['TlsTxSw']
     endings.Mix(port, True, files['folder'], 0).truncated()
@@ -75,7 +75,7 @@ def test_rule_15_quit_sends_the_last_byte(begin, files):
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
 
 
-def test_rule_15_term_cuts_at_once(begin, files):
+def test_rule_15_term_closes_at_once(begin, files):
     server, port = begin(send_timeout='10m')
     mix = endings.Mix(port, True, files['folder'], 0)
     streams = [mix.open(receive_buffer=16384) for _ in range(5)]

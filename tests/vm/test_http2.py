@@ -35,7 +35,7 @@ def row_of(server, target):
 
 
 @pytest.mark.parametrize('name', SIZES)
-def test_large_body_leaves_by_the_kernel(connect, www, loop, name):
+def test_kernel_encrypts_large_body(connect, www, loop, name):
     server, client = connect()
     before = kernel.counters()
     small, large = f'/1k?h2-{loop}-{name}', f'/{name}?h2-{loop}'

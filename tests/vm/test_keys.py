@@ -44,7 +44,7 @@ def test_rule_09_s_client_changes_keys_in_the_middle(start, www, loop):
     assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1
 
 
-def test_rule_09_the_answer_to_a_request_comes_before_the_rest(start, www, loop):
+def test_rule_09_answer_precedes_the_rest_of_the_body(start, www, loop):
     """The TLS client of the test counts key generations: the server's new key arrives within the body; on kernels that accept only one key,
     none arrives."""
     _, port = start(loop, 'on')

@@ -31,7 +31,7 @@ def large_of(suite):
 
 
 @pytest.mark.parametrize('suite', SUITES)
-def test_rule_20_large_body_leaves_by_the_kernel(start, www, loop, suite):
+def test_rule_20_kernel_encrypts_large_body(start, www, loop, suite):
     server, port = start(loop, 'on')
     before = kernel.idle_counters()
     client = open_connection(port, suite)

@@ -60,7 +60,7 @@ def test_close_directly_after_a_body(start, www, loop, suite):
 
 
 @pytest.mark.parametrize('half', [False, True])
-def test_rule_15_an_end_awaits_a_slow_reader(start, www, loop, half):
+def test_rule_15_close_waits_for_a_slow_reader(start, www, loop, half):
     """Neither lingering_timeout nor the client's FIN ends a connection before the client has received all bytes."""
     _, port = start(loop, 'on', lingering_timeout='1s')
     client = http1.connect(port, 'own', suites=['TLS_AES_256_GCM_SHA384'], timeout=300, receive_buffer=4096)
@@ -78,7 +78,7 @@ def test_rule_15_an_end_awaits_a_slow_reader(start, www, loop, half):
     client.close()
 
 
-def test_a_client_that_leaves_in_the_middle(start, www, loop):
+def test_disconnection_during_a_body(start, www, loop):
     server, port = start(loop, 'on')
     for _ in range(5):
         client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300)

@@ -49,7 +49,7 @@ def connect(port, suite=SUITES[0]):
 
 
 @pytest.mark.parametrize('suite', SUITES)
-def test_rule_20_splice_large_body_leaves_by_the_kernel(proxy, loop, suite):
+def test_rule_20_kernel_encrypts_spliced_body(proxy, loop, suite):
     server, port = proxy(loop, 'on')
     before = kernel.counters()
     client = connect(port, suite)

@@ -9,7 +9,7 @@ from kit import http1, server as server_kit, tls13
 SLUICE = os.environ['SLUICE']
 
 
-def test_doctor_says_no():
+def test_doctor_reports_missing_module():
     done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
     print(done.stdout, done.stderr)
     assert done.returncode == 1
@@ -18,7 +18,7 @@ def test_doctor_says_no():
     assert done.stdout.count(': no-module\n') == 6
 
 
-def test_doctor_says_no_in_a_container():
+def test_doctor_in_a_container():
     done = subprocess.run(['unshare', '-U', '-r', SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
     print(done.stdout, done.stderr)
     assert done.returncode == 1
@@ -46,7 +46,7 @@ def test_on_refuses_to_start(www, certificate, tmp_path):
     assert done.returncode == 1 and 'ssl_ktls' in output and 'modprobe tls' in output, output
 
 
-def test_its_advice_helps():
+def test_advice_of_doctor_works():
     """Must be the last test, because it loads the module."""
     subprocess.run(['modprobe', 'tls'], check=True, timeout=300)
     done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)

@@ -114,7 +114,7 @@ INTENDED = (
     ('416 has the fields of an error', 'nginx also adds those of the response that it replaces', (*LOCATION_FIELDS, 'content-range', 'x-if'),
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') >= 400 and
         (by_nginx['status'] == 416 or by_nginx.get('content-range', '').startswith('bytes */'))),
-    ('names that begin with a dot are hidden', 'they are rarely meant to be served', ALL,
+    ('names that begin with a dot are hidden', 'such files are rarely public', ALL,
      lambda text, request, by_nginx, by_sluice: re.search('/\\.(hid|git)', urllib.parse.unquote(target(request)))),
     ('If-None-Match: * matches any representation, and If-Modified-Since is ignored', 'RFC 9110 13.1.2, 13.1.3; nginx requires an ETag, and evaluates both', ALL,
      lambda text, request, by_nginx, by_sluice: field(request, 'If-None-Match') == '*' and by_sluice.get('status') in (304, 412)),
@@ -126,7 +126,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'error_page' in text and 300 <= by_sluice.get('status', 0) < 400),
     ('captures are encoded in a redirect', 'nginx: characters of a path can become a query', ('location',),
      lambda text, request, by_nginx, by_sluice: 'rewrite' in text and equal_except_slashes(urllib.parse.unquote(by_sluice.get('location', ''), 'latin-1'), urllib.parse.unquote(by_nginx.get('location', ''), 'latin-1'))),
-    ('a response without a body has no Content-Type', 'it would describe nothing', ('content-type',),
+    ('a response without a body has no Content-Type', 'RFC 9110 8.3: it describes the content', ('content-type',),
      lambda text, request, by_nginx, by_sluice: by_sluice.get('length') == '0' and 'content-type' not in by_sluice),
     ('an error page is requested without the body of the request', 'it is requested with GET', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: 'error_page' in text and b'content-length: 0' in by_sluice.get('body', b'')),
@@ -204,9 +204,9 @@ INTENDED = (
     ('If-Range is compared with the date of the file', 'add_header hides it only from the client', ALL,
      lambda text, request, by_nginx, by_sluice: 'add_header Last-Modified ""' in text and 'If-Range' in request and by_nginx.get('status') == 200 and
         by_sluice.get('status') in (206, 416)),
-    ('with proxy_cache_convert_head off, the response to a HEAD is not stored', 'it would be used for a GET, without a body', ALL,
+    ('with proxy_cache_convert_head off, the response to a HEAD is not stored', 'a GET would get it without a body', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_cache_convert_head off' in text and by_nginx.get('x-cache') == 'HIT' and by_sluice.get('x-cache') == 'MISS'),
-    ('nor does such a HEAD lose its conditions', 'nothing is stored, so the upstream server may evaluate them', ('body', 'length'),
+    ('with proxy_cache_convert_head off, a HEAD keeps its preconditions', 'nothing is stored, so the upstream server may evaluate them', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: 'proxy_cache_convert_head off' in text and method(request) == 'HEAD' and 'If-' in request),
     ('$request_filename has single slashes', 'also with merge_slashes off', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: 'merge_slashes off' in text and '$request_filename' in text and '//' in target(request)),
@@ -239,10 +239,10 @@ INTENDED = (
         by_sluice.get('status') in {200, 206, 304, 404, 412, 416} | changed_codes(text, 404)),
     ('with proxy_buffering off, responses are stored, too', 'the cache does not need buffers', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_buffering off' in text and by_nginx.get('x-cache') == 'MISS' and by_sluice.get('x-cache') == 'HIT'),
-    ('return 204 has no text, as the page of an error neither', 'nginx sends it with the status of the error', ('body', 'content-type', 'length'),
+    ('return 204 has no text, also as an error page', 'nginx sends it with the status of the error', ('body', 'content-type', 'length'),
      lambda text, request, by_nginx, by_sluice: 'return 204 "' in text and 'error_page' in text and by_sluice.get('status', 0) >= 300 and
         by_sluice.get('body') == b''),
-    ('a Range is of the file, which is then not encoded', 'RFC 9110 14.2; nginx encodes the whole in its place', ALL,
+    ('a Range applies to the file, so the response is not encoded', 'RFC 9110 14.2; nginx encodes the whole in its place', ALL,
      lambda text, request, by_nginx, by_sluice: 'gzip on' in text and by_nginx.get('content-encoding') == 'gzip' and field(request, 'Range') and
         by_nginx['status'] == 200 and by_sluice.get('status') in (206, 416) and 'content-encoding' not in by_sluice),
     ('a response that may be stored supports ranges', 'the stored response supports them', ('accept-ranges',),
@@ -274,7 +274,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: re.search(r'alias [^;]*\.txt;', text) and
         (asks_folder(request) or re.search('error_page [^;]*/folder/;', text)) and
         by_nginx.get('status') in {500} | changed_codes(text, 500) and by_sluice.get('status') in {403, 404} | changed_codes(text, 403, 404)),
-    ('the body of the request does not cause the refusal of an error page', 'the page is requested without it', ALL,
+    ('an error page is sent even if the body of the request is too large', 'the page is requested without it', ALL,
      lambda text, request, by_nginx, by_sluice: ' | =' in request and 'client_max_body_size' in text and 'error_page' in text and
         by_nginx.get('status') == 413 and by_sluice.get('status', 0) >= 400),
     ('the URI of an absolute form without a path begins with a slash', 'RFC 9112 3.2.2: it is that of /', ('location',),
@@ -289,7 +289,7 @@ INTENDED = (
     ('a Range of a method other than GET, or with overlapping ranges, is ignored', 'RFC 9110 14.2', ALL,
      lambda text, request, by_nginx, by_sluice: (by_nginx.get('status') == 206 or refuses_range(by_nginx)) and by_sluice.get('status') == 200 and field(request, 'Range') and
         (method(request) != 'GET' or field(request, 'Range') == 'bytes=0-0,0-0,0-0')),
-    ('the redirect to what passes requests on has no fields of that location', 'import writes a location of its own for it',
+    ('the redirect to a location with proxy_pass has no fields of that location', 'import writes a location of its own for it',
      LOCATION_FIELDS,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') and 'proxy_pass' in text and
         (re.search(r'/(\?.*)?$', by_nginx.get('location', '')) or 'internal' in text and by_nginx['status'] == 404)),
@@ -297,7 +297,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'proxy_pass' in text and (
         by_nginx.get('status') == 301 and by_sluice.get('status') in {403} | changed_codes(text, 403) and 'deny' in text or
         by_nginx.get('status') == 413 and by_sluice.get('status') == 301 and 'client_max_body_size' in text)),
-    ('a response has a Content-Type, also with default_type ""', 'clients would guess it', ('content-type',),
+    ('a response has a Content-Type, also with default_type ""', 'without it clients would determine the type by the content', ('content-type',),
      lambda text, request, by_nginx, by_sluice: 'default_type ""' in text and 'content-type' not in by_nginx),
     ('expires uses the type of a response that has none in nginx', 'the row above', ('expires', 'cache-control'),
      lambda text, request, by_nginx, by_sluice: 'default_type ""' in text and 'expires $e' in text and 'content-type' not in by_nginx),

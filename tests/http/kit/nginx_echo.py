@@ -3,7 +3,7 @@ with + for each space, selects the status and adds a field."""
 import http.server
 
 # Fields that are not compared: those that sluice adds, hop-by-hop fields, and the field for this server.
-UNSAID = ('via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip', 'connection',
+NOT_COMPARED = ('via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip', 'connection',
           'x-answer', 'transfer-encoding', 'te')
 
 
@@ -22,7 +22,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         body = self.take_body()
-        fields = sorted(f'{name.lower()}: {value}' for name, value in self.headers.items() if name.lower() not in UNSAID)
+        fields = sorted(f'{name.lower()}: {value}' for name, value in self.headers.items() if name.lower() not in NOT_COMPARED)
         text = '\n'.join([f'{self.command} {self.path}', *fields, '', body.decode('latin-1')]).encode('latin-1')
         status, _, field = self.headers.get('X-Answer', '200').partition(' ')
         name, _, value = field.replace('+', ' ').partition('=')
