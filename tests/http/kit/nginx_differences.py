@@ -162,7 +162,7 @@ INTENDED = (
     ('alias is a directory, with or without a trailing slash', 'no file beside the directory is served', ALL,
      lambda text, request, by_nginx, by_sluice: has_alias_without_slash(text, request) and by_nginx.get('status') in {404} | changed_codes(text, 404)),
     ('a dot behind the prefix of an alias is not the directory', 'no file has this name', ALL,
-     lambda text, request, by_nginx, by_sluice: 'alias' in text and target(request).split('?')[0].endswith('.') and by_nginx.get('status') == 301 and
+     lambda text, request, by_nginx, by_sluice: 'alias' in text and urllib.parse.unquote(target(request).split('?')[0]).endswith('.') and by_nginx.get('status') == 301 and
         by_sluice.get('status') in {404} | changed_codes(text, 404)),
     ('a path beside the directory of alias is not a file', 'as above', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: has_alias_without_slash(text, request) and "$request_filename" in text),
@@ -227,7 +227,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'proxy_method' in text and 'x-cache' in by_sluice and method(request) == 'HEAD' and
         by_nginx.get('status') == by_sluice.get('status')),
     ('error_page 416 adds the fields of its location once', 'nginx also adds them to the response that it replaces',
-     ('x-where', 'x-only', 'x-if'),
+     ('x-where', 'x-only', 'x-if', 'content-range'),
      lambda text, request, by_nginx, by_sluice: 'error_page' in text and field(request, 'Range') and
         by_nginx.get('x-where', '').endswith(', ' + by_sluice.get('x-where', ' '))),
     ('gzip_proxied permits encoding only where its parameters apply', 'nginx also encodes without Expires and Cache-Control',
@@ -284,8 +284,11 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: re.match(r'http://[^/?]*(\?|$| )', target(request)) and '$request_uri' in text and 'return' in text),
     ('the response to 204 has no type', 'it has no body', ('cache-control', 'expires'),
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 204 and 'expires $e' in text),
-    ('with a cache, a Range in an unknown unit is not passed on', 'it is ignored', ('body', 'length'),
-     lambda text, request, by_nginx, by_sluice: 'proxy_cache_min_uses' in text and 'lines' in field(request, 'Range')),
+    ('with a cache, a Range is not passed on', 'nginx passes it on below proxy_cache_min_uses', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache_min_uses' in text and field(request, 'Range')),
+    ('If-None-Match: * is evaluated for stored responses only', 'a response without a validator that comes from upstream is sent', ALL,
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache ' in text and field(request, 'If-None-Match') == '*' and
+        (by_nginx.get('status'), by_sluice.get('status')) == (304, 200)),
     ('a Range of a method other than GET, or with overlapping ranges, is ignored', 'RFC 9110 14.2', ALL,
      lambda text, request, by_nginx, by_sluice: (by_nginx.get('status') == 206 or refuses_range(by_nginx)) and by_sluice.get('status') == 200 and field(request, 'Range') and
         (method(request) != 'GET' or field(request, 'Range') == 'bytes=0-0,0-0,0-0')),
