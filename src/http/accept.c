@@ -33,7 +33,7 @@ static unsigned weight_of(struct str parameters)
     return 1000;
 }
 
-/* How specifically a range matches the type: 0 not at all, 3 by its full name. */
+/* The specificity of a range that matches the type, 1 to 3 (the full name); 0: no match. */
 static unsigned range_specificity(struct str range, struct str type)
 {
     size_t front = (size_t)(str_find(type, '/') + 1);

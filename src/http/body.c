@@ -1,6 +1,6 @@
 /*
- * The basic bodies: empty, bytes, file span, concatenation. No descriptor is touched: a span is passed on, or read
- * by the server's reader.
+ * The basic bodies: empty, bytes, file span, concatenation. None of them reads a descriptor: a file body passes its
+ * span on, or reads through the server's reader.
  */
 #include "http/body.h"
 
@@ -32,7 +32,7 @@ static void empty_close(struct body *body)
 struct body *body_empty(void)
 {
     static const struct body_ops ops = {.next = empty_next, .close = empty_close};
-    /* Shared: the wake set by a puller is never called. */
+    /* Shared by all exchanges: `wake` and `owner`, which each of them sets, are never used. */
     static struct body body = {.ops = &ops};
 
     return &body;
@@ -137,7 +137,7 @@ static int file_next_span(struct file_body *file, struct chunk *out)
     return 1;
 }
 
-/* Lends bytes that were read, as far as there is room. A file that ends early breaks the body. */
+/* Lends up to `room` bytes that were read. -errno if the file ended early. */
 static int file_next_lent(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;

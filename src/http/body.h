@@ -1,11 +1,12 @@
 /*
- * The body contract: bytes are pulled. Static files, proxied responses, encoders and request bodies implement it.
+ * The interface of a body, from which the consumer pulls bytes. Static files, proxied responses, encoders and request
+ * bodies implement it.
  *
  * - `next` gives one chunk of a kind in `accept`: 1: a chunk; 0: end; -EAGAIN: later; other -errno: broken (the
  *   response can only be aborted).
  * - A chunk is lent until the following `next`; the caller consumes all of it before.
  * - `room` limits CHUNK_BYTES (never 0); a file or pipe span may be longer: its sender takes it in pieces.
- * - -EAGAIN promises exactly one later `body->wake(body->owner)`; a wake only queues and never pulls inside the call.
+ * - After -EAGAIN the body calls `body->wake(body->owner)` exactly once; the callback only queues work, it never pulls.
  * - `close` is called once, when no op uses the body any more; a wrapper closes the wrapped body. It may be called
  *   while an -EAGAIN is outstanding: then no wake follows.
  */
@@ -63,7 +64,7 @@ struct body_read {
 struct body_reader {
     /* Bytes read (0: end of file), -errno, or -EAGAIN: body_read_done follows once, never inside this call. */
     int (*read)(struct body_reader *reader, struct body_read *read);
-    /* The result is no longer needed; body_read_done still follows. May be NULL. */
+    /* Cancels a read whose result is not needed; body_read_done still follows. May be NULL. */
     void (*cancel)(struct body_reader *reader, struct body_read *read);
 };
 /* Sets the reader of a body made by body_file. `reader` outlives the body. */

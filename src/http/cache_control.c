@@ -1,6 +1,6 @@
 /*
- * Two tables of directives, flags and seconds: the side that may send each, and the rules for contradictory and
- * invalid seconds.
+ * Directives are in two tables, one of flags and one of seconds: the side that may send each, and the rules for
+ * contradictory and invalid seconds.
  */
 #include "http/cache_control.h"
 
@@ -38,7 +38,7 @@ static const struct term {
     size_t seconds;                 /* offset of the int64_t */
     int64_t bad;                    /* replaces an invalid value, and a missing one unless `bare` */
     bool bare;                      /* a missing value means DELTA_MOST */
-    bool longer;                    /* of two values the longer one stores less */
+    bool longer;                    /* of two values the longer one is the more restrictive */
     bool is_age;                    /* two different values are invalid */
 } terms[] = {
     {"max-age", BY_BOTH, AT(max_age), 0, false, false, true},
@@ -71,7 +71,7 @@ static void *field_at(struct cache_control *control, size_t offset)
     return (char *)control + offset;
 }
 
-/* Of two values the one that stores less counts; two different ages become 0 (4.2.1). */
+/* Keeps the more restrictive of two values; two different ages become 0 (4.2.1). */
 static void parse_seconds(struct cache_control *control, const struct term *term, struct str value, bool has_value)
 {
     int64_t *seconds = field_at(control, term->seconds);
@@ -220,7 +220,7 @@ struct vary {
     const struct headers *request_headers;
 };
 
-/* The members of a field in one line; an empty field differs from an absent one. */
+/* Writes the members of a field in one line; an empty field differs from an absent one. */
 static void write_field_line(struct text_writer *writer, const struct headers *request_headers, struct str name)
 {
     struct header_list list;

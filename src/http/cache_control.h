@@ -1,6 +1,6 @@
 /*
  * Cache-Control of requests and responses (RFC 9111 5.2, RFC 5861), and Vary. Malformed or contradictory directives
- * are interpreted in the way that stores less and for a shorter time.
+ * get their most restrictive meaning: fewer responses are stored, for a shorter time.
  */
 #ifndef HTTP_CACHE_CONTROL_H
 #define HTTP_CACHE_CONTROL_H

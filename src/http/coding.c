@@ -3,7 +3,7 @@
  */
 #include "http/coding.h"
 
-/* Indexes of weights: one per coding, then unknown codings, identity, "*". */
+/* Indexes into `weights`: one per coding, then unknown codings, identity, "*". */
 enum { OTHERS = CODINGS, IDENTITY, ANY, ACCEPTED_CODINGS };
 
 #define NOT_SAID (-1)

@@ -1,6 +1,6 @@
 /*
- * Preconditions (RFC 9110 13). Entity tags have no escapes inside their quotes, so header_list_next does not fit
- * their lists.
+ * Preconditions (RFC 9110 13). A backslash in an entity tag is no escape, so header_list_next cannot parse a list of
+ * them.
  */
 #include "http/conditional.h"
 
@@ -83,7 +83,7 @@ static bool list_matches(struct str list, struct str etag, enum comparison compa
     return false;
 }
 
-/* "*" matches any representation; there is one here. */
+/* "*" matches, because a current representation exists (RFC 9110 13.1.1). */
 static bool field_matches(const struct headers *headers, const struct header *field, struct str etag,
                           enum comparison comparison)
 {

@@ -10,14 +10,14 @@ struct validators {
     struct str etag;                /* with quotes and W/; empty: none */
     int64_t modified;               /* seconds, or -1 */
     int64_t dated;                  /* compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none */
-    bool since_off;                 /* If-Modified-Since is not looked at (nginx's if_modified_since: off) */
+    bool since_off;                 /* If-Modified-Since is ignored (nginx's if_modified_since: off) */
 };
 
 /* 0: continue; 304 or 412. `exact` is nginx's if_modified_since: exact. */
 int conditional_check(const struct request *request, const struct validators *validators, int64_t now, bool exact);
 /* Weak comparison (RFC 9110 8.8.3.2). False if one of them is empty. */
 bool etag_matches_weakly(struct str a, struct str b);
-/* True if it is one well-formed entity tag that is not weak. */
+/* True if `etag` is one well-formed entity tag that is not weak. */
 bool etag_is_strong(struct str etag);
 /* True if If-None-Match contains this entity tag byte for byte: the client's copy is this version. */
 bool conditional_keeps(const struct request *request, struct str etag);

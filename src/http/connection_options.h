@@ -16,8 +16,7 @@ struct connection_options {
 
 /*
  * Parses all Connection fields. 0, or -E2BIG with more than LIMIT_CONNECTION_OPTIONS members, repeated ones
- * included: every field of the message is compared with every option, so their number is bounded. *out_options is
- * invalid then.
+ * included; *out_options is then invalid. The limit bounds the comparisons of every field with every option.
  */
 MUST_CHECK int connection_options_read(const struct headers *headers, struct connection_options *out_options);
 

@@ -23,7 +23,7 @@ struct calendar {
     unsigned weekday; /* 0 is Sunday */
 };
 
-/* Days since 1970-01-01 of a proleptic Gregorian date. Years begin in March, so that the leap day is the last. */
+/* Days since 1970-01-01 of a proleptic Gregorian date. Internally years begin in March and end with the leap day. */
 static int64_t days_of(int64_t year, unsigned month, unsigned day)
 {
     int64_t march_year = year - (month < 2);
@@ -97,7 +97,7 @@ static void format_date(int64_t seconds, char *into)
     *at = '\0';
 }
 
-/* Responses contain the current second and the modification times of a few files. */
+/* Caches recent texts: most responses contain the current time and the modification time of one of a few files. */
 struct str date_format(int64_t seconds, char *into)
 {
     static _Thread_local struct {

@@ -37,7 +37,7 @@ struct request {
 
 struct response {
     struct { int status; struct str text; } reason; /* from an upstream, for this status only; empty: the standard phrase */
-    int status;                     /* 0: none yet; 101: the connection leaves HTTP and goes to another owner */
+    int status;                     /* 0: none yet; 101: the connection switches to another protocol and owner */
     struct headers headers;         /* without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server */
     struct headers trailers;
     struct body *body;              /* NULL: none; body->length selects Content-Length or chunked */
@@ -68,7 +68,7 @@ struct exchange {
     void *session;                  /* the protocol's session; NULL after `finished` */
     void *owner;                    /* the server's request state (route, variables, module state), created when the head is complete */
     uint64_t started_us;            /* loop clock at its first byte */
-    bool cancelled;                 /* the client is gone: nothing resumes it */
+    bool cancelled;                 /* the client has disconnected or reset the stream: processing must not resume */
 };
 
 /*
@@ -104,8 +104,8 @@ void exchange_respond(struct exchange *x);
 MUST_CHECK int exchange_inform(struct exchange *x, int status, const struct headers *headers);
 
 /*
- * Ends an exchange that gets no response, instead of exchange_respond (`return: 444`): HTTP/2 resets the stream, and
- * `finished` follows later. False: the protocol has no other way than closing the connection.
+ * Ends an exchange without a response, instead of exchange_respond (`return: 444`): HTTP/2 resets the stream, and
+ * `finished` follows later. False: the protocol can only close the connection.
  */
 MUST_CHECK bool exchange_abort(struct exchange *x);
 

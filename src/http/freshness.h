@@ -9,7 +9,7 @@
 
 /* A response as received, with facts of its request. */
 struct arrival {
-    bool authorized;                /* the request had Authorization */
+    bool authorized;                /* the request had an Authorization field */
     const struct cache_control *request_control;
     const struct cache_control *response_control;
     const struct headers *headers;  /* of the response */
@@ -31,8 +31,8 @@ int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s);
 int64_t freshness_initial_age(const struct arrival *arrival);
 
 /*
- * True if a shared cache may store it (3), regardless of its lifetime. Excluded: no-store, private, a malformed
- * Cache-Control, Authorization, must-understand, and statuses that cannot be combined or repeated (1xx, 206, 304).
+ * True if a shared cache may store the response (3), regardless of its lifetime. Excluded: no-store, private, a
+ * malformed Cache-Control, Authorization, must-understand, and statuses that cannot be combined or repeated (1xx, 206, 304).
  */
 bool freshness_may_store(const struct arrival *arrival);
 
@@ -61,11 +61,11 @@ enum reuse {
     REUSE_NOT,                      /* the origin must be asked first */
 };
 
-/* Whether it may be reused for a request with these directives (4.2, 5.2.1). */
+/* Determines the reuse of a stored response for a request with these directives (4.2, 5.2.1). */
 enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *request_control);
 /*
- * True if it may be used because the origin is unreachable (4.2.4, RFC 5861 4); `allowed`: the configuration permits
- * it.
+ * True if the stored response may be used after an error of the origin (4.2.4, RFC 5861 4); `allowed`: the
+ * configuration permits it.
  */
 bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool allowed);
 

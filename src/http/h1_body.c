@@ -1,6 +1,6 @@
 /*
- * A request body: pushed in by the session, pulled out by a module. At most body_buffer_size bytes are buffered
- * between; when the buffer is full, consume accepts no more.
+ * A request body: the session adds received bytes, a module pulls them. At most body_buffer_size bytes are buffered;
+ * while the buffer is full, consume accepts no more.
  */
 #include "http/h1_session.h"
 
@@ -19,7 +19,7 @@ static void wake_puller(struct h1_exchange *h)
         h->request_body.wake(h->request_body.owner);
 }
 
-/* RFC 9110 10.1.1: the client waits for 100 Continue; the first pull shows that the body is wanted. */
+/* Sends 100 Continue (RFC 9110 10.1.1) at the first pull, if the client expects it. */
 static void send_continue(struct h1_exchange *h)
 {
     if (!h->continue_due || h->stage != STAGE_REQUEST)

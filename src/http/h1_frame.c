@@ -1,5 +1,5 @@
 /*
- * The chunked decoder. Body bytes are not copied; size lines only if they arrive in pieces.
+ * The chunked decoder. It copies no body bytes, and copies a size line only if the line arrives in pieces.
  */
 #include "http/h1_frame.h"
 
@@ -155,8 +155,8 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
 }
 
 /*
- * Trailers must not carry framing, routing, authentication or content fields (RFC 9110 6.5.1), nor fields that
- * identify the client: merged into the head, they would compete with those of the proxy.
+ * Trailers must not have framing, routing, authentication or content fields (RFC 9110 6.5.1), nor fields that
+ * identify the client: a receiver that merges trailers into the head would confuse them with the proxy's fields.
  */
 static bool may_trail(struct str name)
 {

@@ -1,6 +1,7 @@
 /*
  * The decoder of the chunked transfer coding (RFC 9112 7.1): takes bytes in pieces and returns slices of them.
- * Strict: sizes in hexadecimal, extensions validated and capped, exact CRLF, trailers parsed like header fields.
+ * Sizes are hexadecimal, extensions are validated and limited, lines end with CRLF, trailers are parsed like header
+ * fields.
  */
 #ifndef HTTP_H1_FRAME_H
 #define HTTP_H1_FRAME_H
@@ -31,8 +32,8 @@ void h1_chunked_finish(struct h1_chunked *chunked);
 
 /*
  * Consumes bytes from the front of *in. 1: *out_part is the next piece of the body, a slice of *in; 0: body and
- * trailers are complete, and *in begins with what follows; -EAGAIN: all consumed, more is needed; -EBADMSG:
- * malformed or past a cap; -ENOMEM.
+ * trailers are complete, and *in begins with the bytes after them; -EAGAIN: all consumed, more is needed; -EBADMSG:
+ * malformed or past a limit; -ENOMEM.
  */
 int h1_chunked_next(struct h1_chunked *chunked, struct str *in, struct str *out_part);
 

@@ -67,8 +67,8 @@ static uint64_t control_bits(const char *at)
 }
 
 /*
- * span_of for BYTE_VALUE, eight bytes at a time: values are most of a head. The tab is the only control byte in the
- * class.
+ * span_of for BYTE_VALUE, eight bytes at a time, because most bytes of a head are in values. The tab is the only
+ * control byte in the class.
  */
 static size_t value_span(struct str s)
 {

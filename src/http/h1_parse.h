@@ -1,6 +1,6 @@
 /*
- * The parser of HTTP/1 heads (RFC 9112 2 to 6): finds the end of a head, then parses it. Strict: malformed input is
- * rejected, never repaired or dropped.
+ * The parser of HTTP/1 heads (RFC 9112 2 to 6): finds the end of a head, then parses it. It rejects malformed input,
+ * and never repairs or drops it.
  */
 #ifndef HTTP_H1_PARSE_H
 #define HTTP_H1_PARSE_H

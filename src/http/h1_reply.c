@@ -50,7 +50,7 @@ static enum h1_reply_step fail_as(struct h1_reply *reply, int error, const char 
     return error == -ENOMEM ? REPLY_NO_MEMORY : step;
 }
 
-/* "HTTP/1.1 200 OK". Servers that omit the reason phrase often omit its blank, too. */
+/* "HTTP/1.1 200 OK". Without a reason phrase the space before it may be missing, too. */
 static const char *parse_status_line(struct h1_reply *reply, struct str line)
 {
     struct str digits = str_slice(line, 9, 12);
@@ -298,7 +298,7 @@ void h1_reply_skip(struct h1_reply *reply, uint64_t count)
         reply->stage = READING_OVER;
 }
 
-/* The protocol after 101 has its own end: TLS truncation is not checked here. */
+/* After 101, `cut` is ignored: the upgraded protocol has its own marker of its end. */
 enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut)
 {
     if (reply->stage == READING_TO_END && cut && reply->status != 101)

@@ -1,6 +1,6 @@
 /*
- * The parser of HTTP/1 responses: status line, fields, body, trailers. Pure: bytes are pushed in, one item at a time
- * comes out. Strict: ambiguous responses are rejected, which prevents response smuggling.
+ * The parser of HTTP/1 responses: status line, fields, body, trailers. It takes bytes, returns one item per call, and
+ * has no side effects. It rejects ambiguous responses, which prevents response smuggling.
  */
 #ifndef HTTP_H1_REPLY_H
 #define HTTP_H1_REPLY_H
@@ -48,12 +48,12 @@ struct h1_reply {
     struct arena interim;           /* memory of the latest 1xx head only */
 };
 
-/* `arena` and `trailers` outlive it; trailers are added once the body is complete. */
+/* `arena` and `trailers` outlive the parser, which adds trailers once the body is complete. */
 void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *settings, struct arena *arena, struct headers *trailers);
 /* Frees the state of an incomplete response. Accepts a zeroed struct. */
 void h1_reply_finish(struct h1_reply *reply);
 
-/* One step over the front of *in. Call it until REPLY_MORE or one of the last three. */
+/* Consumes one item from the front of *in. Call it until REPLY_MORE or one of the last three results. */
 enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct str *out_part);
 /*
  * The connection ended: REPLY_WHOLE if that completes the body, else REPLY_BAD. `cut`: the end is not authenticated

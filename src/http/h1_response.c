@@ -1,5 +1,5 @@
 /*
- * The response of one HTTP/1 exchange: framed when the server provides it, then pulled out as the wire has room.
+ * The response of one HTTP/1 exchange: framed when the server provides it, then pulled while the wire has room.
  */
 #include "http/h1_session.h"
 
@@ -20,7 +20,7 @@ static void response_woken(void *owner)
     h1_session_wake(h->session);
 }
 
-/* RFC 9112 9.3: the conditions for a persistent connection. */
+/* True if the connection persists after the response (RFC 9112 9.3). */
 static bool may_stay(const struct h1_exchange *h)
 {
     const struct h1_session *h1 = h->session;
@@ -112,7 +112,7 @@ static int produce_pending(struct h1_exchange *h, size_t room, struct chunk *out
     return produce_chunk(h, out);
 }
 
-/* Fewer or more bytes than Content-Length: only an abort tells the client. */
+/* For fewer or more bytes than Content-Length: only an abort of the connection marks the response as incomplete. */
 static int abort_response(struct h1_exchange *h, struct str fault)
 {
     h->x.response.fault = fault;

@@ -114,7 +114,7 @@ static void begin_exchange(struct h1_session *h1, struct str bytes)
         h1->events->begun(h1->owner, &h->x);
 }
 
-/* Prior knowledge (RFC 9113 3.3): only a connection's first bytes, exactly. */
+/* HTTP/2 with prior knowledge (RFC 9113 3.3): the first bytes of the connection are the preface. */
 static bool begins_http2(const struct h1_session *h1, struct str head)
 {
     return h1->requests == 0 && h1->settings->http2.enabled && h1->events->preface && str_equal(head, PREFACE_HEAD);
@@ -207,7 +207,7 @@ static size_t session_consume(struct session *session, struct str bytes)
     return h1->superseded ? taken : bytes.length;
 }
 
-/* Every byte was given. Next: another request, draining of the request body, or the end of the session. */
+/* Every byte was given: continues with the next request, drains the request body, or ends the session. */
 static void exchange_complete(struct h1_exchange *h)
 {
     struct h1_session *h1 = h->session;

@@ -28,9 +28,9 @@ struct h1_session {
     bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
     bool input_closed : 1;                  /* further input is ignored */
     bool over : 1;
-    bool superseded : 1;            /* the client speaks HTTP/2: further bytes are not consumed */
-    bool wake_owed : 1;               /* produce returned -EAGAIN: a wake is owed */
-    bool held_back : 1;             /* consume left bytes: a wake is owed once they are wanted */
+    bool superseded : 1;            /* the client uses HTTP/2: further bytes are not consumed */
+    bool wake_owed : 1;               /* produce returned -EAGAIN: a wake must follow */
+    bool held_back : 1;             /* consume left bytes: a wake must follow once it accepts more */
 };
 
 enum h1_stage {
@@ -58,7 +58,7 @@ struct h1_exchange {
     size_t drained;
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;
-    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    bool awaited;                   /* next returned -EAGAIN: a wake must follow */
     bool continue_due;              /* 100 Continue is due */
 
     enum h1_framing framing;

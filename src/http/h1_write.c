@@ -1,5 +1,5 @@
 /*
- * A head is measured first, then written by plain copies into memory of that size: no formatting, no growing buffer.
+ * Measures a head, allocates memory of that size, and copies the fields into it: no formatting, no growing buffer.
  */
 #include "http/h1_request.h"
 
@@ -237,7 +237,7 @@ int h1_write_interim(struct buffer *into, int status, const struct headers *head
     return 0;
 }
 
-/* Visible bytes only, which cannot end the line or add a word. */
+/* True for visible bytes only: spaces and control bytes could split the request line. */
 static bool is_target(struct str target)
 {
     for (size_t i = 0; i < target.length; i++) {

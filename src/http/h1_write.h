@@ -1,6 +1,6 @@
 /*
- * Writes HTTP/1 response heads: status line, fields, and the framing of the body. Output that could split a message
- * is impossible.
+ * Writes HTTP/1 response heads: status line, fields, and the framing of the body. Bytes that could split a message are
+ * rejected or replaced.
  */
 #ifndef HTTP_H1_WRITE_H
 #define HTTP_H1_WRITE_H
@@ -26,7 +26,7 @@ enum h1_framing h1_framing_of(const struct exchange *x);
  */
 MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now, enum h1_framing framing,
                              bool keepalive, struct str *out_head);
-/* Appends an interim response (RFC 9110 15.2) or nothing: 0, -ENOMEM, -ENOBUFS past the buffer's cap, or -EINVAL. */
+/* Appends an interim response (RFC 9110 15.2) or nothing: 0, -ENOMEM, -ENOBUFS past the buffer's limit, or -EINVAL. */
 MUST_CHECK int h1_write_interim(struct buffer *into, int status, const struct headers *headers);
 /*
  * Formats the end of a chunked body: the last chunk, the trailers, the empty line. Control bytes in values are

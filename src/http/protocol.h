@@ -1,6 +1,6 @@
 /*
- * The interface of a protocol to the connection: received bytes are pushed in (consume), chunks to send are pulled
- * out (produce). Implemented by HTTP/1 and by HTTP/2.
+ * The interface of a protocol to the connection, which passes received bytes in (consume) and pulls chunks to send
+ * (produce). HTTP/1 and HTTP/2 implement it.
  */
 #ifndef HTTP_PROTOCOL_H
 #define HTTP_PROTOCOL_H
@@ -22,15 +22,15 @@ struct exchange_events {
     /* A request head is complete; the body may still arrive. The server answers by exchange_respond. */
     void (*begun)(void *owner, struct exchange *x);
     /*
-     * The head was rejected: x has what was parsed, and `status` is the response status (400, 408, 413, 414, 431,
-     * 501, 505 ...). The server makes an error page and answers as usual; the session then closes the connection if
+     * The head was rejected: x has the parsed part, and `status` is the response status (400, 408, 413, 414, 431,
+     * 501, 505 ...). The server responds with an error page; the session then closes the connection if
      * `x->response.close_after`.
      */
     void (*refused)(void *owner, struct exchange *x, int status);
     /*
      * Once for each exchange that was begun or rejected: the last byte of the response was taken, or the response
-     * was aborted (x->cancelled). Log it and release it: x and its arena are freed afterwards, unless exchange_hold
-     * keeps them.
+     * was aborted (x->cancelled). The server logs the exchange and releases its state: x and its arena are freed
+     * afterwards, unless a reference of exchange_hold remains.
      */
     void (*finished)(void *owner, struct exchange *x);
     /*
@@ -110,7 +110,7 @@ struct protocol {
      * FIN would look like the end of the response; other -errno: abort.
      */
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);
-    /* Selects the timeout of the connection: what it waits for. */
+    /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
     /*
      * A timeout passed, the peer closed its sending side, or the server is stopping (complete current responses, and

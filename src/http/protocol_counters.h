@@ -1,5 +1,5 @@
 /*
- * What the sessions of a worker count, for the status page. Every member consists of uint64_t.
+ * Counters of a worker's sessions, for the status page. Every member consists of uint64_t.
  */
 #ifndef HTTP_PROTOCOL_COUNTERS_H
 #define HTTP_PROTOCOL_COUNTERS_H

@@ -1,6 +1,5 @@
 /*
- * Status codes: the reason phrases of RFC 9110 15 and the registrations after
- * it. No decision about when a status is sent is made here.
+ * Reason phrases of the status codes in RFC 9110 15 and of codes registered later.
  */
 #include "http/status.h"
 

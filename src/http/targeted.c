@@ -79,7 +79,7 @@ static bool parse_string(struct str *rest)
     return false;
 }
 
-/* At most 15 digits, or 12 with up to three decimals. */
+/* Parses an Integer of at most 15 digits, or a Decimal of at most 12 digits and three decimals. */
 static bool parse_number(struct str *rest, enum kind *out_kind)
 {
     size_t sign = first_of(*rest) == '-', at = sign, point;

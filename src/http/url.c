@@ -1,6 +1,6 @@
 /*
  * Request targets and Host. A path is decoded once and then normalised in decoded form, so that "%2e%2e" equals
- * "..", and the result cannot traversal.
+ * "..", and the result has no ".." segment.
  */
 #include "http/url.h"
 
@@ -55,7 +55,7 @@ static ssize_t percent_decode(struct str raw, char *into)
 
 /*
  * Removes dot segments in place (RFC 3986 5.2.4) from a path that begins with "/". `end` is the end of the result,
- * after a slash whenever a segment begins. Climbing above the root is rejected, not clamped.
+ * after a slash whenever a segment begins. A path above the root is rejected, not truncated to the root.
  */
 static ssize_t remove_dots(char *path, size_t length, bool merge_slashes)
 {

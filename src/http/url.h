@@ -19,7 +19,7 @@ struct url_target {
 
 /*
  * Splits and normalises a request target: percent-decoding (malformed escapes, %00 and control bytes are rejected),
- * dot segments (RFC 3986 5.2.4; climbing above "/" is rejected), repeated slashes merged if `merge_slashes`,
+ * dot segments (RFC 3986 5.2.4; a path above "/" is rejected), repeated slashes merged if `merge_slashes`,
  * fragments rejected. 0, or -EINVAL (400).
  */
 MUST_CHECK int url_target_parse(struct arena *arena, struct str target, bool merge_slashes, struct url_target *out_target);

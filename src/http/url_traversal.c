@@ -4,7 +4,7 @@
  */
 #include "http/url_traversal.h"
 
-/* `slash`: by a real slash; for some applications an escaped slash or a backslash does not end a segment. */
+/* `slash`: the segment ends with an unescaped slash; to some applications "%2f" and "\" do not end a segment. */
 static void end_segment(struct url_traversal *traversal, bool slash)
 {
     bool dots_alone = traversal->dots == traversal->length;

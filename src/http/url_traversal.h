@@ -1,6 +1,6 @@
 /*
- * Detects a ".." of a request that leaves the directory written in the configuration, in a path joined from pieces
- * of both.
+ * Checks a path joined from pieces of the configuration and of the request: detects a ".." of the request that leaves
+ * the directory of the configuration.
  */
 #ifndef HTTP_URL_TRAVERSAL_H
 #define HTTP_URL_TRAVERSAL_H
@@ -9,8 +9,8 @@
 
 /*
  * Zeroed at first. In a piece of the request after "/a/", "../b" traverses; after "/a", "/x/../b" does not: ".." may
- * only remove segments that the same piece has added. ".." of the configuration itself is allowed. Backslashes,
- * escaped slashes and parameters ("..;x") are interpreted in the worst way, since applications differ.
+ * only remove segments that the same piece has added. ".." in a piece of the configuration is allowed. Backslashes,
+ * escaped slashes and parameters ("..;x") get the interpretation that traverses, since applications differ.
  */
 struct url_traversal {
     bool encoded;                   /* set by the caller: the pieces are percent-encoded, and "?" ends the path */
