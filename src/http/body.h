@@ -46,8 +46,8 @@ struct body *body_bytes(struct arena *arena, struct str bytes);
 struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(void *held), void *held);
 /*
  * A body of a span of an open file. `released` (may be NULL) is called once with `held` when fd is no longer read,
- * to release a cache entry. Asked for CHUNK_FILE it gives the whole rest as one chunk; asked for bytes only, it
- * reads through the reader of body_file_read_with, and returns -ENOTSUP without one. NULL when out of memory
+ * to release a cache entry. If `accept` has CHUNK_FILE, next gives the whole rest as one chunk; otherwise it reads
+ * bytes through the reader of body_file_read_with, and returns -ENOTSUP without one. NULL when out of memory
  * (`released` is not called).
  */
 struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *held), void *held);

@@ -1,6 +1,6 @@
 /*
- * One exchange: a request, its response, and their memory. Every protocol version produces it; modules cannot tell
- * which.
+ * One exchange: a request, its response, and their memory. Every protocol version produces it, and modules do
+ * not depend on the version.
  */
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H

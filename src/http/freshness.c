@@ -154,7 +154,7 @@ enum reuse freshness_evaluate(const struct freshness *stored, const struct cache
 
     if (stored->no_cache || request_control->no_cache)
         return REUSE_NOT;
-    if (request_control->max_age == 0 || is_too_old(stored, request_control)) /* max-age=0 asks for the origin */
+    if (request_control->max_age == 0 || is_too_old(stored, request_control)) /* max-age=0 requires revalidation */
         return REUSE_NOT;
     if (left > 0)
         return request_control->min_fresh != DELTA_NONE && left < request_control->min_fresh ? REUSE_NOT : REUSE_FRESH;

@@ -58,7 +58,7 @@ enum reuse {
     REUSE_FRESH,                    /* unchanged */
     REUSE_STALE,                    /* stale, accepted by the client (max-stale) */
     REUSE_UPDATING,                 /* stale, usable during revalidation (stale-while-revalidate) */
-    REUSE_NOT,                      /* the origin must be asked first */
+    REUSE_NOT,                      /* must be revalidated first */
 };
 
 /* Determines the reuse of a stored response for a request with these directives (4.2, 5.2.1). */

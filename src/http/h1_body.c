@@ -53,7 +53,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return 0;
     h->awaited = true;
     send_continue(h);
-    h1_session_wake(h->session); /* the connection's timer must learn that it waits for the client */
+    h1_session_wake(h->session); /* the owner updates its timeout: client_body_timeout applies now */
     return -EAGAIN;
 }
 
@@ -191,7 +191,7 @@ bool h1_body_drainable(const struct h1_exchange *h)
 void h1_body_drain(struct h1_exchange *h)
 {
     h->stage = STAGE_DRAINING;
-    h->awaited = false; /* the module that pulled is gone, and so is the target of its wake */
+    h->awaited = false; /* the module that pulled has ended: its wake must not be called */
     buffer_finish(&h->input);
     h->input_at = 0;
 }

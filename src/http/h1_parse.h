@@ -41,8 +41,8 @@ void h1_parse_remains(struct str bytes, struct request *request);
 struct str h1_copy_lines(struct arena *arena, struct str lines);
 /*
  * Parses field lines (RFC 9112 5), each ended by CRLF, into `headers`. 0, -EBADMSG, or -ENOMEM. Names with an
- * underscore are dropped unless `underscores`, as in nginx: a CGI cannot tell them from names with a hyphen. Names
- * that imitate a field of the server (header_imitates) are always dropped.
+ * underscore are dropped unless `underscores`, as in nginx: a CGI application cannot distinguish them from names with a
+ * hyphen. Names that imitate a field of the server (header_imitates) are always dropped.
  */
 MUST_CHECK int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, struct headers *headers);
 

@@ -126,7 +126,7 @@ static bool is_keepalive(const struct h1_reply *reply, const struct connection_o
     return reply->version >= HTTP_1_1 || options->keep_alive;
 }
 
-/* Statuses without a body, whatever their fields say (RFC 9110 6.4.1). */
+/* Statuses without a body, regardless of the fields (RFC 9110 6.4.1). */
 static bool is_bodiless(const struct h1_reply *reply)
 {
     return reply->settings.head || reply->status == 204 || reply->status == 304;

@@ -20,7 +20,7 @@ enum h1_reply_step {
 
 /* Properties of the request. */
 struct h1_reply_settings {
-    bool head;                      /* HEAD: no body, whatever the fields say */
+    bool head;                      /* HEAD: no body, regardless of the fields */
     bool upgrade;                   /* 101 is acceptable: the body is then everything up to the end of the connection */
     size_t head_max;                /* maximum bytes of one head */
 };

@@ -1,5 +1,5 @@
 /*
- * Sends requests: body bytes go at once, in chunks if the length is unknown.
+ * Sends requests: body bytes are passed on as they are pulled, in chunks if the length is unknown.
  */
 #include "http/h1_request.h"
 

@@ -1,6 +1,6 @@
 /*
  * HTTP/1 on one connection: requests are processed one after the other. Parsing, framing and writing are in other
- * files; here is the sequence only.
+ * files; this file contains only the sequence.
  */
 #include "http/h1_session.h"
 
@@ -309,7 +309,7 @@ static void signal_peer_closed(struct h1_session *h1)
         h1->events->left(h1->owner, &h1->current->x);
 }
 
-/* A new connection is about to send its first request and gets a response; an idle one has had its response. */
+/* An idle connection that has had a response closes; a new one still gets the response to its first request. */
 static void signal_drain(struct h1_session *h1)
 {
     bool idle = session_phase(&h1->session) == SESSION_IDLE;

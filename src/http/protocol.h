@@ -34,8 +34,8 @@ struct exchange_events {
      */
     void (*finished)(void *owner, struct exchange *x);
     /*
-     * produce has output again after -EAGAIN, or consume accepts bytes again. Only queue: offer the rest, then pump,
-     * later.
+     * produce has output again after -EAGAIN, or consume accepts bytes again. The owner only queues the connection;
+     * after this call it offers the unconsumed bytes and pumps.
      */
     void (*wake)(void *owner);
     /*
@@ -113,9 +113,9 @@ struct protocol {
     /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
     /*
-     * A timeout passed, the peer closed its sending side, or the server is stopping (complete current responses, and
-     * the first one even if it is still to be requested, then return 0). May call back (`refused` with 408, `wake`);
-     * afterwards ask phase, and produce.
+     * A timeout passed, the peer closed its sending side, or the server is stopping: the session completes responses
+     * in progress, a new connection also the response to its first request, then produce returns 0. May call back
+     * (`refused` with 408, `wake`); the owner calls phase and produce afterwards.
      */
     void (*signal)(struct session *session, enum session_signal signal);
     void (*close)(struct session *session); /* cancels open exchanges (`finished` for each) and frees the session */

@@ -1,5 +1,5 @@
 /*
- * Names cannot be repaired, values can.
+ * Control bytes in values are replaced; an invalid name is an error.
  */
 #include "http/sendable.h"
 

@@ -1,6 +1,6 @@
 /*
- * A state machine over bytes: escapes become bytes, bytes become segments, and a ".." segment must find one to
- * remove.
+ * A state machine over bytes: escapes become bytes, bytes become segments, and a ".." segment must follow a
+ * segment that it may remove.
  */
 #include "http/url_traversal.h"
 

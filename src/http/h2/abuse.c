@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 
-/* Ordinary clients earn more than they spend: a page load cancels few streams and completes many. */
+/* A page load cancels few streams and completes many, so an ordinary client keeps its credit. */
 static const uint8_t prices[H2_EVENTS] = {
     [H2_EVENT_SETTINGS] = 10,
     [H2_EVENT_PING] = 5,

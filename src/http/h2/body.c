@@ -92,7 +92,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return 0;
     set_awaited(stream, true);
     send_continue(stream);
-    h2_session_wake(stream->session); /* the connection's timer must learn that it waits for the client */
+    h2_session_wake(stream->session); /* the owner updates its timeout: client_body_timeout applies now */
     return -EAGAIN;
 }
 
@@ -206,7 +206,7 @@ static uint32_t drop_unread(struct h2_stream *stream)
 void h2_body_drain(struct h2_stream *stream)
 {
     stream->drained_from = stream->received;
-    stream->request_body = (struct body){0}; /* the module that pulled is gone, and so is the target of its wake */
+    stream->request_body = (struct body){0}; /* the module that pulled has ended: its wake must not be called */
     set_awaited(stream, true);
     h2_body_release_stream(stream, drop_unread(stream));
 }

@@ -1,5 +1,6 @@
 /*
- * Frames for streams that are closed are ignored at a price: they may have been sent before the client knew.
+ * Frames for closed streams are charged (abuse.h) and ignored: the client may have sent them before it received the
+ * RST_STREAM.
  */
 #include "http/h2/control_frames.h"
 

@@ -1,5 +1,5 @@
 /*
- * Windows as arithmetic; the frames are sent by the session.
+ * Computes windows; other files send the frames.
  */
 #include "http/h2/flow.h"
 

@@ -132,7 +132,7 @@ static void begin_request(struct h2_session *h2, const struct h2_frame *frame)
 
     h2->last_stream = frame->stream;
     if (h2->shutdown == H2_LAST_STREAM) {
-        /* The client knows from GOAWAY that the stream is not processed (RFC 9113 6.8). */
+        /* GOAWAY has informed the client that the stream is not processed (RFC 9113 6.8). */
         h2_session_charge(h2, H2_EVENT_IGNORED);
         return;
     }

@@ -1,5 +1,5 @@
 /*
- * Queued in memory of their own: they leave before the response exists.
+ * Interim responses have a buffer of their own, because they are sent before the response exists.
  */
 #include "http/h2/interim.h"
 

@@ -48,7 +48,7 @@ static void check_stream(struct h2_session *h2, const struct h2_frame *frame)
         h2_stream_fail(stream, H2_FLOW_CONTROL_ERROR);
 }
 
-/* Many small frames are no useful work; a large one earns credit, and measures the bandwidth. */
+/* A frame of at least LIMIT_H2_SMALL bytes earns credit; every payload counts for the bandwidth measurement. */
 static void account_payload(struct h2_session *h2, const struct h2_frame *frame)
 {
     if (frame->length >= LIMIT_H2_SMALL)

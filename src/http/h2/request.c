@@ -88,7 +88,7 @@ static bool is_connection_field(struct str name, struct str value)
     }
 }
 
-/* As in HTTP/1: a CGI cannot tell names with an underscore from names with a hyphen. */
+/* As in HTTP/1: a CGI application cannot distinguish "_" from "-" in names. */
 static bool is_dropped(const struct h2_request_reader *reader, struct str name)
 {
     return str_find(name, '_') >= 0 && (!reader->settings->underscores_in_headers || header_imitates(name));

@@ -123,7 +123,7 @@ static int send_interim(struct exchange *x, int status, const struct headers *he
     return stream->stage == H2_STAGE_REQUEST ? h2_interim_queue(stream, status, headers) : 0;
 }
 
-/* Only noted here: the server still uses the exchange. */
+/* Only sets a flag: the server still uses the exchange. The stream is reset when it is scheduled. */
 static bool abort_exchange(struct exchange *x)
 {
     struct h2_stream *stream = stream_of(x);
@@ -216,7 +216,7 @@ static int end_body(struct h2_stream *stream)
     return 0;
 }
 
-/* The frames of a file are spans of their own: what is left of it decides who encrypts them. */
+/* Each frame of a file is a span of its own; the wire compares the rest of the file with ssl_ktls_threshold. */
 static void announce_length(struct h2_stream *stream)
 {
     uint64_t length = chunk_length(&stream->part);

@@ -90,7 +90,7 @@ struct h2_stream {
     bool stalled;                   /* no progress since the last timeout of the connection */
     bool draining;                  /* `finished` was called; the rest of the request body is discarded */
     bool reset_due;                 /* draining: RST_STREAM with NO_ERROR follows the acknowledgement of a PING */
-    bool doomed;                    /* cancelled while it is session->sending: freed behind its frame */
+    bool doomed;                    /* cancelled while it is session->sending: freed after its frame */
     bool failed;                    /* the response cannot be sent: RST_STREAM with INTERNAL_ERROR is due */
 
     struct body request_body;       /* target of x.request.body, if there is a body */

@@ -22,7 +22,7 @@ void h2_stream_unready(struct h2_stream *stream);
 void h2_stream_refuse(struct h2_session *h2, uint32_t id, enum h2_error error);
 /* Removes a stream from the table, the schedule and the blocked streams. Its memory is not freed. */
 void h2_stream_unlink(struct h2_stream *stream);
-/* True if the server reset this stream lately: the client may not know yet. */
+/* True if the server reset this stream recently: the client may have sent frames before it received RST_STREAM. */
 bool h2_stream_recent(const struct h2_session *h2, uint32_t id);
 /* The client has reset the stream, too: no late frames of it follow. */
 void h2_stream_forget(struct h2_session *h2, uint32_t id);

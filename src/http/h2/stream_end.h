@@ -8,7 +8,7 @@
 
 /*
  * Ends a stream: `finished` if its request was handed over, then its memory is freed. `cancelled`: the response is
- * incomplete. A stream whose frame is being sent ends behind that frame.
+ * incomplete. A stream whose frame is being sent ends after that frame.
  */
 void h2_stream_end(struct h2_stream *stream, bool cancelled);
 /* The response is complete: `finished` is called, and the stream stays open until its request body has ended. */
