@@ -1,6 +1,6 @@
 /*
  * The AEAD engine of each cipher: every engine is tested by known answers, measured where there is a choice, and
- * another one than OpenSSL is taken if it is clearly faster here. Done once, in the master.
+ * an engine other than OpenSSL is selected if it saves more than LIMIT_AEAD_GAIN percent. Done in the master.
  */
 #ifndef TLS_AEAD_CHOICE_H
 #define TLS_AEAD_CHOICE_H
@@ -50,9 +50,9 @@ MUST_CHECK bool aead_test(struct aead *aead, uint8_t cipher);
  */
 MUST_CHECK bool aead_measure(struct aead *aead, uint8_t cipher, struct aead_figures *best);
 /*
- * Sets `kind` by states and figures. An engine with a wrong answer is not used for any cipher. Auto takes another engine than OpenSSL if it is usable and saves more than
- * LIMIT_AEAD_GAIN percent, as the mean of both sizes, and is slower with neither. A provider other than OpenSSL's
- * default is never replaced by auto.
+ * Sets `kind` by states and figures. An engine with a wrong answer is not used for any cipher. TLS_AEAD_AUTO selects
+ * an engine other than OpenSSL if it is usable, saves more than LIMIT_AEAD_GAIN percent as the mean of both sizes, and
+ * is slower by at most LIMIT_AEAD_NOISE percent with either. It never replaces a provider other than OpenSSL's default.
  */
 void aead_choose(enum tls_aead wish, struct aead_choice *choice);
 

@@ -25,9 +25,9 @@ enum ktls_reason {
     KTLS_OK,                        /* "ok" */
     KTLS_OFF,                       /* "off": ssl_ktls: off */
     KTLS_NOT_BUILT,                 /* "not-built" */
-    KTLS_NO_MODULE,                 /* "no-module": TCP_ULP says ENOENT */
+    KTLS_NO_MODULE,                 /* "no-module": TCP_ULP fails with ENOENT */
     KTLS_NO_PERMISSION,             /* "no-permission" */
-    KTLS_ULP_REFUSED,               /* "ulp-refused": any other answer to TCP_ULP */
+    KTLS_ULP_REFUSED,               /* "ulp-refused": any other error of TCP_ULP */
     KTLS_CIPHER,                    /* "cipher": TLS_TX rejected this version and suite */
     KTLS_TX_REFUSED,                /* "tx-refused": during a connection, although the probe succeeded */
     KTLS_NO_KEY,                    /* "no-key": OpenSSL was built without kTLS and offers no key */

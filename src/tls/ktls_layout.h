@@ -16,7 +16,7 @@ union ktls_key {
     struct tls12_crypto_info_chacha20_poly1305 chacha20_poly1305;
 };
 
-/* Reads an offered key. 0, or -EINVAL for a version or cipher without a sealer here (the key is declined). */
+/* Reads an offered key. 0, or -EINVAL for a version or cipher that record.c does not implement: it is declined. */
 MUST_CHECK int ktls_key_read(const void *offered, struct record_key *out_key);
 
 /*

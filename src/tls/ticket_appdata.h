@@ -19,10 +19,10 @@ struct ticket_appdata {
 };
 /* Difference between the wall clock and the session's monotonic clock. */
 int64_t tls_clocks_apart_ms(const struct tls_session *session);
-/* Reads the note of a session resumed from a ticket. False: there is none. */
+/* Reads the data of a session resumed from a ticket. False: there is none. */
 MUST_CHECK bool tls_ticket_appdata(SSL_SESSION *resumed, struct ticket_appdata *out_appdata);
 
-/* Sets lifetime and note (struct ticket_appdata) of a new session by its server's settings. False: out of memory. */
+/* Sets lifetime and struct ticket_appdata of a new session by its server's settings. False: out of memory. */
 MUST_CHECK bool tls_session_set_appdata(SSL *ssl, SSL_SESSION *made);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The BIO below an SSL: lends received bytes, and takes the part of kTLS in sending (tls/README.md). Until OpenSSL
+ * The BIO below an SSL: lends received bytes, and accepts the write key in place of kTLS (tls/README.md). Until OpenSSL
  * offers the write key, it passes finished ciphertext on; afterwards plaintext with its content type. It touches no
  * socket, and its writes do not fail. Private to tls/.
  */

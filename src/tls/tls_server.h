@@ -83,7 +83,7 @@ MUST_CHECK bool tls_commands_set(struct tls_server *server, const struct tls_fai
 
 /* Configures client certificates: tls_verify.c. False after a reported fault. */
 MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
-/* True if a session with this note (NULL: none) may be resumed at the server. */
+/* True if a session with this data in `note` (NULL: none) may be resumed at the server. */
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note);
 
 /* The pem_password_cb that refuses, because there is no prompt: tls_pem.c. */

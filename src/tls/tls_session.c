@@ -75,7 +75,7 @@ struct str tls_session_unlend(struct tls_session *session)
     return rest;
 }
 
-/* OpenSSL does not know that input was cut off: the alert is created here (RFC 8446 6.2: unexpected_message). */
+/* OpenSSL sends no alert after input was cut off: it is created here (RFC 8446 6.2: unexpected_message). */
 static void alert_cut(struct tls_session *session)
 {
     static const char fatal[] = {2, 10};
@@ -379,7 +379,7 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
             session->bio.lent = (struct str){NULL, 0};
             return -EAGAIN;
         }
-        /* Without pending input, SSL_read would allocate and free a buffer in vain. */
+        /* Without pending input, SSL_read would needlessly allocate and free a buffer. */
         if (session->bio.lent.length == 0 && !SSL_has_pending(session->ssl))
             return -EAGAIN;
         result = read_one_record(session, into, size);
