@@ -33,7 +33,7 @@ struct proxy_header {
 MUST_CHECK ssize_t proxy_header_parse(struct str bytes, struct proxy_header *out_header);
 
 /*
- * Writes a header of version 1 or 2. With addresses of different families or not of IP it says UNKNOWN (LOCAL).
+ * Writes a header of version 1 or 2. For addresses of different families or not of IP the header has UNKNOWN (LOCAL).
  * Returns its length, at most PROXY_HEADER_WRITTEN.
  */
 size_t proxy_header_write(const struct sockaddr *source, const struct sockaddr *destination, unsigned version,

@@ -1,10 +1,10 @@
 /*
- * One socket as a byte pipe: plain, user-space TLS or kTLS; code above cannot tell which. The wire owns queued
- * output until it is sent, in order, and alone decides how a chunk is sent.
+ * One socket as a byte pipe: plain, user-space TLS or kTLS; code above does not depend on which. The wire owns
+ * queued output until it is sent, in order, and decides how each chunk is sent.
  *
  * Sending is pulled: while wire_room() > 0 the owner gives the next chunk, and wire_flush ends the round. Bytes are
- * copied at once and sealed when a record is full or on flush. A file span stays queued, and there is no room behind
- * it, until it is read or sent. `room` tells the owner to continue.
+ * copied at once and sealed when a record is full or on flush. A file span stays queued, and there is no room after
+ * it, until it is read or sent. Then the event `room` follows.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -148,7 +148,7 @@ struct wire_settings {
     bool reset_timed_out;           /* reset_timedout_connection: WIRE_CLOSE_TIMEOUT and WIRE_CLOSE_REFUSED close by RST */
 };
 
-/* The encrypting party; changes only between two records. */
+/* The component that encrypts; changes only between two records. */
 enum wire_sealing {
     SEALING_NONE,                   /* plain TCP */
     SEALING_HANDSHAKE,              /* OpenSSL, until it offers the key */
@@ -181,7 +181,7 @@ struct wire {
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
     struct cipher_context *cipher_context;       /* live cipher context; the cache may take it away */
     uint64_t sealed_ms;             /* time of the last sealed record */
-    uint32_t stretch;               /* plaintext sealed since the last idle period, counted up to SMALL_RECORD_BYTES and some */
+    uint32_t stretch;               /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
     struct wire_transfer transfer;
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
@@ -190,7 +190,7 @@ struct wire {
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
-    uint8_t refused;                /* enum ktls_reason: the kernel refused and is not asked again */
+    uint8_t refused;                /* enum ktls_reason: the kernel refused, and kTLS is not tried again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
     bool narrow;                    /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */
@@ -227,7 +227,7 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
 
 /*
  * Changes the settings, which must outlive the wire. No effect while a record is open under another record size,
- * whose room is already promised.
+ * whose room wire_room has announced.
  */
 void wire_apply_settings(struct wire *wire, const struct wire_settings *settings);
 
@@ -302,7 +302,7 @@ static inline bool wire_lingering(const struct wire *wire)
 /*
  * True if closing the socket would lose output: the kernel drops records of a kTLS socket that have not reached TCP,
  * and there are none only once TCP is empty in two successive checks. Such lingering counts as sending:
- * wire_bytes_sent tells whether the peer accepts data. A check costs one or two system calls.
+ * wire_bytes_sent shows whether the peer accepts data. A check costs one or two system calls.
  */
 bool wire_unacknowledged(struct wire *wire);
 

@@ -1,6 +1,6 @@
 /*
- * The end of a wire: the abort, which cancels what is in flight, and the last completion, which frees. The orderly
- * close is in wire_push.c until everything is sent.
+ * The end of a wire: the abort, which cancels ops in flight, and the last completion, which releases the wire. The
+ * orderly close is in wire_push.c until everything is sent.
  */
 #include "wire/wire_queue.h"
 
@@ -70,7 +70,7 @@ static bool ends_with_reset(const struct wire *wire)
            (wire->end == WIRE_CLOSE_TIMEOUT || wire->end == WIRE_CLOSE_REFUSED);
 }
 
-/* The owner may still inspect session and socket (for its log); after `closed` the wire itself may be gone. */
+/* The owner may still inspect session and socket (for its log); after `closed` the wire itself may be freed. */
 void wire_finish_close(struct wire *wire)
 {
     struct wire_shared *shared = wire->shared;

@@ -1,6 +1,6 @@
 /*
  * Limits of a key, and its replacement (rules 9 and 10). In user space every record is counted. For the kernel the
- * number is an upper bound; near the limit the kernel is asked for the exact number.
+ * number is an upper bound; near the limit the exact number is read from the kernel.
  */
 #include "wire/wire_queue.h"
 
@@ -82,7 +82,7 @@ int wire_queue_key(struct wire *wire, const struct record_key *key)
 {
     struct output_block *block;
 
-    if (wire->rekeying >= LIMIT_KEY_UPDATES) /* requested by a peer that accepts none of them */
+    if (wire->rekeying >= LIMIT_KEY_UPDATES) /* the peer requests key updates and does not read the answers */
         return -ENOBUFS;
     block = output_block_get(wire->shared, sizeof *key);
     if (!block)

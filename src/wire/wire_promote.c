@@ -1,7 +1,7 @@
 /*
- * Decides who encrypts a file span when it is given (rule 4); the key is given to the kernel when nothing is queued
- * or in flight any more (rule 5). A response head in an open record is passed on as plaintext, so that head and body
- * share the kernel's first record.
+ * Decides whether the kernel encrypts a file span when the owner gives the span (rule 4), and hands the key over when
+ * nothing is queued or in flight any more (rule 5). A response head in an open record is passed on as plaintext, so
+ * that head and body share the kernel's first record.
  */
 #include "wire/wire_queue.h"
 
@@ -82,7 +82,7 @@ static int option_of(int fd, int level, int name)
     return getsockopt(fd, level, name, &value, &length) < 0 ? 0 : value;
 }
 
-/* Asked once: the kernel enlarges send buffers unless their size was set explicitly. */
+/* Queried once: the kernel enlarges send buffers unless their size was set explicitly. */
 static bool is_narrow(int fd)
 {
     int size = option_of(fd, SOL_SOCKET, SO_SNDBUF);

@@ -1,6 +1,6 @@
 /*
  * The pump of the output queue: one send at a time, blocks first, then the span; at the end of an orderly close, its
- * next step. What a chunk adds to the queue: wire_send.c.
+ * next step. wire_send.c adds chunks to the queue.
  */
 #include "wire/wire_queue.h"
 
@@ -157,7 +157,7 @@ static void promote(struct wire *wire)
         return;
     }
     wire_fill(wire);
-    /* The owner saw no room and flushed. A span that is read at once leaves no record open, and `room` follows. */
+    /* The owner has flushed already: the last record of a span that was read at once is closed, and `room` follows. */
     if (chunk_length(&wire->span) == 0 && wire->state != WIRE_CLOSING && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_CLOSE_ABORT);
     wire_push(wire);

@@ -19,7 +19,7 @@ enum {
 /* Aborts: cancels ops in flight; `closed` follows from the last completion. */
 void wire_fail(struct wire *wire, enum wire_close_reason end);
 /*
- * In WIRE_CLOSING, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
+ * In WIRE_CLOSING, called by every completion: the last one frees and calls `closed`. The wire may be freed afterwards.
  */
 void wire_finish_close(struct wire *wire);
 /* Maps an error of the socket. */
@@ -31,7 +31,7 @@ void wire_log(struct wire *wire, enum log_level level, const char *what, int err
 
 /*
  * A block with room for at least one byte of an open record; `bounded`: only within the connection's share. NULL:
- * none (unbounded: out of memory, or far too much is queued).
+ * none (unbounded: out of memory, or MOST_BLOCKS are queued).
  */
 struct output_block *wire_writable(struct wire *wire, bool bounded);
 /* True if the connection's share allows one more block. */
@@ -109,7 +109,7 @@ MUST_CHECK bool wire_span_push_done(struct wire *wire, int result);
 
 /* True if bytes of a pipe can be sent by splice, or could after a hand-off of the key to the kernel. */
 bool wire_may_splice(const struct wire *wire);
-/* Decides who encrypts the span just given: sets `promoting`, or accounts for its path. */
+/* Decides whether the kernel encrypts the span just given: sets `promoting`, or accounts for its path. */
 void wire_choose_sealing(struct wire *wire);
 /* The queue is empty: gives the key to the kernel. False: it refused, and user space continues. */
 MUST_CHECK bool wire_promote(struct wire *wire);

@@ -1,6 +1,6 @@
 /*
- * What the owner gives to the queue: bytes are copied into the open record, a span is read into it or waits for its
- * turn. The pump that sends the queue: wire_push.c.
+ * Adds chunks of the owner to the queue: bytes are copied into the open record, a span is read into it or waits for
+ * the blocks before it. The pump that sends the queue: wire_push.c.
  */
 #include "wire/wire_queue.h"
 
@@ -14,7 +14,7 @@ unsigned wire_accepts(const struct wire *wire)
     return CHUNK_BYTES | CHUNK_FILE | (wire_may_splice(wire) ? CHUNK_PIPE : 0);
 }
 
-/* Not while a record is open: its size is promised. */
+/* No effect while a record is open: wire_room has announced its size. */
 static void detect_idle(struct wire *wire)
 {
     if (wire->reading || (wire->last && wire->last->open))

@@ -42,8 +42,8 @@ static void span_sent(struct wire *wire, enum wire_path path, uint64_t bytes)
 }
 
 /*
- * Not ahead of the socket: a record sealed while an earlier one is queued leaves the CPU cache before it is sent
- * (measured: a fifth more time per byte), and the socket buffer keeps the connection busy.
+ * Records are not sealed ahead of the socket: a record sealed while an earlier one is queued leaves the CPU cache
+ * before it is sent (measured: a fifth more time per byte), and the socket buffer keeps the connection busy.
  */
 static bool may_fill(const struct wire *wire)
 {

@@ -1,6 +1,6 @@
 /*
- * Names and counters of the ways of sending. The longest chunk determines a response's path: a head of 200 bytes
- * does not make a file "user".
+ * Names and counters of the paths of output. The longest chunk determines a response's path: a short head in memory
+ * does not change the path of a file.
  */
 #include "wire/wire_queue.h"
 
