@@ -136,7 +136,7 @@ static void connection_handshake_done(struct wire *wire)
     connection_pump(connection);
 }
 
-/* The client of a plain connection speaks HTTP/2 (exchange_events.preface). Next: switch_to_http2. */
+/* The client of a plain connection uses HTTP/2 (exchange_events.preface). Next: switch_to_http2. */
 static void connection_preface_received(void *owner)
 {
     struct connection *connection = owner;
@@ -446,7 +446,7 @@ static void connection_output_drained(struct wire *wire)
 }
 
 /*
- * The connection must not last (its key reached its usage limit): responses in progress are completed, then the
+ * The connection must end (its key reached its usage limit): responses in progress are completed, then the
  * session ends.
  */
 static void connection_drain(struct wire *wire)

@@ -21,7 +21,7 @@
 const char error_style[] = STYLE;
 const char error_style_hash[] = STYLE_HASH;
 
-/* A plain sentence for the reader of the page. */
+/* Returns the sentence of the page that describes the status. */
 static const char *status_sentence(int status)
 {
     static const struct {

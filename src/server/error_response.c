@@ -53,7 +53,7 @@ static void start_error_page(struct request_state *request)
     response->headers = (struct headers){0};
 }
 
-/* The page turns the error into a success: drops the error's fields except WWW-Authenticate. */
+/* The page changes the status to a success: drops the error's fields except WWW-Authenticate. */
 static void drop_error_headers(struct request_state *request)
 {
     struct headers *headers = &request->error_headers;

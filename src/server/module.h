@@ -26,7 +26,7 @@ void *exchange_state(struct exchange *x, const struct module *module, size_t siz
 void *exchange_state_found(const struct exchange *x, const struct module *module);
 
 /*
- * Ends OUTCOME_PENDING: processing continues with `outcome` (ANSWERED, PASS, INTERNAL_REDIRECT ...). Queued; never
+ * Ends OUTCOME_PENDING: processing continues with `outcome` (OUTCOME_RESPONDED, OUTCOME_DECLINED ...). Queued; never
  * runs inside the caller.
  */
 void exchange_resume(struct exchange *x, enum outcome outcome);
@@ -132,7 +132,7 @@ void exchange_set_rate(struct exchange *x, uint64_t rate);
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
 /* Makes the internally redirected request a GET (HEAD stays) without a body. */
 void exchange_become_get(struct exchange *x);
-/* Removes the request's body: it was rejected, or it broke off. The session discards what still arrives. */
+/* Removes the request's body: it was rejected or truncated. The session discards the bytes that still arrive. */
 void exchange_drop_body(struct exchange *x);
 /*
  * Ends the owner's use of the subrequest, which must not be used any more. A short rest of its body is read, so that
@@ -194,8 +194,8 @@ MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out
 MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool directory);
 /*
  * Marks a Content-Type as made by this server rather than by an upstream, and returns it: until the head is written
- * $sent_http_content_type gives it without "; charset=...", which nginx adds no sooner. The text lives as long as
- * the exchange.
+ * $sent_http_content_type gives it without "; charset=...", because nginx adds that with the head. The text lives as
+ * long as the exchange.
  */
 struct str exchange_set_response_type(struct exchange *x, struct str type);
 /*
@@ -251,7 +251,7 @@ void exchange_end_with_client(struct exchange *x, bool ends);
 const struct sockaddr *exchange_client(const struct exchange *x);
 /* Returns the local address of the connection; AF_UNSPEC: not known. */
 void exchange_local_address(const struct exchange *x, union proxy_address *out);
-/* Returns the peer's address, whatever exchange_set_client has set. */
+/* Returns the peer's address, regardless of exchange_set_client. */
 const struct sockaddr *exchange_peer(const struct exchange *x);
 /* Returns true if the client uses TLS. */
 bool exchange_is_secure(const struct exchange *x);

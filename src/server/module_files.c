@@ -17,8 +17,8 @@ struct str exchange_root(struct exchange *x)
         return (struct str){NULL, 0};
     root = template_eval(directory, x, &x->arena);
     /*
-     * A variable may be empty or hostile: a root must be absolute, and only the configuration's own text may contain
-     * "..".
+     * A variable may be empty or contain bytes of the client: a root must be absolute, and only the configuration's
+     * own text may contain "..".
      */
     if (!root.data || !str_starts(root, STR("/")) ||
         (!template_constant(directory) && url_path_traverses(root) && !url_path_traverses(template_text(directory))))

@@ -1,6 +1,6 @@
 /*
  * Another protocol after 101. The connection passes to a module's session and the exchange ends: its memory is freed
- * except for the data of its access log line, which is written when the connection closes, perhaps hours later.
+ * except for the data of its access log line, which is written when the connection closes.
  * Values known now are formatted now; for the others a small exchange is created then.
  */
 #include "log/access_log.h"

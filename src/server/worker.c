@@ -151,7 +151,7 @@ static void channel_readable(struct op *op, int result)
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
-        /* A worker without its master would hold the port for ever. */
+        /* A worker without its master would keep the port in use. */
         log_write(worker->log, LOG_ALERT, "the master has exited, so this worker exits");
         stop_now(worker);
         return;
