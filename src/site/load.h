@@ -34,7 +34,7 @@ struct load {
     size_t server_count;
     bool sound;                     /* no error in the scope that was read last */
     bool sound_http;
-    bool unreadable;                /* parts of the file are no valid YAML: a missing directive may be there */
+    bool unreadable;                /* parts of the file are invalid YAML: a missing directive may be in them */
 };
 
 /* Returns the loaded_server of a server. */

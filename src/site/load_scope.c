@@ -73,7 +73,7 @@ int load_access_logs(struct load *load, const struct conf_rows *logs, const stru
     return 0;
 }
 
-/* A missing root responds 404 to every request, so it is reported at load. */
+/* With a missing root every request gets 404, so it is reported at load. */
 static void warn_of_root(struct load *load, const struct conf_node *scope, const struct template *root)
 {
     const struct conf_node *node = conf_map_get(scope, STR("root"));

@@ -1,7 +1,7 @@
 /*
- * One direction of a proxied connection: moves bytes from one wire to another, by copying while they are few, by
- * splice once they are many and both wires allow it. The end is passed on, too. With a rate, reading stops while
- * more bytes were sent than the elapsed time allows, so the sender is slowed down and nothing accumulates here.
+ * One direction of a proxied connection: moves bytes from one wire to another: by copying at first, from
+ * LIMIT_SPLICE_BYTES on by splice if both wires support it. The end is passed on, too. With a rate, reading pauses
+ * while more bytes were sent than the elapsed time allows: TCP slows the sender, and no bytes accumulate here.
  */
 #ifndef STREAM_STREAM_FLOW_H
 #define STREAM_STREAM_FLOW_H
@@ -29,7 +29,7 @@ void stream_flow_piped(struct stream_flow *flow, size_t count);
 /* `to` has room again. */
 void stream_flow_room(struct stream_flow *flow);
 /*
- * Stops when one wire is gone: releases the pipe. Accepts a flow that was never started. The flow's memory must stay
+ * Stops when one wire is closed: releases the pipe. Accepts a flow that was never started. The flow's memory must stay
  * valid until stream_flow_idle.
  */
 void stream_flow_stop(struct stream_flow *flow);

@@ -1,6 +1,6 @@
 /*
  * The upstream side of a `stream` connection: chooses a server, connects, tries another one after a failure; then
- * starts both flows, which run until one side is gone.
+ * starts both flows, which run until one side is closed.
  */
 #include "stream/stream_steps.h"
 

@@ -75,11 +75,11 @@ static inline uint64_t stream_now_ms(const struct stream *stream)
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error);
 /* Records activity, for the timeout. */
 void stream_moved(struct stream *stream);
-/* Ends the connection when the end of both directions was passed on, or of one where that is enough. */
+/* Ends the connection when the end of both directions was passed on, or of one without half_close. */
 void stream_watch_for_end(struct stream *stream);
 /* Closes the server's side: at once, or after the queued output was sent. */
 void stream_release_server(struct stream *stream, bool orderly);
-/* Closes the server's side, and the client's in the way of `how`. */
+/* Closes the server's side, and the client's with the reason `how`. */
 void stream_end(struct stream *stream, enum wire_close_reason how);
 /* Rejects the connection with status 400, 403, 500, 502 or 503. */
 void stream_refuse(struct stream *stream, int status);
