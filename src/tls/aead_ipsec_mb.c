@@ -27,7 +27,7 @@ struct ipsec_mb_aead {
 
 struct ipsec_mb_key {
     _Alignas(64) struct gcm_key_data
-        key; /* as the library wants it; its header says so only where LINUX is defined */
+        key; /* the alignment that the library requires; its header declares it only where LINUX is defined */
     struct gcm_context_data progress; /* holds key stream of the last record */
 };
 
