@@ -1,7 +1,7 @@
 /*
  * Bounds the work that a client causes without requesting anything: control frames, streams that it cancels,
- * violations that make the server reset a stream. Each event costs credit, time and completed responses give it
- * back, and a client without credit gets GOAWAY with ENHANCE_YOUR_CALM.
+ * violations that make the server reset a stream. Each event costs credit; time, completed responses and transferred
+ * DATA restore it; a client without credit gets GOAWAY with ENHANCE_YOUR_CALM.
  */
 #ifndef HTTP_H2_ABUSE_H
 #define HTTP_H2_ABUSE_H
@@ -31,7 +31,7 @@ struct h2_credit {
 void h2_credit_init(struct h2_credit *credit, uint64_t now_ms);
 /* Charges one event. False: the credit is used up. */
 bool h2_credit_charge(struct h2_credit *credit, enum h2_event event, uint64_t now_ms);
-/* Gives credit back: a response was completed, or a DATA frame of some size was sent or received. */
+/* Restores credit after a completed response, or after a DATA frame that is not small. */
 void h2_credit_earn(struct h2_credit *credit, uint32_t amount);
 
 #endif

@@ -48,7 +48,7 @@ static void wake_puller(struct h2_stream *stream)
         stream->request_body.wake(stream->request_body.owner);
 }
 
-/* RFC 9110 10.1.1: the first pull shows that the body is wanted. */
+/* Sends 100 Continue (RFC 9110 10.1.1) at the first pull, if the client expects it. */
 static void send_continue(struct h2_stream *stream)
 {
     if (!stream->continue_due || stream->stage != H2_STAGE_REQUEST)
@@ -120,7 +120,7 @@ void h2_body_fail(struct h2_stream *stream, int error)
     wake_puller(stream);
 }
 
-/* Bytes that no module will read: the response is complete but for its last frames, or the body has failed. */
+/* True if no module pulls the body any more: only the last frames of the response are missing, or the body failed. */
 static bool is_unwanted(const struct h2_stream *stream)
 {
     return stream->body_error || stream->request_body.ops == NULL;

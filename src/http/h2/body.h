@@ -1,6 +1,6 @@
 /*
- * A request body: DATA is pushed in by the session, pulled out by a module. Flow control bounds what is buffered
- * between.
+ * A request body: the session adds the payload of DATA frames, a module pulls it. Flow control bounds the buffered
+ * bytes.
  */
 #ifndef HTTP_H2_BODY_H
 #define HTTP_H2_BODY_H

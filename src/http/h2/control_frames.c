@@ -66,7 +66,7 @@ static void reset_answered(struct h2_stream *stream, const void *unused)
         h2_stream_reset(stream, H2_NO_ERROR);
 }
 
-/* The client has received the responses that came before the request body had ended. */
+/* The client has received the early responses sent before the PING: resets the streams that wait for this. */
 static void response_acknowledged(struct h2_session *h2)
 {
     h2_session_charge(h2, H2_EVENT_IGNORED);

@@ -1,6 +1,6 @@
 /*
- * The block is encoded behind room for one head; where it is too long for one frame, its tail moves to make room for
- * the other heads.
+ * Encodes the block after room for one frame head. If the block is too long for one frame, its end is moved to make
+ * room for the heads of the CONTINUATION frames.
  */
 #include "http/h2/field_write.h"
 

@@ -1,5 +1,5 @@
 /*
- * Frames as bytes. The rules for each type are a table.
+ * Parses and formats frames. A table has the rules for the length and the stream of each type.
  */
 #include "http/h2/frame.h"
 

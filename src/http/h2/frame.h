@@ -1,6 +1,6 @@
 /*
  * HTTP/2 frames (RFC 9113 4 and 6): heads, the rules for length and stream of each type, and the control frames that
- * a server sends. Pure functions on bytes.
+ * a server sends. The functions only read and write memory.
  */
 #ifndef HTTP_H2_FRAME_H
 #define HTTP_H2_FRAME_H

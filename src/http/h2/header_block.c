@@ -1,5 +1,5 @@
 /*
- * The decoder's table is connection state: a block is decoded to its end even if its request is refused.
+ * The decoder's table is connection state: every block is decoded to its end, also that of a rejected request.
  */
 #include "http/h2/header_block.h"
 
@@ -16,7 +16,7 @@ enum h2_error h2_header_block_start(struct h2_header_block *block, uint32_t stre
     return H2_NO_ERROR;
 }
 
-/* A few octets may name large fields of the dynamic table many times: the decoded size is limited, too. */
+/* A small block can refer to large fields of the dynamic table many times: the decoded size is limited, too. */
 static enum h2_error count_decoded(struct h2_header_block *block, const nghttp2_nv *field)
 {
     size_t bytes = field->namelen + field->valuelen + 32; /* RFC 9113 10.5.1 */

@@ -1,5 +1,5 @@
 /*
- * The block of a refused stream is decoded all the same: the decoder's table belongs to the connection.
+ * The block of a refused stream is decoded as well, because the connection has one decoder table.
  */
 #include "http/h2/headers_frame.h"
 
@@ -29,7 +29,7 @@ static void read_priority(struct h2_stream *stream)
     h2_schedule_change(&stream->session->schedule, &stream->turn, priority);
 }
 
-/* Hands the request over. `status`: of the rejection, or 0. */
+/* Calls `begun`, or `refused` if `status` (of the rejection) is not 0. */
 static void announce(struct h2_stream *stream, int status)
 {
     struct h2_session *h2 = stream->session;

@@ -15,8 +15,8 @@ static inline size_t hpack_field_bound(struct str name, struct str value)
 #define HPACK_STATUS_BOUND  5
 
 /*
- * Sets the size of the decoder's dynamic table to 0 (RFC 7541 6.3). It begins every header block, so that a smaller
- * SETTINGS_HEADER_TABLE_SIZE of the peer needs no reaction, in whatever order blocks are sent.
+ * Sets the size of the decoder's dynamic table to 0 (RFC 7541 6.3). Every header block begins with it, so that the
+ * encoder can ignore SETTINGS_HEADER_TABLE_SIZE, and blocks may be sent in any order.
  */
 #define HPACK_NO_TABLE      ((char)0x20)
 

@@ -1,5 +1,5 @@
 /*
- * Control frames leave before frames of streams, so that acknowledgements are not delayed by large bodies.
+ * Control frames are sent before frames of streams, so that large bodies do not delay acknowledgements.
  */
 #include "http/h2/output.h"
 

@@ -9,8 +9,8 @@
 /* Wakes the owner if produce returned -EAGAIN. */
 void h2_session_wake(struct h2_session *h2);
 /*
- * Queues a control frame; a client that makes the server queue more than LIMIT_H2_CONTROL_BYTES without reading
- * loses the connection.
+ * Queues a control frame. Closes the connection if more than LIMIT_H2_CONTROL_BYTES are queued, because the client does
+ * not read them.
  */
 void h2_output_frame(struct h2_session *h2, struct str frame);
 void h2_output_number(struct h2_session *h2, enum h2_frame_type type, uint32_t stream, uint32_t number);

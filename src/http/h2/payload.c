@@ -1,5 +1,5 @@
 /*
- * The whole payload counts for flow control, padding included (RFC 9113 6.1), also for streams that are closed.
+ * Flow control counts the whole payload with its padding (RFC 9113 6.1), also for closed streams.
  */
 #include "http/h2/payload.h"
 

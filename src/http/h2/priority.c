@@ -1,5 +1,5 @@
 /*
- * One pair of lists per urgency.
+ * Each urgency has two lists: of streams that are incremental, and of those that are not.
  */
 #include "http/h2/priority.h"
 

@@ -14,7 +14,7 @@
 
 struct h2_priority {
     uint8_t urgency;                /* 0 is sent first, 7 last */
-    bool incremental;               /* its bytes are useful as they arrive */
+    bool incremental;               /* the client can process the response in pieces */
 };
 
 /*
@@ -32,7 +32,7 @@ struct h2_turn {
 /*
  * Streams that have something to send, by urgency. Within an urgency, streams that are not incremental are served
  * whole, in the order in which they became ready; incremental ones take turns, frame by frame; and both kinds
- * alternate. Every H2_SHARE frames one goes to the least urgent stream, so that none starves.
+ * alternate. One of H2_SHARE frames is that of the least urgent stream, so that every stream makes progress.
  */
 struct h2_schedule {
     struct list whole[H2_URGENCIES], incremental[H2_URGENCIES];

@@ -119,7 +119,7 @@ static int limit_status(const struct h2_request_reader *reader, struct str name,
     return reader->bytes > reader->settings->head_max || reader->fields > reader->settings->max_headers ? 431 : 0;
 }
 
-/* A rejected request is answered by its method: a HEAD gets no page. */
+/* Stores the method of a request that is already rejected: the response to HEAD has no body. */
 static void store_late_method(struct h2_request_reader *reader, struct str value)
 {
     int status = reader->fault;
@@ -226,7 +226,7 @@ static int read_host(struct h2_request_reader *reader)
     return url_host_parse(arena, host ? host->value : authority, &request->host, &request->port) < 0 ? 400 : 0;
 }
 
-/* Cookie crumbs are one field (RFC 9113 8.2.3). */
+/* Joins several Cookie fields into one (RFC 9113 8.2.3). */
 static int join_cookies(struct h2_request_reader *reader)
 {
     struct headers *headers = &reader->x->request.headers;
@@ -274,7 +274,7 @@ static int read_expect(struct request *request)
     return 0;
 }
 
-/* Meaning first, then framing: a malformed request is never answered. */
+/* Checks method and length first: a malformed request resets the stream and gets no response. */
 static int read_request(struct h2_request_reader *reader, bool end_stream)
 {
     struct request *request = &reader->x->request;

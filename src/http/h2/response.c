@@ -184,7 +184,7 @@ static int give_payload(struct h2_stream *stream, size_t room, struct chunk *out
     return give(stream, out);
 }
 
-/* The response breaks off: RST_STREAM shows that it is incomplete. */
+/* Aborts an incomplete response by RST_STREAM. */
 static int abort_response(struct h2_stream *stream, struct str fault)
 {
     if (fault.length)

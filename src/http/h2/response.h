@@ -1,5 +1,5 @@
 /*
- * The response of one stream: encoded when the server provides it, then pulled out frame by frame.
+ * The response of one stream: encoded when the server provides it, then pulled frame by frame.
  */
 #ifndef HTTP_H2_RESPONSE_H
 #define HTTP_H2_RESPONSE_H

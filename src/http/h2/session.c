@@ -200,7 +200,7 @@ static int produce_control(struct h2_session *h2, size_t room, struct chunk *out
     return 1;
 }
 
-/* 1: there are control frames to give; 0: their memory was released. */
+/* 1: control frames are queued; 0: none, and their buffer is freed. */
 static int has_control(struct h2_session *h2)
 {
     if (h2->control_at < h2->control.length)
@@ -292,7 +292,7 @@ static void signal_timeout(struct h2_session *h2)
     }
 }
 
-/* A client that closes its side abandons its streams. */
+/* The client closed its sending side: the session ends without completing the open streams. */
 static void signal_peer_closed(struct h2_session *h2)
 {
     h2->shutdown = H2_OVER;

@@ -22,7 +22,7 @@ enum h2_shutdown {
     H2_RUNNING,
     H2_ANNOUNCED,                   /* GOAWAY with the highest identifier was sent: new streams are still accepted */
     H2_LAST_STREAM,                 /* GOAWAY with the last accepted stream was sent */
-    H2_OVER,                        /* nothing more is sent but what is queued */
+    H2_OVER,                        /* only queued control frames are still sent */
 };
 
 struct h2_session {
@@ -67,7 +67,7 @@ struct h2_session {
     bool block_ends_stream;
     bool data_ends_stream;
     bool data_padded;               /* the next byte of DATA is the length of its padding */
-    bool wake_owed;                 /* produce returned -EAGAIN: a wake is owed */
+    bool wake_owed;                 /* produce returned -EAGAIN: a wake must follow */
 };
 
 enum h2_stage {
@@ -103,7 +103,7 @@ struct h2_stream {
     uint64_t drained_from;          /* value of `received` when draining began */
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;                /* END_STREAM was received */
-    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    bool awaited;                   /* next returned -EAGAIN: a wake must follow */
     bool continue_due;              /* 100 Continue is due */
 
     int32_t window;                 /* for sending DATA */

@@ -1,5 +1,5 @@
 /*
- * New streams are accepted until the second GOAWAY.
+ * The session accepts new streams until it sends the second GOAWAY.
  */
 #include "http/h2/shutdown.h"
 
