@@ -1,6 +1,6 @@
 /*
- * Output blocks, assembled in place. Pooled per worker, so that a response costs no malloc and an idle connection
- * has none. Private to wire/.
+ * Blocks of memory in which output is assembled. Pooled per worker: a response needs no malloc, and an idle connection
+ * holds no block. Private to wire/.
  *
  *      0 ..... from ........ filled ............................ capacity
  *      (sent)  ready to send | record head, open plaintext ...
@@ -12,7 +12,7 @@
 
 #include "wire/wire.h"
 
-/* A struct record_key for the kernel, in force after everything before it; wiped when the block is released. */
+/* A struct record_key for the kernel, installed once all blocks before it are sent; wiped when the block is released. */
 enum { BLOCK_KEY = 1 };
 
 struct output_block {

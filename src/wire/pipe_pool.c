@@ -43,7 +43,7 @@ void pipe_pool_finish(struct pipe_pool *pool)
         pipe_destroy(pipe);
 }
 
-/* A user with many pipes gets small ones (pipe-user-pages-soft), which cost more system calls than copying. */
+/* Beyond pipe-user-pages-soft the kernel creates small pipes; splicing through them costs more than copying. */
 static bool is_worth_pooling(int fd)
 {
     return fcntl(fd, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) >= LIMIT_PIPE_LEAST ||

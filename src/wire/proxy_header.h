@@ -1,6 +1,6 @@
 /*
  * The PROXY protocol (haproxy's proxy-protocol.txt, version 2020/03/05): the addresses of a connection, sent by a
- * proxy at its beginning as text (version 1) or binary (version 2). Pure: bytes and addresses.
+ * proxy at its beginning as text (version 1) or binary (version 2). The functions only parse and format.
  */
 #ifndef WIRE_PROXY_HEADER_H
 #define WIRE_PROXY_HEADER_H
@@ -9,7 +9,7 @@
 
 #include <netinet/in.h>
 
-/* An address as large as TCP needs. AF_UNSPEC: unknown. */
+/* An IPv4 or IPv6 address with its port. AF_UNSPEC: unknown. */
 union proxy_address {
     struct sockaddr any;
     struct sockaddr_in ip4;

@@ -117,7 +117,7 @@ int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct
     if (tls_session_handshake(wire->tls) != -EAGAIN)
         wire_fail(wire, WIRE_CLOSE_PROTOCOL);
     else
-        wire_push(wire); /* the client sends the first flight */
+        wire_push(wire); /* the client sends the first handshake message */
     return 0;
 }
 

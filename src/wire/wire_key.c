@@ -17,7 +17,7 @@ static uint64_t key_limit(const struct wire *wire)
     return wire->shared->records_per_key ? wire->shared->records_per_key : LIMIT_RECORDS_PER_KEY;
 }
 
-/* From this number on a new key is wanted: the rest is a reserve for the current response. */
+/* The record number from which the key is replaced; the records after it are a reserve for the current response. */
 static uint64_t key_change_mark(const struct wire *wire)
 {
     return key_limit(wire) - key_limit(wire) / 16;
@@ -34,7 +34,7 @@ void wire_count_key_use(struct wire *wire, uint64_t bytes)
         wire->key.sequence += bytes / LEAST_RECORD + PER_CALL;
 }
 
-/* If the kernel does not report the number, the estimate counts. */
+/* True if `number` records were sealed. Uses the estimate if the kernel does not report the exact number. */
 static bool is_past(struct wire *wire, uint64_t number)
 {
     if (wire->key.sequence < number)
@@ -95,7 +95,7 @@ int wire_queue_key(struct wire *wire, const struct record_key *key)
     return 0;
 }
 
-/* The peer reads with the new key by now: if the kernel refuses it, nothing more can be sent. */
+/* The peer already decrypts with the new key: if the kernel refuses the key, the connection cannot continue. */
 bool wire_rekey(struct wire *wire)
 {
     struct output_block *block = wire->first;

@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 
-/* The peer closed, but may not have received all output: no event reports that, so it is polled. */
+/* The peer closed, but may not have received all output. No event reports its acknowledgements: polls by a timer. */
 static void tail_due(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);

@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A smaller send buffer is narrow: see OP_SENDFILE. With a tiny window of the peer, segments are tiny, too. */
+/* A send buffer of fewer records and segments is narrow: see OP_SENDFILE. A small peer window makes segments small. */
 enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 
 /* Total bytes of the transfer that the span belongs to. */
@@ -23,7 +23,7 @@ static uint64_t span_is_whole(const struct wire *wire)
     return wire->span.file.whole > length ? wire->span.file.whole : length;
 }
 
-/* The reason against the kernel for a response of `length` bytes; KTLS_OK: none. */
+/* The reason not to use kTLS for a response of `length` bytes; KTLS_OK: none. */
 static unsigned why_not(const struct wire *wire, uint64_t length)
 {
     const struct tls_settings *settings;
@@ -91,7 +91,7 @@ static bool is_narrow(int fd)
            size < WIDE_SEGMENTS * option_of(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
-/* Cannot fail: from here on the socket takes plaintext. */
+/* The kernel has accepted the key: from now on the socket accepts plaintext. Cannot fail. */
 static void become_kernel(struct wire *wire)
 {
     struct output_block *block = wire->first;

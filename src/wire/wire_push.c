@@ -149,7 +149,7 @@ void wire_fill(struct wire *wire)
         wire_push(wire);
 }
 
-/* The kernel takes the key, or user space continues. */
+/* Hands the key to the kernel; on refusal encryption continues in user space. */
 static void promote(struct wire *wire)
 {
     if (wire_promote(wire)) {
@@ -182,8 +182,8 @@ static void push_next(struct wire *wire)
 }
 
 /*
- * Everything is sent. Records in the kernel may be incomplete, and a FIN would truncate them: then the peer's end is
- * awaited. Once it came, close() follows with the same effect.
+ * All output was sent. On a kTLS socket, records in the kernel may be incomplete, and a FIN would truncate them: the
+ * wire sends none and waits for the peer's FIN; close() then ends the connection.
  */
 static void shut_down_sending(struct wire *wire)
 {

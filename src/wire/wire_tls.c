@@ -77,8 +77,8 @@ static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
 }
 
 /*
- * A file may take minutes, and the peer waits for an answer (RFC 8446 4.6.3): the rest of the span follows the
- * record.
+ * Interrupts the span: its rest is sent after the record. A file may take minutes, and the peer expects the answer to a
+ * KeyUpdate before further application data (RFC 8446 4.6.3).
  */
 static void interrupt_span(struct wire *wire)
 {

@@ -113,7 +113,7 @@ unsigned wire_no_key_reason(const struct wire *wire)
     return KTLS_NO_KEY;
 }
 
-/* Bytes in memory are accounted as "small" chunk by chunk; the total may exceed the threshold. */
+/* Chunks in memory are accounted as "small" one by one; the reason changes if their total exceeds the threshold. */
 static unsigned final_reason(const struct wire *wire, const struct wire_transfer *transfer)
 {
     const struct tls_settings *settings;
