@@ -1,7 +1,7 @@
 /*
- * AEAD engines: implementations of the ciphers that seal records, behind one table. OpenSSL serves every cipher;
- * ipsec-mb (Intel's multi-buffer library, amd64) serves AES-GCM. An opened engine belongs to one user, such as the
- * cache of cipher contexts of a worker; engines share no state.
+ * AEAD engines: implementations of the ciphers that seal records, with one interface. OpenSSL implements every cipher;
+ * ipsec-mb (Intel's multi-buffer library, amd64) implements AES-GCM. An opened engine has one owner, such as the cache
+ * of cipher contexts of a worker; engines share no state.
  */
 #ifndef TLS_AEAD_H
 #define TLS_AEAD_H
@@ -29,7 +29,7 @@ struct aead_record {
 /* An opened engine: the first member of the struct of its implementation. */
 struct aead {
     const struct aead_engine *engine;
-    bool has[RECORD_CIPHERS];     /* the ciphers that it serves here */
+    bool has[RECORD_CIPHERS];     /* the ciphers that it implements on this machine */
     bool foreign[RECORD_CIPHERS]; /* OpenSSL: by a provider other than the default one, for instance FIPS */
     size_t key_size;              /* approximate memory of one key, in bytes */
 };

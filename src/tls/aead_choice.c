@@ -67,7 +67,7 @@ static bool is_faster(const struct aead_figures *other, const struct aead_figure
            large <= 100 + LIMIT_AEAD_NOISE;
 }
 
-/* After one wrong answer, the answers to other ciphers are not trusted either. */
+/* One failed known-answer test excludes the engine from all ciphers. */
 static bool is_usable(const struct aead_choice *choice, enum aead_kind kind, uint8_t cipher)
 {
     for (unsigned i = RECORD_AES_128_GCM; i < RECORD_CIPHERS; i++) {

@@ -45,8 +45,8 @@ struct ktls_support {
 
 /*
  * Probes the kernel with a loopback connection and a dummy key per version and cipher (rule 19). Call it while the
- * process may load modules (CAP_NET_ADMIN), before privileges are dropped. Cannot fail: missing support carries its
- * reason.
+ * process may load modules (CAP_NET_ADMIN), before privileges are dropped. Cannot fail: `out_support` has the reason
+ * for missing support.
  */
 void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support);
 /* Formats one log line: "kTLS: available (TLS 1.3: AES-128-GCM, ...)" or "kTLS: not available: ... (remedy)". */

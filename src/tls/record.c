@@ -1,6 +1,6 @@
 /*
- * Keeps expanded keys between records, so that a record costs a new nonce and not a key schedule. With more
- * connections than contexts, the least recently used context is rekeyed. An AEAD engine encrypts.
+ * Keeps expanded keys between records, so that a record needs a new nonce but no key schedule. With more connections
+ * than contexts, the least recently used context is rekeyed. An AEAD engine encrypts.
  */
 #include "tls/record.h"
 

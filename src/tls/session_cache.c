@@ -1,7 +1,7 @@
 /*
- * A ring of entries, the oldest at its tail, with hash chains over the ids. Entries do not move: a new one evicts
- * the oldest in its way. If a process dies holding the lock, the cache is emptied, and clients perform full
- * handshakes.
+ * A ring of entries, the oldest at its tail, with hash chains over the ids. Entries do not move: a new entry evicts
+ * the oldest entries at its place. If a process dies while it holds the lock, the cache is emptied, and clients perform
+ * full handshakes.
  */
 #include "tls/session_cache.h"
 
@@ -44,7 +44,7 @@ static uint64_t bytes_to_end(const struct session_cache *cache, uint64_t place)
     return cache->room - place % cache->room;
 }
 
-/* Ids are random and generated here; forged ids find nothing, whatever their chain. */
+/* An unkeyed hash is sufficient: this server generates the ids at random, and a forged id matches no entry. */
 static uint64_t *id_chain(struct session_cache *cache, struct str id)
 {
     uint64_t hash = 14695981039346656037u;

@@ -1,7 +1,7 @@
 /*
  * The server-side TLS session cache, for clients without tickets, in memory shared by all workers. Sessions are
- * found by id, expire, and are evicted oldest first when the memory is full; removal wipes them. Their content is
- * opaque here.
+ * found by id, expire, and are evicted oldest first when the memory is full; removal wipes them. The cache does not
+ * interpret their content.
  */
 #ifndef TLS_SESSION_CACHE_H
 #define TLS_SESSION_CACHE_H

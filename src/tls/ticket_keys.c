@@ -1,7 +1,7 @@
 /*
- * Draws and parses ticket keys. Readers in other processes take no lock: a key is complete before its number is
- * published, and overwritten only after the next number is. A reader that finds another number after copying copies
- * again.
+ * Draws and parses ticket keys. Readers in other processes take no lock: the writer completes a key before it publishes
+ * its number, and overwrites it only after it has published the next number. A reader copies a key again if the number
+ * has changed meanwhile.
  */
 #include "tls/ticket_keys.h"
 

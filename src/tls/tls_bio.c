@@ -18,7 +18,7 @@ _Static_assert(GET_KTLS_SEND == BIO_CTRL_GET_KTLS_SEND && GET_KTLS_RECEIVE == BI
 
 enum { MESSAGE_KEY_UPDATE = 24 }; /* RFC 8446 4 */
 
-/* OpenSSL answers some warnings with warnings (RFC 5246 7.2.2: no_renegotiation): they are counted. */
+/* Counts alerts: OpenSSL responds to some warnings with warnings (RFC 5246 7.2.2: no_renegotiation). */
 static void count_alert(struct tls_bio *bio)
 {
     if (bio->established && ++bio->alerts >= LIMIT_TLS_ALERTS)
@@ -71,7 +71,7 @@ static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
     return 1;
 }
 
-/* OpenSSL keeps receiving (direction 0, offered from 3.2 on). */
+/* Declines receive keys (direction 0, offered from 3.2 on): OpenSSL decrypts. */
 static long accept_key(struct tls_bio *bio, long direction, const void *offered)
 {
     struct record_key key;

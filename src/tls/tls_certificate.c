@@ -1,6 +1,6 @@
 /*
- * Loads certificate chains and keys from PEM files. Most of this file produces error texts that name the remedy.
- * There is no password prompt.
+ * Loads certificate chains and keys from PEM files, with error texts that name the remedy. Never prompts for a pass
+ * phrase.
  */
 #include "tls/tls_server.h"
 

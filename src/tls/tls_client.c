@@ -1,5 +1,5 @@
 /*
- * Client contexts and sessions. OpenSSL keeps the key: data to a server pass SSL_write.
+ * Client contexts and sessions. OpenSSL keeps the write key and encrypts in SSL_write.
  */
 #include "tls/tls_client.h"
 

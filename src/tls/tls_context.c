@@ -94,7 +94,7 @@ static int hello_arrived(SSL *ssl, int *alert, void *argument)
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* Every connection begins at the default server. */
+/* Sets the client-hello callback in the default server, with whose SSL_CTX every connection begins. */
 static void listen_for_names(struct tls_context *context)
 {
     SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * After the wall clock is set back, expired tickets would look valid. A ticket records the monotonic clock, too: if
- * both did not advance equally, its age is unknown.
+ * True if wall clock and monotonic clock, both recorded in the ticket, have advanced equally since. After the wall
+ * clock was set back, expired tickets would appear valid.
  */
 static bool is_age_known(const struct tls_session *session, const struct ticket_appdata *note)
 {
@@ -34,8 +34,8 @@ static int early_allowed(SSL *ssl, void *unused)
 }
 
 /*
- * OpenSSL's own anti-replay would turn tickets into entries of a per-process cache; this one keeps tickets
- * stateless. The callback belongs to the default server, the other settings to the server that SNI selected.
+ * Turns off OpenSSL's own anti-replay, which would replace stateless tickets by entries of a per-process cache. The
+ * callback is that of the default server, the other settings are those of the server that SNI selected.
  */
 void tls_early_set(struct tls_server *server)
 {

@@ -68,7 +68,7 @@ bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure)
     return good;
 }
 
-/* Commands that would conflict with settings that sluice makes itself. */
+/* Commands that would conflict with settings of sluice. */
 static const struct {
     const char *name, *hint;
 } refused[] = {

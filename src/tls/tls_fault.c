@@ -1,5 +1,5 @@
 /*
- * Formats the faults of TLS settings. Lowest file of tls/: all loaders report through it.
+ * Formats the faults of TLS settings, for all loaders. Calls no other file of tls/.
  */
 #include "tls/tls_fault.h"
 
