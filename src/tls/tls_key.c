@@ -1,5 +1,5 @@
 /*
- * Reads private keys from PEM files; pass phrases of ssl_password_file open encrypted ones.
+ * Reads private keys from PEM files; decrypts encrypted keys with the pass phrases of ssl_password_file.
  */
 #include "tls/tls_server.h"
 

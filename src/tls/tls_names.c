@@ -1,5 +1,5 @@
 /*
- * Three hash tables, so that lookup time does not depend on the number of virtual servers.
+ * The index uses three hash tables, so that lookup time does not depend on the number of virtual servers.
  */
 #include "tls/tls_names.h"
 

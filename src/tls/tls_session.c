@@ -1,5 +1,5 @@
 /*
- * Drives one SSL: input is lent to the BIO, output leaves through the BIO, and a failure becomes one error text.
+ * Runs one SSL: the BIO provides its input and receives its output, and a failure is reported as one error text.
  * OpenSSL's error queue is empty before and after each call.
  */
 #include "tls/tls_session.h"
@@ -50,7 +50,7 @@ void tls_session_destroy(struct tls_session *session)
 {
     if (!session)
         return;
-    /* A connection closed without close_notify stays resumable; after an alert OpenSSL has dropped the session. */
+    /* A session closed without close_notify remains resumable; after an alert OpenSSL has removed the session. */
     if (SSL_is_server(session->ssl))
         SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(session->ssl);
@@ -107,7 +107,7 @@ static unsigned long first_reason(void)
     return first;
 }
 
-/* Plainer texts for OpenSSL's most frequent reasons. */
+/* Replaces OpenSSL's most frequent reasons by texts for administrators. */
 static const char *fault_text(const struct tls_session *session)
 {
     unsigned long error = first_reason();
@@ -192,7 +192,7 @@ static void derive_updated_key(struct tls_session *session, struct str line)
     OPENSSL_cleanse(secret, sizeof(secret));
 }
 
-/* Each KeyUpdate costs two derivations and, if it requests one, a record: the count bounds a worker's time. */
+/* Limits the CPU time for KeyUpdates: each costs two key derivations and, if it requests an answer, a record. */
 static void count_key_update(struct tls_session *session)
 {
     uint32_t now = (uint32_t)tls_session_now_ms(session);

@@ -4,9 +4,9 @@
  *
  * Until the write key of application data is ready, OpenSSL seals records and `ciphertext` gets finished bytes. When
  * OpenSSL offers the key (BIO_CTRL_SET_KTLS), the session takes it: `key_ready` is called, and from then on `record`
- * gets plaintext with its type, which the owner seals in order with application data. Application data never passes
- * SSL_write again (rule 8). Without an offered key, tls_session_write seals by SSL_write, and the bytes leave
- * through `ciphertext` as before.
+ * gets plaintext with its type, which the owner seals in order with application data. The owner never uses SSL_write
+ * from then on (rule 8). Without an offered key, tls_session_write seals by SSL_write, and `ciphertext` gets the
+ * bytes as before.
  */
 #ifndef TLS_TLS_SESSION_H
 #define TLS_TLS_SESSION_H
@@ -29,7 +29,7 @@ struct tls_output {
      */
     void (*key_ready)(void *owner, const struct record_key *key);
     /*
-     * Asked when the peer requests a new key. False if the kernel holds the key and cannot take another: the request
+     * Called when the peer requests a new key. False if the kernel holds the key and cannot replace it: the request
      * is not answered, further input is dropped, and the owner finishes sending and closes (rule 9). NULL: always
      * true.
      */
@@ -64,7 +64,7 @@ enum { TLS_SESSION_EARLY = 1 };
  * One step of the handshake: 0 when complete; -EAGAIN: more input is needed; -EPROTO: failed (an alert may be
  * queued). TLS_SESSION_EARLY, once: not complete, but from here on the session is read and written as if it were
  * (RFC 8446 2.3), and reading continues the handshake; data read until tls_session_early() is false may be a replay.
- * key_ready may be called before completion: in TLS 1.3 with the server's own flight.
+ * key_ready may be called before completion: in TLS 1.3 with the server's Finished.
  */
 MUST_CHECK int tls_session_handshake(struct tls_session *session);
 /* True after TLS_SESSION_EARLY until the handshake is complete. */
@@ -85,7 +85,7 @@ MUST_CHECK ssize_t tls_session_write(struct tls_session *session, struct str pla
  * happen before LIMIT_RECORDS_PER_KEY (rule 10). 0, -EPROTO, or -EOPNOTSUPP in TLS 1.2 (close instead).
  */
 MUST_CHECK int tls_session_update_key(struct tls_session *session);
-/* Queues close_notify, once; nothing before the handshake is complete or after a failure. */
+/* Queues close_notify, once. No effect before the handshake is complete or after a failure. */
 void tls_session_shutdown(struct tls_session *session);
 
 /*

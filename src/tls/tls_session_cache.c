@@ -11,7 +11,7 @@
 
 enum { SESSION_CACHE_MODE = SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL | SSL_SESS_CACHE_NO_AUTO_CLEAR };
 
-/* SNI has selected the server by now. */
+/* The cache of the server that SNI has selected. */
 static struct session_cache *cache_of(const struct tls_server *server)
 {
     return server->settings->store ? server->settings->store->cache : NULL;

@@ -16,7 +16,7 @@ enum early {
     EARLY_OVER,                      /* all were received; the client's Finished is outstanding */
 };
 
-/* One per connection, also of idle ones: kept small. */
+/* Small, because every connection has one, idle or not. */
 struct tls_session {
     SSL *ssl; /* owned; owns the BIO over `bio` */
     struct tls_bio bio;

@@ -62,8 +62,8 @@ static bool open_ticket(struct ticket_key *key, const unsigned char *iv, EVP_CIP
 }
 
 /*
- * SNI has selected the server by now. 0: no key, hence no ticket or a full handshake; 2: decrypted, and a new ticket
- * is due.
+ * Called after SNI has selected the server. 0: no key, hence no ticket or a full handshake; 2: decrypted, and a new
+ * ticket is issued.
  */
 static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                       EVP_MAC_CTX *mac, int sealing)
@@ -129,8 +129,8 @@ static bool load_keys(struct tls_server *server, const struct tls_failure *failu
 }
 
 /*
- * One ticket per handshake instead of OpenSSL's two: a client that uses it gets the next one, and a ticket costs as
- * much as all of sluice's own handshake code.
+ * Issues one ticket per handshake instead of OpenSSL's two: resumption issues the next one, and creating a ticket costs
+ * as much as all of sluice's own handshake code.
  */
 bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure)
 {

@@ -73,7 +73,7 @@ enum tls_client_state tls_session_client_state(const struct tls_session *session
     return TLS_CLIENT_REFUSED;
 }
 
-/* A session without an accepted certificate is not resumed: the full handshake asks for a certificate again. */
+/* A session without an accepted certificate is not resumed: the full handshake requests a certificate again. */
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note)
 {
     const X509 *certificate = SSL_SESSION_get0_peer(resumed);
