@@ -12,7 +12,7 @@
 
 #include "wire/wire.h"
 
-/* A struct record_key for the kernel, installed once all blocks before it are sent; wiped when the block is released. */
+/* A struct record_key for the kernel, installed after the blocks before it were sent; wiped on release of the block. */
 enum { BLOCK_KEY = 1 };
 
 struct output_block {
