@@ -32,7 +32,8 @@ int64_t freshness_initial_age(const struct arrival *arrival);
 
 /*
  * True if a shared cache may store the response (3), regardless of its lifetime. Excluded: no-store, private, a
- * malformed Cache-Control, Authorization, must-understand, and statuses that cannot be combined or repeated (1xx, 206, 304).
+ * malformed Cache-Control, Authorization, must-understand, and statuses that cannot be combined or repeated (1xx, 206,
+ * 304).
  */
 bool freshness_may_store(const struct arrival *arrival);
 
