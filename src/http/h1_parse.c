@@ -375,7 +375,7 @@ static struct framing_fields find_framing_fields(const struct headers *headers)
     return found;
 }
 
-/* Host, and the authority of absolute-form, which overrides it; Host must be valid all the same (RFC 9112 3.2.2). */
+/* Sets the host from absolute-form if present, else from Host, which must be valid in both cases (RFC 9112 3.2.2). */
 static int read_host(const struct framing_fields *found, struct str authority, struct request *request,
                      struct arena *arena)
 {

@@ -72,7 +72,7 @@ void h2_schedule_change(struct h2_schedule *schedule, struct h2_turn *turn, stru
         h2_schedule_add(schedule, turn);
 }
 
-/* Chooses between both kinds of one urgency; incremental streams move behind the others of their kind. */
+/* Chooses between both kinds of one urgency; an incremental stream moves to the end of its list. */
 static struct list *next_of(struct h2_schedule *schedule, unsigned urgency)
 {
     struct list *whole = &schedule->whole[urgency];

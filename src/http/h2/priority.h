@@ -44,7 +44,7 @@ struct h2_schedule {
 
 void h2_schedule_init(struct h2_schedule *schedule);
 void h2_turn_init(struct h2_turn *turn, struct h2_priority priority);
-/* Adds a stream behind those of its kind; no effect on one that is ready. */
+/* Adds a stream at the end of its list; no effect on one that is ready. */
 void h2_schedule_add(struct h2_schedule *schedule, struct h2_turn *turn);
 /* No effect on a stream that is not ready. */
 void h2_schedule_remove(struct h2_schedule *schedule, struct h2_turn *turn);
