@@ -137,7 +137,7 @@ void wire_apply_settings(struct wire *wire, const struct wire_settings *settings
 
 static void close_orderly(struct wire *wire)
 {
-    if (wire->state == WIRE_HANDSHAKE) { /* nothing was promised yet */
+    if (wire->state == WIRE_HANDSHAKE) { /* no response has begun */
         wire_fail(wire, WIRE_CLOSE_ORDERLY);
         return;
     }

@@ -49,7 +49,7 @@ static inline char *wire_record_end(const struct wire *wire, struct output_block
     return block->bytes + block->filled + wire_record_head(wire) + block->open;
 }
 /*
- * The positions of the next `length` bytes, as far as the block has room: in the open record, and behind it in
+ * The positions of the next `length` bytes, as far as the block has room: in the open record, and after it in
  * records with space for heads and tags. Returns the number of places, at most RECORDS_AT_ONCE; each is committed by
  * its own wire_record_grow.
  */
@@ -58,7 +58,7 @@ int wire_record_places(const struct wire *wire, struct output_block *block, uint
 MUST_CHECK int wire_record_grow(struct wire *wire, struct output_block *block, size_t count);
 /* Seals the open record of the last block, if any. 0 or -errno. */
 MUST_CHECK int wire_record_close(struct wire *wire);
-/* Seals one record whose plaintext is in place behind the block's last one. 0 or -errno. */
+/* Seals one record whose plaintext is in place after the last sealed record of the block. 0 or -errno. */
 MUST_CHECK int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length);
 void output_block_append(struct wire *wire, struct output_block *block);
 size_t output_block_capacity(const struct wire *wire);
@@ -118,7 +118,7 @@ MUST_CHECK bool wire_promote(struct wire *wire);
 
 /* Everything is sent and the sending side is shut down: discards input until the peer closes. */
 void wire_linger(struct wire *wire);
-/* WIRE_LINGERING: receives what is discarded, once the op in flight is done. */
+/* WIRE_LINGERING: receives bytes to discard, after the op in flight has completed. */
 void wire_linger_receive(struct wire *wire);
 
 /* wire_push.c */

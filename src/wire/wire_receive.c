@@ -1,6 +1,6 @@
 /*
- * Receiving: the loop lends bytes, which are decrypted and lent to the owner. Unconsumed bytes are copied, at most
- * those of one receive, and no further input is requested until they are consumed: backpressure.
+ * Receiving: the loop lends bytes, which the wire decrypts and lends to the owner. The wire copies unconsumed bytes, at
+ * most those of one receive, and requests no further input until the owner has consumed them (backpressure).
  */
 #include "wire/wire_queue.h"
 
@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Received and not consumed: decrypted bytes, then the ciphertext behind them. */
+/* Received and not consumed: decrypted bytes, then the ciphertext after them. */
 struct wire_unread {
     size_t plain;
     size_t cipher;

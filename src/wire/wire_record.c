@@ -1,5 +1,5 @@
 /*
- * Records, assembled in place in the last block of the queue, and sealed when full or on flush, so that a head and
+ * Assembles records in place in the last block of the queue, and seals them when full or on flush, so that a head and
  * its small body are one record and one send.
  */
 #include "wire/wire_queue.h"
@@ -192,7 +192,7 @@ int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_
     return 0;
 }
 
-/* OpenSSL's record layer appends the ciphertext behind `filled`, so its plaintext must be elsewhere. */
+/* OpenSSL appends the ciphertext at `filled`, so the plaintext is copied to another buffer first. */
 static int seal_by_openssl(struct wire *wire, struct output_block *block)
 {
     struct output_block *copy = output_block_get(wire->shared, block->capacity);

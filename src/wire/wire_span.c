@@ -16,8 +16,8 @@ bool wire_span_is_direct(const struct wire *wire)
 }
 
 /*
- * A response with a promised length cannot be completed: the connection is aborted, so that it does not look
- * complete (rule 13).
+ * Aborts the connection, because the rest of the response cannot be sent and the client must detect that it is
+ * incomplete (rule 13).
  */
 static void span_broken(struct wire *wire, int error)
 {
