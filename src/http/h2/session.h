@@ -22,7 +22,7 @@ enum h2_shutdown {
     H2_RUNNING,
     H2_ANNOUNCED,                   /* GOAWAY with the highest identifier was sent: new streams are still accepted */
     H2_LAST_STREAM,                 /* GOAWAY with the last accepted stream was sent */
-    H2_OVER,                        /* only queued control frames are still sent */
+    H2_OVER,                        /* only the current frame and queued control frames are still sent */
 };
 
 struct h2_session {
