@@ -1,14 +1,14 @@
 /*
- * The path of a request through the server, from top to bottom. Each step performs one action, leaves the details to
- * other files, and ends by requesting one event; its comment names the step that follows.
+ * The path of a request through the server, from top to bottom. Each step performs one action and ends by requesting
+ * one event; its comment names the next step. Other files contain the details.
  *
  *      accept -> handshake -> receive -> locate -> serve -> filter -> pump -> finish -> wait -> receive ...
  *
  * The connection's own steps are accept, handshake, receive, pump and wait. request_state is the server's part of
  * one exchange (a request and its response): locate, serve, filter and finish belong to it. HTTP/2 has many
  * exchanges at once, so a connection stores no exchange state. Received bytes are pushed into the session (the HTTP
- * protocol of the connection); bytes to send are pulled from it while the wire has room. Not pulling is the only
- * backpressure.
+ * protocol of the connection); bytes to send are pulled from it while the wire has room. Backpressure means that
+ * the wire does not pull.
  */
 #include "server/connection.h"
 
@@ -104,7 +104,7 @@ static const struct protocol *protocol_by_name(struct str alpn)
     return protocols[0];
 }
 
-/* Opens the session of the connection; without memory the connection is closed. */
+/* Opens the session of the connection; if the allocation fails, the connection is closed. */
 static bool open_session(struct connection *connection, const struct protocol *protocol)
 {
     struct worker *worker = connection->worker;
@@ -119,7 +119,7 @@ static bool open_session(struct connection *connection, const struct protocol *p
 }
 
 /*
- * Application bytes can be exchanged (after the TLS handshake, if any): ALPN selects the protocol. Next:
+ * Called when application bytes can be exchanged (after the TLS handshake, if any): ALPN selects the protocol. Next:
  * connection_receive.
  */
 static void connection_handshake_done(struct wire *wire)
@@ -144,7 +144,7 @@ static void connection_preface_received(void *owner)
     connection->http2_preface = true;
 }
 
-/* Replaces the HTTP/1 session, which has taken the first part of the preface. Returns the bytes taken of `rest`. */
+/* Replaces the HTTP/1 session, which has consumed the start of the preface. Returns the bytes consumed of `rest`. */
 static size_t switch_to_http2(struct connection *connection, struct str rest)
 {
     struct session *http1 = connection->session;
@@ -176,7 +176,7 @@ static size_t connection_receive(struct wire *wire, struct str bytes)
     else
         wire_receive(wire);
     if (taken == bytes.length)
-        list_remove(&connection->awake); /* a wake queued meanwhile is covered by the pump below */
+        list_remove(&connection->awake); /* connection_pump below replaces a wake queued meanwhile */
     connection_pump(connection);
     return taken;
 }
@@ -202,7 +202,7 @@ static struct request_state *begin_request(struct connection *connection, struct
 
 static void request_refuse(struct request_state *request, int status);
 
-/* A request head is complete. Next: request_locate, or request_filter if connection_authorize rejects the client. */
+/* Called for a complete head. Next: request_locate, or request_filter if connection_authorize rejects the client. */
 static void request_begun(void *owner, struct exchange *x)
 {
     struct request_state *request = begin_request(owner, x);
@@ -310,8 +310,8 @@ static int filter_all(struct request_state *request)
 }
 
 /*
- * A response exists: errors get their page, filters change it, the session frames it. Next: connection_pump pulls
- * it.
+ * Called when a response exists: adds the error page, calls the filters, and passes the response to the session.
+ * Next: connection_pump pulls it.
  */
 static void request_filter(struct request_state *request)
 {
@@ -332,8 +332,8 @@ static void request_filter(struct request_state *request)
 }
 
 /*
- * The client closed its half of the connection: aborts if the request or a subrequest that it waits for ends with
- * the client. Next: connection_closed.
+ * Called when the client half-closed the connection: aborts if the request or a subrequest that it waits for ends
+ * with the client. Next: connection_closed.
  */
 static void request_client_closed(void *owner, struct exchange *x)
 {
@@ -376,7 +376,7 @@ void connection_pump(struct connection *connection)
     connection_wait(connection);
 }
 
-/* The session counts bytes taken by the wire; subtracts those of a cut response that were never sent. */
+/* The session counts bytes that the wire accepted; subtracts those of a cut response that the wire never sent. */
 static void take_back_unsent(struct response *response, uint64_t unsent)
 {
     response->bytes_sent -= unsent < response->bytes_sent ? unsent : response->bytes_sent;
@@ -384,8 +384,8 @@ static void take_back_unsent(struct response *response, uint64_t unsent)
 }
 
 /*
- * The response was taken completely, or was cut: modules release their state and the access log line is written. The
- * session frees the arena next.
+ * Called when the wire has accepted the whole response, or when it was cut: modules release their state, and the
+ * access log line is written. Afterwards the session frees the arena.
  */
 static void request_finish(void *owner, struct exchange *x)
 {
@@ -424,7 +424,7 @@ static void connection_wait(struct connection *connection)
     connection_timeout_update(connection);
 }
 
-/* A timeout passed: the session sends 408 or ends. Next: connection_pump, or connection_closed. */
+/* Called when a timeout passes: the session sends 408 or ends. Next: connection_pump, or connection_closed. */
 static void connection_timer_done(struct op *op, int result)
 {
     struct connection *connection = container_of(op, struct connection, timer);
@@ -433,21 +433,21 @@ static void connection_timer_done(struct op *op, int result)
         connection_pump(connection);
 }
 
-/* Sent output made room. Next: connection_pump. */
+/* Called when the wire has sent output and has room again. Next: connection_pump. */
 static void connection_output_room(struct wire *wire)
 {
     connection_pump(connection_of(wire));
 }
 
-/* The output queue is empty: the time of the next wait starts now. */
+/* Called when the output queue is empty: the next timeout starts now. */
 static void connection_output_drained(struct wire *wire)
 {
     connection_wait(connection_of(wire));
 }
 
 /*
- * The connection must end (its key reached its usage limit): responses in progress are completed, then the
- * session ends.
+ * Called when a TLS key of the connection reaches its usage limit: the session completes the responses in progress,
+ * then ends.
  */
 static void connection_drain(struct wire *wire)
 {
@@ -458,8 +458,8 @@ static void connection_drain(struct wire *wire)
 }
 
 /*
- * The wire is closed, in order or not. Exchanges still open in the session are cut (request_finish for each), and
- * the connection is released.
+ * Called when the wire is closed, orderly or by an abort. Cuts the exchanges still open in the session
+ * (request_finish for each), and releases the connection.
  */
 static void connection_closed(struct wire *wire, enum wire_close_reason end)
 {

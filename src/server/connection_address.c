@@ -10,7 +10,7 @@
 
 struct address {
     unsigned connections;
-    bool logged;      /* the limit was logged; once until the last connection of the address closes */
+    bool logged;      /* the limit was logged; cleared when the last connection of the address closes */
     struct str key; /* `bytes` */
     char bytes[8];
 };

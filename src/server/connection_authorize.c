@@ -40,7 +40,7 @@ static int check_certificate(struct request_state *request)
             break;
         }
     }
-    request->x->response.close_after = true; /* another certificate needs another connection */
+    request->x->response.close_after = true; /* the client can send another certificate only on a new connection */
     return status;
 }
 

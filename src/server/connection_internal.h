@@ -27,7 +27,7 @@ struct connection *connection_create(struct worker *worker, const union proxy_ad
 bool connection_reserve(struct worker *worker, const union proxy_address *peer);
 /* Reverses connection_reserve. */
 void connection_unreserve(struct worker *worker, const union proxy_address *peer);
-/* Logs the first failed allocation of a connection, once until one succeeds. */
+/* Logs a failed allocation of a connection; logs no further failure until an allocation succeeds. */
 void connection_memory_missing(struct worker *worker, bool missing);
 /* Releases a connection and its count. */
 void connection_destroy(struct connection *connection);
@@ -75,13 +75,13 @@ void connection_timeout_start(struct connection *connection);
 /* Recomputes phase and deadline; called after each event. */
 void connection_timeout_update(struct connection *connection);
 /*
- * The timer has fired: releases a connection whose wire is closed; at the deadline closes the wire or signals the
- * session; else waits again. Returns true if the session was signalled: its output must be pumped.
+ * Called when the timer fires: releases a connection whose wire is closed; at the deadline closes the wire or signals
+ * the session; before it restarts the timer. Returns true if the session was signalled: its output must be pumped.
  */
 bool connection_timeout_passed(struct connection *connection);
 /* Counts the connection as writing before the next connection_timeout_update, for the status page. */
 void connection_timeout_count_writing(struct connection *connection);
-/* The wire is closed: stops the timer, then releases the connection. */
+/* Called when the wire is closed: stops the timer, then releases the connection. */
 void connection_timeout_stop(struct connection *connection);
 
 #endif

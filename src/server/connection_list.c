@@ -1,6 +1,6 @@
 /*
- * All connections of a worker together: continues those that wait for the end of the loop iteration, drains them and
- * aborts them.
+ * Operations on all connections of a worker: continues those that wait for the end of the loop iteration, drains all,
+ * aborts all.
  */
 #include "server/connection_internal.h"
 
@@ -42,7 +42,7 @@ void connection_drain_all(struct worker *worker)
     for (struct list *link = worker->connection_list.next; link != &worker->connection_list; link = link->next) {
         struct connection *connection = container_of(link, struct connection, link);
 
-        if (!connection->session) /* in its handshake: drained when that ends */
+        if (!connection->session) /* in its handshake: drained when the handshake ends */
             continue;
         connection->session->protocol->signal(connection->session, worker->retiring ? SESSION_RETIRE : SESSION_DRAIN);
         connection_wake(connection);

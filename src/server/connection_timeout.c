@@ -37,7 +37,7 @@ static enum phase phase_of(struct connection *connection)
     case SESSION_BODY:
         return PHASE_BODY;
     case SESSION_WAITING:
-    case SESSION_SENDING: /* but no output is pending: the response itself is slow */
+    case SESSION_SENDING: /* no output is pending: the response's producer is slow */
         return PHASE_WAITING;
     case SESSION_BLOCKED:
         return PHASE_BLOCKED;
@@ -223,7 +223,7 @@ static bool deadline_passed(struct connection *connection)
     case PHASE_SENDING:
         wire_close(&connection->wire, WIRE_CLOSE_TIMEOUT);
         break;
-    case PHASE_LINGERING: /* FIN was sent long before */
+    case PHASE_LINGERING: /* FIN is already sent */
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
         break;
     case PHASE_WAITING:

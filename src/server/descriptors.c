@@ -20,7 +20,7 @@ static bool is_idle(const struct connection *connection)
            connection->session->protocol->phase(connection->session) == SESSION_IDLE;
 }
 
-/* Without lingering or close_notify: the descriptors are needed immediately. */
+/* Closes without lingering or close_notify, which would delay the release of the descriptors. */
 static unsigned close_idle_clients(struct worker *worker)
 {
     unsigned count = 0;

@@ -87,7 +87,7 @@ static struct str make_html(struct arena *arena, const struct error_facts *facts
                         STR_ARG(id));
 }
 
-/* Contains nothing from the request, so nothing needs escaping. */
+/* Needs no escaping, because the text contains no data of the request. */
 static struct str make_json(struct arena *arena, const struct error_facts *facts)
 {
     return arena_printf(arena,
@@ -117,7 +117,7 @@ static const struct form {
 
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
-/* The form with the highest weight; the first of equals. */
+/* Returns the form with the highest weight in Accept; among equal weights the first one. */
 static const struct form *choose_form(const struct request_state *request, enum error_format configured)
 {
     const struct form *best = &forms[0];

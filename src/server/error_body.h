@@ -15,7 +15,7 @@ extern const char error_style[], error_style_hash[];
 
 /* nginx's status numbers that error_page can distinguish; sent as 400. */
 enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
-/* Returns the status to send: itself, or 400 for one of nginx's internal numbers. */
+/* Returns the status to send: 400 for nginx's internal numbers, else `status`. */
 int error_response_status(int status);
 
 #endif

@@ -42,7 +42,7 @@ static enum outcome redirect_to_named_location(struct request_state *request, st
     return respond_built_in(request);
 }
 
-/* Moves the error's fields (WWW-Authenticate, Allow, Retry-After) aside: they are added to its page. */
+/* Saves the error's fields (WWW-Authenticate, Allow, Retry-After): add_error_headers adds them to its page. */
 static void start_error_page(struct request_state *request)
 {
     struct response *response = &request->x->response;
@@ -53,7 +53,7 @@ static void start_error_page(struct request_state *request)
     response->headers = (struct headers){0};
 }
 
-/* The page changes the status to a success: drops the error's fields except WWW-Authenticate. */
+/* For an error page with a status below 400: removes the error's fields except WWW-Authenticate. */
 static void drop_error_headers(struct request_state *request)
 {
     struct headers *headers = &request->error_headers;
@@ -106,7 +106,7 @@ enum outcome error_response_page(struct request_state *request)
 
     if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
         return OUTCOME_RESPONDED;
-    /* As in nginx, when an error page fails, its own status is sent. */
+    /* As in nginx, a failed error page is sent with its own status. */
     request->error_status = 0;
     if (!request->error_page_final && request->location)
         page = find_error_page(request->location->site, (unsigned)x->response.status);

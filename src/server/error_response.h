@@ -16,8 +16,8 @@ enum outcome error_response_page(struct request_state *request);
 /* Returns true if error_page names the status. */
 bool error_response_has_page(const struct core_site *site, int status);
 /*
- * Called once the modules have responded: sets the status of an error page in place of its target's, and 400 for
- * nginx's internal numbers, and adds the error's fields. Returns 0 or -ENOMEM.
+ * Called once the modules have responded: replaces the status of an error page by that of the error, maps nginx's
+ * internal numbers to 400, and adds the error's fields. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int error_response_finish(struct request_state *request);
 

@@ -1,6 +1,5 @@
 /*
- * One operation per read that waits for the disk. It is never cancelled: it completes soon, in memory that outlives
- * the body.
+ * Each read that waits for the disk is one operation of the loop. It is never cancelled: its memory outlives the body.
  */
 #include "server/file_reader.h"
 

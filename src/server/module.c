@@ -1,6 +1,6 @@
 /*
  * The functions of module.h that concern the module itself in an exchange: its state, its configuration, and the end
- * of its wait. The others are in module_*.c by subject.
+ * of OUTCOME_PENDING. The others are in module_*.c by subject.
  */
 #include "server/request_state.h"
 

@@ -97,7 +97,7 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
  * response. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int exchange_set_security_policy(struct exchange *x, struct str policy);
-/* Returns true if exchange_set_security_policy applies: a second policy could only restrict it. */
+/* Returns true if exchange_set_security_policy applies: add_header adds no second policy then. */
 bool exchange_has_security_policy(const struct exchange *x);
 /* Closes the connection without a response (`return: 444`): the log shows status 444. Returns OUTCOME_RESPONDED. */
 enum outcome exchange_cut(struct exchange *x);
@@ -113,7 +113,7 @@ typedef void exchange_child_responded(struct exchange *child, void *owner);
  * owner calls exchange_child_end then or later. A subrequest is not logged or filtered, gets no error page, and is
  * cut when x ends: then `answered` is not called, and the subrequest must not be used any more.
  * With `answered` NULL the response is discarded, and x may complete before it. It is still cut if x is cut.
- * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or
+ * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_DETACHED_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or
  * -ENOMEM.
  */
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *answered, void *owner,
@@ -132,24 +132,24 @@ void exchange_set_rate(struct exchange *x, uint64_t rate);
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
 /* Makes the internally redirected request a GET (HEAD stays) without a body. */
 void exchange_become_get(struct exchange *x);
-/* Removes the request's body: it was rejected or truncated. The session discards the bytes that still arrive. */
+/* Removes a request body that was rejected or is incomplete. The session discards further bytes of it. */
 void exchange_drop_body(struct exchange *x);
 /*
- * Ends the owner's use of the subrequest, which must not be used any more. A short rest of its body is read, so that
- * its upstream connection stays reusable.
+ * Ends the owner's use of the subrequest: the owner must not access it afterwards. The server reads a short rest of
+ * its body, so that the upstream connection stays reusable.
  */
 void exchange_child_end(struct exchange *child);
 /*
  * As exchange_child_end, but reads the whole body, also after x's end, within memory limits and
- * LIMIT_SUBREQUESTS_APART: a cache may store it.
+ * LIMIT_DETACHED_SUBREQUESTS: a cache may store it.
  */
 void exchange_child_leave(struct exchange *child);
 /* Returns true for a subrequest. */
 bool exchange_is_child(const struct exchange *x);
 
 /*
- * Another protocol after 101: the session that takes the connection over from HTTP, embedded in the module's own. Of
- * the exchange only the data for its access log line stays, so a long-lived connection holds little memory.
+ * The session of another protocol after 101, embedded in the module's own struct. The server frees the exchange except
+ * for the data of its access log line, so a long-lived connection holds little memory.
  */
 struct upgraded_session {
     struct session session;         /* .protocol is the module's; `open` is never called */
@@ -168,7 +168,8 @@ void exchange_upgrade(struct exchange *x, struct upgraded_session *upgraded);
 /* Signals that the session has output again, or accepts input again. */
 void upgraded_wake(struct upgraded_session *upgraded);
 /*
- * Writes the access log line, once; `whole`: nothing was cut off. Does nothing if the connection was never upgraded.
+ * Writes the access log line, once; `whole`: both directions ended without an error. Does nothing if the connection was
+ * never upgraded.
  */
 void upgraded_end(struct upgraded_session *upgraded, bool whole);
 /* Writes one line to the error log. */
@@ -194,8 +195,8 @@ MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out
 MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool directory);
 /*
  * Marks a Content-Type as made by this server rather than by an upstream, and returns it: until the head is written
- * $sent_http_content_type gives it without "; charset=...", because nginx adds that with the head. The text lives as
- * long as the exchange.
+ * $sent_http_content_type has no "; charset=...", because nginx adds the charset when it writes the head. The text
+ * lives as long as the exchange.
  */
 struct str exchange_set_response_type(struct exchange *x, struct str type);
 /*
@@ -235,7 +236,7 @@ bool exchange_path_traverses(struct exchange *x, const struct template *template
  * server's own scope.
  */
 struct str exchange_location(const struct exchange *x);
-/* Returns true if the URI is no longer the client's (internal redirect). */
+/* Returns true if an internal redirect has replaced the client's URI. */
 bool exchange_uri_changed(const struct exchange *x);
 /* Returns true if a location was searched more than once: an internal redirect, or a `rewrite` of a location. */
 bool exchange_is_internally_redirected(const struct exchange *x);
@@ -251,7 +252,7 @@ void exchange_end_with_client(struct exchange *x, bool ends);
 const struct sockaddr *exchange_client(const struct exchange *x);
 /* Returns the local address of the connection; AF_UNSPEC: not known. */
 void exchange_local_address(const struct exchange *x, union proxy_address *out);
-/* Returns the peer's address, regardless of exchange_set_client. */
+/* Returns the peer's address, not that of exchange_set_client. */
 const struct sockaddr *exchange_peer(const struct exchange *x);
 /* Returns true if the client uses TLS. */
 bool exchange_is_secure(const struct exchange *x);

@@ -17,8 +17,8 @@ struct str exchange_root(struct exchange *x)
         return (struct str){NULL, 0};
     root = template_eval(directory, x, &x->arena);
     /*
-     * A variable may be empty or contain bytes of the client: a root must be absolute, and only the configuration's
-     * own text may contain "..".
+     * A variable may be empty or set by the client: the root must be absolute, and only constant text of the
+     * configuration may contain "..".
      */
     if (!root.data || !str_starts(root, STR("/")) ||
         (!template_constant(directory) && url_path_traverses(root) && !url_path_traverses(template_text(directory))))
@@ -35,7 +35,7 @@ static void split_name(struct str whole, struct str *out_root, struct str *out_p
     *out_path = str_skip(whole, slash);
 }
 
-/* The alias of a regular expression is the whole path: its text before the first variable may not be left. */
+/* The alias of a regular expression is the whole path, which must stay below the text before the first variable. */
 static int full_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
                       struct str *out_path)
 {
@@ -62,7 +62,8 @@ static bool is_beside(const struct core_site *site, struct str root, struct str 
 }
 
 /*
- * Returns true if a name below `root` begins with a dot, unless the configuration's own text does for a whole path.
+ * Returns true if a name below `root` begins with a dot; false if the constant text of an alias that is the whole path
+ * contains such a name.
  */
 static bool alias_hides(const struct core_site *site, struct str root, struct str path)
 {
@@ -85,7 +86,7 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         *out_path = str_skip(uri, site->alias.prefix.length);
     if (site->alias.path && !site->alias.whole && is_beside(site, root, *out_path))
         return -ENOENT;
-    /* The URI has no hidden name; its rest after a prefix ("/i.git/x" of "/i") or a capture may have one. */
+    /* The URI has no hidden name, but its rest after a prefix ("/i.git/x" of "/i") or a capture can have one. */
     if (site->alias.path && alias_hides(site, *out_root, *out_path))
         return -ENOENT;
     /* An alias of a single file. */
@@ -94,7 +95,7 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
     /* With merge_slashes: off a path may begin with several slashes; it is still relative to the root. */
     while (str_starts(*out_path, STR("/")))
         *out_path = str_skip(*out_path, 1);
-    /* The URI does not traverse; its rest after a prefix ("/i../x") may. */
+    /* The URI has no ".." segment, but its rest after a prefix ("/i../x") can begin with one. */
     return site->alias.path && url_path_traverses(*out_path) ? -ENOENT : 0;
 }
 

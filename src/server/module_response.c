@@ -49,7 +49,7 @@ static struct str own_origin(struct exchange *x)
                         port);
 }
 
-/* Reduces several leading slashes to one: "//name" names another host, and browsers read a backslash as a slash. */
+/* Reduces leading slashes and backslashes to one slash: browsers interpret "//name" and "/\name" as another host. */
 static struct str own_path(struct exchange *x, struct str location)
 {
     size_t count = 0;

@@ -4,7 +4,7 @@
 #include "http/url_traversal.h"
 #include "server/module.h"
 
-/* A traversal needs two dots, in any encoding. */
+/* Quick check: a traversal needs "..", plain or percent-encoded. */
 static bool may_traverse(struct str path, bool encoded)
 {
     return str_search(path, STR("..")) >= 0 || (encoded && str_find(path, '%') >= 0);

@@ -1,14 +1,14 @@
 /*
- * Another protocol after 101. The connection passes to a module's session and the exchange ends: its memory is freed
- * except for the data of its access log line, which is written when the connection closes.
- * Values known now are formatted now; for the others a small exchange is created then.
+ * Another protocol after 101. A module's session takes over the connection, and the exchange ends: its memory is freed
+ * except for the data of its access log line, which is written when the connection closes. Variables that are final at
+ * the upgrade are formatted then; late variables are evaluated at the close, with a small new exchange.
  */
 #include "log/access_log.h"
 #include "server/connection_internal.h"
 
 #include <stdlib.h>
 
-/* The remaining data of an exchange. */
+/* The data of an exchange that is kept after the upgrade. */
 struct upgraded_exchange {
     struct exchange *held;          /* the exchange itself if a module waits for its end, else NULL */
     struct access_log_pending *lines;  /* owned */
@@ -28,7 +28,7 @@ void exchange_upgrade(struct exchange *x, struct upgraded_session *upgraded)
     list_push(&request->worker->resumed, &request->resumed);
 }
 
-/* Returns true if a module other than the responding one keeps state: its `finish` runs at the real end. */
+/* Returns true if a module other than the responding one keeps state: its `finish` runs at the close. */
 static bool module_awaits_end(const struct request_state *request)
 {
     uint64_t others = request->location->finishing & ~(UINT64_C(1) << (request->next_module - 1));

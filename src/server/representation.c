@@ -36,7 +36,7 @@ static int set_type(const struct responder *responder, struct str type)
     return headers_set(&responder->x->response.headers, &responder->x->arena, STR("Content-Type"), type);
 }
 
-/* A file span is sent as it is, or read if the consumer needs bytes. */
+/* Makes a body of a file span; worker_reader reads it if the consumer needs bytes. */
 static struct body *file_span(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
 {
     struct body *body = body_file(&x->arena, whole->fd, (int64_t)at, length, whole->release, whole->held);

@@ -1,6 +1,6 @@
 /*
  * Responds with a representation from a file or from memory: preconditions (RFC 9110 13), ranges (RFC 9110 14), and
- * a body in the form that suits the wire. Used for static files and cached responses.
+ * the body. Used for static files and cached responses.
  */
 #ifndef SERVER_REPRESENTATION_H
 #define SERVER_REPRESENTATION_H

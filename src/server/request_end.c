@@ -1,5 +1,5 @@
 /*
- * The end of a request: cancels its pending module, ends its subrequests, and calls the modules to release their state.
+ * The end of a request: cancels its pending module, ends its subrequests, and calls `finish` of the modules.
  */
 #include "server/connection_internal.h"
 #include "server/subrequest.h"

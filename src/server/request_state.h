@@ -17,7 +17,7 @@ struct request_state {
     unsigned next_module;           /* index of the module to call next */
     unsigned internal_redirects;
     const struct location *named;   /* next target of route_location (error_page 404 = @name); else NULL */
-    bool rewritten;                 /* the path is no longer the client's */
+    bool rewritten;                 /* the path differs from the client's */
     struct str alias_rest;          /* appended to a whole alias to map the current path (exchange_use_file) */
     bool has_security_policy;                /* exchange_set_security_policy */
     struct str response_type;            /* exchange_set_response_type */
@@ -29,11 +29,11 @@ struct request_state {
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps the exchange (OUTCOME_PENDING) */
     bool allowed;                   /* satisfy: any, and an access module allowed the request */
-    int denied;                     /* status of a denial that waits for the other access modules; 0: none */
+    int denied;                     /* status of a denial, kept until all access modules have run; 0: none */
     struct headers denied_headers;  /* and its fields */
     struct headers headers_always;        /* exchange_set_headers_always */
     bool error_page;                /* an error page is in progress */
-    bool error_page_final;          /* and no second one may follow: recursive_error_pages was off where it began */
+    bool error_page_final;          /* no second one follows: recursive_error_pages was off where the first one began */
     struct headers error_headers;   /* the error's fields, for its page */
     int error_status;               /* status to send with the error page; 0: the page's own */
     enum outcome resumed_with;
@@ -64,8 +64,8 @@ struct request_state {
 struct request_state *request_state_create(struct exchange *x, struct connection *connection, struct worker *worker);
 
 /*
- * Returns $status: the response's; 499 (nginx's number) if the client closed before one, 0 if there is none for
- * another reason.
+ * Returns $status: the status of the response. Without a response: 499 (nginx's number) if the client closed the
+ * connection, else 0.
  */
 int request_status(const struct request_state *request);
 

@@ -217,7 +217,7 @@ const struct location *route_named(const struct request_state *request, struct s
     return NULL;
 }
 
-/* No Allow: the allowed methods depend on the resource. */
+/* Sends no Allow, because the allowed methods depend on the resource. */
 static enum outcome respond_asterisk(struct exchange *x)
 {
     x->response.status = 204;

@@ -1,5 +1,6 @@
 /*
- * `satisfy` of a request: with `any` one allowing module is enough; a denial waits for the other modules.
+ * `satisfy` of a request: with `any` one allowing module is enough; a denial is stored until the other access modules
+ * have run.
  */
 #include "server/satisfy.h"
 
@@ -64,7 +65,7 @@ enum outcome satisfy_run_module(struct request_state *request, unsigned index)
 {
     const struct module *module = module_table[index];
 
-    if (module->access && (request->allowed || request->parent)) /* the parent of a subrequest was checked */
+    if (module->access && (request->allowed || request->parent)) /* access was checked for the parent */
         return OUTCOME_DECLINED;
     if (!module->access && request->denied)
         return respond_denied(request);

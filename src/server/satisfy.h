@@ -16,8 +16,8 @@ enum outcome satisfy_call_module(struct request_state *request, unsigned index);
 /* Runs the module at `index`, unless an access result makes it unnecessary. */
 enum outcome satisfy_run_module(struct request_state *request, unsigned index);
 /*
- * Combines the outcome of the last module, also after it was pending: with `satisfy: any` a denial (401, 403) waits
- * until all access modules ran, and is cleared if one allows the request.
+ * Combines the outcome of the last module, also after it was pending: with `satisfy: any` a denial (401, 403) is
+ * stored until all access modules have run, and cleared if one of them allows the request.
  */
 enum outcome satisfy_combine(struct request_state *request, enum outcome outcome);
 /* No module responded: returns the stored denial, or 404. */

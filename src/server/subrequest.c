@@ -1,6 +1,6 @@
 /*
- * A subrequest is an exchange whose session is its owner: it starts by being located, and its response goes to the
- * owner. It uses its parent's connection while the parent lasts. Its end is in request_end.c.
+ * A subrequest is an exchange without a protocol session: processing starts with the search for a location, and the
+ * owner receives the response. It uses the connection of its parent until the parent ends. It ends in request_end.c.
  */
 #include "server/subrequest.h"
 
@@ -184,7 +184,7 @@ static int copy_own(const struct request_state *parent, struct request_state *re
     return 0;
 }
 
-/* Starts at the parent's location; with `same` it stays there and shares the captures that led there. */
+/* Starts at the parent's location; with `same` it stays there and uses the parent's regular expression captures. */
 static int make_request_state(struct subrequest *sub, struct request_state *parent, bool same)
 {
     struct request_state *request = request_state_create(&sub->x, parent->connection, parent->worker);

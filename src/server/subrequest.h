@@ -1,6 +1,6 @@
 /*
- * Subrequests: exchanges without a client, created by another exchange of the same server and located like any
- * other; the response goes to their owner. The functions for modules are exchange_child* in module.h.
+ * Subrequests: exchanges without a client, created by another exchange of the same server and routed like a client's
+ * request; the owner receives the response. The functions for modules are exchange_child* in module.h.
  */
 #ifndef SERVER_SUBREQUEST_H
 #define SERVER_SUBREQUEST_H

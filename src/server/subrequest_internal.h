@@ -20,11 +20,11 @@ struct subrequest {
     void *owner;
     struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
     enum subrequest_stage stage;
-    size_t dropped; /* bytes of the body that were read and dropped */
-    bool is_left;   /* the whole body is read */
+    size_t dropped; /* bytes of the body that were read and discarded */
+    bool is_left;   /* the whole body is read and discarded, without LIMIT_SUBREQUEST_REST */
 };
 
-/* Releases the subrequest's memory and its hold on the parent, into which it points. */
+/* Releases the subrequest's memory, then its reference to the parent, whose memory it uses. */
 void subrequest_release(struct subrequest *sub);
 
 #endif

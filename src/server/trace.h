@@ -1,5 +1,5 @@
 /*
- * Observation of a worker: `sluice explain` sends one request through a worker of its own and records the result. A
+ * Hooks of `sluice explain`, which sends one request through a separate worker and records the modules called. A
  * worker that serves clients has no trace.
  */
 #ifndef SERVER_TRACE_H
@@ -15,7 +15,7 @@ struct trace {
      * another outcome without calling it.
      */
     enum outcome (*ask)(struct trace *trace, struct request_state *request, unsigned index);
-    /* The request has ended: its response was sent or cut. Its memory is still valid. */
+    /* Called after the response was sent or cut, before the request's memory is freed. */
     void (*finished)(struct trace *trace, struct request_state *request);
 };
 

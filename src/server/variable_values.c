@@ -96,7 +96,7 @@ struct str variable_port(const struct sockaddr *address, struct arena *arena)
     return port ? arena_printf(arena, "%u", port) : STR("");
 }
 
-/* For a wildcard address the socket's local address is queried. */
+/* Calls getsockname(), because the endpoint's address may be a wildcard; not for a Unix socket. */
 struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena)
 {
     struct sockaddr_storage own = endpoint->address.socket;
@@ -131,7 +131,7 @@ struct str variable_time_iso8601(const struct clock *clock, struct arena *arena)
     return arena_copy(arena, date_format_iso8601(clock_wall_s(clock), text));
 }
 
-/* Random bytes are drawn in bulk, so that an id costs no system call. */
+/* Takes random bytes from worker->random, which one system call fills for many ids. */
 static bool draw_request_id(struct worker *worker, unsigned char out[16])
 {
     if (worker->random_left < 16) {

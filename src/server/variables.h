@@ -13,7 +13,7 @@
 struct endpoint;
 struct wire;
 
-/* The subject of every variable is a const struct exchange * with a request. Request, connection, TLS, response. */
+/* Variables of request, connection, TLS and response. Their subject is a const struct exchange * with a request. */
 extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_tls;

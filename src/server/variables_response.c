@@ -80,7 +80,7 @@ static struct str get_sent_http(const void *subject, struct str parameter, struc
     return variable_of_headers(&x->response.headers, parameter, arena);
 }
 
-/* As in nginx, `map` and `expires` see the type without the charset, and the access log sees it as sent. */
+/* As in nginx, the value has no charset in `map` and `expires`, and is as sent in the access log. */
 static struct str get_sent_http_content_type(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
@@ -92,7 +92,7 @@ static struct str get_sent_http_content_type(const void *subject, struct str par
     return str_slice(type, 0, (size_t)at);
 }
 
-/* Until the head is written the length is that of the body. */
+/* Before the head is written, returns the length of the body. */
 static struct str get_sent_http_content_length(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;

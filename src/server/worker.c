@@ -59,7 +59,7 @@ static void drain_deadline_passed(struct op *op, int result)
     stop_now(worker);
 }
 
-/* QUIT may follow a reload: then idle connections are no longer waited for. */
+/* After a QUIT that follows a reload, idle connections are closed at once. */
 static void drain_worker(struct worker *worker, bool retiring)
 {
     uint64_t timeout_ms = worker->configuration->main->worker_shutdown_timeout_ms;
@@ -140,7 +140,7 @@ static void channel_readable(struct op *op, int result)
     if (result == -ECANCELED)
         return;
     if (worker->channel_spare >= 0)
-        close(worker->channel_spare); /* frees a number for the descriptor that may arrive */
+        close(worker->channel_spare); /* frees a number for a received descriptor */
     while ((result = channel_receive(worker->channel_fd, &message)) == 1)
         apply_message(worker, &message);
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -151,7 +151,7 @@ static void channel_readable(struct op *op, int result)
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
-        /* A worker without its master would keep the port in use. */
+        /* A worker that outlives its master would keep the port in use. */
         log_write(worker->log, LOG_ALERT, "the master has exited, so this worker exits");
         stop_now(worker);
         return;

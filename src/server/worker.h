@@ -1,6 +1,6 @@
 /*
- * One worker: a loop, its caches, the state of the modules, its connections. `worker` is passed to functions;
- * nothing of it is global.
+ * One worker: a loop, its caches, the state of the modules, its connections. Functions get the worker as an argument;
+ * it has no global state.
  */
 #ifndef SERVER_WORKER_H
 #define SERVER_WORKER_H
@@ -29,7 +29,7 @@ struct worker {
     const struct configuration *configuration;
     struct shared *shared;                  /* memory shared by all workers */
     struct counters *counters;              /* this worker's entry in it */
-    unsigned place;                         /* and its index */
+    unsigned place;                         /* index of that entry */
     unsigned siblings;                      /* number of workers of this generation, including this one */
     struct wire_shared wires;
     struct arena_pool arenas;

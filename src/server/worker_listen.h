@@ -8,9 +8,9 @@
 
 /* Starts accepting from start->sockets. Returns 0 or -ENOMEM. */
 MUST_CHECK int worker_listen(struct worker *worker, const struct worker_start *start);
-/* Accepts also from a dead worker's socket; owns fd. `place` counts endpoints, and workers within each. */
+/* Accepts also from a dead worker's socket; owns fd. `place`: endpoint * workers + that worker's number. */
 void worker_listen_for(struct worker *worker, uint32_t place, int fd);
-/* Worker `number` was replaced: stops accepting from its sockets. */
+/* Stops accepting from the sockets of worker `number`, which was replaced. */
 void worker_unlisten_for(struct worker *worker, uint32_t number);
 
 /* Calls listener_stop or listener_drain for all; worker->listeners_open counts down as they end. */
