@@ -80,7 +80,7 @@ struct core_site {
     bool absolute_redirect, port_in_redirect, server_name_in_redirect;
     struct conf_rows types;         /* struct media_type, as in the file; NULL items: only the built-in types */
     struct str default_type;        /* empty: not set */
-    struct str charset;             /* "off" or a name; data NULL: not set, which is utf-8 for the types of `mime` alone */
+    struct str charset;             /* "off" or a name; data NULL: not set, then utf-8, only for the types of `mime` */
     struct mime mime;               /* built from the three above, with charset; shared by scopes with equal settings */
     struct {
         int policy;                 /* enum symlinks */
@@ -103,7 +103,7 @@ struct location {
     void *const *module_conf;       /* by index in module_table; points into values */
     uint64_t handlers, filtering;    /* the modules to call here: bit i is module_table[i] */
     uint64_t rules;                 /* of `handlers`, those with a server_rule; 0 if no SERVER_RULE_DECIDES is among them */
-    uint64_t finishing;             /* modules with `finish`: they may have run for the exchange in another location */
+    uint64_t finishing;             /* modules with `finish`: an exchange may have called them in another location */
     struct location **inner;        /* nested locations: exact ones first, then the longest prefix */
     size_t inner_count;
     struct location **patterns;     /* nested regular expressions, in the order of the file */
@@ -178,7 +178,7 @@ struct configuration_source {
     struct str overlay;             /* -g, or empty */
     bool test_only;
     /*
-     * Called once with the errors, besides printing them; `configuration` is NULL if there is not even a tree. May
+     * Called once with the errors, which are also printed; `configuration` is NULL if the file has no valid tree. May
      * be NULL.
      */
     void (*report)(void *owner, const struct configuration *configuration, const struct conf_errors *errors);
@@ -196,7 +196,7 @@ void configuration_destroy(struct configuration *configuration);
 
 /* Returns the name for loop_open: "auto", "io_uring", "epoll". */
 const char *configuration_backend(const struct configuration *configuration);
-/* Returns the place of `use`; file NULL: not set. */
+/* Returns file, line and column of `use`; file NULL: not set. */
 struct conf_mark configuration_backend_mark(const struct configuration *configuration);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * The directive tables of the core and the values that they fill; private to src/site. Each table has a file by
- * subject; configuration.c combines them.
+ * The directive tables of the core and the structs that they fill; private to src/site. Each core_*.c contains the
+ * table of one subject; configuration.c combines them.
  */
 #ifndef SITE_CORE_H
 #define SITE_CORE_H
@@ -93,7 +93,7 @@ struct core_ssl {
     struct conf_rows commands;      /* struct core_ssl_commands */
     struct conf_words alpn;         /* of `stream` */
     struct core_ssl_cache {
-        struct str name;            /* with a colon: a cache without a name (`builtin`) */
+        struct str name;            /* contains a colon: an unnamed cache (`builtin`) */
         uint64_t size;              /* bytes; 0: nothing is cached */
         struct conf_mark mark;
     } session_cache;

@@ -11,7 +11,7 @@
 #define AT(field)   offsetof(struct core_server, field)
 #define LISTEN_HINT STR("write an address and its words: 8443 ssl default_server backlog=511")
 
-/* Words of nginx's listen without effect, because they always apply here. */
+/* Words of nginx's listen that have no effect, because sluice always applies them. */
 static bool is_implied_option(struct str word)
 {
     static const char *const words[] = {"reuseport", "bind", "ipv6only=on", "deferred"};
@@ -23,7 +23,7 @@ static bool is_implied_option(struct str word)
     return false;
 }
 
-/* Returns the switch of a word without a value; NULL: the word is none. */
+/* Returns the switch that a word without a value sets; NULL: the word sets none. */
 static bool *switch_of(struct listen_row *row, struct str word)
 {
     if (str_equal(word, STR("ssl")))
@@ -136,7 +136,7 @@ static bool is_server_name(struct str name)
     return rest.length > 0 && str_find(rest, '*') < 0 && str_find(rest, '/') < 0;
 }
 
-/* "~^www": hosts are in lower case, so letters match without case. */
+/* "~^www": matches without case, because hosts are compared in lower case. */
 static int read_name_pattern(struct conf_reader *reader, const struct conf_node *node, struct str name,
                              struct core_server *server)
 {

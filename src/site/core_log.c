@@ -8,7 +8,7 @@
 
 #define FLUSH_MS 1000
 
-/* nginx's combined, extended by the transmission path. */
+/* nginx's format `combined`. */
 #define COMBINED                                                                                             \
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" "     \
     "\"$http_user_agent\""

@@ -44,7 +44,7 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
     return 0;
 }
 
-/* The directory prepended to a relative path is not a template: escapes the dollar signs in its name. */
+/* Escapes the dollar signs of the directory prepended to a relative path, because the result is read as a template. */
 static struct str escape_directory(struct arena *arena, struct str path, size_t directory)
 {
     char *text = arena_alloc(arena, path.length + directory + 1);
@@ -57,7 +57,7 @@ static struct str escape_directory(struct arena *arena, struct str path, size_t 
         if (i < directory && path.data[i] == '$')
             text[length++] = '$';
     }
-    text[length] = '\0'; /* like every text of the configuration */
+    text[length] = '\0'; /* every text of the configuration is terminated */
     return str_of(text, length);
 }
 

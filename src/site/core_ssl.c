@@ -398,7 +398,7 @@ static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, c
     return -EINVAL;
 }
 
-/* http and a server may each set a part, so only the combination is checked. */
+/* Checks the merged values of http and server, because each may set a part. */
 static int check_ssl(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     int pairs, authorities, early;

@@ -69,8 +69,8 @@ const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, s
 }
 
 /*
- * Parses nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". A named one has
- * precedence.
+ * Parses nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". A named cache
+ * has precedence.
  */
 static bool parse_cache(struct str word, struct core_ssl_cache *out)
 {

@@ -14,7 +14,7 @@
 #define AT(field) offsetof(struct core_stream, field)
 #define BOTH      (SCOPE_STREAM | SCOPE_STREAM_SERVER)
 
-/* Without a port the address must be a unix: path or a block: there is no default port. */
+/* An address without a port must be a unix: path or the name of a block, because there is no default port. */
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct stream_pass *pass = out;

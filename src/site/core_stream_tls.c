@@ -25,7 +25,7 @@ static struct conf_mark mark_of(const struct conf_node *at)
     return at->mark;
 }
 
-/* Loaded now, so that an unreadable file is reported at startup; also, workers may lack the right to read keys. */
+/* Reads the files at load: errors are reported at startup, and workers may lack the permission to read keys. */
 static int check_tls(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct core_stream_tls *own = conf;

@@ -1,6 +1,6 @@
 /*
- * Media types: the built-in table, the `types` directive, and the lookup table of a scope, which includes the
- * charset, so that a request only points at its type.
+ * Media types: the built-in table, the `types` directive, and the lookup table of a scope, which contains
+ * each Content-Type with its charset, so that a request copies no text.
  */
 #include "site/core.h"
 

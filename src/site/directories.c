@@ -1,5 +1,5 @@
 /*
- * The master creates the directories, because it may have the privileges; a worker checks them with its own.
+ * The master creates the directories, because it may be root; each worker checks that its own user can write to them.
  */
 #include "site/directories.h"
 

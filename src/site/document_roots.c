@@ -14,7 +14,7 @@ static int open_location_root(struct root_directories *roots, const struct locat
 
     if (root && template_constant(root))
         return root_directories_open(roots, template_text(root));
-    /* Files are opened below the directory that precedes the first variable. */
+    /* The root directory of such files is the one that precedes the first variable. */
     if (site->alias.whole && front.length > 1)
         return root_directories_open(roots, str_slice(front, 0, (size_t)str_rfind(front, '/') + 1));
     return 0;

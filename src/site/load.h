@@ -14,7 +14,7 @@ struct loaded_server {
     const struct conf_scope_values *values;
     const struct conf_node *node;
     bool sound;                     /* no error in its scope and in http's */
-    bool tls_checked;                    /* OpenSSL's errors about its settings were reported */
+    bool tls_checked;                    /* OpenSSL's errors about its settings have been reported */
 };
 
 /* A table of media types, shared by every scope with equal settings. */
@@ -34,7 +34,7 @@ struct load {
     size_t server_count;
     bool sound;                     /* no error in the scope that was read last */
     bool sound_http;
-    bool unreadable;                /* parts of the file are invalid YAML: a missing directive may be in them */
+    bool unreadable;                /* parts of the file are not valid YAML: they may contain a missing directive */
 };
 
 /* Returns the loaded_server of a server. */
@@ -48,7 +48,7 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
                                      const struct conf_scope_values *outer, const char *const *inner);
 
 /*
- * Finds the targets and formats of `access_log` rows; inherited rows have theirs. Returns 0 or -ENOMEM; errors are
+ * Finds the targets and formats of `access_log` rows; those of inherited rows are already set. Returns 0 or -ENOMEM; errors are
  * in load->errors.
  */
 MUST_CHECK int load_access_logs(struct load *load, const struct conf_rows *logs, const struct conf_rows *formats);
@@ -56,7 +56,7 @@ MUST_CHECK int load_access_logs(struct load *load, const struct conf_rows *logs,
 size_t load_count(const struct conf_node *node);
 /* Copies a server's names in lower case. Returns 0 or -ENOMEM. */
 MUST_CHECK int load_names(struct load *load, struct virtual_server *server, const struct conf_words *names);
-/* Loads the servers of `stream` after those of http, which reserved room for them. Returns 0 or -ENOMEM. */
+/* Loads the servers of `stream` after those of http, into the room reserved by load_servers. Returns 0 or -ENOMEM. */
 MUST_CHECK int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main);
 /*
  * Loads the servers of `http` with their locations into load->servers and the configuration, with room for `more`.

@@ -35,7 +35,7 @@ static struct endpoint *add_endpoint(struct load *load, const struct listen_row 
     return endpoint;
 }
 
-/* Parameters of the listening socket must be equal in every server on the address. */
+/* Reports a parameter of the listening socket that differs between servers on one address. */
 static void report_difference(struct load *load, const struct endpoint *endpoint,
                               const struct listen_row *row, const char *word, bool has)
 {
@@ -142,7 +142,7 @@ static bool endpoint_has_server(const struct endpoint *endpoint, const struct vi
     return false;
 }
 
-/* The default server is first among the endpoint's servers; names and patterns keep the order of the file. */
+/* Builds the tables of names: the default server is servers[0]; names and patterns keep the order of the file. */
 static int index_endpoint_names(struct load *load, struct endpoint *endpoint)
 {
     endpoint->patterns =

@@ -1,6 +1,6 @@
 /*
- * Reads one scope: its directives by the tables, its media types, the targets of its access logs, and the parts of a
- * location that come from it.
+ * Reads one scope: its directives by the tables, its media types, the targets of its access logs, and the members of
+ * struct location that depend on them.
  */
 #include "site/load.h"
 
@@ -73,7 +73,7 @@ int load_access_logs(struct load *load, const struct conf_rows *logs, const stru
     return 0;
 }
 
-/* With a missing root every request gets 404, so it is reported at load. */
+/* Warns of a missing root directory, below which every request would get 404. */
 static void warn_of_root(struct load *load, const struct conf_node *scope, const struct template *root)
 {
     const struct conf_node *node = conf_map_get(scope, STR("root"));

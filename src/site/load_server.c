@@ -49,7 +49,7 @@ int load_names(struct load *load, struct virtual_server *server, const struct co
     if (!server->names.items)
         return -ENOMEM;
     for (size_t i = 0; i < names->count; i++) {
-        /* Case matters in a regular expression. */
+        /* A regular expression keeps its case. */
         server->names.items[i] =
             str_starts(names->items[i], STR("~")) ? names->items[i] : lower_copy(arena, names->items[i]);
         if (!server->names.items[i].data)
@@ -239,7 +239,7 @@ static int load_location(struct load *load, const struct conf_pair *pair, struct
     return load_locations(load, conf_map_get(pair->value, STR("location")), location);
 }
 
-/* Exact ones first, then the longest prefix: the first match is the right one. */
+/* Sorts exact locations first, then prefixes by descending length, so that the first match applies. */
 static int compare_locations(const void *a, const void *b)
 {
     const struct location *left = *(struct location *const *)a;

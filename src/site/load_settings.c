@@ -1,6 +1,6 @@
 /*
  * Converts a scope's settings (sizes, timeouts, sendfile) to those of session and wire, and selects the modules to
- * call. Until a request has selected its server and location, the default server of its address applies.
+ * call. The settings of the default server apply until a request has selected its server and location.
  */
 #include "base/limits.h"
 #include "build_options.h"
@@ -37,7 +37,7 @@ static uint64_t lingering_ms(const struct core_site *site)
                                                                 : site->lingering_time_ms;
 }
 
-/* Only configured modules are called, so a request does not pay for the others. */
+/* Selects the modules that are not idle in this location; requests call no others. */
 static void choose_modules(struct location *location)
 {
     bool decides = false;

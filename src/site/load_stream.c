@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Large blocks: a plain block, or one read as plaintext from kernel TLS, is sent on as a whole. */
+/* Uses large blocks: a block that is plain, or read as plaintext from kernel TLS, is forwarded as a whole. */
 static struct wire_settings wire_of(const struct core_ssl *ssl)
 {
     return (struct wire_settings){
@@ -68,8 +68,8 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
 }
 
 /*
- * Variables are those of connections, and upstream groups are separate from http's, whose keys use request
- * variables.
+ * Reads `stream` with the variables of connections, and with upstream groups of its own, because the balancing keys of
+ * http's groups use request variables.
  */
 static int load_all(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
 {

@@ -159,7 +159,7 @@ static const struct listen_row *ssl_row(const struct loaded_server *loaded)
     return NULL;
 }
 
-/* Every server with an ssl address needs a certificate. */
+/* Reports servers that listen with ssl and have no certificate. */
 static void check_certificates(struct load *load)
 {
     for (size_t i = 0; i < load->server_count; i++) {
@@ -174,7 +174,7 @@ static void check_certificates(struct load *load)
     }
 }
 
-/* With -t the user may lack permission for some files: warns, and tests the rest. */
+/* With -t: warns of files that this user has no permission to read. Returns true if there are any. */
 static bool skip_unreadable(struct load *load, const struct core_file *files, size_t count)
 {
     bool skip = false;
@@ -243,7 +243,7 @@ static struct conf_mark place_of(const struct loaded_server *loaded, const struc
     return loaded->node->mark;
 }
 
-/* Servers whose settings are checked together; or a single one, after other errors. */
+/* Servers whose settings are checked together; a single one if the configuration has other errors. */
 struct tls_check {
     struct load *load;
     struct virtual_server *const *servers;
@@ -251,7 +251,7 @@ struct tls_check {
     bool alone;
 };
 
-/* Suppresses faults that may only follow from another error. */
+/* Returns false for faults that another error may have caused. */
 static bool is_reported(const struct tls_check *check, const struct loaded_server *loaded,
                         const struct tls_fault *fault)
 {
@@ -278,7 +278,7 @@ static int create_tls_context(struct tls_check *check, struct log *log, struct t
     if (!settings)
         return -ENOMEM;
     for (size_t i = 0; i < check->count; i++) {
-        /* Taken before the files are first read: a later change is seen by all endpoints. */
+        /* The stamp precedes the first read of the files, so a change after it is detected for all endpoints. */
         if (check->servers[i]->files_stamp == 0)
             check->servers[i]->files_stamp = tls_files_stamp(&check->servers[i]->tls);
         settings[i] = check->servers[i]->tls;
@@ -319,7 +319,7 @@ static void discard_log_line(void *owner, enum log_level level, struct str line)
 {
 }
 
-/* The configuration has failed already: checks its servers one by one to report their errors, too. */
+/* Checks each server of a rejected configuration separately, to report its TLS errors, too. */
 static int check_each_server(struct load *load)
 {
     struct log quiet = {.sink = discard_log_line};

@@ -107,7 +107,7 @@ static int read_condition(struct conf_reader *reader, const struct conf_node *no
     return error < 0 ? error : read_operator(reader, node, words, out);
 }
 
-/* nginx's parentheses around the whole condition are removed. */
+/* Removes nginx's parentheses around the whole condition. */
 static struct str without_parentheses(struct str text)
 {
     text = str_trim(text);
@@ -185,7 +185,7 @@ static int read_methods(struct conf_reader *reader, const struct conf_node *key,
     return conf_read_template_word(reader, key, STR("$request_method"), &condition->value);
 }
 
-/* Rejects keys that have no meaning after the location was chosen. */
+/* Rejects keys that have no effect once the location is selected. */
 static bool check_keys(struct load *load, const struct when *when)
 {
     static const char *const wrong[] = {"when", "limit_except", "location", "internal"};

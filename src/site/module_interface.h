@@ -30,11 +30,11 @@ enum explain_mode {
 /* A module's functions in `stream`, which has no exchange. */
 struct stream_part {
     /*
-     * A connection's virtual server is known, its upstream server not yet. Returns 0: continue; or the status to
-     * reject it with (403, 503).
+     * Called when a connection's virtual server is selected, before its upstream server. Returns 0: continue; or the
+     * status of the rejection (403, 503).
      */
     int (*connected)(struct stream *stream, const void *conf, void *state);
-    /* A connection has ended, whether or not `connected` was called. May be NULL. */
+    /* Called when a connection has ended, also without `connected`. May be NULL. */
     void (*ended)(struct stream *stream, const void *conf);
 };
 
@@ -70,8 +70,8 @@ struct module {
     bool limits_rate;                               /* its filter applies exchange_set_rate, and then runs even if idle */
     enum server_rule server_rule;                   /* its part before a location is found */
     /*
-     * With a server_rule: returns true if it will respond, so that all modules before it run for the server, too.
-     * NULL: not known.
+     * With a server_rule: returns true if it will respond; then all modules of the server's own scope run, too. NULL:
+     * not known.
      */
     bool (*settles)(const struct exchange *x, const void *conf);
     bool access;                                    /* an access check that `satisfy` counts. Such modules are adjacent in the list */

@@ -1,6 +1,6 @@
 /*
- * The subjects of templates: an exchange in `http`, a connection in `stream`. Loading needs the names of their
- * variables and the functions to store in templates; they are defined by the layers that have the values.
+ * The subjects of templates: an exchange in `http`, a connection in `stream`. The loader needs the names of their
+ * variables and the functions that it stores in templates; src/server and src/stream define them.
  */
 #ifndef SITE_SUBJECTS_H
 #define SITE_SUBJECTS_H

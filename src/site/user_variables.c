@@ -1,7 +1,7 @@
 /*
  * Collects the names of variables wherever they can be defined: after `set` and similar directives, in the keys of
- * `map` and `geo`, and in any text that looks like a group of a regular expression. A superfluous name only costs a
- * slot per request.
+ * `map` and `geo`, and in any text that resembles a named group of a regular expression. A name collected in error
+ * only adds a slot per request.
  */
 #include "site/user_variables.h"
 
@@ -21,7 +21,7 @@ struct name_collector {
     const struct variable_table *known;
     struct found_name *first;
     size_t count;
-    bool numbers; /* there is a regular expression: $1 to $9 exist */
+    bool numbers; /* the file has a regular expression: $1 to $9 are defined */
     bool failed;  /* out of memory */
 };
 
@@ -166,7 +166,7 @@ int user_variable_set(const void *subject, const struct user_variable *variable,
     return 0;
 }
 
-/* `parameter` is the variable itself. A recursive evaluation finds an empty value. */
+/* `parameter` points to the variable. The value is set empty before the evaluation, which ends a recursion. */
 static struct str get_own(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct user_variable *variable = (const void *)parameter.data;
@@ -181,7 +181,7 @@ static struct str get_own(const void *subject, struct str parameter, struct aren
     return value;
 }
 
-/* "$1" to "$9" of the last match. `parameter` is all variables, its length the number. */
+/* "$1" to "$9" of the last match. `parameter` points to the user_variables; its length is the group's number. */
 static struct str get_group(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct user_variables *all = (const void *)parameter.data;
