@@ -48,8 +48,8 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
                                      const struct conf_scope_values *outer, const char *const *inner);
 
 /*
- * Finds the targets and formats of `access_log` rows; those of inherited rows are already set. Returns 0 or -ENOMEM; errors are
- * in load->errors.
+ * Finds the targets and formats of `access_log` rows; those of inherited rows are already set. Returns 0 or -ENOMEM;
+ * errors are in load->errors.
  */
 MUST_CHECK int load_access_logs(struct load *load, const struct conf_rows *logs, const struct conf_rows *formats);
 /* Returns the number of servers in the map at `node`, of `http` or `stream`; NULL: 0. */

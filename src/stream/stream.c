@@ -66,7 +66,7 @@ static void send_text(struct stream *stream)
         stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
-/* The virtual server is known: responds with its text, or proxies the connection. */
+/* Called when the virtual server is selected: sends the text of `return`, or proxies the connection. */
 static void serve_stream(struct stream *stream)
 {
     int status = stream_admit(stream);
@@ -112,7 +112,7 @@ static void buffer_preread(struct stream *stream, const struct client_hello *hel
         stream->preread.protocol = str_from(versions[hello->version - 0x0301]);
 }
 
-/* Bytes that are not a valid TLS ClientHello have no server name. */
+/* Without a valid TLS ClientHello the default server is selected. */
 static size_t preread_hello(struct stream *stream, struct str bytes)
 {
     size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->hello.length);
@@ -158,7 +158,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     stream_moved(stream);
 }
 
-/* A client without a valid certificate cannot be sent an error: the connection is closed. */
+/* Returns false for a missing or invalid client certificate: the caller closes the connection, without a message. */
 static bool is_trusted(const struct stream *stream)
 {
     const struct tls_session *tls = stream->client.tls;
@@ -180,7 +180,7 @@ static const struct virtual_server *server_of(const struct stream *stream)
     return tls ? tls_session_settings(tls)->owner : stream->endpoint->servers[0];
 }
 
-/* Application bytes can be exchanged (after the TLS handshake, if any). */
+/* Called when application bytes can be exchanged (after the TLS handshake, if any). */
 static void client_opened(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
@@ -256,8 +256,8 @@ static const struct wire_events client_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = proxy_header_received};
 
 /*
- * Until a virtual server is selected the default server's preread_timeout applies from the start, afterwards the
- * timeout since the last activity.
+ * Until a virtual server is selected, the deadline is the default server's preread_timeout after the start; then it is
+ * proxy_timeout after the last activity.
  */
 static uint64_t deadline_ms(const struct stream *stream)
 {
@@ -268,7 +268,7 @@ static uint64_t deadline_ms(const struct stream *stream)
     return stream->moved_ms + stream->conf->timeout_ms;
 }
 
-/* No event reports the start of lingering, so the timer checks for it. */
+/* Once wire_close was called, the timer also polls for the start of lingering, which no event reports. */
 static uint64_t next_check_time(const struct stream *stream, uint64_t due_ms)
 {
     uint64_t check_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;

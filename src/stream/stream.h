@@ -1,5 +1,5 @@
 /*
- * `stream`: proxying below HTTP. Bytes pass between a client and an upstream server until both sides have ended.
+ * `stream`: TCP proxying. Transfers bytes between a client and an upstream server until both directions have ended.
  */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H

@@ -1,6 +1,6 @@
 /*
- * The end of a `stream` connection, and its log lines: used by both sides, the client's (stream.c) and the upstream
- * server's (stream_server.c).
+ * Closes both sides of a `stream` connection, and writes its log lines; called for the client's side (stream.c) and the
+ * upstream server's side (stream_server.c).
  */
 #include "stream/stream_steps.h"
 
@@ -45,7 +45,7 @@ void stream_refuse(struct stream *stream, int status)
     stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
-/* Ends the connection when the end of both directions was passed on, or of one without half_close. */
+/* With proxy_half_close, both directions must have ended; without it, one of them. */
 void stream_watch_for_end(struct stream *stream)
 {
     bool both = stream->up.over && stream->down.over;

@@ -1,5 +1,6 @@
 /*
- * One direction: see stream_flow.h. Bytes that `to` does not accept stay in `from`, which then reads no more.
+ * One direction: see stream_flow.h. Bytes that `to` does not accept stay in `from`, which stops reading until `to` has
+ * room.
  */
 #include "stream/stream_flow.h"
 
@@ -7,7 +8,7 @@
 
 #include <errno.h>
 
-/* A pipe is not worth its cost for a connection that has carried few bytes. */
+/* For few bytes copying costs less than a pipe: uses one after LIMIT_SPLICE_BYTES. */
 static bool may_splice(struct stream_flow *flow)
 {
     if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_pipes(flow->from) || !(wire_accepts(flow->to) & CHUNK_PIPE))
@@ -29,7 +30,7 @@ static void pause_done(struct op *op, int result)
         receive_more(flow);
 }
 
-/* Returns true if more bytes were sent than the rate allows by now; starts the pause until they are due. */
+/* Returns true if more bytes were sent than the rate allows by now; then starts the timer for the next read. */
 static bool is_ahead(struct stream_flow *flow)
 {
     struct loop *loop = flow->from->shared->loop;
@@ -45,7 +46,7 @@ static bool is_ahead(struct stream_flow *flow)
     return true;
 }
 
-/* At most a tenth of a second's bytes per read, which bounds the pause before the next read. */
+/* Limits a read to the bytes of 0.1 s at the rate, which bounds the pause before the next read. */
 static size_t pipe_read_limit(const struct stream_flow *flow)
 {
     uint64_t tenth = flow->rate / 10 + 1;
@@ -68,7 +69,7 @@ static void flow_broke(struct stream_flow *flow)
     wire_close(flow->to, WIRE_CLOSE_ABORT);
 }
 
-/* Passes the end on after all bytes before it. */
+/* Forwards the end after all bytes before it. */
 static void pass_end(struct stream_flow *flow)
 {
     if (!flow->ended || flow->over || flow->piped > 0)

@@ -1,7 +1,7 @@
 /*
- * One direction of a proxied connection: moves bytes from one wire to another: by copying at first, from
- * LIMIT_SPLICE_BYTES on by splice if both wires support it. The end is passed on, too. With a rate, reading pauses
- * while more bytes were sent than the elapsed time allows: TCP slows the sender, and no bytes accumulate here.
+ * One direction of a proxied connection: transfers bytes from one wire to another, by copying at first, by splice after
+ * LIMIT_SPLICE_BYTES if both wires support it; then forwards the end. With a rate, reading pauses while more bytes were
+ * sent than the elapsed time allows: TCP flow control then slows the sender, and no bytes accumulate in the server.
  */
 #ifndef STREAM_STREAM_FLOW_H
 #define STREAM_STREAM_FLOW_H
@@ -18,7 +18,7 @@ struct stream_flow {
     struct op pause;                /* timer until the next read */
     void (*idle)(struct stream_flow *flow); /* called after stream_flow_stop when a pending pause has ended */
     bool ended;                     /* `from` has ended */
-    bool over;                      /* and the end was passed to `to` */
+    bool over;                      /* the end was forwarded to `to` */
 };
 
 /* Starts reading; both wires are open. `rate` and `idle` are set, or 0 and NULL. */
@@ -26,11 +26,11 @@ void stream_flow_start(struct stream_flow *flow, struct wire *from, struct wire 
 /* Handles bytes received by `from`; returns the number taken. */
 size_t stream_flow_received(struct stream_flow *flow, struct str bytes);
 void stream_flow_piped(struct stream_flow *flow, size_t count);
-/* `to` has room again. */
+/* Called when `to` has room again. */
 void stream_flow_room(struct stream_flow *flow);
 /*
- * Stops when one wire is closed: releases the pipe. Accepts a flow that was never started. The flow's memory must stay
- * valid until stream_flow_idle.
+ * Stops the flow before one of its wires is closed: releases the pipe. Accepts a flow that was never started. The
+ * flow's memory must stay valid until stream_flow_idle.
  */
 void stream_flow_stop(struct stream_flow *flow);
 /* Returns true if no operation is in flight; else `idle` follows. */

@@ -89,7 +89,7 @@ void stream_report(struct stream *stream, enum log_level level, const char *form
               STR_ARG(client));
 }
 
-/* Same order as for requests; the first rejection ends the loop. */
+/* Calls the modules in the same order as for requests, until one rejects the connection. */
 int stream_admit(struct stream *stream)
 {
     int status = 0;

@@ -1,6 +1,6 @@
 /*
  * The upstream side of a `stream` connection: chooses a server, connects, tries another one after a failure; then
- * starts both flows, which run until one side is closed.
+ * starts both flows.
  */
 #include "stream/stream_steps.h"
 
@@ -63,7 +63,7 @@ int stream_find_group(struct stream *stream)
     return (key && !stream->choice.key.data) || set_upstream_tls(stream) < 0 ? 500 : 0;
 }
 
-/* Fits into one block: preread_buffer_size is no larger. */
+/* The bytes fit into one output block, which is at least as large as preread_buffer_size. */
 static int send_hello(struct stream *stream)
 {
     const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = buffer_str(&stream->hello)};
@@ -145,7 +145,7 @@ static void attempt_failed(struct stream *stream, int error)
         upstream_peer_failed(stream->peer);
 }
 
-/* A reset is passed on as a reset, because the client's data may be incomplete. */
+/* Aborts the client's connection as well, because its data may be incomplete. */
 static void server_failed(void *user, int error)
 {
     struct stream *stream = user;
@@ -206,7 +206,8 @@ static int add_stream_attempt(struct stream *stream)
 }
 
 /*
- * A server that fails immediately is skipped without waiting. No idle connection is used: it may have carried data.
+ * A server that fails immediately is skipped without waiting. Opens a new connection each time, because an idle one may
+ * have transferred data of another client.
  */
 static int connect_to_server(struct stream *stream)
 {

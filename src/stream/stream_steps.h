@@ -24,7 +24,7 @@ struct stream {
     struct list link;               /* in worker->streams */
     struct worker *worker;
     const struct endpoint *endpoint;
-    const struct virtual_server *virtual; /* the default one until a name has selected another */
+    const struct virtual_server *virtual; /* the default server until the SNI name selects another */
     const struct stream_server *own; /* its `stream` configuration */
     const struct core_stream *conf; /* its directives */
     struct wire client;
@@ -75,11 +75,11 @@ static inline uint64_t stream_now_ms(const struct stream *stream)
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error);
 /* Records activity, for the timeout. */
 void stream_moved(struct stream *stream);
-/* Ends the connection when the end of both directions was passed on, or of one without half_close. */
+/* Ends the connection when both directions have ended and the end was forwarded; without half_close, one of them. */
 void stream_watch_for_end(struct stream *stream);
-/* Closes the server's side: at once, or after the queued output was sent. */
+/* Closes the server's side; `orderly`: after the queued output was sent. */
 void stream_release_server(struct stream *stream, bool orderly);
-/* Closes the server's side, and the client's with the reason `how`. */
+/* Closes the server's side, then the client's side with `how`. */
 void stream_end(struct stream *stream, enum wire_close_reason how);
 /* Rejects the connection with status 400, 403, 500, 502 or 503. */
 void stream_refuse(struct stream *stream, int status);

@@ -1,6 +1,6 @@
 /*
- * Variables of `stream`: client, request for a server and result. Most are final only at the end of the connection,
- * in the access log.
+ * Variables of `stream`: client, preread ClientHello, upstream servers and result. Most are final only at the end of
+ * the connection, in the access log.
  */
 #include "server/variables.h"
 
@@ -224,7 +224,7 @@ static struct str session_time(const struct stream *stream, const struct stream_
     return format_seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
 }
 
-/* Only the last server was connected to. */
+/* Only the connection to the last server succeeded: 0 for the others. */
 static struct str bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
                              struct arena *arena)
 {
@@ -251,7 +251,7 @@ OF_EACH(session_time)
 OF_EACH(bytes_sent)
 OF_EACH(bytes_received)
 
-/* Of a ClientHello that was only preread. */
+/* Variables of a preread ClientHello. */
 
 static struct str get_preread_name(const void *subject, struct str parameter, struct arena *arena)
 {
