@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One log line per change: only the first fault is logged. */
+/* Only the first fault of a change is logged. */
 struct certificate_reload {
     const struct virtual_server *server;
     struct log *log;
@@ -38,7 +38,7 @@ int certificate_reload_read(const struct virtual_server *server, struct tls_file
     return tls_files_read(&server->tls, out_files, record_fault_text, &certificate_reload) ? 0 : -EINVAL;
 }
 
-/* The result is the same at every address. */
+/* Stops at the first address that fails: the result is the same for all addresses. */
 int certificate_reload_apply(const struct configuration *configuration, size_t number, const struct tls_files *files,
                              struct log *log)
 {

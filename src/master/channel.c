@@ -22,7 +22,7 @@ struct packet {
     uint32_t has_fd;
 };
 
-/* Room for more descriptors than a message may carry, so that surplus ones are received and closed. */
+/* Room for more descriptors than a message may contain: surplus ones are received, then closed. */
 union control {
     struct cmsghdr head;
     char bytes[CMSG_SPACE(4 * sizeof(int))];

@@ -1,6 +1,6 @@
 /*
- * The master's workers: fork, messages, restart. The delay before the restart of a worker that dies soon after its
- * start grows each time, which bounds the cost of a worker that cannot run.
+ * The master's workers: fork, messages, restart. The restart delay grows each time a worker dies soon after its start,
+ * which bounds the number of forks.
  */
 #include "master/master_state.h"
 
@@ -128,7 +128,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
     exit(status);
 }
 
-/* At startup a failed worker ends the start instead of being restarted. */
+/* At startup a worker that exits is not restarted: the start fails. */
 static void fail_start(struct master *master, struct generation *generation)
 {
     log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the cause is logged above");
@@ -253,7 +253,7 @@ void child_write(struct master *master, struct child *child)
     log_send_error(master, child, result == -EAGAIN ? 0 : result);
 }
 
-/* While a worker waits for its restart another one accepts from its sockets, so that queued clients do not wait. */
+/* Assigns the sockets of a worker that waits for its restart to another worker, which accepts from their queues. */
 static void reassign_sockets(struct master *master, struct generation *generation, unsigned number)
 {
     const struct sockets *sockets = &generation->sockets;
@@ -317,7 +317,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
                   (long)child->pid);
         return;
     }
-    /* A closed channel means that the worker exits: SIGCHLD follows. */
+    /* The worker closes its channel only by exiting: SIGCHLD follows. */
     if (result != -EAGAIN)
         child_channel_close(child);
 }

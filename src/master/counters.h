@@ -1,8 +1,8 @@
 /*
  * The counters of a worker, in memory shared by all processes. Each block has one writer at a time (the worker of
- * that place; the master while there is none), so counting is a plain store without locks: a reader may see the
- * counters of one event at slightly different times, but never a torn word. The replacement of a worker continues
- * its counts.
+ * that place; the master while there is none), so counting is a plain store without locks. A reader may
+ * observe the counters of one event at different times, but reads each word whole. The replacement of a worker
+ * continues its counts.
  */
 #ifndef MASTER_COUNTERS_H
 #define MASTER_COUNTERS_H
@@ -28,9 +28,9 @@ enum request_protocol { REQUEST_HTTP_1_0, REQUEST_HTTP_1_1, REQUEST_HTTP_2, COUN
 
 /* Every member consists of uint64_t. */
 struct counters {
-    uint64_t connections[CONNECTION_STATES]; /* a current value, as exchange_memory and h2_streams; others only grow */
+    uint64_t connections[CONNECTION_STATES]; /* current values, as exchange_memory and h2_streams; others only grow */
     uint64_t exchange_memory;       /* bytes of requests and responses being processed */
-    uint64_t exchange_refusals;     /* times that the cap of this memory refused bytes */
+    uint64_t exchange_refusals;     /* number of allocations rejected at the limit of this memory */
     uint64_t accepted;
     uint64_t refused;               /* rejected by the limit per address */
     uint64_t requests;              /* received heads; `status` counts ended exchanges */
@@ -45,7 +45,7 @@ struct counters {
     uint64_t status[COUNTERS_STATUSES]; /* by $status; [0]: others */
 };
 
-/* The counters of all workers, and facts about them. */
+/* The sums of the counters of all workers, and the state of the server. */
 struct counters_total {
     struct counters sum;
     uint64_t workers;               /* configured number */

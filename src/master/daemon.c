@@ -1,6 +1,6 @@
 /*
- * Daemon mode: one fork and a pipe. The child prints startup errors itself, on the terminal that it still has; the
- * pipe only transmits the result.
+ * Daemon mode: one fork and a pipe. The child prints startup errors to the terminal before it detaches; the pipe only
+ * transmits the result.
  */
 #include "master/daemon.h"
 
@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* In the launching command: the child sends one byte when it is ready, or exits. */
+/* In the launching command: waits until the child sends one byte (ready) or exits. */
 static _Noreturn void wait_for_report(int fd)
 {
     char byte;
@@ -79,7 +79,7 @@ void daemon_report(int report_fd)
     if (report_fd < 0)
         return;
     daemon_leave_terminal();
-    /* The launching command may have exited. */
+    /* A failure is ignored: the launching command may have exited. */
     if (write(report_fd, "1", 1) != 1)
         errno = 0;
     close(report_fd);

@@ -13,8 +13,8 @@
  */
 MUST_CHECK int daemon_detach(int *out_report_fd);
 /*
- * Must be the first call of a process: opens /dev/null for closed standard streams. Otherwise a log or a client's
- * socket could get number 0, 1 or 2 and receive printed text.
+ * Opens /dev/null for closed standard streams; must be the first call of a process. Otherwise a log or a client's
+ * socket could get descriptor 0, 1 or 2, and messages would be written to it.
  */
 void daemon_fill_streams(void);
 /* Redirects standard input, output and error to /dev/null. */

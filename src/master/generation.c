@@ -33,7 +33,7 @@ static bool on_terminal(struct str path)
     return str_equal(path, STR("stderr")) || str_equal(path, STR("stdout"));
 }
 
-/* A daemon has no terminal; an inherited descriptor would also keep a pipe open for its reader. */
+/* A daemon opens /dev/null instead of the terminal; an inherited descriptor would keep a pipe open. */
 int generation_open_log(const struct master *master, struct str path)
 {
     if (master->detached && on_terminal(path))
@@ -124,7 +124,7 @@ static int check_files(struct master *master, struct generation *generation)
     uint64_t limit = privileges_raise_files();
     uint64_t connections = configuration->main->worker_connections;
 
-    /* A connection may hold a file as well; listeners, logs and the loop need more. */
+    /* Two descriptors per connection (socket and file), one per endpoint, 32 for logs and the loop. */
     if (2 * connections + configuration->endpoint_count + 32 > limit)
         log_write(&master->error_log.log, LOG_WARN,
                   "%llu worker_connections may need more than the %llu files that this process may open "
@@ -214,7 +214,7 @@ static int make_children(struct master *master, struct generation *generation)
     return 0;
 }
 
-/* The last step: from now on clients are queued, and no later step may fail and drop them. */
+/* The last step of the start, because the kernel queues connections from now on: a later failure would reset them. */
 static int open_sockets(struct master *master, struct generation *generation)
 {
     const struct sockets *before = master->current ? &master->current->sockets : NULL;

@@ -20,7 +20,7 @@
 
 static const int handled_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD};
 
-/* The built-in path is optional: only a configured path prevents the start. */
+/* A failure prevents the start only if `pid` is configured; for the built-in path it is only logged. */
 static int write_pid(struct master *master, const struct configuration *configuration)
 {
     struct str path = configuration->main->pid;
@@ -132,7 +132,7 @@ static void reopen_logs(struct master *master)
     }
 }
 
-/* Starts to end a generation: by CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE. */
+/* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
 static void end_generation(struct master *master, struct generation *generation, enum channel_kind how)
 {
     uint64_t timeout_ms = generation->configuration->main->worker_shutdown_timeout_ms;
@@ -145,7 +145,7 @@ static void end_generation(struct master *master, struct generation *generation,
         generation->kill_ms = kill_ms;
     } else if (generation->phase != PHASE_QUITTING) {
         generation->phase = PHASE_QUITTING;
-        /* Workers apply worker_shutdown_timeout themselves; the master kills those that do not. */
+        /* Workers apply worker_shutdown_timeout; the master kills workers that exceed it. */
         if (timeout_ms > 0)
             generation->kill_ms = kill_ms + timeout_ms;
     }
@@ -161,7 +161,7 @@ static void end_all(struct master *master, enum channel_kind how)
 
         end_generation(master, generation, how);
         /*
-         * The master's copies are closed too, otherwise the kernel would queue connections that are never accepted.
+         * Closes the master's copies of the sockets, too: while they are open, the kernel queues further connections.
          */
         if (how == CHANNEL_QUIT)
             sockets_close(&generation->sockets, true);

@@ -47,8 +47,8 @@ static bool send_to_workers(struct master *master, struct generation *generation
 }
 
 /*
- * The stamp is taken before the files are read, so a change in between is seen by the next check. Rejected files are
- * tried again, because the cause may be elsewhere; the rejection is logged once.
+ * The stamp is taken before the files are read, so the next check detects a change in between. Rejected files are
+ * tried again, because the cause may be outside the files; the rejection is logged once.
  */
 static void check_server_files(struct master *master, struct generation *generation, size_t number)
 {

@@ -21,12 +21,12 @@ enum phase {
     PHASE_STOPPING,                 /* TERM, INT, or a failed start */
 };
 
-/* One worker's place, which outlives the processes in it. */
+/* One worker of a generation; a replacement process reuses the struct. */
 struct child {
     pid_t pid;                      /* 0: none */
     int place;                      /* in shared memory; -1: released */
     int channel_fd;                 /* -1: none */
-    struct list queued;             /* messages that wait for room in the channel */
+    struct list queued;             /* messages not yet sent, because the channel was full */
     bool ready;
     int acceptor;                     /* the worker that accepts from its sockets while it is down; -1: none */
     unsigned deaths;                /* consecutive, each soon after its start */
@@ -54,9 +54,9 @@ struct master {
     struct shared *shared;
     struct pid_file pid_file;
     struct list generations;        /* oldest first */
-    struct generation *current;     /* the one that serves; NULL: none yet */
-    struct generation *coming;      /* the one that is starting to replace it; NULL: none */
-    bool reload_again;              /* HUP was received while one was starting */
+    struct generation *current;     /* accepts connections; NULL: none yet */
+    struct generation *coming;      /* is starting, and will replace `current`; NULL: none */
+    bool reload_again;              /* HUP was received while a generation was starting */
     bool is_root;
     int signal_fd;
     int report_fd;                  /* daemon: pipe to the launching command; -1: none */
@@ -85,8 +85,8 @@ int generation_open_log(const struct master *master, struct str path);
 struct str generation_error_log(const struct master *master, const struct generation *generation);
 
 /*
- * Makes its servers use the session ticket keys shared by all generations; generates the first key. Returns 0, or
- * -EIO after logging it.
+ * Sets the session ticket keys shared by all generations in the generation's servers; generates the first key. Returns
+ * 0, or -EIO after logging it.
  */
 MUST_CHECK int master_tickets_open(struct master *master, struct generation *generation);
 /* Generates the next key when it is due. */
@@ -95,8 +95,8 @@ void master_tickets_check(struct master *master);
 int master_tickets_next_ms(const struct master *master);
 
 /*
- * Chooses the AEAD engine of each cipher, and logs it, if the generation has TLS and no earlier one had the same
- * `ssl_aead`: the machine is the same. Returns 0.
+ * Chooses the AEAD engine of each cipher, and logs it, if the generation has TLS and the last choice was made for
+ * another `ssl_aead`, or none was made. Returns 0.
  */
 MUST_CHECK int master_aead_choose(struct master *master, struct generation *generation);
 
@@ -109,7 +109,7 @@ int master_files_next_ms(const struct master *master);
 void children_start(struct master *master, struct generation *generation);
 /* Reads a worker's messages. */
 void child_read(struct master *master, struct generation *generation, struct child *child);
-/* Sends queued messages: the channel has room again. */
+/* Sends queued messages when the channel has room again. */
 void child_write(struct master *master, struct child *child);
 /* Closes a channel and discards its queued messages. */
 void child_channel_close(struct child *child);

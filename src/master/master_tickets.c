@@ -1,7 +1,7 @@
 /*
- * The master's session ticket keys: generated for all workers of all generations, in shared memory, so that a ticket
- * can be resumed by any worker, after a worker's death, and after a reload. A key seals for the longest ticket
- * lifetime, opens for as long again, and is then erased.
+ * The master's session ticket keys: generated for all workers of all generations, in shared memory, so that any worker
+ * can resume a session, also after a restart of a worker or a reload. A key encrypts tickets for the longest ticket
+ * lifetime, decrypts them for the same time again, and is then erased.
  */
 #include "master/master_state.h"
 

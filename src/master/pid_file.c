@@ -1,6 +1,6 @@
 /*
- * The pid file and its lock (flock(2)). The lock is released with the last descriptor, however the process ends;
- * workers close theirs, so only the master holds it.
+ * The pid file and its lock (flock(2)). The kernel releases the lock when the last descriptor is closed, also after
+ * a crash; workers close their copies, so only the master holds it.
  */
 #include "master/pid_file.h"
 
@@ -38,7 +38,7 @@ long pid_file_owner(const char *path)
     if (fd < 0)
         return -errno;
     number = read_number(fd);
-    /* A lock that can be acquired means that the file is stale, whatever its number. */
+    /* If the lock can be acquired, the file is stale. */
     if (number > 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
         number = 0;
     close(fd);
@@ -78,7 +78,7 @@ int pid_file_write(struct pid_file *file, const char *path)
         return -ENAMETOOLONG;
     if (pid_file_owner(path) > 0)
         return -EEXIST;
-    /* Renaming over a device or a directory would replace it: only a regular file may exist at the path. */
+    /* rename() would replace a device: only a regular file may exist at the path. */
     if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return -EINVAL;
     snprintf(file->path, sizeof(file->path), "%s", path);

@@ -1,6 +1,6 @@
 /*
- * Drops root in the only possible order: supplementary groups, group, user; then verifies that root cannot be
- * regained.
+ * Drops root: first supplementary groups and group, which only root can change, then the user; then verifies that
+ * root cannot be regained.
  */
 #include "master/privileges.h"
 
@@ -59,7 +59,7 @@ int identity_find(struct str user, struct str group, struct identity *out_identi
     return 0;
 }
 
-/* Sets only the user's supplementary groups: those of root must not remain. */
+/* Replaces root's supplementary groups by those of the user. */
 static int set_groups(const struct identity *identity)
 {
     return initgroups(identity->name, identity->group);
@@ -89,8 +89,8 @@ int privileges_drop(const struct identity *identity, const char **out_step)
     if (identity->user != 0 && setuid(0) == 0)
         return -EPERM;
     /*
-     * setuid makes the process not dumpable, and that is kept: memory holds private keys, which other processes of
-     * this user must not read.
+     * setuid makes the process not dumpable, and it stays so: its memory contains private keys, which other processes
+     * of this user must not read.
      */
     return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * Process privileges: the file limit, and dropping root. Nothing is logged here; errors name the step that failed.
+ * Process privileges: the limit of open files, and dropping root. These functions log nothing; they report the failed
+ * step to the caller.
  */
 #ifndef MASTER_PRIVILEGES_H
 #define MASTER_PRIVILEGES_H

@@ -25,7 +25,7 @@ static const char *unix_path(const struct listen_address *address)
     return address->socket.ss_family == AF_UNIX ? path->sun_path : NULL;
 }
 
-/* A unix: socket that refuses connections is left over from a crash: removes it. */
+/* Removes a unix: socket that refuses connections, which a crashed server left. */
 static int probe_unix(const struct listen_address *address)
 {
     const char *path = unix_path(address);
@@ -78,7 +78,7 @@ static void log_refused(struct log *log, const struct listen_address *address, i
               error == -EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE" : "");
 }
 
-/* Retries, because the kernel closes the sockets of a killed process's io_uring some time after the process. */
+/* Retries, because the kernel closes the sockets used by io_uring some time after the exit of the process. */
 static int probe_with_retries(const struct listen_address *address)
 {
     int error = socket_probe(address);
@@ -131,7 +131,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
 
         if (find_address(before, address) >= 0 || has_port(before, endpoint))
             continue;
-        /* Waits for the first address in use only. */
+        /* Retries only for the first address in use. */
         error = result == 0 ? probe_with_retries(address) : socket_probe(address);
         if (error < 0) {
             log_refused(log, address, error);
@@ -160,7 +160,7 @@ static int open_slot(const struct endpoint *place, struct log *log)
     int fd = listener_open(&place->address, (int)place->backlog);
     const char *path = unix_path(&place->address);
 
-    /* As in nginx: the permissions of the directory decide. */
+    /* As in nginx, only the permissions of the directory restrict access. */
     if (fd >= 0 && path && chmod(path, 0666) < 0)
         log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", path, errno, strerror(errno));
     return fd;

@@ -1,8 +1,8 @@
 /*
  * The listening sockets of a generation, owned by the master as long as the address is configured. One socket per
- * address and worker (SO_REUSEPORT), so that the kernel distributes connections. Sockets with their queues pass to
- * the replacement of a worker and to the next generation. If that has fewer workers, some get several sockets of an
- * address, because closing one would reset its queued connections.
+ * address and worker (SO_REUSEPORT), so that the kernel distributes connections. The replacement of a worker
+ * and the next generation inherit the sockets with their queues. If the next generation has fewer workers, some get
+ * several sockets of an address, because closing one would reset its queued connections.
  */
 #ifndef MASTER_SOCKETS_H
 #define MASTER_SOCKETS_H

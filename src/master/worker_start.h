@@ -30,7 +30,7 @@ struct worker_start {
     size_t socket_count;
     int channel_fd;                         /* owned by the worker; -1: none */
     const struct identity *identity;        /* NULL: no change of user */
-    pid_t master;                           /* its exit terminates the worker; 0: none */
+    pid_t master;                           /* process id of the master, whose exit terminates the worker; 0: none */
     struct trace *trace;                    /* NULL except for `sluice explain` */
     bool detached;                          /* daemon mode: leaves the terminal once it is ready */
 };
