@@ -52,7 +52,7 @@ static int text_write(int fd, struct str text)
     return 0;
 }
 
-/* Owner and mode are set before the first byte is written. */
+/* Sets owner and mode before it writes the first byte. */
 static int write_temporary_file(int fd, struct str text, const struct stat *old)
 {
     struct stat new;
@@ -103,7 +103,7 @@ static bool print_str(struct str text)
            report_failure("write", "the output", -errno);
 }
 
-/* Copies a text into a file of its own, for another process. Returns a descriptor or -errno. */
+/* Copies a text into a memory file, which diff(1) reads. Returns a descriptor or -errno. */
 static int text_as_file(struct str text)
 {
     int fd = memfd_create("sluice-fmt", 0);
@@ -136,7 +136,7 @@ static int diff_run(const char *path, int before, int after)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-/* Returns true if there is no difference. */
+/* Returns true if the texts are equal. */
 static bool print_diff(const char *path, struct str text, struct str made)
 {
     int before = text_as_file(text);

@@ -20,8 +20,8 @@
 struct loader_round {
     struct import *import;
     unsigned faults;
-    bool changed; /* a directive was left out: load again */
-    bool stuck;   /* an error that no imported directive caused */
+    bool changed; /* a directive was left out: the rest is loaded again */
+    bool stuck;   /* the loader reported an error that no imported directive caused */
     int error;
 };
 
@@ -98,7 +98,7 @@ static int write_result(const struct options *options, const struct buffer *text
     return good ? 0 : -EIO;
 }
 
-/* Returns the absolute path: the result may be stored in another directory. */
+/* Returns the absolute path, because the result may be stored in another directory. */
 static struct str absolute_path(struct arena *arena, const char *path)
 {
     char directory[PATH_MAX];

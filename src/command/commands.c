@@ -35,7 +35,7 @@ static struct configuration_source source_of(const struct options *options, cons
                                          .overlay = str_from(options->overlay)};
 }
 
-/* Loads the configuration named by the options. Diagnostics have been printed; with `quiet` without warnings. */
+/* Loads the configuration named by the options, and prints its diagnostics; with `quiet` without warnings. */
 static struct configuration *load_configuration(const struct options *options, const char *path,
                                                 bool test_only, bool quiet)
 {
@@ -65,7 +65,7 @@ static const char *conf_path(const struct options *options, char *into)
     return path;
 }
 
-/* For HUP: the same file and options. */
+/* Loads the same file with the same options again, after HUP. */
 static struct configuration *load_again(void *owner, struct log *log, struct buffer *out_diagnostics)
 {
     const struct options *options = owner;

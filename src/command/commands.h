@@ -1,5 +1,5 @@
 /*
- * The commands of sluice, one function each. They print for users and return the exit status of the process.
+ * The commands of sluice, one function each. They print their results and return the exit status of the process.
  */
 #ifndef COMMAND_COMMANDS_H
 #define COMMAND_COMMANDS_H

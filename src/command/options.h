@@ -1,5 +1,5 @@
 /*
- * The parsed command line: nginx's flags by one table, and sluice's subcommands. Nothing is opened or printed here.
+ * The parsed command line: nginx's flags by one table, and sluice's subcommands. Parsing opens and prints nothing.
  */
 #ifndef COMMAND_OPTIONS_H
 #define COMMAND_OPTIONS_H

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A file that begins with a dash is written "./-name". */
+/* An argument that begins with a dash is an option, except "-"; a file of such a name is written "./-name". */
 static int file_argument(struct parse *parse, const char *argument)
 {
     struct options *options = parse->options;

@@ -1,5 +1,5 @@
 /*
- * nginx's flags: one table describes each; the parser itself contains no flag names. Also formats the error sentence of
+ * nginx's flags: one table describes all of them; the parser contains no flag names. Also formats the error messages of
  * all options.
  */
 #include "command/options_parse.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A flag chooses a command, sets a switch, or takes a text. */
+/* A flag selects a command, sets a switch, or has a text as its value. */
 struct flag {
     char letter;
     enum { FLAG_COMMAND, FLAG_SWITCH, FLAG_TEXT } kind;

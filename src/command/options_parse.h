@@ -26,7 +26,7 @@ subcommand_argument fmt_argument, lint_argument, explain_argument;
 
 /* options_flags.c: parses one word of bundled flags, without its dash. Returns 0, or the result of options_fail. */
 MUST_CHECK int options_flags(struct parse *parse, const char *letters);
-/* Sets the error sentence. Returns -EINVAL. */
+/* Formats the error message into parse->error. Returns -EINVAL. */
 int options_fail(struct parse *parse, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

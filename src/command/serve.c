@@ -1,6 +1,6 @@
 /*
- * `sluice serve [DIR]`: serves a directory by HTTPS, only on this machine unless opened to the network, with a
- * generated certificate unless one is given. It generates a configuration and runs the server with it.
+ * `sluice serve [DIR]`: generates a configuration that serves a directory over HTTPS, and runs the server with it.
+ * Without --open-to-network it listens on the loopback addresses; without --cert it generates a certificate.
  */
 #include "command/serve.h"
 
@@ -50,7 +50,7 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
     return 0;
 }
 
-/* Quotes a text so that YAML escapes and references to the environment are not interpreted. */
+/* Quotes a text, so that the loader interprets neither YAML escapes nor environment variables in it. */
 static int add_quoted(struct buffer *out, const char *text)
 {
     int error = buffer_append(out, STR("\""));
@@ -110,7 +110,7 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
     return error;
 }
 
-/* Started as root, workers become user nobody. The directory is opened before, so its parents need no permissions. */
+/* Started as root, workers run as user nobody. They open the directory before, so its parents need no permissions. */
 static void log_reader(const char *directory)
 {
     struct stat status;

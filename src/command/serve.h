@@ -27,9 +27,8 @@ struct serve_plan {
  */
 unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip6);
 /*
- * Generates the text. The directory is not in it: it is the prefix of the configuration, to which `root` is
- * relative, so no character in its name needs quoting; the paths of certificate and key are quoted. Returns 0 or
- * -ENOMEM.
+ * Generates the text. It does not contain the directory, which is the prefix of the configuration: `root` is relative
+ * to it, so its name needs no quoting. The paths of certificate and key are quoted. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int serve_configuration(const struct serve_plan *plan, struct buffer *out);
 
