@@ -123,7 +123,7 @@ INTENDED = (
     ('a directory listing differs', 'each server has its own format', ('body', 'content-type', 'length'),
      lambda text, request, by_nginx, by_sluice: b'<title>Index of' in by_nginx.get('body', b'') or ('autoindex on' in text and method(request) == 'HEAD' and not by_nginx.get('length'))),
     ('fields of an error that is redirected are passed on', 'a client may use Retry-After there', ('retry-after',),
-     lambda text, request, by_nginx, by_sluice: 'error_page' in text and 300 <= by_sluice.get('status', 0) < 400),
+     lambda text, request, by_nginx, by_sluice: 'error_page' in text and by_sluice.get('status', 0) >= 300),
     ('captures are encoded in a redirect', 'nginx: characters of a path can become a query', ('location',),
      lambda text, request, by_nginx, by_sluice: 'rewrite' in text and equal_except_slashes(urllib.parse.unquote(by_sluice.get('location', ''), 'latin-1'), urllib.parse.unquote(by_nginx.get('location', ''), 'latin-1'))),
     ('a response without a body has no Content-Type', 'RFC 9110 8.3: it describes the content', ('content-type',),
@@ -220,6 +220,8 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'proxy_pass' in text and 'error_page' in text),
     ('groups of a server_name keep their values', 'nginx deletes them before it evaluates an `if` with a pattern', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: 'server_name "~' in text and re.search(r'if \([^\n]*~[^\n]*\{[^{}]*\$1', text)),
+    ('the groups of a pattern in a map are not $1 of the request', 'they belong to the value of its row', ('body', 'length'),
+     lambda text, request, by_nginx, by_sluice: re.search(r'map [^{]*\{[^}]*~\*?[^\n]*\(', text) and '$1' in text),
     ('index names files', 'nginx also accepts a directory', ALL,
      lambda text, request, by_nginx, by_sluice: 'index folder/' in text and re.search(' /+folder/', by_nginx.get('x-where', '')) and
         by_sluice.get('status') in {403} | changed_codes(text, 403) | ({200} if 'autoindex on' in text else set())),
@@ -227,7 +229,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'proxy_method' in text and 'x-cache' in by_sluice and method(request) == 'HEAD' and
         by_nginx.get('status') == by_sluice.get('status')),
     ('error_page 416 adds the fields of its location once', 'nginx also adds them to the response that it replaces',
-     ('x-where', 'x-only', 'x-if', 'content-range'),
+     (*LOCATION_FIELDS, 'x-if', 'content-range'),
      lambda text, request, by_nginx, by_sluice: 'error_page' in text and field(request, 'Range') and
         by_nginx.get('x-where', '').endswith(', ' + by_sluice.get('x-where', ' '))),
     ('gzip_proxied permits encoding only where its parameters apply', 'nginx also encodes without Expires and Cache-Control',
