@@ -189,6 +189,7 @@
 #define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
 #define LIMIT_CACHE_ATTEMPTS        8               /* attempts to create a file while the cache manager removes it before it is locked */
 #define LIMIT_CACHE_CHECK_MS         20              /* interval between two checks of a response that another worker fetches */
+#define LIMIT_CACHE_RESCANS         5               /* further scans of a cache directory for temporary files that were locked */
 #define LIMIT_CACHE_IDLE_MS         1000            /* pause between two steps of an idle cache manager */
 #define LIMIT_CACHE_LEAD_MS         30000           /* time without a step after which another worker takes over the cache manager */
 

@@ -438,15 +438,16 @@ int cache_file_update(const struct cache_directory *directory, struct cache_zone
     return error;
 }
 
-void cache_file_remove_unfinished(int directory, const char *name)
+int cache_file_remove_unfinished(int directory, const char *name)
 {
     int fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int error;
 
     if (fd < 0)
-        return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        (void)unlinkat(directory, name, 0);
+        return -errno;
+    error = flock(fd, LOCK_EX | LOCK_NB) == 0 && unlinkat(directory, name, 0) == 0 ? 0 : -errno;
     close(fd);
+    return error;
 }
 
 void cache_file_delete(const struct cache_directory *directory, const struct cache_id *id)

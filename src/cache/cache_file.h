@@ -92,8 +92,8 @@ MUST_CHECK int cache_file_update(const struct cache_directory *directory, struct
 /* Deletes a file; it may be absent. */
 void cache_file_delete(const struct cache_directory *directory, const struct cache_id *id);
 
-/* Deletes a temporary file in the directory `directory`, unless a process still writes it. */
-void cache_file_remove_unfinished(int directory, const char *name);
+/* Deletes a temporary file in the directory `directory`. -EWOULDBLOCK: a process writes it, or has not yet released its lock. */
+int cache_file_remove_unfinished(int directory, const char *name);
 
 /* "c/29/HASH.SEQUENCE", relative to the directory, in at least CACHE_NAME bytes. */
 #define CACHE_NAME 160

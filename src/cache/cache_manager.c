@@ -27,6 +27,8 @@ struct cache_manager {
     uint64_t walked;                /* completed scans */
     uint64_t now_ms;                /* at the start of the step */
     bool more;                      /* the step left work to do */
+    bool locked_found;              /* the scan met a temporary file that was locked */
+    unsigned rescans;               /* scans since the requested one, for such files */
 };
 
 static unsigned level_count(const struct cache_directory *directory)
@@ -95,8 +97,9 @@ static void check_file(struct cache_manager *cache_manager, const char *name)
     }
     if (cache_file_parse_name(name, &id))
         index_file(cache_manager, &id);
-    else if (cache_file_is_temporary(name))
-        cache_file_remove_unfinished(directory, name);
+    else if (cache_file_is_temporary(name) &&
+             cache_file_remove_unfinished(directory, name) == -EWOULDBLOCK)
+        cache_manager->locked_found = true;
 }
 
 /* Runs one step of the scan. Returns true if the scan is not complete. */
@@ -167,15 +170,22 @@ static int step_work(void *argument)
     return 0;
 }
 
-/* Starts a requested scan that has not been done. */
+/*
+ * Starts a requested scan that has not been done, or repeats one that met locked files: with io_uring, the kernel
+ * releases the files of a killed process some time after its end.
+ */
 static void start_walk(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
     uint64_t walks = cache_zone_walks(conf->zone);
+    bool requested = cache_zone_unwalked(conf->zone, walks);
 
-    if (cache_manager->depth > 0 || !cache_zone_unwalked(conf->zone, walks))
+    if (cache_manager->depth > 0 ||
+        (!requested && (!cache_manager->locked_found || cache_manager->rescans >= LIMIT_CACHE_RESCANS)))
         return;
     cache_manager->walk = walks;
+    cache_manager->rescans = requested ? 0 : cache_manager->rescans + 1;
+    cache_manager->locked_found = false;
     (void)open_directory(cache_manager, conf->directory.fd, ".");
 }
 

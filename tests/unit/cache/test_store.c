@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -145,6 +146,31 @@ START_TEST(found_after_a_restart)
     check_is("a", "head", STR("body"));
     check_is("b", "head b", STR("body b"));
     ck_assert_uint_eq(room_count(&room), 3);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+/* The kernel may release the lock of a killed process after the first scan. */
+START_TEST(locked_temporary_file_is_deleted_later)
+{
+    const char *name = "0/00/00000000000000000000000000000000.0000000000001234.tmp";
+    int fd;
+
+    room_open(&room);
+    ck_assert_int_eq(mkdirat(room.directory.fd, "0", 0700), 0);
+    ck_assert_int_eq(mkdirat(room.directory.fd, "0/00", 0700), 0);
+    fd = openat(room.directory.fd, name, O_CREAT | O_WRONLY, 0600);
+    ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+    begin();
+    for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
+        turn_for(5);
+    ck_assert(cache_zone_loaded(conf.zone));
+    ck_assert_uint_eq(room_count(&room), 1);
+    close(fd);
+    for (unsigned i = 0; i < 2000 && room_count(&room) > 0; i++)
+        turn_for(5);
+    ck_assert_uint_eq(room_count(&room), 0);
     finish();
     room_close(&room);
 }
@@ -335,8 +361,9 @@ int main(void)
 {
     const TTest *const tests[] = {
         stored_and_found, uses_are_counted_before_storing, large_bodies_are_written_while_they_arrive,
-        discarded_fill_stores_nothing, found_after_a_restart, damaged_files_are_dropped, size_limits_are_respected,
-        full_disk_is_logged_once, fill_lock_permits_one_fetch, updated_heads_are_found,
+        discarded_fill_stores_nothing, found_after_a_restart, locked_temporary_file_is_deleted_later,
+        damaged_files_are_dropped, size_limits_are_respected, full_disk_is_logged_once,
+        fill_lock_permits_one_fetch, updated_heads_are_found,
     };
 
     return room_run("store", tests, COUNT(tests));
