@@ -335,20 +335,20 @@ START_TEST(send_timeout_ends_stalled_responses)
     size_t got = 0;
     int fd, size = 4096;
 
-    set_up("http: {send_timeout: 600ms, server: {listen: 8080}}");
+    set_up("http: {send_timeout: 2s, server: {listen: 8080}}");
     fd = loopback_connect(&server);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     send_text(fd, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     for (int i = 0; i < 25; i++) { /* in total longer than send_timeout */
         ssize_t count;
 
-        loopback_turn(&server, 30);
+        loopback_turn(&server, 100);
         count = wait_and_hear(fd, text, sizeof text);
         ck_assert_int_gt(count, 0);
         got += (size_t)count;
     }
     ck_assert_uint_lt(got, BIG);
-    for (int i = 0; i < 200 && server.worker.connections; i++)
+    for (int i = 0; i < 1000 && server.worker.connections; i++)
         loopback_turn(&server, 10);
     ck_assert_uint_eq(server.worker.connections, 0);
     tear_down();
