@@ -158,7 +158,7 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
  * Trailers must not have framing, routing, authentication or content fields (RFC 9110 6.5.1), nor fields that
  * identify the client: a receiver that merges trailers into the head would confuse them with the proxy's fields.
  */
-static bool may_trail(struct str name)
+bool h1_may_trail(struct str name)
 {
     static const struct str forbidden[] = {
         {"Authorization", 13},
@@ -218,7 +218,7 @@ static int trailers_complete(struct h1_chunked *chunked, size_t length)
     if (error)
         return error;
     for (unsigned i = 0; i < trailers->count; i++) {
-        if (may_trail(trailers->items[i].name))
+        if (h1_may_trail(trailers->items[i].name))
             trailers->items[kept++] = trailers->items[i];
     }
     trailers->count = kept;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Fields that an HTTP/2 response must not have (RFC 9113 8.2.2), and Content-Length, which the session writes. */
+/* Fields that an HTTP/2 message must not have (RFC 9113 8.2.2), and Content-Length, which the session writes. */
 static bool is_skipped(struct str name)
 {
     switch (name.length) {
@@ -27,12 +27,29 @@ static bool is_skipped(struct str name)
     }
 }
 
+static char *encode_pseudo(char *at, const struct h2_pseudo_fields *request)
+{
+    at = hpack_encode_field(at, STR(":method"), request->method);
+    at = hpack_encode_field(at, STR(":scheme"), request->scheme);
+    if (!str_empty(request->authority))
+        at = hpack_encode_field(at, STR(":authority"), request->authority);
+    return hpack_encode_field(at, STR(":path"), request->path);
+}
+
+static size_t pseudo_bound(const struct h2_pseudo_fields *request)
+{
+    return hpack_field_bound(STR(":method"), request->method) + hpack_field_bound(STR(":scheme"), request->scheme) +
+           hpack_field_bound(STR(":authority"), request->authority) + hpack_field_bound(STR(":path"), request->path);
+}
+
 size_t h2_section_bound(const struct h2_section *section, uint32_t max_frame_size)
 {
     size_t length = 1 + HPACK_STATUS_BOUND + hpack_field_bound(STR("date"), section->date) +
                     hpack_field_bound(STR("server"), section->server) +
                     hpack_field_bound(STR("content-length"), STR("18446744073709551615"));
 
+    if (section->request)
+        length += pseudo_bound(section->request);
     for (unsigned i = 0; i < section->headers->count; i++)
         length += hpack_field_bound(section->headers->items[i].name, section->headers->items[i].value);
     return length + (length / max_frame_size + 1) * H2_FRAME_HEAD;
@@ -51,12 +68,14 @@ static char *encode_section(char *at, const struct h2_section *section)
 
     if (section->status)
         at = hpack_encode_status(at, section->status);
+    if (section->request)
+        at = encode_pseudo(at, section->request);
     at = encode_unless_present(at, section->headers, STR("server"), section->server);
     at = encode_unless_present(at, section->headers, STR("date"), section->date);
     for (unsigned i = 0; i < section->headers->count; i++) {
         const struct header *field = &section->headers->items[i];
 
-        if (!is_skipped(field->name))
+        if (!is_skipped(field->name) && !(section->request && str_equal_nocase(field->name, STR("Host"))))
             at = hpack_encode_field(at, field->name, field->value);
     }
     if (section->content_length == BODY_LENGTH_UNKNOWN)

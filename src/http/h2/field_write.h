@@ -8,9 +8,15 @@
 #include "http/headers.h"
 #include "http/h2/frame.h"
 
+/* The pseudo-header fields of a request (RFC 9113 8.3.1). */
+struct h2_pseudo_fields {
+    struct str method, scheme, authority, path; /* an empty authority is not sent */
+};
+
 /* The fields of one section. */
 struct h2_section {
-    int status;                     /* 0: trailers */
+    int status;                     /* 0: trailers, or a request */
+    const struct h2_pseudo_fields *request; /* NULL: a response or trailers. With it, Host is skipped */
     const struct headers *headers;  /* fields of an HTTP/1 connection and Content-Length in it are skipped */
     struct str date, server;        /* added unless `headers` has them; empty: not added */
     uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: no Content-Length */

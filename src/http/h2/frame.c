@@ -144,7 +144,11 @@ static enum h2_error apply_setting(struct h2_peer_settings *settings, unsigned s
 {
     switch (setting) {
     case H2_SETTINGS_ENABLE_PUSH:
+        settings->push = value == 1;
         return value > 1 ? H2_PROTOCOL_ERROR : H2_NO_ERROR;
+    case H2_SETTINGS_MAX_CONCURRENT_STREAMS:
+        settings->max_streams = value;
+        return H2_NO_ERROR;
     case H2_SETTINGS_INITIAL_WINDOW_SIZE:
         if (value > H2_WINDOW_MAX)
             return H2_FLOW_CONTROL_ERROR;

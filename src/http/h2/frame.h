@@ -8,6 +8,8 @@
 #include "base/limits.h"
 #include "base/str.h"
 
+#include <stdbool.h>
+
 #define H2_FRAME_HEAD       9
 #define H2_FRAME_SIZE       LIMIT_H2_FRAME /* SETTINGS_MAX_FRAME_SIZE: initial value, and the value of this server */
 #define H2_FRAME_PAYLOAD    (H2_FRAME_SIZE - H2_FRAME_HEAD) /* of a DATA frame that fills one TLS record */
@@ -111,6 +113,8 @@ char *h2_setting_write(char *at, enum h2_setting setting, uint32_t value);
 struct h2_peer_settings {
     uint32_t initial_window;
     uint32_t max_frame_size;
+    uint32_t max_streams;           /* MAX_CONCURRENT_STREAMS: unlimited until it arrives */
+    bool push;                      /* ENABLE_PUSH was sent with 1 */
 };
 /* Applies the payload of SETTINGS. H2_NO_ERROR, or the code of a connection error; unknown parameters are ignored. */
 enum h2_error h2_settings_apply(struct h2_peer_settings *settings, struct str payload);

@@ -4,6 +4,7 @@
 #include "http/h2/request.h"
 
 #include "http/h1_parse.h"
+#include "http/h2/field_rules.h"
 #include "http/url.h"
 
 #include <errno.h>
@@ -53,41 +54,6 @@ static void store_pseudo(struct h2_request_reader *reader, struct str name, stru
     }
 }
 
-/* Field names are lower case (RFC 9113 8.2.1). */
-static bool is_name(struct str name)
-{
-    for (size_t i = 0; i < name.length; i++) {
-        if (name.data[i] >= 'A' && name.data[i] <= 'Z')
-            return false;
-    }
-    return h1_is_token(name);
-}
-
-/* RFC 9113 8.2.1: no control byte, and no space at either end. */
-static bool is_value(struct str value)
-{
-    return h1_is_value(value) && str_trim(value).length == value.length;
-}
-
-/* Fields of an HTTP/1 connection (RFC 9113 8.2.2). */
-static bool is_connection_field(struct str name, struct str value)
-{
-    switch (name.length) {
-    case 2:
-        return str_equal(name, STR("te")) && !str_equal_nocase(value, STR("trailers"));
-    case 7:
-        return str_equal(name, STR("upgrade"));
-    case 10:
-        return str_equal(name, STR("connection")) || str_equal(name, STR("keep-alive"));
-    case 16:
-        return str_equal(name, STR("proxy-connection"));
-    case 17:
-        return str_equal(name, STR("transfer-encoding"));
-    default:
-        return false;
-    }
-}
-
 /* As in HTTP/1: a CGI application cannot distinguish "_" from "-" in names. */
 static bool is_dropped(const struct h2_request_reader *reader, struct str name)
 {
@@ -99,7 +65,7 @@ static void store_field(struct h2_request_reader *reader, struct str name, struc
     struct str parts[2];
 
     reader->regular = true;
-    if (!is_name(name) || is_connection_field(name, value)) {
+    if (!h2_field_is_name(name) || h2_field_is_of_connection(name, value)) {
         reader->fault = -EBADMSG;
         return;
     }
@@ -144,7 +110,7 @@ void h2_request_field(struct h2_request_reader *reader, struct str name, struct 
     reader->fault = limit_status(reader, name, value);
     if (reader->fault)
         return;
-    if (!is_value(value))
+    if (!h2_field_is_value(value))
         reader->fault = -EBADMSG;
     else if (pseudo)
         store_pseudo(reader, name, value);
