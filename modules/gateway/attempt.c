@@ -6,6 +6,7 @@
 
 #include "base/saturate.h"
 #include "connection.h"
+#include "modules/gateway/h2/link.h"
 #include "request_body.h"
 #include "response_body.h"
 
@@ -26,7 +27,8 @@ static bool may_retry(const struct gateway_request *p)
 {
     if (gateway_body_is_consumed(p))
         return false;
-    return p->stage == GATEWAY_CONNECTING || is_idempotent(p->sent.method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
+    return p->stage == GATEWAY_CONNECTING || p->upstream.unprocessed ||
+           is_idempotent(p->sent.method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
 }
 
 static bool has_tries_left(const struct gateway_request *p)
@@ -75,13 +77,43 @@ static bool was_stale(const struct gateway_request *p)
            !gateway_body_is_consumed(p) && is_idempotent(p->sent.method);
 }
 
-static void retry_fresh(struct gateway_request *p)
+/* The attempt does not count. */
+static void retry_uncounted(struct gateway_request *p)
 {
     gateway_discard(p);
     p->upstream.choice.tries = 0;
-    p->upstream.reuse = REUSE_REFUSED;
     p->upstream.tries--;
     retry_request(p);
+}
+
+/* The head was passed on: only an abort is possible. Otherwise another server may be tried. */
+static void attempt_failed(struct gateway_request *p, int error)
+{
+    bool late = error == -ETIMEDOUT;
+
+    if (p->stage == GATEWAY_RESPONDING) {
+        gateway_body_fail(p, error);
+        return;
+    }
+    upstream_peer_failed(p->upstream.peer);
+    gateway_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
+}
+
+void gateway_unprocessed(struct gateway_request *p)
+{
+    if (!gateway_has_response(p) && !gateway_body_is_consumed(p) && p->upstream.refusals < LIMIT_H2_UPSTREAM_REFUSALS) {
+        p->upstream.refusals++;
+        retry_uncounted(p);
+        return;
+    }
+    p->upstream.unprocessed = !gateway_has_response(p);
+    gateway_reset(p, "upstream refused the stream");
+}
+
+void gateway_reset(struct gateway_request *p, const char *what)
+{
+    gateway_log(p, LOG_ERROR, what, 0);
+    attempt_failed(p, -ECONNRESET);
 }
 
 void gateway_connection_failed(struct gateway_request *p, int error)
@@ -89,7 +121,8 @@ void gateway_connection_failed(struct gateway_request *p, int error)
     bool late = error == -ETIMEDOUT;
 
     if (!late && was_stale(p)) {
-        retry_fresh(p);
+        p->upstream.reuse = REUSE_REFUSED;
+        retry_uncounted(p);
         return;
     }
     gateway_log(p, LOG_ERROR,
@@ -97,12 +130,7 @@ void gateway_connection_failed(struct gateway_request *p, int error)
                 : p->stage == GATEWAY_CONNECTING ? "connect() failed"
                                              : "upstream prematurely closed connection",
                 error);
-    if (p->stage == GATEWAY_RESPONDING) { /* the head was passed on: only an abort is possible */
-        gateway_body_fail(p, error);
-        return;
-    }
-    upstream_peer_failed(p->upstream.peer);
-    gateway_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
+    attempt_failed(p, error);
 }
 
 void gateway_lost(void *user, int error)
@@ -169,11 +197,16 @@ static void start_request(struct gateway_request *p)
     p->sent.request = (struct h1_request){.pending = p->sent.head,
                                      .arena = &p->x->arena,
                                      .trailers = &p->x->request.trailers,
-                                     .chunked = p->sent.content_length == BODY_LENGTH_UNKNOWN};
+                                     .chunked = p->sent.content_length == BODY_LENGTH_UNKNOWN &&
+                                                !p->conf->gateway->streams};
     if (p->sent.content_length > 0)
         p->sent.request.body = gateway_request_body(p);
     if (p->conf->gateway->begin(p) < 0) {
         gateway_connection_failed(p, -ENOMEM);
+        return;
+    }
+    if (p->upstream.stream) {
+        p->conf->gateway->streams->begin(p);
         return;
     }
     wire_receive(&p->upstream.connection->wire);
@@ -204,6 +237,31 @@ static struct gateway_attempt *add_attempt(struct gateway_request *p, struct str
     return attempt->server.data ? attempt : NULL;
 }
 
+/* A connection of its own, or a stream. 0 or -errno. */
+static int open_connection(struct gateway_request *p)
+{
+    int error;
+
+    p->upstream.unprocessed = false;
+    if (p->conf->gateway->streams)
+        return p->conf->gateway->streams->connect(p);
+    error = upstream_connect(p->upstream.peer, &p->upstream.tls, p->events, p, p->conf->connect_timeout_ms,
+                             p->upstream.reuse == REUSE_REFUSED, &p->upstream.connection);
+    if (error < 0)
+        p->upstream.connection = NULL;
+    return error;
+}
+
+static bool is_reused(const struct gateway_request *p)
+{
+    return p->upstream.stream ? p->upstream.stream->reused : upstream_reused(p->upstream.connection);
+}
+
+static bool is_open(const struct gateway_request *p)
+{
+    return p->upstream.stream ? p->upstream.stream->ready : p->upstream.connection->state == UPSTREAM_OPEN;
+}
+
 /* 0, a status, or -EAGAIN: connecting failed, try another server. */
 static int connect_to_peer(struct gateway_request *p)
 {
@@ -214,11 +272,8 @@ static int connect_to_peer(struct gateway_request *p)
     p->upstream.tries++;
     if (!add_attempt(p, str_from(p->upstream.peer->name)))
         return 500;
-    error = upstream_connect(p->upstream.peer, &p->upstream.tls, p->events, p, p->conf->connect_timeout_ms,
-                             p->upstream.reuse == REUSE_REFUSED,
-                             &p->upstream.connection);
+    error = open_connection(p);
     if (error < 0) {
-        p->upstream.connection = NULL;
         p->attempt->total_us = 0;
         if (error == -EBUSY) /* another worker took the last connection: not a failure */
             return -EAGAIN;
@@ -229,8 +284,8 @@ static int connect_to_peer(struct gateway_request *p)
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;
     }
     if (p->upstream.reuse != REUSE_REFUSED)
-        p->upstream.reuse = upstream_reused(p->upstream.connection) ? REUSE_DONE : REUSE_POSSIBLE;
-    if (p->upstream.connection->state == UPSTREAM_OPEN) {
+        p->upstream.reuse = is_reused(p) ? REUSE_DONE : REUSE_POSSIBLE;
+    if (is_open(p)) {
         p->attempt->connect_us = 0;
         start_request(p);
     }

@@ -16,6 +16,13 @@ bool gateway_may_try_next(const struct gateway_request *p, unsigned reason);
 void gateway_try_next(struct gateway_request *p, unsigned reason, int status);
 /* The connection failed before the response was complete. */
 void gateway_connection_failed(struct gateway_request *p, int error);
+/*
+ * The server did not process the request, which is sent again, whatever its method: at most LIMIT_H2_UPSTREAM_REFUSALS
+ * times without counting as a failure.
+ */
+void gateway_unprocessed(struct gateway_request *p);
+/* The server has reset the stream of the request; `what` is logged. */
+void gateway_reset(struct gateway_request *p, const char *what);
 /* Reading the client's body failed: this is not counted as a failure of the server. */
 void gateway_request_failed(struct gateway_request *p, int error);
 

@@ -43,11 +43,13 @@ void gateway_release(struct gateway_request *p, bool keep)
         gateway_rate_limit_end(p);
     upstream_wait_end(&p->upstream.waiter);
     p->conf->gateway->finish(p);
-    if (!connection)
+    if (!connection && !p->upstream.stream)
         return;
     if (p->attempt->total_us == UINT64_MAX)
         p->attempt->total_us = u64_sub_sat(connection_now_us(p), p->attempt->begun_us);
-    if (keep)
+    if (p->upstream.stream)
+        p->conf->gateway->streams->release(p);
+    else if (keep)
         upstream_release(connection);
     else
         upstream_discard(connection);
@@ -61,8 +63,11 @@ void gateway_discard(struct gateway_request *p)
 /* True while a response may arrive, or TLS failed and the wire waits until the server has read the alert and closed. */
 static bool awaits_server(const struct gateway_request *p)
 {
-    const struct wire *wire = &p->upstream.connection->wire;
+    const struct wire *wire;
 
+    if (p->upstream.stream)
+        return p->conf->gateway->streams->awaits(p);
+    wire = &p->upstream.connection->wire;
     return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
 }
 
@@ -71,7 +76,7 @@ void gateway_set_timeout(struct gateway_request *p)
 {
     uint64_t timeout_ms = 0;
 
-    if (!p->upstream.connection || p->stage == GATEWAY_CONNECTING)
+    if (!gateway_is_connected(p) || p->stage == GATEWAY_CONNECTING)
         return;
     if (p->sent.state == SENDING_BLOCKED)
         timeout_ms = p->conf->send_timeout_ms;
@@ -80,7 +85,10 @@ void gateway_set_timeout(struct gateway_request *p)
     if (p->kind != RESPONSE_PLAIN && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS &&
         p->sent.state != SENDING_BLOCKED)
         timeout_ms = LIMIT_PROXY_QUIET_MS;
-    upstream_set_timeout(p->upstream.connection, timeout_ms);
+    if (p->upstream.stream)
+        p->conf->gateway->streams->set_timeout(p, timeout_ms);
+    else
+        upstream_set_timeout(p->upstream.connection, timeout_ms);
 }
 
 /* No server was available or gave a response: a stored response may be used. */

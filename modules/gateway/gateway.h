@@ -15,6 +15,8 @@
 #include "slices.h"
 
 struct gateway_request;
+struct gateway_stream;
+struct h2_client_request;
 
 /* The protocol spoken to the upstream server: formats requests and parses responses. */
 struct gateway {
@@ -22,10 +24,11 @@ struct gateway {
     const char *scheme, *tls_scheme; /* for the log */
     uint16_t port;                  /* default port; 0: 80 or 443 */
     bool measured;                  /* request bodies need a length in advance */
+    const struct gateway_streams *streams; /* HTTP/2: `read` and `ended` are not called. NULL: a request has a connection of its own */
     int (*parse)(struct str text,
                  struct gateway_target *out_target); /* parses a target made from variables: 0 or -EINVAL */
     int (*write_head)(struct gateway_request *p,
-                      struct str *out_fault); /* p->sent.head; 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), -EINVAL (*out_fault) */
+                      struct str *out_fault); /* p->sent.head or p->sent.h2; 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), -EINVAL (*out_fault) */
     int (*begin)(struct gateway_request *p); /* called when connected: 0 or -ENOMEM */
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* the bytes to send: as h1_request_next */
     enum h1_reply_step (*read)(struct gateway_request *p, struct str *in,
@@ -33,6 +36,17 @@ struct gateway {
     enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
     void (*finish)(struct gateway_request *p); /* called on release of the connection, also if `begin` was not called */
     int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response: 0 or -ENOMEM. NULL: none */
+};
+
+/* Requests as streams of shared connections: h2/stream.h. The functions take the place of those of upstream_pool.h. */
+struct gateway_streams {
+    int (*connect)(struct gateway_request *p); /* sets p->upstream.stream: as upstream_connect */
+    void (*begin)(struct gateway_request *p); /* sends p->sent.h2, and receives the response */
+    void (*receive)(struct gateway_request *p); /* there is room for more of the response */
+    void (*wake)(struct gateway_request *p); /* the request body has more */
+    bool (*awaits)(const struct gateway_request *p); /* true while the server is to send */
+    void (*set_timeout)(struct gateway_request *p, uint64_t timeout_ms);
+    void (*release)(struct gateway_request *p); /* an incomplete stream is cancelled */
 };
 
 /* One attempt, for the $upstream_ variables. */
@@ -91,8 +105,11 @@ struct gateway_upstream {
     struct upstream_waiter waiter;
     struct upstream_peer *peer;     /* valid while `connection` is set, and in its `failed` */
     struct upstream_connection *connection; /* owned until released; NULL: none */
+    struct gateway_stream *stream;  /* the same by HTTP/2, in place of `connection` */
     enum gateway_reuse reuse;
     unsigned tries;
+    unsigned refusals;              /* of streams that the server did not process */
+    bool unprocessed;               /* the server did not process the newest attempt: any method may be repeated */
     uint64_t begun_ms;
 };
 
@@ -103,6 +120,7 @@ struct gateway_sent {
     struct str uri;                 /* of the request line */
     uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* formatted request head */
+    struct h2_client_request *h2;   /* by HTTP/2, in place of `head` */
     struct str replacement_body;    /* replaces the client's body; data NULL: not replaced */
     size_t replacement_body_at;
     struct body own;                /* the body that pulls it */
@@ -180,6 +198,12 @@ static inline struct gateway_request *gateway_request_make(struct exchange *x)
 static inline struct gateway_request *gateway_request_of(const struct exchange *x)
 {
     return exchange_state_found(x, &gateway_key);
+}
+
+/* True while there is a connection, or a stream. */
+static inline bool gateway_is_connected(const struct gateway_request *p)
+{
+    return p->upstream.connection || p->upstream.stream;
 }
 
 /* True if a byte of the newest attempt's response has arrived. */

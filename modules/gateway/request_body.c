@@ -80,6 +80,8 @@ static void request_woken(void *owner)
 
     if (p->upstream.connection)
         upstream_wake(p->upstream.connection);
+    else if (p->upstream.stream)
+        p->conf->gateway->streams->wake(p);
 }
 
 struct body *gateway_request_body(struct gateway_request *p)

@@ -235,12 +235,9 @@ static bool part_received(struct gateway_request *p, struct str part)
     return true;
 }
 
-/* One step. False: the connection was released, or nothing more is to be read. */
-static bool read_response_step(struct gateway_request *p, struct str *in, struct str rest)
+bool gateway_response_step(struct gateway_request *p, enum h1_reply_step step, struct str part, bool surplus)
 {
-    struct str part;
-
-    switch (p->conf->gateway->read(p, in, &part)) {
+    switch (step) {
     case REPLY_MORE:
         break;
     case REPLY_INTERIM:
@@ -250,7 +247,7 @@ static bool read_response_step(struct gateway_request *p, struct str *in, struct
     case REPLY_PART:
         return part_received(p, part);
     case REPLY_WHOLE:
-        gateway_response_end(p, in->length + rest.length > 0);
+        gateway_response_end(p, surplus);
         break;
     case REPLY_BAD:
         return bad_reply(p);
@@ -258,6 +255,15 @@ static bool read_response_step(struct gateway_request *p, struct str *in, struct
         return no_memory(p);
     }
     return false;
+}
+
+/* One step. False: the connection was released, or nothing more is to be read. */
+static bool read_response_step(struct gateway_request *p, struct str *in, struct str rest)
+{
+    struct str part;
+    enum h1_reply_step step = p->conf->gateway->read(p, in, &part);
+
+    return gateway_response_step(p, step, part, in->length + rest.length > 0);
 }
 
 static void upstream_stream_ended(struct gateway_request *p)

@@ -8,6 +8,8 @@
 
 /* Processes received bytes, as wire->received. */
 size_t gateway_received(void *user, struct str bytes);
+/* Processes one item of the response. False: nothing more is to be read. `surplus`: bytes follow it. */
+bool gateway_response_step(struct gateway_request *p, enum h1_reply_step step, struct str part, bool surplus);
 /* `count` bytes are in the pipe, as wire->piped. */
 void gateway_piped(void *user, size_t count);
 

@@ -38,10 +38,14 @@ static bool is_storage_full(const struct gateway_request *p)
 
 void gateway_read(struct gateway_request *p)
 {
-    if (!p->upstream.connection)
+    if (!gateway_is_connected(p))
         return;
-    if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p))
-        wire_receive(&p->upstream.connection->wire);
+    if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p)) {
+        if (p->upstream.stream)
+            p->conf->gateway->streams->receive(p);
+        else
+            wire_receive(&p->upstream.connection->wire);
+    }
     gateway_set_timeout(p);
 }
 

@@ -26,13 +26,14 @@ struct proxy_conf {
     struct conf_rows redirects;     /* struct proxy_rewrite; none: default */
     struct conf_rows cookie_domains, cookie_paths; /* struct proxy_rewrite */
     struct conf_rows cookie_flags;  /* struct proxy_flags */
+    int http_version;               /* of proxy_http_version: 0: 1.1; 1: 2 */
     bool drop_fields;               /* proxy_pass_request_headers is off: the client's fields are not sent */
     bool pass_body, pass_fields;    /* directive values, stored inverted in gateway.drop_body and drop_fields */
 };
 
 extern const struct module module_proxy;
 extern const struct directive proxy_directives[];
-extern const struct gateway proxy_gateway;
+extern const struct gateway proxy_gateway, proxy_http2_gateway;
 extern const struct variable_table proxy_variables;
 
 static inline const struct proxy_conf *proxy_conf_of(const struct gateway_request *p)
@@ -54,7 +55,7 @@ uint16_t proxy_target_port(const struct gateway_target *target);
 
 /* proxy_headers.c */
 
-/* Writes the header of the request to p->sent.head. 0, -ENOMEM, or -EINVAL with *out_fault. */
+/* Writes the header of the request to p->sent.head, or p->sent.h2. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct gateway_request *p, struct str *out_fault);
 
 /* proxy_expect.c */
@@ -66,7 +67,7 @@ struct proxy_expect;
  */
 static inline bool proxy_forwards_expect(const struct gateway_request *p)
 {
-    return p->x->request.expects_continue && p->sent.content_length > 0 && !p->sent.replacement_body.data && !p->sent.buffered;
+    return p->x->request.expects_continue && !p->conf->gateway->streams && p->sent.content_length > 0 && !p->sent.replacement_body.data && !p->sent.buffered;
 }
 /* Delays p->sent.request's body until proxy_expect_met, or for LIMIT_CONTINUE_MS. 0 or -ENOMEM. */
 MUST_CHECK int proxy_expect_begin(struct gateway_request *p);

@@ -172,7 +172,8 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     struct gateway_cache_conf *cache = &own->gateway.cache;
     int error;
 
-    own->gateway.gateway = &proxy_gateway;
+    own->gateway.gateway = own->http_version ? &proxy_http2_gateway : &proxy_gateway;
+    own->gateway.ssl.http2 = own->http_version > 0;
     own->gateway.drop_body = !own->pass_body;
     own->drop_fields = !own->pass_fields;
     if (pass->of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))

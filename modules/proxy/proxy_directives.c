@@ -14,7 +14,7 @@
 #define AT(field) offsetof(struct proxy_conf, field)
 
 static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* by version */
-static const char *const versions[] = {"1.1", NULL};
+static const char *const versions[] = {"1.1", "2", NULL};
 
 const struct directive proxy_directives[] = {
     {.name = "proxy_pass",
@@ -311,11 +311,12 @@ const struct directive proxy_directives[] = {
     {.name = "proxy_http_version",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
-     .ignored = &(const struct directive_ignored){0},
+     .offset = AT(http_version),
      .choices = versions,
      .fallback = "1.1",
-     .example = "proxy_http_version: \"1.1\"",
-     .help = "Always 1.1, with connections kept open; accepted for compatibility with nginx."},
+     .example = "proxy_http_version: \"2\"",
+     .help = "The version of HTTP to the server. 2: many requests share one connection; with https:// the server "
+             "must accept it by ALPN, with http:// it is used without negotiation (RFC 9113 3.3)."},
     PROXY_CACHE_ROWS,
     {0},
 };

@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include "http/connection_options.h"
+#include "http/h2/client_session.h"
 #include "modules/gateway/fields.h"
 
 #include <errno.h>
@@ -161,6 +162,34 @@ static bool passes_trailers(const struct gateway_request *p)
            headers_list_has(&request->headers, STR("TE"), STR("trailers"));
 }
 
+/* The same head as fields of HTTP/2. Host becomes :authority. */
+static int write_http2(struct gateway_request *p, const struct h1_request_head *head, struct str *out_fault)
+{
+    struct arena *arena = &p->x->arena;
+    struct h2_client_request *request = arena_zalloc(arena, 1, sizeof(*request));
+    struct headers *fields = arena_zalloc(arena, 1, sizeof(*fields));
+    int error = request && fields ? h1_check_request(arena, head, out_fault) : -ENOMEM;
+
+    if (error < 0)
+        return error;
+    *fields = *head->headers;
+    for (unsigned i = 0; i < fields->count; i++)
+        fields->items[i].value = str_trim(fields->items[i].value);
+    *request = (struct h2_client_request){
+        .pseudo = {.method = head->method,
+                   .scheme = p->target.https ? STR("https") : STR("http"),
+                   .authority = str_or_empty(headers_value(fields, STR("Host"))),
+                   .path = head->target},
+        .headers = fields,
+        .trailers = &p->x->request.trailers,
+        .content_length = head->content_length,
+        .measured = head->measured && head->content_length != BODY_LENGTH_UNKNOWN,
+        .head = p->sent.method == METHOD_HEAD,
+    };
+    p->sent.h2 = request;
+    return 0;
+}
+
 int proxy_write_head(struct gateway_request *p, struct str *out_fault)
 {
     static const struct headers none;
@@ -180,7 +209,7 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         .content_length = p->sent.content_length,
     };
 
-    p->upgrade = str_empty(p->sent.replacement_body) ? find_upgrade(p->x) : STR("");
+    p->upgrade = str_empty(p->sent.replacement_body) && !p->conf->gateway->streams ? find_upgrade(p->x) : STR("");
     if (headers_add(&fields, arena, STR("Host"), gateway_target_host(&p->target)) < 0 ||
         gateway_request_fields(conf->drop_fields ? &none : &request->headers, arena, &fields) < 0 ||
         add_origin(p, &fields) < 0)
@@ -203,5 +232,7 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         if (headers_add(&fields, arena, STR("Upgrade"), p->upgrade) < 0)
             return -ENOMEM;
     }
+    if (p->conf->gateway->streams)
+        return write_http2(p, &head, out_fault);
     return h1_write_request(arena, &head, out_fault, &p->sent.head);
 }

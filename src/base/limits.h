@@ -69,6 +69,7 @@
 #define LIMIT_H2_CONNECTION_WINDOW  (1024u * 1024)  /* initial size of a connection's receive window */
 #define LIMIT_H2_WINDOW             (4u * 1024 * 1024) /* largest receive window, also of a connection: bytes buffered per connection */
 #define LIMIT_H2_UPSTREAM_WINDOW    (256u * 1024)   /* receive window of a stream to an upstream server: bytes buffered per response */
+#define LIMIT_H2_UPSTREAM_REFUSALS  8               /* repetitions of a request whose stream a server refused */
 #define LIMIT_H2_UPSTREAM_STREAMS   128             /* concurrent streams on one connection to an upstream server */
 #define LIMIT_H2_CREDIT             2000            /* burst of events without requests: http/h2/abuse.c has the prices */
 #define LIMIT_H2_CREDIT_PER_S       200

@@ -17,6 +17,11 @@ struct h1_request_head {
 };
 
 /*
+ * Checks a head, also for HTTP/2, and replaces control bytes in its fields by spaces. 0, -ENOMEM, or -EINVAL, as
+ * h1_write_request.
+ */
+MUST_CHECK int h1_check_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault);
+/*
  * Formats the head in `arena`. 0, -ENOMEM, or -EINVAL: a method, target or name that must not be sent, named by
  * *out_fault. With 0, *out_fault is empty or names a field whose control bytes were replaced by spaces (RFC 9110
  * 5.5).

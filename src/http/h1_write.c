@@ -258,6 +258,24 @@ static char *write_request_framing(char *at, const struct h1_request_head *head)
     return write_str(at, STR("\r\n"));
 }
 
+/* As h1_check_request; with 0, *measure has the size of the fields. */
+static int check_request(struct arena *arena, const struct h1_request_head *head, struct measure *measure,
+                         struct str *out_fault)
+{
+    *out_fault = STR("the request line");
+    if (!h1_is_token(head->method) || !is_target(head->target) || !h1_is_value(head->connection))
+        return -EINVAL;
+    *out_fault = STR("");
+    return check_fields(head->headers, arena, measure, out_fault);
+}
+
+int h1_check_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault)
+{
+    struct measure measure;
+
+    return check_request(arena, head, &measure, out_fault);
+}
+
 int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault,
                      struct str *out_head)
 {
@@ -265,13 +283,8 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
     size_t length;
     char *bytes;
     char *at;
-    int error;
+    int error = check_request(arena, head, &measure, out_fault);
 
-    *out_fault = STR("the request line");
-    if (!h1_is_token(head->method) || !is_target(head->target) || !h1_is_value(head->connection))
-        return -EINVAL;
-    *out_fault = STR("");
-    error = check_fields(head->headers, arena, &measure, out_fault);
     if (error < 0)
         return error;
     length = measure.length + head->method.length + head->target.length + sizeof("  HTTP/1.1\r\n") +

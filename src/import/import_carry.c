@@ -210,8 +210,12 @@ void carry_last_time(struct import *import, const struct scope *scope,
 void carry_http_version(struct import *import, const struct scope *scope,
                         const struct nginx_directive *directive, const struct rule *rule)
 {
+    if (directive->count > 0 && str_equal(directive->words[0], STR("2"))) {
+        add_value(import, scope, directive, STR("\"2\""));
+        return;
+    }
     import_add_note(import, IMPORT_NEEDLESS, directive,
-                    "requests to servers always use HTTP/1.1 and persistent connections");
+                    "requests to servers use HTTP/1.1 and persistent connections");
 }
 
 /* The regular expression is unchanged. */

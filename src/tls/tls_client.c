@@ -78,7 +78,8 @@ static bool commands_equal(const struct tls_client_settings *a, const struct tls
 bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b)
 {
     return a->verify == b->verify && a->no_server_name == b->no_server_name && a->no_reuse == b->no_reuse &&
-           a->no_alpn == b->no_alpn && a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
+           a->no_alpn == b->no_alpn && a->http2 == b->http2 &&
+           a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
            str_equal(a->trusted, b->trusted) && str_equal(a->certificate, b->certificate) &&
            str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers) && str_equal(a->revoked, b->revoked) &&
            str_equal(a->passwords, b->passwords) && commands_equal(a, b);
@@ -98,7 +99,8 @@ static const char *openssl_file_reason(void)
 static bool fill_context(struct tls_context *context, const struct tls_client_settings *settings, char *out_error,
                          size_t error_size)
 {
-    static const unsigned char alpn[] = "\x08http/1.1";
+    static const unsigned char http1[] = "\x08http/1.1", http2[] = "\x02h2";
+    const unsigned char *alpn = settings->http2 ? http2 : http1;
     SSL_CTX *openssl = SSL_CTX_new(TLS_client_method());
 
     context->method = tls_bio_method();
@@ -120,7 +122,7 @@ static bool fill_context(struct tls_context *context, const struct tls_client_se
     SSL_CTX_set_verify(openssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
     if (settings->verify_depth)
         SSL_CTX_set_verify_depth(openssl, (int)settings->verify_depth);
-    if ((!settings->no_alpn && SSL_CTX_set_alpn_protos(openssl, alpn, sizeof(alpn) - 1) != 0) ||
+    if ((!settings->no_alpn && SSL_CTX_set_alpn_protos(openssl, alpn, 1u + alpn[0]) != 0) ||
         !set_protocols(openssl, settings->protocols) || !load_certificate(openssl, settings) ||
         (!str_empty(settings->ciphers) && !set_ciphers(openssl, settings->ciphers)) ||
         (settings->verify && !load_trusted(openssl, settings)) ||

@@ -21,6 +21,7 @@ struct tls_client_settings {
     bool no_server_name;            /* no SNI */
     bool no_reuse;                  /* full handshakes only */
     bool no_alpn;                   /* no ALPN: the protocol is not HTTP */
+    bool http2;                     /* ALPN "h2" instead of "http/1.1" */
 };
 
 /* The newest session of a server for resumption. Zeroed at first. */
@@ -31,7 +32,7 @@ struct tls_resumption {
 };
 
 /*
- * Creates a context for client sessions: TLS 1.2 and 1.3, ALPN "http/1.1" unless no_alpn. OpenSSL seals their
+ * Creates a context for client sessions: TLS 1.2 and 1.3, ALPN "http/1.1" unless no_alpn or http2. OpenSSL seals their
  * records. NULL with an error text in `out_error` (at least 256 bytes). Freed by tls_context_destroy.
  */
 struct tls_context *tls_client_context_create(const struct tls_client_settings *settings, char *out_error, size_t error_size);

@@ -50,7 +50,7 @@ static void leave_peer(struct upstream_connection *connection)
     connection->peer = NULL;
     if (connection->state == UPSTREAM_IDLE)
         peer->group->idle--;
-    else
+    else if (!connection->shared)
         upstream_peer_leave(peer);
     upstream_peer_free_unused(peer);
 }
@@ -60,6 +60,7 @@ static void start_closing(struct upstream_connection *connection)
 {
     list_remove(&connection->link);
     list_remove(&connection->awake);
+    list_remove(&connection->sharing);
     leave_peer(connection);
     connection->state = UPSTREAM_CLOSING;
     connection->events = NULL;
@@ -81,11 +82,6 @@ static void close_connection(struct upstream_connection *connection)
 {
     start_closing(connection);
     abort_connection(connection);
-}
-
-void upstream_connection_discard(struct upstream_connection *connection)
-{
-    close_connection(connection);
 }
 
 bool upstream_pool_draining(const struct upstream_pool *pool)
@@ -123,6 +119,17 @@ static void connection_fail(struct upstream_connection *connection, int error)
     close_connection(connection);
 }
 
+void upstream_connection_discard(struct upstream_connection *connection)
+{
+    connection_fail(connection, -ECANCELED);
+}
+
+/* True if its user gets events: an idle connection that is not shared has no user. */
+static bool has_user(const struct upstream_connection *connection)
+{
+    return connection->state == UPSTREAM_OPEN || (connection->state == UPSTREAM_IDLE && connection->shared);
+}
+
 static void wire_opened(struct wire *wire)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
@@ -133,12 +140,12 @@ static void wire_opened(struct wire *wire)
     connection->events->opened(connection->user);
 }
 
-/* An idle connection that receives bytes or ends is closed. */
+/* An idle connection that receives bytes or ends is closed, unless it is shared. */
 static size_t wire_received(struct wire *wire, struct str bytes)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
 
-    if (connection->state == UPSTREAM_OPEN)
+    if (has_user(connection))
         return connection->events->received(connection->user, bytes);
     if (connection->state == UPSTREAM_IDLE)
         close_connection(connection);
@@ -157,7 +164,7 @@ static void wire_has_room(struct wire *wire)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
 
-    if (connection->state == UPSTREAM_OPEN)
+    if (has_user(connection))
         connection->events->room(connection->user);
 }
 
@@ -235,7 +242,10 @@ static void connection_timer_done(struct op *op, int result)
         wire_close(&connection->wire, WIRE_CLOSE_ABORT); /* the timeout of the close has passed */
     else if (connection->state == UPSTREAM_CLOSING)
         connection_free_when_idle(connection);
-    else if (connection->deadline_ms <= now)
+    else if (connection->deadline_ms <= now && connection->state == UPSTREAM_OPEN && connection->events->timed_out) {
+        connection->deadline_ms = UINT64_MAX;
+        connection->events->timed_out(connection->user);
+    } else if (connection->deadline_ms <= now)
         connection_fail(connection, -ETIMEDOUT); /* an idle connection has no user and just closes */
     else if (connection->deadline_ms != UINT64_MAX)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
@@ -256,7 +266,7 @@ void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeo
         loop_timer_move(loop, &connection->timer, connection->deadline_ms);
 }
 
-static bool is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls)
+bool upstream_connection_is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls)
 {
     return connection->tls == tls->context &&
            (!tls->context || str_equal(str_from(connection->name), tls->name));
@@ -268,7 +278,7 @@ static struct upstream_connection *get_idle(struct upstream_peer *peer, const st
     for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
 
-        if (!is_sealed_as(connection, tls))
+        if (connection->shared || !upstream_connection_is_sealed_as(connection, tls))
             continue;
         list_remove(link);
         peer->group->idle--;
@@ -312,8 +322,8 @@ static int open_socket(const struct listen_address *address, const struct sockad
     return fd;
 }
 
-static struct upstream_connection *connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
-                                                     int *out_error)
+struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
+                                                       int *out_error)
 {
     struct upstream_pool *pool = peer->group->pool;
     size_t named = tls->context && tls->name.length <= LIMIT_SERVER_NAME ? tls->name.length : 0;
@@ -338,6 +348,7 @@ static struct upstream_connection *connection_create(struct upstream_peer *peer,
     connection->connect.done = connect_done;
     connection->timer.done = connection_timer_done;
     list_init(&connection->awake);
+    list_init(&connection->sharing);
     list_init(&connection->link);
     loop_connect(pool->loop, &connection->connect, connection->fd, &peer->address.socket,
                  peer->address.length);
@@ -355,7 +366,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
         return -EBUSY;
     connection = new_connection || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
     if (!connection)
-        connection = connection_create(peer, tls, &error);
+        connection = upstream_connection_create(peer, tls, &error);
     if (!connection) {
         upstream_peer_leave(peer);
         return error;
@@ -382,7 +393,7 @@ static void wake_connections(struct op *op, int result)
     while ((link = list_pop(&now)) != NULL) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, awake);
 
-        if (connection->state == UPSTREAM_OPEN)
+        if (has_user(connection))
             connection->events->room(connection->user);
     }
 }
@@ -403,17 +414,18 @@ void upstream_wake(struct upstream_connection *connection)
  * True if the connection can become idle. If the group has `keepalive` idle connections already, closes that of this
  * peer that has been idle for the longest time.
  */
-static bool is_reusable(struct upstream_connection *connection)
+bool upstream_connection_may_rest(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
     const struct upstream *upstream = peer->group->upstream;
 
     if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->gone ||
         !str_empty(connection->proxy_header) || upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
-        connection->requests >= upstream->keepalive_requests || !wire_drained(&connection->wire))
+        connection->requests >= upstream->keepalive_requests ||
+        (!connection->shared && !wire_drained(&connection->wire)))
         return false;
     if (peer->group->idle >= upstream->keepalive && !list_empty(&peer->idle))
-        close_connection(container_of(peer->idle.previous, struct upstream_connection, link));
+        upstream_connection_discard(container_of(peer->idle.previous, struct upstream_connection, link));
     return peer->group->idle < upstream->keepalive;
 }
 
@@ -433,24 +445,29 @@ void upstream_discard(struct upstream_connection *connection)
     close_connection(connection);
 }
 
-void upstream_release(struct upstream_connection *connection)
+void upstream_connection_rest(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
 
-    if (!is_reusable(connection)) {
-        close_connection(connection);
-        return;
-    }
-    connection->events = NULL;
-    connection->user = NULL;
     connection->state = UPSTREAM_IDLE;
     if (connection->requests == 1)
         store_session(connection);
-    upstream_peer_leave(peer);
     peer->group->idle++;
     list_remove(&connection->awake);
     list_remove(&connection->link);
     list_insert_before(peer->idle.next, &connection->link);
     upstream_set_timeout(connection, peer->group->upstream->keepalive_timeout_ms);
-    wire_receive(&connection->wire); /* any event from here on closes it */
+    wire_receive(&connection->wire); /* any event from here on closes it, unless it is shared */
+}
+
+void upstream_release(struct upstream_connection *connection)
+{
+    if (!upstream_connection_may_rest(connection)) {
+        close_connection(connection);
+        return;
+    }
+    connection->events = NULL;
+    connection->user = NULL;
+    upstream_peer_leave(connection->peer);
+    upstream_connection_rest(connection);
 }

@@ -91,8 +91,16 @@ void upstream_peer_free(struct upstream_peer *peer);
 /* Frees a retired peer without connections. */
 void upstream_peer_free_unused(struct upstream_peer *peer);
 
-/* upstream_connection.c: closes an idle connection. */
+/* upstream_connection.c: closes an idle connection; the user of a shared one gets `failed`. */
 void upstream_connection_discard(struct upstream_connection *connection);
+/* Creates a connection that is connecting, and belongs to no list. NULL with *out_error. */
+struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls, int *out_error);
+/* True if the connection has these TLS settings and this name. */
+bool upstream_connection_is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls);
+/* True if it can become idle; makes room among the idle connections of its group. */
+bool upstream_connection_may_rest(struct upstream_connection *connection);
+/* Puts it among the idle connections of its peer, and sets keepalive_timeout. */
+void upstream_connection_rest(struct upstream_connection *connection);
 /* Aborts released connections that have not closed yet; their unsent output is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
 

@@ -49,7 +49,7 @@ unsigned upstream_pool_close_idle(struct upstream_pool *pool)
 
 void upstream_peer_retire(struct upstream_peer *peer)
 {
-    bool held = peer->active > 0 || !list_empty(&peer->idle);
+    bool held = peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared);
 
     peer->gone = true;
     peer->group->count--;

@@ -49,6 +49,7 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
     listen_address_format(address, peer->name, sizeof(peer->name));
     claim_state(peer);
     list_init(&peer->idle);
+    list_init(&peer->shared);
     list_init(&peer->link);
     list_push(&group->peers, &peer->link);
     group->count++;
@@ -57,7 +58,7 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
 
 void upstream_peer_free_unused(struct upstream_peer *peer)
 {
-    if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle))
+    if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared))
         return;
     list_remove(&peer->link);
     upstream_peer_free(peer);

@@ -24,6 +24,7 @@ struct upstream_peer {
     char name[128];                 /* "127.0.0.1:9001", for logs and $upstream_addr */
     unsigned number;                /* unique in its group */
     struct list idle;               /* idle connections, most recently used first */
+    struct list shared;             /* connections that exchanges share, idle ones included */
     unsigned active;                /* of this worker: connections in use or being opened */
     int64_t share;                  /* of smooth round robin: plus the weight, minus the sum of weights if selected */
     uint64_t weight;                /* of the server, or of its SRV record */
@@ -63,6 +64,8 @@ struct upstream_events {
     void (*room)(void *user);
     /* The connection failed: -ECONNREFUSED, -ETIMEDOUT, -ECONNRESET ... It must not be used any more. */
     void (*failed)(void *user, int error);
+    /* The timeout has passed. NULL: the connection fails with -ETIMEDOUT. */
+    void (*timed_out)(void *user);
 };
 
 enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_OPEN, UPSTREAM_IDLE, UPSTREAM_CLOSING };
@@ -70,6 +73,7 @@ enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_OPEN, UPSTREAM_IDLE, UPSTREA
 struct upstream_connection {
     struct list link;               /* in pool->connections, or peer->idle */
     struct list awake;              /* in pool->awake */
+    struct list sharing;            /* in peer->shared */
     struct upstream_pool *pool;
     struct upstream_peer *peer;
     struct wire wire;               /* used directly by the user while open: receive, send, flush */
@@ -84,6 +88,7 @@ struct upstream_connection {
     int fd;                         /* while connecting */
     enum upstream_state state;
     bool opened;                    /* the wire is open */
+    bool shared;                    /* opened by upstream_connect_shared */
     char name[];                    /* for the certificate; empty: plain */
 };
 
@@ -153,6 +158,30 @@ void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, ui
 MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls, const struct upstream_events *events, void *user,
                                 uint64_t timeout_ms, bool new_connection,
                                 struct upstream_connection **out_connection);
+/*
+ * Shared connections (HTTP/2): a connection has one user, which serves many exchanges. Each exchange counts as a use of
+ * the peer, the connection does not. An idle one keeps its user and its events; the pool ends it by `failed`.
+ */
+/* Counts an exchange. False: max_conns. The peer is valid until upstream_use_end. */
+MUST_CHECK bool upstream_use_begin(struct upstream_peer *peer);
+void upstream_use_end(struct upstream_peer *peer);
+/* Opens a new connection; `opened` or `failed` follows. It is closed by upstream_discard or upstream_close. 0 or -errno. */
+MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_tls *tls,
+                                       const struct upstream_events *events, void *user, uint64_t timeout_ms,
+                                       struct upstream_connection **out_connection);
+/*
+ * The shared connection after `previous` (NULL: the first) that has these events, TLS settings and name, and no PROXY
+ * protocol header. NULL: none.
+ */
+struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer, const struct upstream_tls *tls,
+                                                 const struct upstream_events *events, struct upstream_connection *previous);
+/* True if the connection may serve another exchange by keepalive_requests, and its peer is in use. */
+bool upstream_shared_is_usable(const struct upstream_connection *connection);
+/* An exchange begins on it. */
+void upstream_shared_use(struct upstream_connection *connection);
+/* Its last exchange has ended: it becomes idle, as after upstream_release. False: close it. */
+MUST_CHECK bool upstream_shared_rest(struct upstream_connection *connection);
+
 /* Sets the timeout: without another call in this time it fails with -ETIMEDOUT. 0: none. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);
 /* Calls `room` later, from the loop. */

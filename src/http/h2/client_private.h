@@ -6,7 +6,7 @@
 
 #include "http/h2/client_session.h"
 
-/* client_session.c */
+/* client_output.c */
 
 /* Queues a frame. */
 void h2_client_output(struct h2_client_session *session, struct str frame);

@@ -1,0 +1,304 @@
+"""HTTP/2 to upstream servers (proxy_http_version: 2): fields, bodies, shared connections, limits, retries and failures."""
+import hashlib
+import ssl
+
+import h2.settings
+import pytest
+
+from kit import http2, server as server_kit, site as site_kit
+from kit.h2_upstream import H2Upstream
+from kit.lifetime import wait_for
+from kit.upstream import Upstream
+
+TIMEOUT = 60 * server_kit.PATIENCE
+BIG = hashlib.shake_128(b'upstream').digest(3_000_000)
+
+
+def at_end(respond):
+    return lambda stream, event: respond(stream) if event == 'end' else None
+
+
+def interim(stream):
+    stream.talk.h2.send_headers(stream.number, [(':status', '103'), ('link', '</a>')])
+    stream.respond(200, [('content-length', '2')], b'ok')
+
+
+def with_trailers(stream):
+    stream.respond(200, end=False)
+    stream.send(b'body', trailers=[('x-sum', '42'), ('content-length', '9')])
+
+
+def break_off(stream):
+    stream.respond(200, [('content-length', '100')], b'short', end=False)
+    stream.reset(2)
+
+
+def refuse_first(stream, event):
+    """Refuses the first stream of each path."""
+    if event == 'head' and stream.header(':path') not in stream.talk.upstream.refused:
+        stream.talk.upstream.refused.add(stream.header(':path'))
+        stream.refused = True
+        stream.reset(7)
+    elif event == 'end' and not stream.refused:
+        stream.respond(200, [], b'later: ' + stream.body)
+
+
+def go_away(stream, event):
+    """The first connection ends: GOAWAY without this stream."""
+    upstream = stream.talk.upstream
+    if event != 'head' or upstream.gone:
+        return stream.respond(200, [], b'other') if event == 'end' else None
+    upstream.gone = True
+    stream.talk.sock.sendall(http2.frame(http2.GOAWAY, 0, 0, (stream.number - 2).to_bytes(4, 'big') + bytes(4)))
+    return None
+
+
+def held(stream, event):
+    """Responds when `release` is set, to all that wait."""
+    if event == 'end':
+        stream.talk.upstream.waiting.append(stream)
+
+
+def malformed(stream):
+    stream.talk.sock.sendall(http2.frame(http2.DATA, 0, stream.number, b'early'))
+
+
+SCRIPTS = {'/big': at_end(lambda stream: stream.respond(200, [('content-length', str(len(BIG)))], BIG)), '/interim': at_end(interim),
+           '/trailers': at_end(with_trailers), '/short': at_end(break_off), '/refused': refuse_first, '/refused-post': refuse_first,
+           '/gone': go_away,
+           '/reset': at_end(lambda stream: stream.reset(2)), '/malformed': at_end(malformed), '/never': lambda stream, event: None, '/held': held,
+           '/204': at_end(lambda stream: stream.respond(204)), '/echo': at_end(lambda stream: stream.respond(200, [], bytes(stream.body)))}
+
+
+def make_upstream(**options):
+    made = H2Upstream(SCRIPTS, **options)
+    made.refused, made.gone, made.waiting = set(), False, []
+    return made
+
+
+@pytest.fixture
+def upstream():
+    made = make_upstream()
+    yield made
+    made.stop()
+    assert not made.faults
+
+
+@pytest.fixture
+def serve(loop, tmp_path, certificate):
+    """serve(location, http={}) -> the port of a server with one worker."""
+    running = []
+
+    def starter(location, http=None):
+        port = server_kit.free_port()
+        made = server_kit.Server(tmp_path / f'server{len(running)}', [{'listen': f'127.0.0.1:{port}', 'location': location, 'client_max_body_size': '64m'}], loop=loop, http=http,
+                                 main={'worker_processes': 1})
+        running.append(made)
+        made.start([port])
+        return port
+    yield starter
+    for made in running:
+        made.stop()
+
+
+def to(upstream, **more):
+    return {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_http_version': '2', **more}
+
+
+@pytest.fixture
+def client(serve, upstream):
+    made = http2.connect(serve({'/': to(upstream), '/kept': to(upstream, proxy_request_buffering='on')}), 'plain', TIMEOUT)
+    yield made
+    made.close()
+
+
+def test_requests_and_responses(client, upstream):
+    answer = client.ask('/a?b=c', headers=[('x-own', '1'), ('te', 'trailers'), ('cookie', 'a=1'), ('cookie', 'b=2')], authority='a.test')
+    seen = upstream.last()
+    assert (answer.status, bytes(answer.body)) == (200, b'one GET /a?b=c\n')
+    assert [seen.header(name) for name in (':scheme', ':authority', 'x-own', 'te', 'cookie')] == \
+        ['http', f'127.0.0.1:{upstream.port}', '1', 'trailers', 'a=1; b=2']
+    assert not {'host', 'connection', 'upgrade'} & {name for name, _ in seen.fields}
+    head = client.ask('/head', method='HEAD')
+    assert (head.status, head.headers['content-length'], head.body) == (200, '15', b'')
+    assert client.ask('/204').status == 204
+    assert bytes(client.ask('/big').body) == BIG
+    found = client.ask('/interim')
+    assert [dict(fields)['link'] for fields in found.interims] == ['</a>'] and found.body == b'ok'
+    assert client.ask('/trailers', headers=[('te', 'trailers')]).trailers == [('x-sum', '42')]
+
+
+@pytest.mark.parametrize('size', [0, 1, 65535, 65536, len(BIG)])
+def test_request_bodies(client, upstream, size):
+    for headers in ([], [('content-length', str(size))]):
+        assert bytes(client.ask('/echo', method='POST', headers=headers, body=BIG[:size]).body) == BIG[:size]
+        assert upstream.last().header('content-length') == (str(size) if headers else None)
+
+
+def test_request_trailers(client, upstream):
+    stream = client.request('/x', method='POST', body=b'abc', end=False)
+    client.h2.send_headers(stream, [('x-sum', '7')], end_stream=True)
+    client.flush()
+    assert client.wait(stream).status == 200 and upstream.last().trailers == [('x-sum', '7')]
+
+
+def test_exchanges_share_a_connection(client, upstream):
+    streams = [client.request(f'/held?{i}') for i in range(50)]
+    wait_for(lambda: len(upstream.waiting) == 50, 'all requests')
+    assert upstream.connections == 1
+    with upstream.talks[0].lock:
+        for stream in upstream.waiting:
+            stream.respond(200, [], stream.header(':path').encode())
+        upstream.talks[0].flush()
+    for i, answer in enumerate(client.wait(*streams)):
+        assert answer.body == f'/held?{i}'.encode()
+    assert client.ask('/after').status == 200 and upstream.connections == 1
+
+
+def test_the_limit_of_streams_of_the_server(serve):
+    upstream = make_upstream(settings={h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 3})
+    client = http2.connect(serve({'/': to(upstream)}), 'plain', TIMEOUT)
+    streams = [client.request(f'/held?{i}') for i in range(10)]
+    wait_for(lambda: len(upstream.waiting) == 10, 'all requests')
+    assert 4 <= upstream.connections <= 10
+    for talk in upstream.talks:
+        with talk.lock:
+            for stream in [found for found in upstream.waiting if found.talk is talk]:
+                stream.respond(200)
+            talk.flush()
+    assert all(answer.status == 200 for answer in client.wait(*streams))
+    client.close()
+    upstream.stop()
+    assert not upstream.faults
+
+
+def test_streams_that_were_not_processed_are_repeated(client, upstream):
+    assert bytes(client.ask('/refused', method='GET').body) == b'later: '
+    assert bytes(client.ask('/kept/refused', method='POST', body=b'abc').body) != b'', 'another path'
+    refused = client.ask('/refused-post', method='POST', headers=[('content-length', '0')])
+    assert (refused.status, refused.body) == (200, b'later: '), 'a POST, too: it was not processed'
+
+
+def test_goaway(client, upstream):
+    assert client.ask('/a').status == 200
+    answer = client.ask('/gone', method='POST', headers=[('content-length', '0')])
+    assert (answer.status, answer.body, upstream.connections) == (200, b'other', 2)
+    assert client.ask('/b').status == 200 and upstream.connections == 2
+
+
+def test_failures_concern_their_stream(client, upstream):
+    held = client.request('/held')
+    wait_for(lambda: upstream.waiting, 'the request')
+    assert client.ask('/reset').status == 502
+    assert client.ask('/short').reset == http2.INTERNAL_ERROR
+    assert client.ask('/malformed').status == 502
+    upstream.faults.clear() # hyper-h2 regards the client's RST_STREAM as one of a stream that it has not opened
+    with upstream.talks[0].lock:
+        upstream.waiting[0].respond(200, [], b'held')
+        upstream.talks[0].flush()
+    assert client.wait(held).body == b'held' and upstream.connections == 1
+
+
+def test_a_lost_connection_fails_its_streams(client, upstream):
+    streams = [client.request('/held'), client.request('/held')]
+    wait_for(lambda: len(upstream.waiting) == 2, 'the requests')
+    upstream.talks[0].sock.shutdown(2)
+    assert [answer.status for answer in client.wait(*streams)] == [502, 502]
+    assert client.ask('/a').status == 200 and upstream.connections == 2
+
+
+def test_cancellation(client, upstream):
+    stream = client.request('/never')
+    wait_for(lambda: upstream.requests, 'the request')
+    client.h2.reset_stream(stream, http2.CANCEL)
+    client.flush()
+    wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
+    assert client.ask('/a').status == 200 and upstream.connections == 1
+
+
+def test_timeouts(serve, upstream):
+    client = http2.connect(serve({'/': to(upstream, proxy_read_timeout='100ms'), '/held': to(upstream)}), 'plain', TIMEOUT)
+    held = client.request('/held')
+    wait_for(lambda: upstream.waiting, 'the request')
+    assert client.ask('/never').status == 504
+    wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
+    with upstream.talks[0].lock:
+        upstream.waiting[0].respond(200)
+        upstream.talks[0].flush()
+    assert client.wait(held).status == 200 and upstream.connections == 1
+    client.close()
+
+
+def test_the_next_server(serve, upstream):
+    group = {'upstream': {'group': {'server': [f'127.0.0.1:{server_kit.free_port()}', f'127.0.0.1:{upstream.port}']}}}
+    port = serve({'/': {'proxy_pass': 'http://group', 'proxy_http_version': '2'}}, group)
+    client = http2.connect(port, 'plain', TIMEOUT)
+    for _ in range(3):
+        assert client.ask('/a').status == 200
+    assert upstream.connections == 1
+    client.close()
+
+
+def test_keepalive_requests(serve, upstream):
+    group = {'upstream': {'group': {'server': f'127.0.0.1:{upstream.port}', 'keepalive_requests': 2}}}
+    client = http2.connect(serve({'/': {'proxy_pass': 'http://group', 'proxy_http_version': '2'}}, group), 'plain', TIMEOUT)
+    for _ in range(6):
+        assert client.ask('/a').status == 200
+    assert upstream.connections == 3
+    wait_for(lambda: sum(len(talk.goaways) for talk in upstream.talks) == 3, 'GOAWAY of each connection')
+    client.close()
+
+
+def test_a_slow_client_does_not_stop_others(client, upstream):
+    client.widen = False
+    slow = client.request('/big')
+    client.until(lambda: len(client.responses[slow].body) == http2.WINDOW)
+    client.h2.increment_flow_control_window(100000)
+    client.flush()
+    assert client.ask('/a').status == 200
+    client.h2.increment_flow_control_window(2 * len(BIG))
+    client.h2.increment_flow_control_window(2 * len(BIG), slow)
+    client.flush()
+    assert bytes(client.wait(slow).body) == BIG
+
+
+def test_servers_without_http2(serve, base):
+    upstream = Upstream()
+    client = http2.connect(serve({'/': to(upstream)}), 'plain', TIMEOUT)
+    assert client.ask('/a').status == 502
+    client.close()
+    upstream.stop()
+
+
+@pytest.fixture(scope='module')
+def inner(base):
+    (base / 'inner-h2').mkdir()
+    return site_kit.make_certificate(str(base / 'inner-h2'), name='inner', names=('localhost',))
+
+
+def server_side(inner):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*inner)
+    return context
+
+
+@pytest.mark.parametrize('alpn, status', [(('h2',), 200), (('http/1.1',), 502), ((), 502)])
+def test_alpn(serve, inner, alpn, status):
+    upstream = make_upstream(tls=server_side(inner), alpn=alpn)
+    group = {'upstream': {'localhost': {'server': f'127.0.0.1:{upstream.port}'}}}
+    port = serve({'/': {'proxy_pass': 'https://localhost', 'proxy_http_version': '2', 'proxy_ssl_trusted_certificate': inner[0]}}, group)
+    client = http2.connect(port, 'plain', TIMEOUT)
+    assert client.ask('/a').status == status
+    if status == 200:
+        assert upstream.last().header(':scheme') == 'https' and bytes(client.ask('/big').body) == BIG and upstream.connections == 1
+    client.close()
+    upstream.stop()
+
+
+def test_sluice_as_the_server(serve, launch, loop, transport):
+    inner = launch(loop, transport)
+    upstream = {'proxy_pass': f'{inner.scheme}://localhost:{inner.port}', 'proxy_http_version': '2', 'proxy_ssl_verify': 'off'}
+    client = http2.connect(serve({'/': upstream}), 'plain', TIMEOUT)
+    streams = [client.request('/65536.bin') for _ in range(20)]
+    assert all(answer.status == 200 and len(answer.body) == 65536 for answer in client.wait(*streams))
+    client.close()
