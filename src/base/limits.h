@@ -86,6 +86,10 @@
 #define LIMIT_ARENA_FREE_BLOCKS     1024
 #define LIMIT_WORKER_EXCHANGES      (1024ull * 1024 * 1024) /* arenas of all exchanges of a worker */
 #define LIMIT_RESTART_DELAY_MS      10000           /* longest delay before a crashing worker is restarted */
+#define LIMIT_HEARTBEAT_MIN_MS      1000            /* bounds of worker_heartbeat_timeout */
+#define LIMIT_HEARTBEAT_MAX_MS      (3600 * 1000)
+#define LIMIT_HEARTBEAT_INTERVAL_MS 1000            /* longest time between two heartbeats of a worker, and between two checks of the master */
+#define LIMIT_ABORT_MS              1000            /* a worker that has not exited this long after SIGABRT is killed */
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 
 /* tls */

@@ -150,6 +150,10 @@ static void plan_restart(struct master *master, struct child *child)
     if (delay_ms > LIMIT_RESTART_DELAY_MS)
         delay_ms = LIMIT_RESTART_DELAY_MS;
     child->restart_ms = master->clock.monotonic_ms + delay_ms;
+    if (delay_ms > 0)
+        log_write(&master->error_log.log, LOG_ALERT,
+                  "%u workers in a row exited within a second of their start: the next one starts in %llu ms",
+                  child->deaths, (unsigned long long)delay_ms);
 }
 
 static void start_child(struct master *master, struct generation *generation, unsigned number)
@@ -253,8 +257,7 @@ void child_write(struct master *master, struct child *child)
     log_send_error(master, child, result == -EAGAIN ? 0 : result);
 }
 
-/* Assigns the sockets of a worker that waits for its restart to another worker, which accepts from their queues. */
-static void reassign_sockets(struct master *master, struct generation *generation, unsigned number)
+void child_reassign_sockets(struct master *master, struct generation *generation, unsigned number)
 {
     const struct sockets *sockets = &generation->sockets;
     struct child *child = &generation->children[number];
@@ -264,7 +267,7 @@ static void reassign_sockets(struct master *master, struct generation *generatio
         acceptor = (acceptor + 1) % generation->child_count;
         if (acceptor == number)
             return;
-    } while (!generation->children[acceptor].ready);
+    } while (!generation->children[acceptor].ready || generation->children[acceptor].kill_ms > 0);
     child->acceptor = (int)acceptor;
     for (size_t i = 0; i < sockets->endpoints; i++) {
         for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
@@ -295,7 +298,7 @@ void children_start(struct master *master, struct generation *generation)
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
             start_child(master, generation, i);
         else if (child->pid == 0 && child->acceptor < 0)
-            reassign_sockets(master, generation, i);
+            child_reassign_sockets(master, generation, i);
     }
 }
 
@@ -309,6 +312,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
             close(message.fd);
         if (message.kind == CHANNEL_READY) {
             child->ready = true;
+            child->heartbeat_ms = master->clock.monotonic_ms;
             return_sockets(master, generation, child);
         }
     }
@@ -342,6 +346,7 @@ static void child_ended(struct master *master, struct generation *generation, st
     child->pid = 0;
     child_channel_close(child);
     child->ready = false;
+    child->kill_ms = 0;
     caches_abandon(&generation->configuration->caches, (unsigned)child->place);
     limits_abandon(&generation->configuration->limits, (unsigned)child->place);
     if (generation->phase != PHASE_RUNNING) {

@@ -287,6 +287,7 @@ static int wait_ms(const struct master *master)
 {
     int wait = earlier_wait(master_tickets_next_ms(master), master_files_next_ms(master));
 
+    wait = earlier_wait(wait, heartbeats_next_ms(master));
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         const struct generation *generation = container_of(link, struct generation, link);
 
@@ -442,6 +443,7 @@ static void run_loop(struct master *master)
             return;
         master_tickets_check(master);
         master_files_check(master);
+        heartbeats_check(master);
         wait_round(master);
     }
 }

@@ -28,10 +28,13 @@ struct child {
     int channel_fd;                 /* -1: none */
     struct list queued;             /* messages not yet sent, because the channel was full */
     bool ready;
-    int acceptor;                     /* the worker that accepts from its sockets while it is down; -1: none */
+    int acceptor;                   /* the worker that accepts from its sockets while it is down or hangs; -1: none */
     unsigned deaths;                /* consecutive, each soon after its start */
     uint64_t started_ms;
     uint64_t restart_ms;            /* time of the next start; 0: not planned */
+    uint64_t heartbeat;             /* last one seen */
+    uint64_t heartbeat_ms;          /* when it was seen, later by the time in which the master did not run */
+    uint64_t kill_ms;               /* a worker that hangs: when it is killed; 0: it does not hang */
 };
 
 /* One configuration with its resources. */
@@ -56,6 +59,7 @@ struct master {
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
     struct generation *coming;      /* is starting, and will replace `current`; NULL: none */
+    uint64_t heartbeats_ms;         /* last check of the heartbeats; 0: never */
     bool reload_again;              /* HUP was received while a generation was starting */
     bool is_root;
     int signal_fd;
@@ -105,6 +109,11 @@ void master_files_check(struct master *master);
 /* Returns the milliseconds until then; -1: never. */
 int master_files_next_ms(const struct master *master);
 
+/* Logs, aborts and finally kills the workers whose heartbeats are missing; their sockets go to other workers. */
+void heartbeats_check(struct master *master);
+/* Returns the milliseconds until the next check; -1: never. */
+int heartbeats_next_ms(const struct master *master);
+
 /* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
 /* Reads a worker's messages. */
@@ -117,6 +126,8 @@ void child_channel_close(struct child *child);
 void children_reap(struct master *master);
 /* Sends one message to every worker. */
 void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
+/* Lets another worker accept from the sockets of a worker that hangs or waits for its restart. */
+void child_reassign_sockets(struct master *master, struct generation *generation, unsigned number);
 void children_kill(struct master *master, struct generation *generation);
 /* Returns the milliseconds until a restart is due, or -1. */
 int children_next_ms(const struct master *master, const struct generation *generation);

@@ -16,6 +16,7 @@
 /* On its own cache lines, which avoids false sharing between workers. */
 struct shared_worker {
     _Alignas(64) struct counters counters;
+    uint64_t heartbeat;             /* incremented by the worker's loop at each heartbeat interval; atomic */
     bool taken;                     /* a process uses it; written by the master */
 };
 

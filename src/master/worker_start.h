@@ -37,4 +37,7 @@ struct worker_start {
 
 enum worker_exit { WORKER_EXIT_DONE = 0, WORKER_EXIT_FAILED = 2 };
 
+/* Returns the milliseconds between two heartbeats of a worker; 0: none. */
+uint64_t worker_heartbeat_interval_ms(const struct core_main *main);
+
 #endif

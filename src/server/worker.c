@@ -10,6 +10,7 @@
 #include "master/daemon.h"
 #include "server/connection.h"
 #include "server/module.h"
+#include "server/worker_heartbeat.h"
 #include "server/worker_listen.h"
 #include "site/document_roots.h"
 #include "site/directories.h"
@@ -379,6 +380,7 @@ static bool cancel_and_wait(struct worker *worker)
     loop_cancel(&worker->loop, &worker->channel);
     loop_cancel(&worker->loop, &worker->signals);
     loop_cancel(&worker->loop, &worker->drain_deadline);
+    worker_heartbeat_stop(worker);
     while (worker->loop.in_flight > 0 && worker->loop.clock.monotonic_ms < limit) {
         if (loop_run_iteration(&worker->loop, limit) < 0)
             return false;
@@ -459,6 +461,7 @@ static int serve_worker(struct worker *worker, const struct worker_start *start)
             daemon_leave_terminal();
         worker->error_log->echo = false;
         notify_master(worker, CHANNEL_READY);
+        worker_heartbeat_start(worker);
         while (!worker_finished(worker))
             run_iteration(worker, FOREVER);
     } else {

@@ -72,6 +72,7 @@ struct worker {
     unsigned char random[512];              /* drawn for $request_id; the last `random_left` bytes are unused */
     unsigned random_left;
     struct op drain_deadline;
+    struct op heartbeat;                    /* timer */
     struct {
         uint64_t reclaimed_ms, logged_ms;   /* last close of connections by descriptors_reclaim and its last log line; 0: never */
         bool reclaimed;                     /* and whether it closed any */

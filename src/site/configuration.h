@@ -32,6 +32,7 @@ struct core_main {
     uint64_t worker_connections;
     uint64_t connections_per_address; /* of one worker; 0: unlimited */
     uint64_t worker_shutdown_timeout_ms;
+    uint64_t worker_heartbeat_timeout_ms; /* 0: off */
     bool daemon;
     struct str pid;
     struct str user;                /* user name, or empty: no change */

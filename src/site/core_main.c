@@ -1,6 +1,7 @@
 /*
  * Directives of the main scope and of `events`: processes, privileges, error log.
  */
+#include "base/limits.h"
 #include "build_options.h"
 #include "io/backends.h"
 #include "site/core.h"
@@ -20,6 +21,25 @@ static int read_processes(struct conf_reader *reader, const struct conf_node *no
         return 0;
     }
     return conf_read_number(reader, node, 1, 1024, count);
+}
+
+static int read_heartbeat(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    uint64_t *timeout_ms = out;
+    int error;
+
+    if (node->kind == CONF_SCALAR && (str_equal(node->text, STR("off")) || str_equal(node->text, STR("false")) ||
+                                      str_equal(node->text, STR("no")))) {
+        *timeout_ms = 0;
+        return 0;
+    }
+    error = conf_read_duration(reader, node, timeout_ms);
+    if (error == 0 && (*timeout_ms < LIMIT_HEARTBEAT_MIN_MS || *timeout_ms > LIMIT_HEARTBEAT_MAX_MS)) {
+        conf_error(reader->errors, node->mark, STR("write a duration from 1s to 1h, or off"),
+                   STR_FMT " is too %s", STR_ARG(node->text), *timeout_ms < LIMIT_HEARTBEAT_MIN_MS ? "short" : "long");
+        return -EINVAL;
+    }
+    return error;
 }
 
 /* "www-data" or "www-data www". */
@@ -194,6 +214,18 @@ static const struct directive directives[] = {
      .fallback = "60s",
      .example = "worker_shutdown_timeout: 5m",
      .help = "After QUIT or a reload, how long active responses may take before their connections are closed."},
+    {.name = "worker_heartbeat_timeout",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(worker_heartbeat_timeout_ms),
+     .row_size = sizeof(uint64_t),
+     .row = read_heartbeat,
+     .fallback = "5s",
+     .syntax = "duration | off",
+     .example = "worker_heartbeat_timeout: 10s",
+     .help = "A worker whose event loop does not run for this long is killed and replaced; off also allows debuggers.",
+     .schema = "{\"oneOf\": [{\"enum\": [false, \"off\", \"no\", \"false\"]}, "
+               "{\"type\": \"string\", \"pattern\": \"^([0-9]+(ms|[smhdwMy]) ?)+$\"}]}"},
     {.name = "daemon",
      .scopes = SCOPE_MAIN,
      .type = DIRECTIVE_SWITCH,

@@ -95,6 +95,7 @@ class Server:
             },
         }
         tree.update(main or {})
+        tree.setdefault('worker_heartbeat_timeout', '60s')  # tests stop workers, and run on loaded machines
         self.tree = {key: value for key, value in tree.items() if value is not None}
         with open(self.config_path, 'w', encoding='utf-8') as stream:
             stream.write(yaml(self.tree) + '\n')

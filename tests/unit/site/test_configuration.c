@@ -38,6 +38,7 @@ START_TEST(main_scope)
 {
     struct configuration *c = load_good("worker_processes: 3\n"
                                         "worker_shutdown_timeout: 5s\n"
+                                        "worker_heartbeat_timeout: 90s\n"
                                         "daemon: on\n"
                                         "pid: run/here.pid\n"
                                         "user: www-data www\n"
@@ -47,6 +48,7 @@ START_TEST(main_scope)
 
     ck_assert_uint_eq(c->main->worker_processes, 3);
     ck_assert_uint_eq(c->main->worker_shutdown_timeout_ms, 5000);
+    ck_assert_uint_eq(c->main->worker_heartbeat_timeout_ms, 90000);
     ck_assert(c->main->daemon);
     ck_assert_text(c->main->pid, "/srv/run/here.pid");
     ck_assert_text(c->main->user, "www-data");

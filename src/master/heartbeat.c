@@ -1,0 +1,114 @@
+/*
+ * Heartbeats: each worker increments a number in shared memory from a timer of its loop, and the master checks that
+ * the number changes. Only equality of the number is used, so a worker that writes any value there harms only itself.
+ */
+#include "master/master_state.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+uint64_t worker_heartbeat_interval_ms(const struct core_main *main)
+{
+    uint64_t interval_ms = main->worker_heartbeat_timeout_ms / 4;
+
+    return interval_ms < LIMIT_HEARTBEAT_INTERVAL_MS ? interval_ms : LIMIT_HEARTBEAT_INTERVAL_MS;
+}
+
+/* 0: the workers of the generation are not checked. */
+static uint64_t check_interval_ms(const struct generation *generation)
+{
+    if (generation->phase != PHASE_RUNNING && generation->phase != PHASE_QUITTING)
+        return 0;
+    return worker_heartbeat_interval_ms(generation->configuration->main);
+}
+
+/* Returns the shortest interval of all generations; 0: no checks. */
+static uint64_t shortest_interval_ms(const struct master *master)
+{
+    uint64_t shortest = 0;
+
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        uint64_t interval_ms = check_interval_ms(container_of(link, struct generation, link));
+
+        if (interval_ms > 0 && (shortest == 0 || interval_ms < shortest))
+            shortest = interval_ms;
+    }
+    return shortest;
+}
+
+int heartbeats_next_ms(const struct master *master)
+{
+    uint64_t interval_ms = shortest_interval_ms(master);
+    uint64_t age_ms = u64_sub_sat(master->clock.monotonic_ms, master->heartbeats_ms);
+
+    if (interval_ms == 0)
+        return -1;
+    return age_ms >= interval_ms ? 0 : (int)(interval_ms - age_ms);
+}
+
+static void signal_worker(struct master *master, const struct child *child, int number)
+{
+    if (kill(child->pid, number) < 0)
+        log_write(&master->error_log.log, LOG_ALERT, "kill() of worker process %ld failed (%d: %s)", (long)child->pid,
+                  errno, strerror(errno));
+}
+
+static void worker_hangs(struct master *master, struct generation *generation, struct child *child)
+{
+    log_write(&master->error_log.log, LOG_ALERT,
+              "worker process %ld has not run its event loop for %llu ms (worker_heartbeat_timeout): it is killed%s",
+              (long)child->pid, (unsigned long long)(master->clock.monotonic_ms - child->heartbeat_ms),
+              generation->phase == PHASE_RUNNING ? " and replaced" : "");
+    child->kill_ms = master->clock.monotonic_ms + LIMIT_ABORT_MS;
+    if (generation->phase == PHASE_RUNNING && child->acceptor < 0)
+        child_reassign_sockets(master, generation, (unsigned)(child - generation->children));
+    signal_worker(master, child, SIGABRT); /* a core dump shows where it hangs */
+}
+
+/* `missed_ms`: time in which the master did not run (a suspended machine), which does not count. */
+static void check_worker(struct master *master, struct generation *generation, struct child *child, uint64_t missed_ms)
+{
+    uint64_t timeout_ms = generation->configuration->main->worker_heartbeat_timeout_ms;
+    uint64_t seen = __atomic_load_n(&master->shared->workers[child->place].heartbeat, __ATOMIC_RELAXED);
+    uint64_t now_ms = master->clock.monotonic_ms;
+
+    if (child->kill_ms > 0) {
+        /* SIGABRT does not end a stopped process. */
+        if (now_ms >= child->kill_ms)
+            signal_worker(master, child, SIGKILL);
+        return;
+    }
+    child->heartbeat_ms += missed_ms;
+    if (child->heartbeat_ms > now_ms)
+        child->heartbeat_ms = now_ms;
+    if (seen != child->heartbeat) {
+        child->heartbeat = seen;
+        child->heartbeat_ms = now_ms;
+    } else if (u64_sub_sat(now_ms, child->heartbeat_ms) >= timeout_ms) {
+        worker_hangs(master, generation, child);
+    }
+}
+
+void heartbeats_check(struct master *master)
+{
+    uint64_t since_ms = master->heartbeats_ms > 0 ? master->clock.monotonic_ms - master->heartbeats_ms : 0;
+    uint64_t missed_ms = since_ms > 2 * LIMIT_HEARTBEAT_INTERVAL_MS ? since_ms : 0;
+
+    if (heartbeats_next_ms(master) != 0)
+        return;
+    master->heartbeats_ms = master->clock.monotonic_ms;
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        for (unsigned i = 0; check_interval_ms(generation) > 0 && i < generation->child_count; i++) {
+            struct child *child = &generation->children[i];
+
+            if (child->pid > 0 && child->ready)
+                check_worker(master, generation, child, missed_ms);
+        }
+    }
+}
