@@ -201,12 +201,12 @@ static void start_request(struct gateway_request *p)
                                                 !p->conf->gateway->streams};
     if (p->sent.content_length > 0)
         p->sent.request.body = gateway_request_body(p);
-    if (p->conf->gateway->begin(p) < 0) {
-        gateway_connection_failed(p, -ENOMEM);
-        return;
-    }
     if (p->upstream.stream) {
         p->conf->gateway->streams->begin(p);
+        return;
+    }
+    if (p->conf->gateway->begin(p) < 0) {
+        gateway_connection_failed(p, -ENOMEM);
         return;
     }
     wire_receive(&p->upstream.connection->wire);

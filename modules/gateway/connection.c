@@ -42,7 +42,8 @@ void gateway_release(struct gateway_request *p, bool keep)
     if (p->incoming.rate_limit)
         gateway_rate_limit_end(p);
     upstream_wait_end(&p->upstream.waiter);
-    p->conf->gateway->finish(p);
+    if (p->conf->gateway->finish)
+        p->conf->gateway->finish(p);
     if (!connection && !p->upstream.stream)
         return;
     if (p->attempt->total_us == UINT64_MAX)
@@ -106,7 +107,7 @@ void gateway_fail(struct gateway_request *p, int status)
     gateway_discard(p);
     buffer_finish(&p->incoming.input);
     p->stage = GATEWAY_DONE;
-    if (!is_served_stale(p, status))
+    if (!is_served_stale(p, status) && !(p->conf->gateway->respond_error && p->conf->gateway->respond_error(p, status)))
         (void)exchange_error_response(p->x, status);
     if (!p->starting)
         exchange_resume(p->x, OUTCOME_RESPONDED);

@@ -24,7 +24,7 @@ struct gateway {
     const char *scheme, *tls_scheme; /* for the log */
     uint16_t port;                  /* default port; 0: 80 or 443 */
     bool measured;                  /* request bodies need a length in advance */
-    const struct gateway_streams *streams; /* HTTP/2: `read` and `ended` are not called. NULL: a request has a connection of its own */
+    const struct gateway_streams *streams; /* HTTP/2: `begin` to `finish` are not called. NULL: a request has a connection of its own */
     int (*parse)(struct str text,
                  struct gateway_target *out_target); /* parses a target made from variables: 0 or -EINVAL */
     int (*write_head)(struct gateway_request *p,
@@ -35,6 +35,7 @@ struct gateway {
                                struct str *out_part); /* parses received bytes into p->reply: as h1_reply_read */
     enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
     void (*finish)(struct gateway_request *p); /* called on release of the connection, also if `begin` was not called */
+    bool (*respond_error)(struct gateway_request *p, int status); /* sets x->response for an error of this server. False: an error page. NULL: the same */
     int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response: 0 or -ENOMEM. NULL: none */
 };
 

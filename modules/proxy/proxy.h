@@ -44,6 +44,12 @@ static inline const struct proxy_conf *proxy_conf_of(const struct gateway_reques
 /* proxy_conf.c */
 
 directive_row proxy_read_pass, proxy_read_fields, proxy_read_ssl_command;
+/* As proxy_read_pass, for addresses that `parse` reads; `hint` is part of the error message. */
+MUST_CHECK int proxy_read_pass_as(struct conf_reader *reader, const struct conf_node *node,
+                                  int (*parse)(struct str text, struct gateway_target *out_target), struct str hint,
+                                  void *out);
+/* Creates the TLS context of conf->gateway.ssl. 0, or -EINVAL (reported). */
+MUST_CHECK int proxy_make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
 /* proxy_target.c */

@@ -13,14 +13,15 @@
 #define PASS_HINT  STR("write: proxy_pass: http://127.0.0.1:9001, http://backend/path/, or unix:/run/app.sock")
 #define FIELD_HINT STR("write: proxy_set_header: [X-Request-Id $request_id, {Host: $host}]")
 
-static int refuse_pass(struct conf_reader *reader, const struct conf_node *node, struct str text)
+static int refuse_pass(struct conf_reader *reader, const struct conf_node *node, struct str hint, struct str text)
 {
-    conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is not an address of a server",
+    conf_error(reader->errors, node->mark, hint, "\"" STR_FMT "\" is not an address of a server",
                STR_ARG(text));
     return -EINVAL;
 }
 
-int proxy_read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
+int proxy_read_pass_as(struct conf_reader *reader, const struct conf_node *node,
+                       int (*parse)(struct str text, struct gateway_target *out_target), struct str hint, void *out)
 {
     struct gateway_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
     struct gateway_pass *into = out;
@@ -31,15 +32,20 @@ int proxy_read_pass(struct conf_reader *reader, const struct conf_node *node, vo
         return error;
     text = template_text(pass.text);
     if (template_constant(pass.text)) {
-        if (proxy_target_parse(text, &pass.target) < 0)
-            return refuse_pass(reader, node, text);
+        if (parse(text, &pass.target) < 0)
+            return refuse_pass(reader, node, hint, text);
         pass.upstream = upstreams_target(reader->upstreams, pass.target.authority,
                                          proxy_target_port(&pass.target), &error);
         if (!pass.upstream)
-            return error == -ENOMEM ? error : refuse_pass(reader, node, text);
+            return error == -ENOMEM ? error : refuse_pass(reader, node, hint, text);
     }
     *into = pass;
     return 0;
+}
+
+int proxy_read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    return proxy_read_pass_as(reader, node, proxy_target_parse, PASS_HINT, out);
 }
 
 /* Hop-by-hop and framing fields that the server generates. Upgrade and Connection may be set. */
@@ -141,7 +147,7 @@ static struct conf_mark ssl_mark(const struct conf_node *at)
  * Creates the TLS context while the configuration is loaded: an unreadable file is reported before the first request,
  * and workers may lack the rights to read keys.
  */
-static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
+int proxy_make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *trusted = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));
     struct tls_client_settings *ssl = &conf->gateway.ssl;
@@ -178,7 +184,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     own->drop_fields = !own->pass_fields;
     if (pass->of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
         *pass = (struct gateway_pass){0};
-    error = make_tls(own, reader, at);
+    error = proxy_make_tls(own, reader, at);
     if (error == 0)
         error = gateway_conf_complete(&own->gateway, reader, at);
     if (error == 0)

@@ -49,18 +49,6 @@ static int rewrite_head(struct gateway_request *p)
     return proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 ? -ENOMEM : 0;
 }
 
-/* The response is read by gateway/h2/stream.c. */
-static int http2_begin(struct gateway_request *p)
-{
-    p->reply = (struct h1_reply){.content_length = BODY_LENGTH_UNKNOWN};
-    return 0;
-}
-
-static void http2_finish(struct gateway_request *p)
-{
-    (void)p;
-}
-
 const struct gateway proxy_gateway = {
     .name = "proxy",
     .scheme = "http",
@@ -82,8 +70,5 @@ const struct gateway proxy_http2_gateway = {
     .streams = &gateway_http2_streams,
     .parse = proxy_target_parse,
     .write_head = proxy_write_head,
-    .begin = http2_begin,
-    .next = http_next,
-    .finish = http2_finish,
     .rewrite_head = rewrite_head,
 };

@@ -131,7 +131,8 @@ static void add_slash(struct import *import, const struct scope *scope, struct y
                       const struct nginx_directive *directive, struct str key)
 {
     bool passes =
-        nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
+        nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass")) ||
+        nginx_tree_find(directive, STR("grpc_pass"));
     size_t sign = str_starts(key, STR("^~ ")) ? 3 : str_starts(key, STR("= ")) ? 2 : 0;
     struct str path = str_skip(key, sign);
     const struct nginx_directive *first;

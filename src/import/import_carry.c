@@ -242,6 +242,18 @@ static bool scope_has(const struct scope *scope, struct str name)
     return false;
 }
 
+/* nginx does not verify certificates of servers by default. */
+static void add_verify_off(struct import *import, const struct scope *scope, const char *name)
+{
+    struct yaml_builder *verify;
+
+    if (scope_has(scope, str_from(name)) || !own_directive(import, str_from(name), scope->kind))
+        return;
+    verify = import_put(import, scope->map, name, STR("off"), NULL);
+    if (verify)
+        verify->behind = STR("# as in nginx: the server's certificate is not verified; on is better");
+}
+
 /* Carries over proxy_pass and fastcgi_pass; adds proxy_ssl_verify: off for https, as is nginx's default. */
 void carry_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
@@ -253,13 +265,18 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
     import->fastcgi |= fastcgi;
     import->proxies |= !fastcgi;
     add_value(import, scope, directive, word_variables(import, directive->words[0]));
-    if (str_starts(directive->words[0], STR("https://")) && !scope_has(scope, STR("proxy_ssl_verify")) &&
-        own_directive(import, STR("proxy_ssl_verify"), scope->kind)) {
-        struct yaml_builder *verify = import_put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
+    if (str_starts(directive->words[0], STR("https://")))
+        add_verify_off(import, scope, "proxy_ssl_verify");
+}
 
-        if (verify)
-            verify->behind = STR("# as in nginx: the server's certificate is not verified; on is better");
-    }
+void carry_grpc_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                     const struct rule *rule)
+{
+    if (!has_word(import, scope, directive))
+        return;
+    add_value(import, scope, directive, word_variables(import, directive->words[0]));
+    if (str_starts(directive->words[0], STR("grpcs://")))
+        add_verify_off(import, scope, "grpc_ssl_verify");
 }
 
 /* Keeps TLSv1.2 and TLSv1.3. */

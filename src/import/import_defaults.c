@@ -46,7 +46,7 @@ static bool needs_root(const struct nginx_directive *http)
         for (const struct nginx_directive *child = server->first; serves && child; child = child->next) {
             bool other = nginx_tree_find(child, STR("root")) || nginx_tree_find(child, STR("alias")) ||
                          nginx_tree_find(child, STR("return")) || nginx_tree_find(child, STR("proxy_pass")) ||
-                         nginx_tree_find(child, STR("fastcgi_pass"));
+                         nginx_tree_find(child, STR("fastcgi_pass")) || nginx_tree_find(child, STR("grpc_pass"));
 
             if (!str_equal(child->name, STR("location")))
                 continue;

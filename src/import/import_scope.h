@@ -116,7 +116,7 @@ bool word_has_variable(struct str word, struct str name);
 /* import_carry.c: rules for single directives. */
 import_carry carry_own, carry_needless, carry_refused, carry_path, carry_alias, carry_conf_path, carry_raw,
 carry_text, carry_limit, carry_autoindex, carry_first_time,
-    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_protocols, carry_ssl, carry_names,
+    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_grpc_pass, carry_protocols, carry_ssl, carry_names,
     carry_log, carry_set_header,
     carry_error_log, carry_lifted;
 /* import_blocks.c: rules for blocks, and for directives that become blocks. */

@@ -89,7 +89,8 @@ static void upstream_unused(struct lint *lint, const struct lint_place *place)
 
             if (!str_starts(key->text, STR("x-")) && !group_used(scope, key->text))
                 lint_report(lint, key->mark, STR("name it in proxy_pass, or delete it"),
-                            "no proxy_pass or fastcgi_pass uses upstream \"" STR_FMT "\"", STR_ARG(key->text));
+                            "no proxy_pass, fastcgi_pass or grpc_pass uses upstream \"" STR_FMT "\"",
+                            STR_ARG(key->text));
         }
     }
 }

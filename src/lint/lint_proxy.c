@@ -110,7 +110,7 @@ static const char *suggest_group(const struct conf_node *groups, struct str name
 /* Reports a name without a dot that is no upstream. With a port, it must also resemble the name of an upstream. */
 static void group_missing(struct lint *lint, const struct lint_place *place)
 {
-    static const char *const names[] = {"proxy_pass", "fastcgi_pass"};
+    static const char *const names[] = {"proxy_pass", "fastcgi_pass", "grpc_pass"};
     const struct conf_node *groups =
         conf_map_get(conf_map_get(lint->configuration->tree, STR("http")), STR("upstream"));
 

@@ -72,7 +72,7 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
 /* Reports a location without any directive that produces a response (deny: 403): it can only respond with 404. */
 static void check_unhandled_location(struct lint *lint, const struct lint_place *place)
 {
-    static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass",
+    static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass", "grpc_pass",
                                           "status", "stub_status", "rewrite", "when",       "deny"};
     const struct conf_scope_values *values = place->location->values;
 

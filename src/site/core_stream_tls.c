@@ -49,7 +49,7 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "proxy_ssl: on",
      .help = "Whether connections to servers use TLS."},
-    UPSTREAM_SSL_ROWS(BOTH, AT(ssl), AT(server_name), AT(session_reuse), AT(name)),
+    UPSTREAM_SSL_ROWS("proxy", BOTH, AT(ssl), AT(server_name), AT(session_reuse), AT(name)),
     {0},
 };
 

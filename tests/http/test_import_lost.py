@@ -13,7 +13,6 @@ from kit.nginx import RunningServer, import_file
 LOST = [
     ('location / { uwsgi_pass unix:/none; location /open/ { } }', ['/app.py', '/', '/none'], ['/open/page']),
     ('location / { scgi_pass 127.0.0.1:9; }', ['/app.py'], []),
-    ('location / { grpc_pass grpc://127.0.0.1:9; }', ['/app.py'], []),
     ('location / { memcached_pass 127.0.0.1:9; error_page 503 /open/page; }', ['/app.py'], []),
     ('location /open/ { } location / { perl handler; }', ['/app.py'], ['/open/page']),
     ('location /open/ { } location / { content_by_lua_file a.lua; }', ['/app.py'], ['/open/page']),

@@ -5,7 +5,7 @@ import ssl
 import h2.settings
 import pytest
 
-from kit import http2, server as server_kit, site as site_kit
+from kit import http1, http2, server as server_kit, site as site_kit
 from kit.h2_upstream import H2Upstream
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
@@ -301,4 +301,44 @@ def test_sluice_as_the_server(serve, launch, loop, transport):
     client = http2.connect(serve({'/': upstream}), 'plain', TIMEOUT)
     streams = [client.request('/65536.bin') for _ in range(20)]
     assert all(answer.status == 200 and len(answer.body) == 65536 for answer in client.wait(*streams))
+    client.close()
+
+
+def test_http1_clients(serve, upstream):
+    client = http1.connect(serve({'/': to(upstream)}), 'plain', timeout=TIMEOUT)
+    assert client.get('/a').body == b'one GET /a\n' and client.ask('HEAD', '/a').headers['content-length'] == '12'
+    upgraded = client.ask('GET', '/b', [('Connection', 'Upgrade'), ('Upgrade', 'websocket')])
+    assert upgraded.status == 200 and not {'upgrade', 'connection'} & {name for name, _ in upstream.last().fields}
+    client.send('POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n')
+    assert client.read('POST').body == b'abc'
+    assert client.get('/trailers').body == b'body' and client.get('/big').body == BIG
+    assert client.ask('POST', '/echo', [('Expect', '100-continue')], b'abc').body == b'abc'
+    assert upstream.last().header('expect') is None and upstream.connections == 1
+    client.close()
+
+
+@pytest.mark.parametrize('more', [{'proxy_buffering': 'on'}, {'proxy_buffering': 'on', 'proxy_buffers': '2 4k', 'proxy_max_temp_file_size': '0'},
+                                  {'proxy_limit_rate': '20m'}, {'proxy_force_ranges': 'on'}, {'proxy_protocol': 'on'}])
+def test_ways_to_pass_a_body(serve, upstream, more):
+    if 'proxy_protocol' in more:
+        upstream.proxied = True
+    client = http2.connect(serve({'/': to(upstream, **more)}), 'plain', TIMEOUT)
+    assert bytes(client.ask('/big').body) == BIG
+    part = client.ask('/big', headers=[('range', 'bytes=1000-1999')])
+    assert bytes(part.body) == (BIG[1000:2000] if 'proxy_force_ranges' in more else BIG)
+    assert upstream.connections == (2 if 'proxy_protocol' in more else 1)
+    assert all(talk.proxy_header.startswith(b'PROXY TCP4 127.0.0.1') for talk in upstream.talks if upstream.proxied)
+    client.close()
+
+
+def test_the_cache(serve, upstream, new_directory):
+    http = {'proxy_cache_path': {'path': str(new_directory() / 'cache'), 'keys_zone': 'one:1m'}}
+    port = serve({'/': to(upstream, proxy_cache='one', proxy_cache_valid='1h')}, http)
+    client = http2.connect(port, 'plain', TIMEOUT)
+    assert bytes(client.ask('/big').body) == BIG
+
+    def stored():
+        before = len(upstream.requests)
+        return bytes(client.ask('/big').body) == BIG and len(upstream.requests) == before
+    wait_for(stored, 'a stored response')
     client.close()

@@ -16,7 +16,7 @@
 static int pull_body(void *owner, size_t room, struct chunk *out)
 {
     struct gateway_request *p = owner;
-    int result = p->conf->gateway->next(p, room, out);
+    int result = h1_request_next(&p->sent.request, room, out);
 
     if (result == 1)
         p->attempt->bytes_sent += out->bytes.length;
@@ -35,6 +35,7 @@ static void stream_begin(struct gateway_request *p)
         .trailers = &p->x->response.trailers,
         .head_max = (size_t)p->conf->buffer_size,
     };
+    p->reply = (struct h1_reply){.content_length = BODY_LENGTH_UNKNOWN};
     stream->wanted = true;
     p->incoming.transfer = TRANSFER_COPIED; /* the body is in frames, so it cannot be spliced */
     p->sent.state = SENDING_BLOCKED;
@@ -72,6 +73,7 @@ static void stream_release(struct gateway_request *p)
     struct gateway_stream *stream = p->upstream.stream;
 
     p->upstream.stream = NULL;
+    h1_reply_finish(&p->reply);
     gateway_link_detach(stream);
 }
 
@@ -147,6 +149,7 @@ static bool read_item(struct gateway_request *p, struct h2_client_stream *client
     if (part_room(p, client, &room) < 0)
         return gateway_response_step(p, REPLY_NO_MEMORY, STR(""), false);
     step = h2_client_stream_read(client, room, &part);
+    arena_reset(&p->reply.interim);
     if (step == REPLY_INTERIM || step == REPLY_HEAD)
         set_reply(p, client);
     if (step == REPLY_PART)

@@ -57,7 +57,7 @@ class Talk:
     def __init__(self, upstream, sock):
         self.upstream, self.sock, self.streams, self.lock = upstream, sock, {}, threading.RLock()
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding='utf-8'))
-        self.goaways, self.closing = [], False
+        self.goaways, self.closing, self.proxy_header = [], False, None
 
     def flush(self):
         self.sock.sendall(self.h2.data_to_send())
@@ -68,6 +68,8 @@ class Talk:
         self.flush()
         while (piece := self.sock.recv(65536)):
             with self.lock:
+                if self.upstream.proxied and not self.proxy_header:     # version 1 of the PROXY protocol, in the first piece
+                    self.proxy_header, _, piece = piece.partition(b'\r\n')
                 for event in self.h2.receive_data(piece):
                     self.happened(event)
                 self.flush()
@@ -120,7 +122,7 @@ class H2Upstream:
         self.scripts, self.name, self.tls, self.settings, self.widen = scripts or {}, name, tls, settings or {}, widen
         if tls and alpn:
             tls.set_alpn_protocols(list(alpn))
-        self.requests, self.talks, self.faults = [], [], []
+        self.requests, self.talks, self.faults, self.proxied = [], [], [], False
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()

@@ -1,0 +1,207 @@
+"""grpc_pass: calls of each kind, cancellation in both directions, and errors as a gRPC status."""
+import ssl
+import struct
+
+import pytest
+
+from kit import http2, server as server_kit, site as site_kit
+from kit.h2_upstream import H2Upstream
+from kit.lifetime import wait_for
+from kit.nginx import import_file, left_out
+
+TIMEOUT = 60 * server_kit.PATIENCE
+HEAD = [('content-type', 'application/grpc')]
+CALL = [('content-type', 'application/grpc'), ('te', 'trailers'), ('grpc-timeout', '60S')]
+DONE = [('grpc-status', '0'), ('grpc-message', 'done')]
+
+
+def message(text):
+    """A message with its prefix: not compressed."""
+    return struct.pack('!BI', 0, len(text)) + text
+
+
+def unary(stream, event):
+    if event == 'end':
+        stream.respond(200, HEAD, end=False)
+        stream.send(bytes(stream.body), trailers=DONE)
+
+
+def many(stream, event):
+    if event == 'end':
+        stream.respond(200, HEAD, end=False)
+        stream.send(b''.join(message(str(i).encode()) for i in range(100)), trailers=DONE)
+
+
+def bidirectional(stream, event):
+    """Returns each message as it arrives."""
+    if event == 'head':
+        stream.respond(200, HEAD, end=False)
+    elif event == 'data':
+        stream.send(bytes(stream.body))
+        stream.body.clear()
+    elif event == 'end':
+        stream.send(b'', trailers=DONE)
+
+
+def fails(stream, event):
+    if event == 'end':
+        stream.respond(200, [*HEAD, ('grpc-status', '5'), ('grpc-message', 'none')])
+
+
+def breaks(stream, event):
+    if event == 'end':
+        stream.respond(200, HEAD, end=False)
+        stream.send(message(b'part'))
+        stream.reset(http2.CANCEL)
+
+
+SCRIPTS = {'/echo/Unary': unary, '/echo/Many': many, '/echo/Both': bidirectional, '/echo/Fails': fails, '/echo/Breaks': breaks,
+           '/echo/Never': lambda stream, event: None}
+
+
+@pytest.fixture
+def upstream():
+    made = H2Upstream(SCRIPTS)
+    yield made
+    made.stop()
+    assert not made.faults
+
+
+@pytest.fixture
+def serve(loop, tmp_path):
+    """serve(location, http={}) -> the port of a server with one worker."""
+    running = []
+
+    def starter(location, http=None):
+        port = server_kit.free_port()
+        made = server_kit.Server(tmp_path / f'server{len(running)}', [{'listen': f'127.0.0.1:{port}', 'location': location}], loop=loop, http=http)
+        running.append(made)
+        made.start([port])
+        return port
+    yield starter
+    for made in running:
+        made.stop()
+
+
+@pytest.fixture
+def client(serve, upstream):
+    to = {'grpc_pass': f'grpc://127.0.0.1:{upstream.port}'}
+    port = serve({'/': to, '/echo/Never': {**to, 'grpc_read_timeout': '100ms'}, '/echo/Set': {**to, 'grpc_set_header': {'X-Own': '$arg_x'}},
+                  '/down': {'grpc_pass': f'127.0.0.1:{server_kit.free_port()}'}})
+    made = http2.connect(port, 'plain', TIMEOUT)
+    yield made
+    made.close()
+
+
+def status(answer):
+    """The gRPC status: of the trailers, or of a response without a body."""
+    return dict(answer.trailers or answer.headers.items())['grpc-status']
+
+
+def test_calls(client, upstream):
+    text = message(b'x' * 100000)
+    answer = client.ask('/echo/Unary', method='POST', headers=CALL, body=text)
+    assert (answer.status, bytes(answer.body), answer.trailers) == (200, text, DONE)
+    assert answer.headers['content-type'] == 'application/grpc' and 'content-length' not in answer.headers
+    seen = upstream.last()
+    assert [seen.header(name) for name in (':method', ':scheme', 'te', 'grpc-timeout', 'content-type')] == \
+        ['POST', 'http', 'trailers', '60S', 'application/grpc']
+    answer = client.ask('/echo/Many', method='POST', headers=CALL, body=message(b''))
+    assert bytes(answer.body) == b''.join(message(str(i).encode()) for i in range(100)) and status(answer) == '0'
+    client.ask('/echo/Set?x=1', method='POST', headers=CALL, body=b'')
+    assert upstream.last().header('x-own') == '1' and upstream.connections == 1
+
+
+def test_messages_in_both_directions(client):
+    stream = client.request('/echo/Both', method='POST', headers=CALL, end=False)
+    answer = client.responses[stream]
+    client.until(lambda: answer.status == 200)
+    for i in range(10):
+        client.send_body(stream, message(b'%d' % i), end=False)
+        client.until(lambda count=i + 1: len(answer.body) == 6 * count)
+    client.h2.end_stream(stream)
+    client.flush()
+    assert client.wait(stream).trailers == DONE
+
+
+def test_a_status_without_messages(client):
+    answer = client.ask('/echo/Fails', method='POST', headers=CALL, body=message(b''))
+    assert (answer.status, answer.body, answer.headers['grpc-status'], answer.headers['grpc-message']) == (200, b'', '5', 'none')
+    assert not answer.trailers
+
+
+def test_the_server_cancels(client):
+    answer = client.ask('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
+    assert answer.reset is not None and not answer.trailers and message(b'part').startswith(bytes(answer.body))
+
+
+def test_the_client_cancels(client, upstream):
+    stream = client.request('/echo/Both', method='POST', headers=CALL, end=False)
+    client.until(lambda: client.responses[stream].status == 200)
+    client.h2.reset_stream(stream, http2.CANCEL)
+    client.flush()
+    wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
+    assert status(client.ask('/echo/Unary', method='POST', headers=CALL, body=message(b''))) == '0' and upstream.connections == 1
+
+
+@pytest.mark.parametrize('path, code', [('/down', '14'), ('/echo/Never', '4')])
+def test_errors_of_this_server(client, path, code):
+    answer = client.ask(path, method='POST', headers=CALL, body=message(b''))
+    assert (answer.status, answer.headers['content-type'], answer.headers['grpc-status']) == (200, 'application/grpc', code)
+    assert not answer.body and not answer.trailers
+    assert client.ask(path, method='POST', body=message(b'')).status in (502, 504), 'not a gRPC call'
+
+
+def test_tls(serve, base):
+    (base / 'inner-grpc').mkdir(exist_ok=True)
+    inner = site_kit.make_certificate(str(base / 'inner-grpc'), name='inner', names=('localhost',))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*inner)
+    upstream = H2Upstream(SCRIPTS, tls=context)
+    group = {'upstream': {'localhost': {'server': f'127.0.0.1:{upstream.port}'}}}
+    port = serve({'/': {'grpc_pass': 'grpcs://localhost', 'grpc_ssl_trusted_certificate': inner[0]}, '/echo/Many': {'grpc_pass': 'grpcs://localhost'}}, group)
+    client = http2.connect(port, 'plain', TIMEOUT)
+    assert status(client.ask('/echo/Unary', method='POST', headers=CALL, body=message(b'x'))) == '0'
+    assert status(client.ask('/echo/Many', method='POST', headers=CALL, body=message(b'x'))) == '14', 'not trusted'
+    client.close()
+    upstream.stop()
+    assert upstream.last().header(':scheme') == 'https'
+
+
+def test_grpcio(serve):
+    grpc = pytest.importorskip('grpc', reason='grpcio is not installed')
+    from concurrent import futures
+
+    def handle(details):
+        kinds = {'/echo/Unary': grpc.unary_unary_rpc_method_handler(lambda text, context: text),
+                 '/echo/Many': grpc.unary_stream_rpc_method_handler(lambda text, context: iter([text] * 50)),
+                 '/echo/Both': grpc.stream_stream_rpc_method_handler(lambda texts, context: (text for text in texts)),
+                 '/echo/Fails': grpc.unary_unary_rpc_method_handler(lambda text, context: context.abort(grpc.StatusCode.NOT_FOUND, 'none'))}
+        return kinds.get(details.method)
+
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, details):
+            return handle(details)
+
+    server = grpc.server(futures.ThreadPoolExecutor(8), handlers=[Handler()])
+    inner = server.add_insecure_port('127.0.0.1:0')
+    server.start()
+    with grpc.insecure_channel(f'127.0.0.1:{serve({"/": {"grpc_pass": f"127.0.0.1:{inner}"}})}') as channel:
+        assert channel.unary_unary('/echo/Unary')(b'one', timeout=TIMEOUT) == b'one'
+        assert list(channel.unary_stream('/echo/Many')(b'x', timeout=TIMEOUT)) == [b'x'] * 50
+        texts = [str(i).encode() * 1000 for i in range(100)]
+        assert list(channel.stream_stream('/echo/Both')(iter(texts), timeout=TIMEOUT)) == texts
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary('/echo/Fails')(b'x', timeout=TIMEOUT)
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND and caught.value.details() == 'none'
+    server.stop(0)
+
+
+def test_import(tmp_path):
+    conf, out = tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml'
+    conf.write_text('events { } http { server { listen 127.0.0.1:1; location /a/ { grpc_pass grpcs://127.0.0.1:2; grpc_read_timeout 5m; '
+                    'grpc_set_header X-A b; grpc_bind 127.0.0.1; } } }')
+    made, errors = import_file(conf, out)
+    text = out.read_text()
+    assert made == 2 and left_out(errors) == ['grpc_bind'], errors
+    assert 'grpc_pass: grpcs://127.0.0.1:2' in text and 'grpc_read_timeout: 5m' in text and 'grpc_ssl_verify: off' in text and 'X-A' in text
