@@ -16,6 +16,9 @@ struct clock {
 /* Reads both clocks. */
 void clock_read(struct clock *out_clock);
 
+/* CPU time of this thread, in user space and kernel, in ns. For measurements: it is a system call. */
+uint64_t clock_thread_cpu_ns(void);
+
 /* Seconds since the epoch. */
 static inline int64_t clock_wall_s(const struct clock *clock)
 {

@@ -100,6 +100,7 @@
 #define LIMIT_CIPHER_BYTES          (600 << 10)     /* memory of the cipher contexts of a worker */
 #define LIMIT_AEAD_GAIN             10              /* percent that an engine other than OpenSSL must save */
 #define LIMIT_AEAD_NOISE            5               /* assumed error of that measurement, in percent */
+#define LIMIT_KTLS_MEASURE_MS       100             /* comparison of the kernel's encryption with that in user space, all ciphers */
 #define LIMIT_CLIENT_HELLO          16384           /* bytes of a ClientHello parsed for SNI and ALPN */
 #define LIMIT_ALPN_TEXT             255             /* bytes of the ALPN list of a ClientHello */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */

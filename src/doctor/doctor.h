@@ -10,6 +10,8 @@
 #include "command/options.h"
 #include "tls/aead_choice.h"
 #include "tls/ktls.h"
+#include "tls/ktls_choice.h"
+#include "tls/ktls_device.h"
 
 enum verdict {
     VERDICT_GOOD,
@@ -40,21 +42,12 @@ void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_
 /* Runs all examinations below except the self-tests; sets diagnosis->support by probing the kernel. */
 void doctor_examine_host(struct diagnosis *diagnosis);
 
-/* Whether a network device encrypts TLS (tls-hw-tx-offload). */
-struct offload {
-    bool available;                 /* can be enabled */
-    bool active;
-};
-
 /* The files and devices of a host. Unit tests supply a directory and a network device of their own. */
 struct host {
     const char *root;               /* prefix of /proc, /sys, /lib and /boot; "" is the real host */
-    int (*offload)(const char *device, struct offload *out_offload);
+    int (*offload)(const char *device, struct ktls_device *out_device);
 };
 extern const struct host host_here;
-
-/* Returns 0 or -errno. */
-int doctor_query_device(const char *device, struct offload *out_offload);
 
 /*
  * Copies the text after `start` in the first line that begins with it. Returns false, with `into` empty, if there is
@@ -73,6 +66,8 @@ void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host)
 void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error);
 /* Reports the library that encrypts in user space, for each cipher. */
 void doctor_report_aead(struct diagnosis *diagnosis, const struct aead_choice *choice);
+/* Reports for each cipher that the kernel supports whether kernel or user space encrypts large bodies. */
+void doctor_report_choice(struct diagnosis *diagnosis, const struct ktls_choice *choice);
 /* Examine descriptors and locked memory, send buffers, network devices. */
 void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host);
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host);

@@ -4,7 +4,7 @@
 #include "doctor/doctor.h"
 
 #include "build_options.h"
-#include "tls/aead_choice.h"
+#include "tls/ktls_measure.h"
 #include "tls/tls_context.h"
 
 #include "io/backends.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const struct host host_here = {"", doctor_query_device};
+const struct host host_here = {"", ktls_device_query};
 
 static void ignore_line(void *owner, enum log_level level, struct str line)
 {
@@ -76,12 +76,26 @@ void doctor_report_aead(struct diagnosis *diagnosis, const struct aead_choice *c
     }
 }
 
-static void examine_aead(struct diagnosis *diagnosis)
+void doctor_report_choice(struct diagnosis *diagnosis, const struct ktls_choice *choice)
 {
-    struct aead_choice choice;
+    char text[192];
 
-    aead_examine(TLS_AEAD_AUTO, &choice);
-    doctor_report_aead(diagnosis, &choice);
+    for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
+        if (ktls_supports(&diagnosis->support, cipher))
+            doctor_find(diagnosis, "cost", VERDICT_GOOD, "%s with ssl_ktls: auto: " STR_FMT, record_cipher_name(cipher),
+                        STR_ARG(ktls_choice_describe(choice, cipher, text, sizeof(text))));
+    }
+}
+
+static void examine_encryption(struct diagnosis *diagnosis)
+{
+    struct aead_choice aead;
+    struct ktls_choice choice;
+
+    aead_examine(TLS_AEAD_AUTO, &aead);
+    doctor_report_aead(diagnosis, &aead);
+    ktls_examine(&ktls_calls_kernel, &diagnosis->support, &aead, &choice);
+    doctor_report_choice(diagnosis, &choice);
 }
 
 void doctor_examine_host(struct diagnosis *diagnosis)
@@ -90,7 +104,7 @@ void doctor_examine_host(struct diagnosis *diagnosis)
     doctor_examine_module(diagnosis, &host_here);
     examine_loop(diagnosis);
     examine_groups(diagnosis);
-    examine_aead(diagnosis);
+    examine_encryption(diagnosis);
     doctor_examine_limits(diagnosis, &host_here);
     doctor_examine_buffers(diagnosis, &host_here);
     doctor_examine_devices(diagnosis, &host_here);

@@ -155,7 +155,7 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
 
 static void report_device(struct diagnosis *diagnosis, const struct host *host, const char *device)
 {
-    struct offload offload = {false, false};
+    struct ktls_device offload = {false, false};
 
     if (host->offload(device, &offload) < 0)
         doctor_find(diagnosis, "device", VERDICT_NOTE, "%.32s: whether it encrypts TLS is unknown",

@@ -153,43 +153,6 @@ static int find_identity(struct master *master, struct generation *generation)
     return result;
 }
 
-/* The kernel is not probed if every server has ssl_ktls: off. */
-static bool needs_ktls(const struct configuration *configuration)
-{
-    for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        const struct endpoint *endpoint = &configuration->endpoints[i];
-
-        for (size_t k = 0; endpoint->ssl && k < endpoint->server_count; k++) {
-            if (endpoint->servers[k]->tls.ktls != TLS_KTLS_OFF)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Probes once for all generations; workers read the result from shared memory. */
-static int probe_ktls(struct master *master, struct generation *generation)
-{
-    struct ktls_support *support = &master->shared->ktls;
-    char text[512];
-    struct str line;
-
-    if (!needs_ktls(generation->configuration)) {
-        for (unsigned version = 0; !master->ktls_probed && version < 2; version++) {
-            for (unsigned cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
-                support->reason[version][cipher] = KTLS_OFF;
-        }
-        return 0;
-    }
-    if (!master->ktls_probed) {
-        ktls_probe(&ktls_calls_kernel, support);
-        line = ktls_describe(support, text, sizeof(text));
-        log_write(&master->error_log.log, LOG_NOTICE, STR_FMT, STR_ARG(line));
-    }
-    master->ktls_probed = true;
-    return configuration_check_ktls(generation->configuration, support, &master->error_log.log);
-}
-
 static int make_children(struct master *master, struct generation *generation)
 {
     unsigned count = master_worker_count(generation->configuration->main);
@@ -227,7 +190,7 @@ struct generation *generation_open(struct master *master, struct configuration *
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
         find_identity, check_files, make_children, open_access_logs, create_directories, open_caches,
-        open_limits, open_sessions, probe_ktls, master_aead_choose, master_tickets_open, open_sockets,
+        open_limits, open_sessions, master_ktls_probe, master_aead_choose, master_ktls_choose, master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
     int result = generation ? 0 : -ENOMEM;

@@ -23,6 +23,7 @@ int master_aead_choose(struct master *master, struct generation *generation)
         return 0;
     aead_examine(wish, choice);
     master->aead_chosen = true;
+    master->ktls_chosen = false;
     master->aead_wish = wish;
     aead_log(choice, wish, &master->error_log.log);
     return 0;

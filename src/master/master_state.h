@@ -67,6 +67,7 @@ struct master {
     bool detached;                  /* daemon: no terminal */
     bool ktls_probed;
     bool aead_chosen;
+    bool ktls_chosen;               /* with the engines of aead_wish */
     enum tls_aead aead_wish;        /* of the generation for which it was chosen */
     uint64_t tickets_drawn_ms;      /* when the current session ticket key was generated */
     bool ending;                    /* TERM, INT or QUIT was received */
@@ -103,6 +104,14 @@ int master_tickets_next_ms(const struct master *master);
  * another `ssl_aead`, or none was made. Returns 0.
  */
 MUST_CHECK int master_aead_choose(struct master *master, struct generation *generation);
+
+/* Probes kernel TLS once, if a server of the generation may use it. -ENOTSUP, logged: `ssl_ktls: on` without it. */
+MUST_CHECK int master_ktls_probe(struct master *master, struct generation *generation);
+/*
+ * Measures whether kernel or user space encrypts large bodies, and logs it, if a server of the generation has
+ * `ssl_ktls: auto`, the kernel supports a cipher, and this was not done with the present AEAD engines. Returns 0.
+ */
+MUST_CHECK int master_ktls_choose(struct master *master, struct generation *generation);
 
 /* Checks the TLS files when it is due, and sends changed ones to the workers. */
 void master_files_check(struct master *master);

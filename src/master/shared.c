@@ -66,8 +66,14 @@ void shared_total(const struct shared *shared, struct counters_total *out_total)
         .generation = __atomic_load_n(&shared->generation, __ATOMIC_RELAXED),
         .started_s = shared->started_s,
     };
-    for (unsigned cipher = 0; cipher < RECORD_CIPHERS; cipher++)
+    for (unsigned cipher = 0; cipher < RECORD_CIPHERS; cipher++) {
+        uint32_t kernel_ns, user_ns;
+
         out_total->aead_ipsec_mb[cipher] = shared->aead.kind[cipher] == AEAD_IPSEC_MB;
+        ktls_figures_per_kib(&shared->ktls_choice.figures[cipher], &kernel_ns, &user_ns);
+        out_total->ktls_kernel_ns[cipher] = kernel_ns;
+        out_total->ktls_user_ns[cipher] = user_ns;
+    }
     for (unsigned i = 0; i < __atomic_load_n(&shared->places_used, __ATOMIC_RELAXED); i++)
         counters_add(&out_total->sum, &shared->workers[i].counters);
 }

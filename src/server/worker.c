@@ -265,6 +265,7 @@ static int open_wires(struct worker *worker)
     worker->wires = (struct wire_shared){.loop = &worker->loop,
                                          .log = worker->log,
                                          .ktls = &worker->shared->ktls,
+                                         .ktls_choice = &worker->shared->ktls_choice,
                                          .aead = &worker->shared->aead,
                                          .counters = &worker->counters->wires,
                                          .output_max = LIMIT_WORKER_OUTPUT};

@@ -360,24 +360,13 @@ int load_tls(struct load *load)
     return load->errors->failed ? check_each_server(load) : 0;
 }
 
-static bool is_available(const struct ktls_support *support)
-{
-    for (size_t i = 0; i < sizeof(support->reason) / sizeof(support->reason[0]); i++) {
-        for (size_t k = 0; k < sizeof(support->reason[0]) / sizeof(support->reason[0][0]); k++) {
-            if (support->reason[i][k] == KTLS_OK)
-                return true;
-        }
-    }
-    return false;
-}
-
 int configuration_check_ktls(const struct configuration *configuration, const struct ktls_support *support,
                              struct log *log)
 {
     char described[512];
     struct str text;
 
-    if (is_available(support))
+    if (ktls_is_supported(support))
         return 0;
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         const struct endpoint *endpoint = &configuration->endpoints[i];

@@ -49,6 +49,9 @@ struct ktls_support {
  * for missing support.
  */
 void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support);
+/* True if the kernel encrypts with the cipher in a version of TLS; with any cipher. */
+bool ktls_supports(const struct ktls_support *support, uint8_t cipher);
+bool ktls_is_supported(const struct ktls_support *support);
 /* Formats one log line: "kTLS: available (TLS 1.3: AES-128-GCM, ...)" or "kTLS: not available: ... (remedy)". */
 struct str ktls_describe(const struct ktls_support *support, char *into, size_t size);
 

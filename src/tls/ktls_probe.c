@@ -3,47 +3,9 @@
  * containers. Each probe needs its own socket: a socket accepts a key once.
  */
 #include "tls/ktls.h"
+#include "tls/tcp_pair.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <unistd.h>
-
-struct tcp_pair {
-    int near; /* -1: none */
-    int far;
-};
-
-static void pair_close(struct tcp_pair *pair)
-{
-    if (pair->near >= 0)
-        close(pair->near);
-    if (pair->far >= 0)
-        close(pair->far);
-}
-
-/* Opens a connected pair: TCP_ULP fails on other sockets. 0 or -errno. */
-static int pair_open(struct tcp_pair *out_pair)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct sockaddr *where = (struct sockaddr *)&address;
-    socklen_t length = sizeof(address);
-    struct tcp_pair pair = {-1, -1};
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool good = listener >= 0 && bind(listener, where, length) == 0 && listen(listener, 1) == 0 &&
-                getsockname(listener, where, &length) == 0 &&
-                (pair.near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
-                connect(pair.near, where, length) == 0 &&
-                (pair.far = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;
-    int error = good ? 0 : -errno;
-
-    if (listener >= 0)
-        close(listener);
-    if (good)
-        *out_pair = pair;
-    else
-        pair_close(&pair);
-    return error;
-}
 
 static struct record_key dummy_key(unsigned version, unsigned cipher)
 {
@@ -67,7 +29,7 @@ static enum ktls_reason probe_one(const struct ktls_calls *calls, unsigned versi
 {
     struct record_key key = dummy_key(version, cipher);
     struct tcp_pair pair = {-1, -1};
-    int error = -pair_open(&pair);
+    int error = -tcp_pair_open(&pair);
 
     if (error) {
         if (!support->error)
@@ -77,7 +39,7 @@ static enum ktls_reason probe_one(const struct ktls_calls *calls, unsigned versi
     enum ktls_reason reason = ktls_enable_error(calls, pair.near, &key, &error);
     if (reason == KTLS_OK)
         probe_rekey(calls, pair.near, &key, support);
-    pair_close(&pair);
+    tcp_pair_close(&pair);
     if (reason != KTLS_OK && !support->error)
         support->error = error;
     return reason == KTLS_TX_REFUSED ? KTLS_CIPHER : reason;
@@ -98,6 +60,20 @@ void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support
         }
     }
     *out_support = support;
+}
+
+bool ktls_supports(const struct ktls_support *support, uint8_t cipher)
+{
+    return support->reason[0][cipher] == KTLS_OK || support->reason[1][cipher] == KTLS_OK;
+}
+
+bool ktls_is_supported(const struct ktls_support *support)
+{
+    for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
+        if (ktls_supports(support, cipher))
+            return true;
+    }
+    return false;
 }
 
 static size_t append_text(char *into, size_t size, size_t used, const char *text)

@@ -40,6 +40,7 @@ const char *wire_path_name(enum wire_path path);
 /* The reason why the kernel did not encrypt (KTLS_OK: it did): enum ktls_reason, continued. $tls_path_reason. */
 enum wire_reason {
     REASON_SMALL = KTLS_REASONS,    /* "small": below ssl_ktls_threshold */
+    REASON_USER_FASTER,             /* "user-faster": ssl_ktls: auto, and user space took less CPU time */
     REASON_BYTES,                   /* "bytes": produced in memory (compressed, generated), not from a file */
     REASON_SENDFILE_OFF,            /* "sendfile-off" */
     REASON_SUITE,                   /* "suite": CBC or CCM, unsupported by the record layer and by the kernel */
@@ -68,6 +69,7 @@ struct wire_shared {
     struct cipher_context_cache *cipher_contexts;
     const struct ktls_calls *ktls_calls;
     const struct ktls_support *ktls; /* result of the probe */
+    const struct ktls_choice *ktls_choice; /* for ssl_ktls: auto; NULL: the kernel encrypts bodies of every size */
     const struct aead_choice *aead; /* NULL: OpenSSL encrypts; read by wire_shared_init only */
     struct output_block *free_blocks; /* output blocks kept for reuse */
     unsigned free_block_count;

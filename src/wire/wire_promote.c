@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "tls/ktls_choice.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,6 +22,17 @@ static uint64_t span_is_whole(const struct wire *wire)
     if (wire->span.kind == CHUNK_PIPE)
         return wire->span.pipe.whole;
     return wire->span.file.whole > length ? wire->span.file.whole : length;
+}
+
+/* The reason of machine and measurement not to use kTLS for a body of `length` bytes; KTLS_OK: none. */
+static unsigned why_not_here(const struct wire *wire, const struct tls_settings *settings, uint64_t length)
+{
+    const struct ktls_choice *choice = settings->ktls == TLS_KTLS_AUTO ? wire->shared->ktls_choice : NULL;
+    unsigned reason = wire->shared->ktls->reason[wire->key.version == RECORD_TLS_1_3][wire->key.cipher];
+
+    if (reason == KTLS_OK && choice && !ktls_choice_is_kernel(choice, wire->key.cipher, length))
+        return REASON_USER_FASTER;
+    return reason;
 }
 
 /* The reason not to use kTLS for a response of `length` bytes; KTLS_OK: none. */
@@ -50,7 +62,7 @@ static unsigned why_not(const struct wire *wire, uint64_t length)
         return REASON_SENDFILE_OFF;
     if (!wire->shared->ktls)
         return KTLS_NOT_BUILT;
-    return wire->shared->ktls->reason[wire->key.version == RECORD_TLS_1_3][wire->key.cipher];
+    return why_not_here(wire, settings, length);
 }
 
 bool wire_may_splice(const struct wire *wire)

@@ -37,6 +37,8 @@ const char *wire_reason_name(unsigned reason)
     switch ((enum wire_reason)reason) {
     case REASON_SMALL:
         return "small";
+    case REASON_USER_FASTER:
+        return "user-faster";
     case REASON_PLAIN:
         return "plain";
     case REASON_BYTES:

@@ -132,6 +132,9 @@ START_TEST(prometheus_format)
         "sluice_tls_records_total 9\n",
         "sluice_aead_ipsec_mb{cipher=\"AES-128-GCM\"} 0\nsluice_aead_ipsec_mb{cipher=\"AES-256-GCM\"} 1\n"
         "sluice_aead_ipsec_mb{cipher=\"ChaCha20-Poly1305\"} 0\n#",
+        "sluice_ktls_kernel_ns_per_kib{cipher=\"AES-128-GCM\"} 131\n"
+        "sluice_ktls_kernel_ns_per_kib{cipher=\"AES-256-GCM\"} 0\n",
+        "sluice_ktls_user_ns_per_kib{cipher=\"AES-128-GCM\"} 95\n",
         "sluice_tls_handshakes_total{result=\"full\"} 10\nsluice_tls_handshakes_total{result=\"resumed\"} "
         "11\n"
         "sluice_tls_handshakes_total{result=\"failed\"} 12\n#",
@@ -144,6 +147,8 @@ START_TEST(prometheus_format)
     count(server.worker.counters);
     server.shared->restarts = 16;
     server.shared->aead.kind[RECORD_AES_256_GCM] = AEAD_IPSEC_MB;
+    server.shared->ktls_choice.figures[RECORD_AES_128_GCM] =
+        (struct ktls_figures){.kernel_ns = {[KTLS_SIZES - 1] = 131 << 10}, .user_ns = {[KTLS_SIZES - 1] = 95 << 10}};
     server.shared->started_s = 1234567890;
     loopback_ask(&server, "GET /prometheus HTTP/1.1");
     ck_assert_int_eq(server.status, 200);

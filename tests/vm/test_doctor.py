@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import kernel
+from kit import http1
 
 SLUICE = os.environ['SLUICE']
 
@@ -31,6 +32,10 @@ def test_doctor_finds_kernel_tls():
     assert kernel.counters()['TlsTxSw'] - before >= 13, 'the result comes from self-tests'
     assert kernel.counters()['TlsRxSw'] == 0
     assert found['transfer'][0]['verdict'] == found['module'][0]['verdict'] == found['autoload'][0]['verdict'] == 'good'
+    # Both ways are measured at least at the smallest size, also in an emulator.
+    assert [item['text'].split(' with ')[0] for item in found['cost']] == ['AES-128-GCM', 'AES-256-GCM', 'ChaCha20-Poly1305']
+    for item in found['cost']:
+        assert re.search(r': the kernel takes [1-9]\d* ns of CPU time per KiB, user space [1-9]\d*: (the kernel|user space) encrypts', item['text'])
     assert all(item['verdict'] != 'fault' for items in found.values() for item in items)
     release = tuple(int(number) for number in os.uname().release.split('.')[:2])
     assert found['rekey'][0]['verdict'] == ('good' if release >= (6, 14) else 'note')
@@ -51,6 +56,22 @@ def test_start_logs_ktls(start, loop):
     lines = [line for line in server.output().splitlines() if 'ktls' in line.lower() or 'kernel tls' in line.lower()]
     assert len(lines) == 1, lines
     assert 'available' in lines[0].lower() and 'not available' not in lines[0].lower() and 'unavailable' not in lines[0].lower()
+
+
+def test_start_measures_kernel_and_user_space(start, loop):
+    """`auto` decides for each cipher by measured figures, and `on` does not measure."""
+    server, port = start(loop, 'auto')
+    decided = dict(re.findall(r'large bodies, (\S+): the kernel takes [1-9]\d* ns of CPU time per KiB, user space [1-9]\d*: (.*)$',
+                              server.output(), re.M))
+    assert sorted(decided) == ['AES-128-GCM', 'AES-256-GCM', 'ChaCha20-Poly1305']
+    client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300)
+    target = f'/2m?auto-{loop}'
+    assert client.get(target).status == 200
+    client.close()
+    row = server.access_for(target)[-1]
+    never = decided['AES-128-GCM'].startswith('user space')
+    assert (row['tls_path'], row['tls_path_reason']) == (('user', 'user-faster') if never else ('ktls-sendfile', 'ok'))
+    assert 'large bodies' not in start(loop, 'on')[0].output()
 
 
 def test_promotion_and_rekeying_cipher_by_cipher():

@@ -116,7 +116,7 @@ def test_rule_20_system_calls_without_ktls(start, www, loop, tmp_path):
 
 @pytest.mark.parametrize('name, promoted', [('63k', False), ('64k', True)])
 def test_the_threshold(start, www, loop, name, promoted):
-    server, port = start(loop, 'auto', ssl_ktls_threshold='64k')
+    server, port = start(loop, 'on', ssl_ktls_threshold='64k')
     before = kernel.counters()['TlsTxSw']
     client = open_connection(port, SUITES[0])
     assert sha256(client.get(f'/{name}').body) == www[name]

@@ -22,7 +22,7 @@ def test_doctor_names_the_cipher():
 
 @pytest.mark.parametrize('suite', list(tls13.SUITES))
 def test_only_the_missing_cipher_stays_in_user_space(start, www, loop, suite):
-    server, port = start(loop, 'auto')
+    server, port = start(loop, 'on')
     before = kernel.counters()['TlsTxSw']
     client = http1.connect(port, 'own', suites=[suite], timeout=300)
     for number in range(2):

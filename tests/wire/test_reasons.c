@@ -3,6 +3,7 @@
 #include "scripted.h"
 
 #include "build_options.h"
+#include "tls/ktls_choice.h"
 #include "tls/tls_session_private.h"
 
 #include <check.h>
@@ -20,6 +21,8 @@ static const struct row {
     enum ktls_reason probed; /* the result of the probe */
     size_t file, bytes;      /* the response */
     bool off, no_sendfile, no_offer;
+    enum tls_ktls setting;   /* ssl_ktls, unless `off` */
+    uint64_t kernel_from;    /* the size from which the kernel was measured to be faster */
     int fragment; /* max_fragment_length of the client */
     int ulp_error, tx_error;
 } rows[] = {
@@ -46,6 +49,15 @@ static const struct row {
     {"suite", "openssl", CBC, KTLS_OK, .bytes = SMALL},
     {"max-fragment", "openssl", TLS_1_3, KTLS_OK, .file = LARGE, .fragment = TLSEXT_max_fragment_length_512},
     {"max-fragment", "openssl", 4, KTLS_OK, .file = LARGE, .fragment = TLSEXT_max_fragment_length_4096},
+    {"ok", "ktls-sendfile", TLS_1_3, KTLS_OK, .file = LARGE, .kernel_from = LARGE},
+    {"ok", "ktls-sendfile", TLS_1_3, KTLS_OK, .file = LARGE, .kernel_from = KTLS_NEVER, .setting = TLS_KTLS_ON},
+    {"user-faster", "user", TLS_1_3, KTLS_OK, .file = LARGE, .kernel_from = LARGE + 1},
+    {"user-faster", "user", TLS_1_3, KTLS_OK, .file = LARGE, .kernel_from = KTLS_NEVER},
+    {"user-faster", "user", 4, KTLS_OK, .file = LARGE, .kernel_from = KTLS_NEVER},
+    {"no-module", "user", TLS_1_3, KTLS_NO_MODULE, .file = LARGE, .kernel_from = KTLS_NEVER},
+    {"small", "user", TLS_1_3, KTLS_OK, .file = SMALL, .kernel_from = KTLS_NEVER},
+    {"bytes", "user", TLS_1_3, KTLS_OK, .bytes = LARGE, .kernel_from = KTLS_NEVER},
+    {"off", "user", TLS_1_3, KTLS_OK, .file = LARGE, .off = true, .kernel_from = KTLS_NEVER},
     {"small", "user", TLS_1_3, KTLS_OK, .file = SMALL},
     {"small", "user", TLS_1_3, KTLS_OK, .bytes = SMALL},
     {"small", "user", TLS_1_3, KTLS_NO_MODULE, .bytes = SMALL},
@@ -79,9 +91,12 @@ static void answer(const struct row *row)
 START_TEST(each_cause_has_its_reason)
 {
     const struct row *row = &rows[_i % ROWS];
+    struct ktls_choice choice = {.offload = false};
 
     if (needs_the_calls(row) && strcmp(BUILD_KTLS, "built in") != 0)
         return;
+    for (int cipher = 0; cipher < RECORD_CIPHERS; cipher++)
+        choice.from[cipher] = row->kernel_from;
     memset(&kernel, 0, sizeof kernel);
     kernel.ulp_error = row->ulp_error;
     kernel.tx_error = row->tx_error;
@@ -89,7 +104,8 @@ START_TEST(each_cause_has_its_reason)
     kit.shared.ktls_calls = &scripted_calls;
     for (int cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
         kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = row->probed;
-    kit.tls.ktls = row->off ? TLS_KTLS_OFF : TLS_KTLS_AUTO;
+    kit.tls.ktls = row->off ? TLS_KTLS_OFF : row->setting;
+    kit.shared.ktls_choice = &choice;
     kit.settings.sendfile = !row->no_sendfile;
     kit_open(&kit, 0);
     if (row->no_offer) /* as an OpenSSL built without kTLS */
@@ -146,6 +162,38 @@ START_TEST(rule_04_the_threshold_decides)
 }
 END_TEST
 
+/* A body of a pipe is spliced unless user space is faster at every size. */
+START_TEST(pipes_where_user_space_is_faster)
+{
+    struct ktls_choice choice = {.offload = false};
+    static const struct {
+        enum tls_ktls setting;
+        uint64_t from;
+        bool accepted;
+    } cases[] = {{TLS_KTLS_AUTO, 0, true},
+                 {TLS_KTLS_AUTO, 1 << 20, true},
+                 {TLS_KTLS_AUTO, KTLS_NEVER, false},
+                 {TLS_KTLS_ON, KTLS_NEVER, true},
+                 {TLS_KTLS_OFF, 0, false}};
+
+    kit_prepare(&kit, _i, &transports[TLS_1_3]);
+    kit.shared.ktls_choice = &choice;
+    for (int cipher = 0; cipher < RECORD_CIPHERS; cipher++)
+        kit.support.reason[1][cipher] = KTLS_OK;
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (int cipher = 0; cipher < RECORD_CIPHERS; cipher++)
+            choice.from[cipher] = cases[i].from;
+        ((struct tls_settings *)(uintptr_t)tls_session_settings(kit.wire.tls))->ktls = cases[i].setting;
+        ck_assert_msg(((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0) == cases[i].accepted, "case %zu", i);
+    }
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+}
+END_TEST
+
 START_TEST(each_reason_has_a_row)
 {
     for (unsigned reason = 0; reason < WIRE_REASONS; reason++) {
@@ -168,6 +216,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, each_cause_has_its_reason, 0, ROWS * backend_count());
     tcase_add_loop_test(all, rule_04_the_threshold_decides, 0, 2 * backend_count());
+    tcase_add_loop_test(all, pipes_where_user_space_is_faster, 0, backend_count());
     tcase_add_test(all, each_reason_has_a_row);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -15,6 +15,17 @@ START_TEST(moves_forward)
 }
 END_TEST
 
+START_TEST(cpu_time_is_that_of_the_work)
+{
+    uint64_t start = clock_thread_cpu_ns();
+    volatile unsigned work = 0;
+
+    while (work < 1000000)
+        work = work + 1;
+    ck_assert_uint_gt(clock_thread_cpu_ns(), start + 1000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("clock");
@@ -23,6 +34,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, moves_forward);
+    tcase_add_test(tests, cpu_time_is_that_of_the_work);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

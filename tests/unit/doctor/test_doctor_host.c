@@ -26,11 +26,11 @@
 static char root[64];
 static struct diagnosis diagnosis;
 
-static int offload_of(const char *device, struct offload *out_offload)
+static int offload_of(const char *device, struct ktls_device *out_device)
 {
     if (strcmp(device, "silent0") == 0)
         return -EOPNOTSUPP;
-    *out_offload = (struct offload){.available = strncmp(device, "fixed", 5) != 0,
+    *out_device = (struct ktls_device){.available = strncmp(device, "fixed", 5) != 0,
                                     .active = strncmp(device, "on", 2) == 0};
     return 0;
 }
@@ -373,15 +373,38 @@ START_TEST(an_engine_that_is_not_built)
 }
 END_TEST
 
+/* Only ciphers that the kernel supports are reported. */
+START_TEST(kernel_or_user_space)
+{
+    struct ktls_choice choice = {.figures = {[RECORD_AES_128_GCM] = {{[3] = 1024 * 131}, {[3] = 1024 * 95}},
+                                             [RECORD_AES_256_GCM] = {{[3] = 1024 * 95}, {[3] = 1024 * 131}}}};
+
+    set_up();
+    for (unsigned cipher = 0; cipher < RECORD_CIPHERS; cipher++)
+        diagnosis.support.reason[0][cipher] = diagnosis.support.reason[1][cipher] = KTLS_OK;
+    diagnosis.support.reason[0][RECORD_CHACHA20_POLY1305] = KTLS_CIPHER;
+    diagnosis.support.reason[1][RECORD_CHACHA20_POLY1305] = KTLS_CIPHER;
+    ktls_choose(&choice);
+    doctor_report_choice(&diagnosis, &choice);
+    ck_assert_uint_eq(diagnosis.count, 2);
+    ck_assert_str_eq(diagnosis.findings[0].name, "cost");
+    ck_assert_str_eq(diagnosis.findings[0].text, "AES-128-GCM with ssl_ktls: auto: the kernel takes 131 ns of CPU time "
+                                                 "per KiB, user space 95: user space encrypts");
+    ck_assert_str_eq(diagnosis.findings[1].text, "AES-256-GCM with ssl_ktls: auto: the kernel takes 95 ns of CPU time "
+                                                 "per KiB, user space 131: the kernel encrypts bodies from 1024 KiB on");
+    tear_down();
+}
+END_TEST
+
 /* The loopback device always exists. The kernel may refuse the query. */
 START_TEST(real_device_query)
 {
-    struct offload offload = {false, false};
-    int error = doctor_query_device("lo", &offload);
+    struct ktls_device offload = {false, false};
+    int error = ktls_device_query("lo", &offload);
 
     ck_assert(error == 0 || error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
     ck_assert(!offload.active);
-    ck_assert_int_eq(doctor_query_device("no-such-device", &offload), -ENODEV);
+    ck_assert_int_eq(ktls_device_query("no-such-device", &offload), -ENODEV);
 }
 END_TEST
 
@@ -390,6 +413,6 @@ int main(void)
     return run_tests("doctor_host",
                      (const TTest *const[]){tls_module_and_its_loading, rekeying, io_uring_unavailable,
                                             descriptors_for_connections, send_buffers, network_devices,
-                                            many_network_devices, engines_of_records, an_engine_that_is_not_built,
+                                            many_network_devices, engines_of_records, kernel_or_user_space, an_engine_that_is_not_built,
                                             real_device_query, NULL});
 }

@@ -1,13 +1,15 @@
 /*
  * Queries a feature of a network device by name, as ethtool -k does: linux/ethtool.h.
  */
-#include "doctor/doctor.h"
+#include "tls/ktls_device.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -61,7 +63,7 @@ static int find_feature(int fd, const char *device, unsigned count)
     return found;
 }
 
-static int read_feature(int fd, const char *device, unsigned feature, struct offload *out_offload)
+static int read_feature(int fd, const char *device, unsigned feature, struct ktls_device *out_device)
 {
     unsigned blocks = feature / 32 + 1;
     struct ethtool_gfeatures *features =
@@ -77,14 +79,14 @@ static int read_feature(int fd, const char *device, unsigned feature, struct off
     if (error == 0) {
         const struct ethtool_get_features_block *block = &features->features[blocks - 1];
 
-        out_offload->available = (block->available & bit) && !(block->never_changed & bit);
-        out_offload->active = block->active & bit;
+        out_device->available = (block->available & bit) && !(block->never_changed & bit);
+        out_device->active = block->active & bit;
     }
     free(features);
     return error;
 }
 
-int doctor_query_device(const char *device, struct offload *out_offload)
+int ktls_device_query(const char *name, struct ktls_device *out_device)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int count;
@@ -92,10 +94,25 @@ int doctor_query_device(const char *device, struct offload *out_offload)
 
     if (fd < 0)
         return -errno;
-    count = count_features(fd, device);
-    feature = count < 0 ? count : find_feature(fd, device, (unsigned)count);
+    count = count_features(fd, name);
+    feature = count < 0 ? count : find_feature(fd, name, (unsigned)count);
     if (feature >= 0)
-        feature = read_feature(fd, device, (unsigned)feature, out_offload);
+        feature = read_feature(fd, name, (unsigned)feature, out_device);
     close(fd);
     return feature;
+}
+
+bool ktls_device_any_active(void)
+{
+    struct if_nameindex *names = if_nameindex();
+    bool active = false;
+
+    for (size_t i = 0; names && names[i].if_index && !active; i++) {
+        struct ktls_device device = {false, false};
+
+        active = ktls_device_query(names[i].if_name, &device) == 0 && device.active;
+    }
+    if (names)
+        if_freenameindex(names);
+    return active;
 }
