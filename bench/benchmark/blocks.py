@@ -11,19 +11,28 @@ class Text:
 
 @dataclasses.dataclass
 class Table:
+    """`note` stands below the rows."""
     title: str
     columns: list
     rows: list
+    note: str = ''
 
 
 @dataclasses.dataclass
 class Bars:
-    """Grouped bars: `series` is {label: [summary or None for each category]}."""
+    """Grouped bars: `series` is {label: [summary or None for each category]}, `axis` names quantity and unit. `ratios` is {label: [ratio to
+    `base` or None for each category]}; less than 1 is better if `less`."""
     name: str
     title: str
-    unit: str
+    axis: str
     categories: list
     series: dict
+    base: str = ''
+    ratios: dict = dataclasses.field(default_factory=dict)
+    less: bool = True
+
+    def labels(self):
+        return list(dict.fromkeys([*self.series, *self.ratios]))
 
 
 def by_load(found):
@@ -32,6 +41,15 @@ def by_load(found):
     for outcome in found:
         groups.setdefault(outcome.load, []).append(outcome)
     return groups
+
+
+def not_measured(outcomes):
+    """One line with the setups that have no readings, grouped by reason; '' if all have."""
+    reasons = {}
+    for outcome in outcomes:
+        if not outcome.readings:
+            reasons.setdefault(outcome.missing or 'no rounds', []).append(outcome.setup.label)
+    return 'not measured: ' + '; '.join(f'{", ".join(labels)} ({reason})' for reason, labels in reasons.items()) if reasons else ''
 
 
 def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
@@ -45,25 +63,41 @@ def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
     rows = []
     for outcome in outcomes:
         if not outcome.readings:
-            rows.append([outcome.setup.label, f'not measured: {outcome.missing}', *[''] * (len(columns) - 2)])
             continue
         row = [outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in names)]
         row += [figures.number(outcome.calls)] if has_calls else []
         row += [f'{outcome.witness["zero_copy"]:.0%}' if outcome.witness else '-'] if has_witness else []
         row += [figures.number(figures.paired_ratio(outcome.readings, base.readings, ratio_of))] if base else []
         rows.append(row)
-    return Table(load.label, columns, rows)
+    return Table(load.label, columns, rows, not_measured(outcomes))
 
 
-def bars_of(name, title, figure, groups):
-    """Bars of one figure of each setup, grouped by load."""
+def base_of(outcome, outcomes, server):
+    """The readings of `server` with the same transport."""
+    return next((other.readings for other in outcomes if other.setup.server == server and other.setup.path == outcome.setup.path), [])
+
+
+def bars_of(name, title, figure, groups, base='nginx'):
+    """Bars of one figure of each setup, grouped by load, with the ratios to the server `base` if it was measured."""
     labels = list(dict.fromkeys(outcome.setup.label for outcomes in groups.values() for outcome in outcomes if outcome.readings))
-    series = {label: [] for label in labels}
+    series, ratios = {label: [] for label in labels}, {label: [] for label in labels}
     for outcomes in groups.values():
         here = {outcome.setup.label: outcome for outcome in outcomes}
         for label in labels:
-            series[label].append(figures.summary(here[label].readings, figure) if label in here else None)
-    return Bars(name, title, figures.FIGURES[figure][1], [load.label for load in groups], series)
+            outcome = here.get(label)
+            series[label].append(figures.summary(outcome.readings, figure) if outcome else None)
+            ratios[label].append(figures.paired_ratio(outcome.readings, base_of(outcome, outcomes, base), figure) if outcome else None)
+    less = figures.FIGURES[figure][3]
+    return Bars(name, title, f'{figures.quantity(figure)} ({"lower" if less else "higher"} is better)', [load.label for load in groups], series,
+                base, ratios, less)
+
+
+def charts_of(name, groups):
+    """CPU time of requests, and memory of idle connections; a chart without a figure is omitted."""
+    busy = {load: outcomes for load, outcomes in groups.items() if load.kind == 'requests' and not load.half_load}
+    idle = {load: outcomes for load, outcomes in groups.items() if load.kind == 'idle'}
+    made = [bars_of(f'{name}-cpu', 'CPU time of the server', 'cpu_gb', busy), bars_of(f'{name}-memory', 'Memory of the server', 'memory', idle)]
+    return [bars for bars in made if bars.series]
 
 
 def limits_of(found):

@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 
-from . import compare, guest, machine, model, progress, ratio_figure, recipes, report, rounds, scenarios, servers
+from . import blocks, compare, guest, machine, model, progress, ratio_figure, recipes, report, rounds, scenarios, servers
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FORMAT = 1
@@ -16,7 +16,7 @@ FORMAT = 1
 def parse(words):
     build = os.environ.get('SLUICE_BUILD', os.path.join(os.path.dirname(HERE), 'build'))
     parser = argparse.ArgumentParser(prog='bench/run', description='Measures the cost of TLS on this machine, the effect of kTLS, and sluice compared with other servers; writes a report.')
-    parser.add_argument('--out', default='bench-results', metavar='DIR', help='directory of the report (default: bench-results)')
+    parser.add_argument('--out', metavar='DIR', help='directory of the report (default: bench-results; with --compare: no files)')
     parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='a scenario to measure; may be repeated (default: quick)')
     parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help='servers to compare with, separated by commas: '
@@ -35,12 +35,14 @@ def parse(words):
     parser.add_argument('--page', action='store_true', help='write the short form of the results into bench/README.md; without '
                         '--scenario, measure the scenarios that it shows')
     parser.add_argument('--figure', action='store_true', help='draw the figure of README.md from the table in bench/README.md, without measuring')
-    parser.add_argument('--compare', nargs=2, metavar='JSON', help='compare two result files, without measuring')
+    parser.add_argument('--compare', nargs=2, metavar='JSON', help='compare two result files, without measuring; with --out, '
+                        'also as a report with a chart')
     parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure in an emulated machine whose kernel has TLS (default version: 6.1)')
     parser.add_argument('--vm-minutes', type=int, default=40, help='time limit of --vm in minutes (default: 40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.build = build
+    options.out = options.out or (None if options.compare else 'bench-results')
     default = ['quick'] if not options.page else list(scenarios.PAGE_EMULATED if options.vm else scenarios.PAGE)
     options.scenario = list(scenarios.NAMES) if options.full else options.scenario or default
     options.rounds = options.rounds or 3
@@ -114,6 +116,16 @@ def figure_write(folder):
         stream.write(drawn)
 
 
+def compare_write(first, second, folder):
+    """Prints the comparison; with a folder, writes it there as report.md and report.html with a chart."""
+    parts = compare.parts_of(first, second)
+    print(report.markdown([('', [block for block in made if not isinstance(block, blocks.Bars)]) for _, made in parts], {}))
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+        print(report.write_parts(parts, folder, compare.footer(first, second)))
+    return 0
+
+
 def main(words):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # raises SystemExit, so that all servers are stopped
     try:
@@ -124,8 +136,7 @@ def main(words):
 
 def run(options, words):
     if options.compare:
-        print(report.markdown_table(compare.table(*map(load_results, options.compare))))
-        return 0
+        return compare_write(*map(load_results, options.compare), options.out)
     if options.figure:
         figure_write(HERE)
         return 0

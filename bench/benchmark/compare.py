@@ -1,4 +1,7 @@
 """Compares two result files: for the same load and setup, the change of a figure beyond its own spread."""
+import dataclasses
+import statistics
+
 from . import blocks, figures, report
 
 COMPARED = ('cpu_request', 'rate', 'p99', 'memory_connection')
@@ -17,20 +20,54 @@ def verdict(name, before, after):
     return 'better' if (after['median'] < before['median']) == figures.FIGURES[name][3] else 'worse'
 
 
-def rows_of(first, second):
-    """One row for each figure that both files have."""
+def pairs_of(first, second):
+    """(key, figure, summary in the first file, summary in the second) of each figure that both files have."""
     old, new = measured(first), measured(second)
-    rows = []
     for key in (key for key in new if key in old):
         for name in COMPARED:
             before, after = figures.summary(old[key], name), figures.summary(new[key], name)
             if before and after and before['median']:
-                title, unit = figures.FIGURES[name][:2]
-                rows.append([' / '.join(key), f'{title}, {unit}', figures.shown(before), figures.shown(after),
-                             figures.number(after['median'] / before['median']), verdict(name, before, after)])
-    return rows
+                yield key, name, before, after
+
+
+def rows_of(first, second):
+    return [[' / '.join(key), figures.quantity(name), figures.shown(before), figures.shown(after),
+             figures.number(after['median'] / before['median']), verdict(name, before, after)]
+            for key, name, before, after in pairs_of(first, second)]
 
 
 def table(first, second):
     return blocks.Table(f'{first["made"]} and {second["made"]}', ['', 'figure', 'first', 'second', 'second / first', ''],
                         rows_of(first, second))
+
+
+def bars(first, second):
+    """CPU time per response of each setup in both files."""
+    found = [(key, before, after) for key, name, before, after in pairs_of(first, second) if name == 'cpu_request']
+    labels = ('first', 'second')
+    return blocks.Bars('compare-cpu', 'CPU time of the server in both runs', f'{figures.quantity("cpu_request")} (lower is better)',
+                       [', '.join(key[1:]) for key, *_ in found], dict(zip(labels, zip(*((before, after) for _, before, after in found)))),
+                       'first', {'second': [after['median'] / before['median'] for _, before, after in found]} if found else {})
+
+
+def conclusion(first, second):
+    verdicts = [verdict(name, before, after) for _, name, before, after in pairs_of(first, second)]
+    ratios = [after['median'] / before['median'] for _, name, before, after in pairs_of(first, second) if name == 'cpu_request']
+    if not verdicts:
+        return '**Conclusion.** The files have no figure in common.'
+    cpu = f' CPU time per response, second divided by first: median {figures.number(statistics.median(ratios))}, ' \
+          f'from {figures.number(min(ratios))} to {figures.number(max(ratios))}.' if ratios else ''
+    return (f'**Conclusion.** Of {len(verdicts)} figures {verdicts.count("better")} are better in the second run, {verdicts.count("worse")} are worse, '
+            f'and {verdicts.count("same")} do not differ by more than their spread.{cpu}')
+
+
+def footer(first, second):
+    return ' '.join(f'{name.capitalize()}: {report.footer(results)}' for name, results in (('first', first), ('second', second)))
+
+
+def parts_of(first, second):
+    """A report, as report.parts_of."""
+    chart = bars(first, second)
+    facts = [dataclasses.replace(report.facts_table(results), title=f'Machine and versions of the {name} run')
+             for name, results in (('first', first), ('second', second))]
+    return [('', [blocks.Text(conclusion(first, second)), *([chart] if chart.series else []), table(first, second), *facts])]

@@ -98,6 +98,17 @@ def titled(name):
     return ', '.join(filter(None, FIGURES[name][:2]))
 
 
+# Quantity and unit as the title of an axis.
+QUANTITIES = {'cpu_gb': 'CPU seconds per GB sent', 'cpu_request': 'CPU microseconds per response', 'rate': 'responses per second',
+              'throughput': 'MB sent per second', 'memory': 'memory of the server in KiB', 'memory_connection': 'memory per connection in KiB',
+              'shakes': 'handshakes per CPU second', 'p99': '99th percentile of the latency in microseconds'}
+
+
+def quantity(name):
+    title, unit = FIGURES[name][:2]
+    return QUANTITIES.get(name) or f'{title}{f" in {unit}" if unit else ""}'
+
+
 def values_of(readings, name):
     """The figure of each round; rounds without it are omitted."""
     found = (FIGURES[name][2](reading) for reading in readings)

@@ -3,6 +3,8 @@ import dataclasses
 
 RESTING = ('idle', 'websockets')      # kinds with idle connections: memory is measured
 
+ALONE = 'openssl'                   # the server of a setup that measures handshakes of the library alone
+HANDSHAKES = ('full', 'resumed')      # kinds with a new connection for each request
 PATHS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets',
          'cold': 'while files are read from disk'}

@@ -1,6 +1,8 @@
 """The configuration of each server, as a file server or as a proxy: one worker, unlimited keep-alive, no access log."""
 import os
 
+from . import model
+
 NGINX = '''
 daemon off; worker_processes 1; worker_rlimit_nofile 20000; pid {folder}/nginx-{port}.pid; error_log {folder}/nginx.log;
 events {{ worker_connections 19000; }}
@@ -125,6 +127,8 @@ def why_not(setup, load, ktls_works):
         return f'{setup.server} has no kTLS here'
     if setup.path == 'ktls' and not ktls_works:
         return 'this kernel has no TLS'
+    if setup.server == model.ALONE:
+        return '' if load.kind in model.HANDSHAKES else 'OpenSSL alone does handshakes only'
     if setup.server not in ROLES.get(setup.role, PROGRAMS.keys() | {'sluice'}):
         return f'{setup.server} has no recipe for this'
     if setup.server == 'haproxy' and setup.role == 'files' and load.size not in HAPROXY_FILES:

@@ -3,12 +3,14 @@ import html
 import os
 import re
 
-from . import blocks, figures, model, plots, scenarios
+from . import blocks, charts, figures, model, scenarios, verdicts
 
 STYLE = '''body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-table{border-collapse:collapse;margin:.5em 0 1.5em;display:block;overflow-x:auto}td,th{border:1px solid #ccc;padding:.25em .6em;
-text-align:right}td:first-child,th:first-child{text-align:left}th{background:#f2f2f2;font-weight:600}caption{text-align:left;
-font-weight:600;padding:.3em 0}svg{max-width:100%;height:auto}code{background:#f2f2f2}'''
+table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{border:1px solid #ccc;padding:.2em .4em;
+text-align:right;font-size:13px;line-height:1.3}td:first-child,th:first-child{text-align:left}th{background:#f2f2f2;font-weight:600}
+caption{text-align:left;font-weight:600;padding:.3em 0}.note{margin:-1.2em 0 1.5em;font-size:13px}svg{max-width:100%;height:auto}
+code{background:#f2f2f2;overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}th,code{background:#161b22}}'''
 READING = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest round (from five rounds on, '
            'of the middle half). `(!)` marks a figure whose rounds differ too much to support a conclusion: measure again on a '
            'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbouring rounds, so that a machine that '
@@ -61,13 +63,31 @@ def warnings(results):
 
 
 def parts_of(results):
-    """[(heading, blocks)] of a complete report."""
-    parts = [('', [*warnings(results), facts_table(results), blocks.Text(READING)])]
+    """[(heading, blocks)] of a complete report: the conclusion and the first chart, the machine, then each scenario."""
+    parts, chart = [], None
     for scenario in results['scenarios']:
         found = found_of(scenario)
         made = scenarios.named(scenario['name']).present(found, results)
+        if not chart:
+            chart = next((block for block in made if isinstance(block, blocks.Bars) and block.series), None)
+            made = [block for block in made if block is not chart]
         parts.append((scenario['title'], [*made, *blocks.limits_of(found)]))
-    return parts
+    opening = [blocks.Text(verdicts.conclusion(results)), *([chart] if chart else []), *warnings(results), facts_table(results), blocks.Text(READING)]
+    return [('', opening), *parts]
+
+
+def short_version(text):
+    """'1.22.1' of 'nginx version: nginx/1.22.1'."""
+    found = re.search(r'\d+(\.\w+)+', text)
+    return found.group(0) if found else text
+
+
+def footer(results):
+    """Machine, versions and spread, below a chart."""
+    machine = results['machine']
+    return (f'Black lines: lowest to highest round; ±: half of that, of the middle half from five rounds on. {results["options"]["rounds"]} rounds of '
+            f'{results["options"]["seconds"]:g} s. {machine["processor"]}{", emulated" if machine["emulated"] else ""}, Linux {machine["kernel"]}, '
+            + ', '.join(f'{name} {short_version(version)}' for name, version in machine['versions'].items()) + f', {results["made"][:10]}.')
 
 
 def cell(text):
@@ -77,7 +97,8 @@ def cell(text):
 def markdown_table(table):
     lines = [f'**{table.title}**', '', '| ' + ' | '.join(map(cell, table.columns)) + ' |',
              '|---|' + '---:|' * (len(table.columns) - 1)]
-    return '\n'.join(lines + ['| ' + ' | '.join(map(cell, row)) + ' |' for row in table.rows])
+    lines += ['| ' + ' | '.join(map(cell, row)) + ' |' for row in table.rows]
+    return '\n'.join(lines + (['', table.note] if table.note else []))
 
 
 def html_text(text):
@@ -89,13 +110,14 @@ def html_text(text):
 def html_table(table):
     rows = ['<tr>' + ''.join(f'<th>{html_text(str(name))}</th>' for name in table.columns) + '</tr>'] if any(table.columns) else []
     rows += ['<tr>' + ''.join(f'<td>{html_text(str(text))}</td>' for text in row) + '</tr>' for row in table.rows]
-    return f'<table><caption>{html_text(table.title)}</caption>' + '\n'.join(rows) + '</table>'
+    return f'<table><caption>{html_text(table.title)}</caption>' + '\n'.join(rows) + '</table>' + \
+        (f'<p class="note">{html_text(table.note)}</p>' if table.note else '')
 
 
 def bars_as_table(bars):
-    """Used if there are no plots."""
+    """Used in pages that have no charts."""
     rows = [[label, *(figures.shown(value) for value in values)] for label, values in bars.series.items()]
-    return blocks.Table(f'{bars.title}, {bars.unit}', ['', *bars.categories], rows)
+    return blocks.Table(f'{bars.title}, {bars.axis}', ['', *bars.categories], rows)
 
 
 def markdown(parts, drawn):
@@ -124,15 +146,33 @@ def page(parts, drawn):
             elif isinstance(block, blocks.Table):
                 body.append(html_table(block))
             else:
-                body.append(plots.inline(drawn[block.name]) if drawn.get(block.name) else html_table(bars_as_table(block)))
+                body.append(inline(drawn[block.name]) if drawn.get(block.name) else html_table(bars_as_table(block)))
     return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>The cost of TLS on this machine</title><style>{STYLE}</style></head>'
             f'<body>{"".join(body)}</body></html>\n')
 
 
+def inline(path):
+    with open(path, encoding='utf-8') as stream:
+        return stream.read()
+
+
+def write_charts(parts, folder, words):
+    """{name: path} of the SVG files of all charts."""
+    drawn = {}
+    for block in (block for _, made in parts for block in made if isinstance(block, blocks.Bars)):
+        drawn[block.name] = os.path.join(folder, f'{block.name}.svg')
+        with open(drawn[block.name], 'w', encoding='utf-8') as stream:
+            stream.write(charts.draw(block, words))
+    return drawn
+
+
 def write(results, folder):
-    """Writes both reports and the plots; returns the path of report.md."""
-    parts = parts_of(results)
-    drawn = {block.name: plots.draw(block, folder) for _, made in parts for block in made if isinstance(block, blocks.Bars)}
+    """Writes both reports and the charts; returns the path of report.md."""
+    return write_parts(parts_of(results), folder, footer(results))
+
+
+def write_parts(parts, folder, words):
+    drawn = write_charts(parts, folder, words)
     for name, text in (('report.md', markdown(parts, drawn)), ('report.html', page(parts, drawn))):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as stream:
             stream.write(text)

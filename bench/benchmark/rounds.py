@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 
 from . import load as loads
-from . import clients, cold, model, profile, recipes, servers, site, websockets
+from . import bare, clients, cold, model, profile, recipes, servers, site, websockets
 
 
 class Bench:
@@ -29,6 +29,8 @@ class Bench:
         self.running = {}
 
     def words(self, outcome, rate=0.0):
+        if outcome.setup.server == model.ALONE:
+            return bare.words_of(outcome.load, self.options.seconds)
         if outcome.load.kind == 'websockets':
             return ['(Python\'s sockets)']
         if outcome.load.client in clients.CLIENTS:
@@ -36,6 +38,8 @@ class Bench:
         return ['blast', *loads.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
 
     def read(self, outcome, rate):
+        if outcome.setup.server == model.ALONE:
+            return bare.read(self.options.blast, outcome.load, self.options.seconds)
         if outcome.load.kind == 'idle':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
@@ -88,7 +92,7 @@ def measure_group(bench, group):
     able = [outcome for outcome in outcomes if not outcome.missing]
     for outcome in able:
         outcome.client = bench.words(outcome)
-        if group.load.kind not in model.RESTING:
+        if group.load.kind not in model.RESTING and outcome.setup.server != model.ALONE:
             attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
     rate = half_of_slowest(bench, able) if group.load.half_load else 0
     for turn in range(bench.options.rounds if group.load.kind not in model.RESTING else 1):

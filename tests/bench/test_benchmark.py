@@ -1,5 +1,7 @@
 """The benchmark without measurements: figures from counts, reports from figures, comparison of two result files."""
+import contextlib
 import copy
+import io
 import os
 import subprocess
 import sys
@@ -7,12 +9,13 @@ import tempfile
 import types
 import unittest
 import unittest.mock
+import xml.dom.minidom
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, clients, cold, compare, figures, guest, load as loads, machine, model, profile, ratio_figure, recipes, report  # noqa: E402
-from benchmark import rounds, scenarios, sizes  # noqa: E402
+from benchmark import bare, blocks, charts, cli, clients, cold, compare, figures, guest, load as loads, machine, model, profile, ratio_figure, recipes, report  # noqa: E402
+from benchmark import rounds, scenarios, sizes, verdicts  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -243,10 +246,12 @@ class Report(unittest.TestCase):
         self.assertNotRegex(page, r'src="|href="|url\(http')      # the page is self-contained
 
     def test_missing_measurements_have_a_reason(self):
-        missing = model.Outcome(model.Load('1k'), model.Setup('sluice', 'ktls'), missing='<no kernel TLS>')
-        parts = report.parts_of(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.1), missing, ktls=False))
-        self.assertIn('not measured: <no kernel TLS>', report.markdown(parts, {}))
-        self.assertIn('&lt;no kernel TLS&gt;', report.page(parts, {}))
+        missing = [model.Outcome(model.Load('1k'), model.Setup(server, 'ktls'), missing=reason)
+                   for server, reason in (('sluice', '<no kernel TLS>'), ('nginx', '<no kernel TLS>'), ('h2o', 'no recipe'))]
+        parts = report.parts_of(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.1), *missing, ktls=False))
+        line = 'not measured: sluice TLS ktls, nginx TLS ktls (<no kernel TLS>); h2o TLS ktls (no recipe)'
+        self.assertEqual([text for text in report.markdown(parts, {}).split('\n') if 'not measured:' in text], [line])
+        self.assertIn('sluice TLS ktls, nginx TLS ktls (&lt;no kernel TLS&gt;)', report.page(parts, {}))
 
     def test_emulation_and_noise_are_reported_first(self):
         self.assertIn('emulated processor', report.markdown(report.parts_of(results_of(emulated=True)), {}))
@@ -279,6 +284,61 @@ class Report(unittest.TestCase):
                 shown = report.markdown([(name, made)], {})
                 self.assertNotIn('not measured', shown)
                 self.assertIn('150', shown, name)        # the median in microseconds is in the report
+
+
+class Charts(unittest.TestCase):
+    def results(self):
+        nginx, h2o = (model.Setup(server, 'user') for server in ('nginx', 'h2o'))
+        results = results_of(outcome(model.Setup('sluice', 'user', 'epoll'), 0.10, 0.12), outcome(nginx, 0.2, 0.2), outcome(h2o, 0.15, 0.15),
+                             versions={'sluice': '1', 'nginx': 'nginx/1.22.1'})
+        results['scenarios'][0]['name'] = 'comparison'
+        return results
+
+    def chart(self):
+        return next(block for _, made in report.parts_of(self.results()) for block in made if isinstance(block, blocks.Bars))
+
+    def test_the_axes_name_quantity_unit_and_direction(self):
+        drawn = charts.draw(self.chart(), report.footer(self.results()))
+        for words in ('CPU seconds per GB sent (lower is better)', 'ratio / nginx, lower is better', 'nginx 1.22.1', 'lowest to highest round',
+                      'prefers-color-scheme:dark', 'sluice epoll TLS user', 'Linux k', '0.55'):
+            self.assertIn(words, drawn)
+        xml.dom.minidom.parseString(drawn)
+
+    def test_a_chart_without_nginx_has_one_panel(self):
+        bars = blocks.bars_of('x', 'T', 'cpu_gb', blocks.by_load([outcome(PLAIN, 0.1)]))
+        self.assertEqual([panel is not None for panel in charts.panels_of(bars)], [True, False])
+        self.assertNotIn('ratio', charts.draw(bars))
+
+    def test_text_is_escaped_and_missing_bars_are_omitted(self):
+        bars = blocks.Bars('x', '<T>', 'a & b', ['1k', '1m'], {'s<': [figures.summary([reading(0.1)], 'cpu_gb'), None]})
+        drawn = charts.draw(bars)
+        self.assertIn('&lt;T&gt;', drawn)
+        self.assertEqual(drawn.count('s&lt;'), 1)
+        xml.dom.minidom.parseString(drawn)
+
+    def test_ticks_are_round(self):
+        self.assertEqual([charts.ticks(most) for most in (0, 1, 9.5, 1000)],
+                         [[0], [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0], [0, 2, 4, 6, 8], [0, 200, 400, 600, 800, 1000]])
+
+    def test_the_page_opens_with_conclusion_and_chart(self):
+        heading, made = report.parts_of(self.results())[0]
+        self.assertEqual(heading, '')
+        self.assertIn('divided by that of nginx: 1k, 64 connections: 0.550 (epoll TLS user)', made[0].text)
+        self.assertIn('divided by that of h2o', made[0].text)
+        self.assertIsInstance(made[1], blocks.Bars)
+        with tempfile.TemporaryDirectory() as folder:
+            report.write(self.results(), folder)
+            with open(f'{folder}/report.html', encoding='utf-8') as stream:
+                page = stream.read()
+        self.assertLess(page.index('Conclusion'), page.index('<svg'))
+        self.assertLess(page.index('<svg'), page.index('<table'))
+
+    def test_targets_met_are_in_the_conclusion(self):
+        targets = scenarios.named('targets')
+        results = results_of(outcome(model.Setup('sluice', 'user', 'epoll'), 0.1, load=targets.SMALL), outcome(model.Setup('nginx', 'user'), 0.2, load=targets.SMALL))
+        results['scenarios'][0]['name'] = 'targets'
+        self.assertIn('Targets met: 1 of 1 with epoll.', verdicts.conclusion(results))
+        self.assertIn('Nothing was measured', verdicts.conclusion(results_of()))
 
 
 class Page(unittest.TestCase):
@@ -349,15 +409,69 @@ class Targets(unittest.TestCase):
         self.assertTrue(all(row[2:] == ['-', '-'] for row in table.rows))
 
 
+class Handshakes(unittest.TestCase):
+    def rows(self, ours, alone=(0.1, 0.1), kept=(0.02, 0.02)):
+        """`user` of a reading is half of its `cpu`."""
+        scenario, sluice = scenarios.named('handshake'), model.Setup('sluice', 'user', 'epoll')
+        found = [outcome(sluice, *kept, load=scenario.KEPT), outcome(model.Setup(model.ALONE), *alone, load=scenario.LOADS['full']),
+                 outcome(sluice, *ours, load=scenario.LOADS['full'])]
+        return scenario.present(found, results_of())[1].rows
+
+    def test_the_ratio_is_without_the_response(self):
+        self.assertEqual([row[-1] for row in self.rows((0.122, 0.122))], ['', '1.02 pass'])
+        self.assertEqual(self.rows((0.129, 0.129))[1][-1], '1.09 pass')
+        self.assertEqual(self.rows((0.14, 0.14))[1][-1], '1.20 **MISS**')
+
+    def test_missing_figures_have_no_ratio(self):
+        self.assertEqual(self.rows((0.12, 0.12), alone=())[1][-1], '-')
+        self.assertEqual(self.rows((0.12, 0.12), kept=())[1][-1], '-')
+
+    def test_unsteady_figures_are_marked(self):
+        self.assertIn('(!)', self.rows((0.11, 0.16))[1][-1])
+
+    def test_the_library_alone_does_handshakes_only(self):
+        for kind in model.KINDS:
+            self.assertEqual(bool(recipes.why_not(model.Setup(model.ALONE), model.Load('1k', kind=kind), True)), kind not in model.HANDSHAKES, kind)
+
+    def test_the_program_is_beside_blast(self):
+        self.assertEqual(bare.words_of(model.Load('1k', 32, 'resumed'), 0.001), ['handshake', 'resumed', '50'])
+        with self.assertRaises(OSError), unittest.mock.patch('subprocess.run', side_effect=OSError) as ran:
+            bare.read('/x/blast', model.Load('1k', 32, 'full'), 1)
+        self.assertIn('/x/handshake', ran.call_args[0][0])
+
+
 class Compare(unittest.TestCase):
     def verdicts(self, first, second):
         rows = compare.rows_of(results_of(outcome(PLAIN, *first)), results_of(outcome(PLAIN, *second)))
-        return [row[-1] for row in rows if row[1].startswith('server CPU per request')]
+        return [row[-1] for row in rows if row[1] == 'CPU microseconds per response']
 
     def test_changes_within_the_spread_are_ignored(self):
         self.assertEqual(self.verdicts((0.10, 0.12), (0.05, 0.06)), ['better'])
         self.assertEqual(self.verdicts((0.10, 0.12), (0.15, 0.16)), ['worse'])
         self.assertEqual(self.verdicts((0.10, 0.12), (0.11, 0.16)), ['same'])
+
+    def test_the_report_opens_with_conclusion_and_chart(self):
+        first, second = results_of(outcome(PLAIN, 0.10, 0.12), outcome(USER, 0.2)), results_of(outcome(PLAIN, 0.05, 0.06), outcome(USER, 0.2))
+        made = compare.parts_of(first, second)[0][1]
+        self.assertIn('are better in the second run, 0 are worse', made[0].text)
+        self.assertIn('median 0.750, from 0.500 to 1.00', made[0].text)
+        self.assertEqual([made[1].ratios['second'], made[1].categories], [[0.5, 1.0], ['1k, 64 connections, sluice plain', '1k, 64 connections, sluice TLS user']])
+        drawn = charts.draw(made[1], compare.footer(first, second))
+        for words in ('CPU microseconds per response (lower is better)', 'ratio / first, lower is better', 'Second:'):
+            self.assertIn(words, drawn)
+
+    def test_files_without_a_common_figure(self):
+        made = compare.parts_of(results_of(outcome(PLAIN, 0.1)), results_of(outcome(USER, 0.1)))[0][1]
+        self.assertIn('no figure in common', made[0].text)
+        self.assertFalse([block for block in made if isinstance(block, blocks.Bars)])
+
+    def test_files_are_written_only_on_request(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as shown:
+            cli.compare_write(results_of(outcome(PLAIN, 0.1)), results_of(outcome(PLAIN, 0.2)), None)
+            self.assertEqual(os.listdir(folder), [])
+            cli.compare_write(results_of(outcome(PLAIN, 0.1)), results_of(outcome(PLAIN, 0.2)), folder)
+            self.assertEqual(sorted(os.listdir(folder)), ['compare-cpu.svg', 'report.html', 'report.md'])
+        self.assertIn('are worse', shown.getvalue())
 
     def test_scenarios_of_one_file_only_are_omitted(self):
         first = results_of(outcome(PLAIN, 0.1))

@@ -28,7 +28,7 @@ def present(found, _results):
         base = next((outcome for outcome in outcomes if outcome.setup.server != 'sluice' and outcome.readings), None)
         names = ('memory', 'memory_connection') if load.kind == 'idle' else ('cpu_request', 'cpu_gb', 'user_request', 'system_request', 'rate')
         made.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
-    return made
+    return [*blocks.charts_of('comparison', blocks.by_load(found)), *made]
 
 
 def digest(_found, _results):

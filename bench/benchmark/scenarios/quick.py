@@ -44,8 +44,8 @@ def present(found, _results):
     for load, outcomes in groups.items():
         base = next((outcome for outcome in outcomes if outcome.setup.path == 'plain' and outcome.readings), None)
         made.append(blocks.table_of(load, outcomes, names, base))
-    made.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))
     made.append(blocks.bars_of('quick-cpu', 'Server CPU per GB', 'cpu_gb', groups))
+    made.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))
     return made
 
 

@@ -98,6 +98,12 @@ def judged(value, expected, at_most, unsteady=False):
     return f'{figures.number(value)} {"pass" if met else "**MISS**"}{" (!)" if unsteady else ""}'
 
 
+def met(outcomes, loop):
+    """(number of targets that are met, number of targets that were measured)"""
+    shown = [judge(outcomes, loop, target) for target in TARGETS]
+    return sum(' pass' in text for text in shown), sum(text != '-' for text in shown)
+
+
 def judge(outcomes, loop, target):
     _, expected, at_most, figure = target
     found = Found(outcomes, loop)
@@ -115,7 +121,7 @@ def present(found, _results):
         nginx = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
         ratio_of = {'idle': 'memory', 'full': 'shakes', 'resumed': 'shakes'}.get(load.kind, 'cpu_request')
         made.append(blocks.table_of(load, outcomes, names, nginx, ratio_of))
-    return made
+    return [*made, *blocks.charts_of('targets', blocks.by_load(found))]
 
 
 def digest(found, results):

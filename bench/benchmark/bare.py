@@ -1,0 +1,22 @@
+"""Handshakes of OpenSSL alone: build/bench/handshake on the server's CPU."""
+import json
+import os
+import subprocess
+
+from . import servers
+
+PER_SECOND = 2000                   # handshakes for each second of a measurement
+
+
+def words_of(load, seconds):
+    return ['handshake', load.kind, str(max(50, int(seconds * PER_SECOND)))]
+
+
+def read(blast, load, seconds):
+    """A reading; the program is in the folder of blast."""
+    name, *words = words_of(load, seconds)
+    command = ['taskset', '-c', str(servers.cpus()[0]), os.path.join(os.path.dirname(blast), name), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 60 * seconds)
+    if done.returncode:
+        raise servers.Failed(f'handshake: {done.stderr.strip()[-300:]}')
+    return json.loads(done.stdout)

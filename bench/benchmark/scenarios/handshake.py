@@ -1,0 +1,63 @@
+"""The cost of a TLS handshake, compared with a program that does nothing but OpenSSL handshakes over memory BIOs."""
+import statistics
+
+from .. import blocks, figures
+from ..model import ALONE, HANDSHAKES, Group, Load, Setup
+from .targets import judged
+
+TITLE = 'Handshakes compared with OpenSSL alone'
+KEPT = Load('1k', 32)
+LOADS = {kind: Load('1k', 32, kind) for kind in HANDSHAKES}
+TARGET = 1.10
+
+
+def setups(options):
+    loops = ('io_uring', 'epoll') if options.loop == 'auto' else (options.loop,)
+    return [Setup('sluice', 'user', loop) for loop in loops] + [Setup(peer, 'user') for peer in options.peers]
+
+
+def plan(options):
+    able = setups(options)
+    return [Group(KEPT, able, count_calls=False),
+            *(Group(load, [Setup(ALONE), *able], count_calls=False) for load in LOADS.values())]
+
+
+def median_us(readings, name):
+    found = figures.summary(readings, name)
+    return found['median'] if found else None
+
+
+def ratios(readings, kept, alone):
+    """CPU time in user space of a connection, without that of a request on a kept connection, by round, relative to OpenSSL alone."""
+    request, base = median_us(kept, 'user_request'), median_us(alone, 'user_request')
+    if request is None or not base:
+        return []
+    return [(value - request) / base for value in figures.values_of(readings, 'user_request')]
+
+
+def row_of(outcome, kept, alone):
+    found = ratios(outcome.readings, kept, alone)
+    middle = statistics.median(found) if found else None
+    return [outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in ('cpu_request', 'user_request')),
+            judged(middle, TARGET, True, figures.spread(found) > figures.UNSTEADY)]
+
+
+def present(found, _results):
+    groups = blocks.by_load(found)
+    kept = {outcome.setup: outcome.readings for outcome in groups.get(KEPT, [])}
+    made = []
+    for kind, load in LOADS.items():
+        outcomes = groups.get(load, [])
+        alone = next((outcome.readings for outcome in outcomes if outcome.setup.server == ALONE), [])
+        rows = [['OpenSSL alone', *(figures.shown(figures.summary(alone, name)) for name in ('cpu_request', 'user_request')), '']]
+        rows += [row_of(outcome, kept.get(outcome.setup, []), alone) for outcome in outcomes if outcome.setup.server != ALONE and outcome.readings]
+        made.append(blocks.Table(f'A connection with a {kind} handshake and a response of 1 KiB',
+                                 ['', *(figures.titled(name) for name in ('cpu_request', 'user_request')),
+                                  f'user space without the response / OpenSSL alone (at most {TARGET:g})'], rows))
+    return [blocks.Text('OpenSSL alone is `build/bench/handshake`: TLS 1.3 over memory BIOs, the same certificate type and library, the calls of the '
+                        'server only. A server also accepts, receives, sends and closes; the ratio therefore compares the time in user space, less '
+                        'that of a response on a kept connection.'), *made]
+
+
+def digest(found, results):
+    return present(found, results)
