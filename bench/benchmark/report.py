@@ -5,9 +5,9 @@ import re
 
 from . import blocks, charts, figures, model, scenarios, verdicts
 
-STYLE = '''body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{border:1px solid #ccc;padding:.2em .4em;
-text-align:right;font-size:13px;line-height:1.3}td:first-child,th:first-child{text-align:left}th{background:#f2f2f2;font-weight:600}
+STYLE = '''body{font:15px/1.5 system-ui,sans-serif;max-width:1068px;margin:2em auto;padding:0 16px;color:#222;background:#fff}
+table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{border:1px solid #ccc;padding:.2em .3em;
+text-align:right;font-size:12px;line-height:1.3}td:first-child,th:first-child{text-align:left}th{background:#f2f2f2;font-weight:600}
 caption{text-align:left;font-weight:600;padding:.3em 0}.note{margin:-1.2em 0 1.5em;font-size:13px}svg{max-width:100%;height:auto}
 code{background:#f2f2f2;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}th,code{background:#161b22}}'''
@@ -85,7 +85,7 @@ def short_version(text):
 def footer(results):
     """Machine, versions and spread, below a chart."""
     machine = results['machine']
-    return (f'Black lines: lowest to highest round; ±: half of that, of the middle half from five rounds on. {results["options"]["rounds"]} rounds of '
+    return (f'Lines: lowest to highest round; ±: half of that, of the middle half from five rounds on. {results["options"]["rounds"]} rounds of '
             f'{results["options"]["seconds"]:g} s. {machine["processor"]}{", emulated" if machine["emulated"] else ""}, Linux {machine["kernel"]}, '
             + ', '.join(f'{name} {short_version(version)}' for name, version in machine['versions'].items()) + f', {results["made"][:10]}.')
 
