@@ -146,7 +146,8 @@ const struct metric status_metrics[] = {
     {"aead_ipsec_mb", METRIC_GAUGE, "Library that encrypts records in user space, by cipher. 1: ipsec-mb, 0: OpenSSL.",
      "cipher", cipher_label, RECORD_AES_128_GCM, RECORD_CIPHERS, AT(total.aead_ipsec_mb)},
     {"ktls_kernel_ns_per_kib", METRIC_GAUGE,
-     "CPU time in ns per KiB of large bodies that the kernel encrypts, measured at start for ssl_ktls: auto. 0: not measured.",
+     "CPU time in ns per KiB of large bodies that the kernel encrypts, measured at start for ssl_ktls: auto. "
+     "0: not measured.",
      "cipher", cipher_label, RECORD_AES_128_GCM, RECORD_CIPHERS, AT(total.ktls_kernel_ns)},
     {"ktls_user_ns_per_kib", METRIC_GAUGE, "The same for encryption in user space.", "cipher", cipher_label,
      RECORD_AES_128_GCM, RECORD_CIPHERS, AT(total.ktls_user_ns)},

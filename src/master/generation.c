@@ -190,7 +190,8 @@ struct generation *generation_open(struct master *master, struct configuration *
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
         find_identity, check_files, make_children, open_access_logs, create_directories, open_caches,
-        open_limits, open_sessions, master_ktls_probe, master_aead_choose, master_ktls_choose, master_tickets_open, open_sockets,
+        open_limits, open_sessions, master_ktls_probe, master_aead_choose, master_ktls_choose,
+        master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
     int result = generation ? 0 : -ENOMEM;

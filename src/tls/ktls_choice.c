@@ -68,7 +68,8 @@ struct str ktls_choice_describe(const struct ktls_choice *choice, uint8_t cipher
 
     describe_winner(choice, cipher, winner, sizeof(winner));
     if (ktls_figures_per_kib(&choice->figures[cipher], &kernel_ns, &user_ns))
-        snprintf(into, size, "the kernel takes %u ns of CPU time per KiB, user space %u: %s", kernel_ns, user_ns, winner);
+        snprintf(into, size, "the kernel takes %u ns of CPU time per KiB, user space %u: %s", kernel_ns, user_ns,
+                 winner);
     else
         snprintf(into, size, "not measured: %s", winner);
     return str_from(into);

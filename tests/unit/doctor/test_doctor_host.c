@@ -390,8 +390,9 @@ START_TEST(kernel_or_user_space)
     ck_assert_str_eq(diagnosis.findings[0].name, "cost");
     ck_assert_str_eq(diagnosis.findings[0].text, "AES-128-GCM with ssl_ktls: auto: the kernel takes 131 ns of CPU time "
                                                  "per KiB, user space 95: user space encrypts");
-    ck_assert_str_eq(diagnosis.findings[1].text, "AES-256-GCM with ssl_ktls: auto: the kernel takes 95 ns of CPU time "
-                                                 "per KiB, user space 131: the kernel encrypts bodies from 1024 KiB on");
+    ck_assert_str_eq(diagnosis.findings[1].text,
+                     "AES-256-GCM with ssl_ktls: auto: the kernel takes 95 ns of CPU time per KiB, user space 131: "
+                     "the kernel encrypts bodies from 1024 KiB on");
     tear_down();
 }
 END_TEST
@@ -413,6 +414,7 @@ int main(void)
     return run_tests("doctor_host",
                      (const TTest *const[]){tls_module_and_its_loading, rekeying, io_uring_unavailable,
                                             descriptors_for_connections, send_buffers, network_devices,
-                                            many_network_devices, engines_of_records, kernel_or_user_space, an_engine_that_is_not_built,
+                                            many_network_devices, engines_of_records,
+                                            kernel_or_user_space, an_engine_that_is_not_built,
                                             real_device_query, NULL});
 }

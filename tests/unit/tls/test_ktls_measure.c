@@ -70,8 +70,8 @@ START_TEST(each_supported_cipher_is_measured)
 END_TEST
 
 /*
- * Sealing takes CPU time, and a kernel that encrypts nothing does not: the kernel wins. Repeated, because other load may
- * leave time for one run only.
+ * Sealing takes CPU time, and a kernel that encrypts nothing does not: the kernel wins. Repeated, because other load
+ * may leave time for one run only.
  */
 START_TEST(a_kernel_that_does_nothing_wins)
 {
