@@ -336,9 +336,10 @@ static const struct directive directives[] = {
      .choices = ktls,
      .fallback = "auto",
      .example = "ssl_ktls: off",
-     .help = "Pass session keys to the kernel, which encrypts what sendfile sends. on: refuse to start without it. auto: "
-             "where the kernel supports it, the server measures at start (at most 100 ms) whether kernel or user "
-             "space takes less CPU time for large bodies, and uses that; a NIC with `tls-hw-tx-offload` always encrypts."},
+     .help = "Pass session keys to the kernel, which encrypts what sendfile sends. on: refuse to start without "
+             "it. auto: where the kernel supports it, the server measures at start (at most 100 ms) whether kernel "
+             "or user space takes less CPU time for large bodies, and uses that; a NIC with `tls-hw-tx-offload` "
+             "always encrypts."},
     {.name = "ssl_ktls_threshold",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SIZE,
