@@ -31,10 +31,11 @@ static void clip_chunk(struct chunk *chunk, uint64_t most)
 /* Reads the bytes after the range, then produces the last byte of the range, even if reading them failed. */
 static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *out)
 {
+    struct chunk dropped;
     int result;
 
     do
-        result = ranged->inner->ops->next(ranged->inner, CHUNK_BYTES, room, out);
+        result = ranged->inner->ops->next(ranged->inner, CHUNK_BYTES, room, &dropped);
     while (result == 1);
     if (result == -EAGAIN)
         return result;

@@ -3,7 +3,7 @@
  * bodies implement it.
  *
  * - `next` gives one chunk of a kind in `accept`: 1: a chunk; 0: end; -EAGAIN: later; other -errno: broken (the
- *   response can only be aborted).
+ *   response can only be aborted). `out` has a defined value only after 1: a body may have used it before -EAGAIN.
  * - A chunk is lent until the following `next`; the caller consumes all of it before.
  * - `room` limits CHUNK_BYTES (never 0); a file or pipe span may be longer: its sender takes it in pieces.
  * - After -EAGAIN the body calls `body->wake(body->owner)` exactly once; the callback only queues work, it never pulls.

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from kit import server as server_kit
+from kit import http2, server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
@@ -359,6 +359,33 @@ def test_bodies_of_every_size(client, upstream, path, size):
         response = ask(client, target)
         assert response.headers['x-cache'] == HIT and response.body == BIG[:size]
     assert len(upstream.requests_of(target)) == 1
+
+
+@pytest.mark.parametrize('window', [1000, 65535])
+def test_ranges_over_http2_while_the_response_is_being_stored(served, upstream, path, window):
+    """The upstream server pauses inside and after each range: only the bytes of the range are sent. Several clients read at a time."""
+    middle = 150000
+    spans = [(0, middle - 1), (0, middle + 2), (5, 5), (middle - 3, middle + 3), (middle - 20000, middle - 10001), (len(BIG) - 3, len(BIG) - 1)]
+    targets = [path() for _ in spans]
+
+    def say(talk):
+        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
+        for at in range(0, len(BIG), 10000):
+            talk.send(BIG[at:at + 10000])
+            time.sleep(0.002)       # the server has sent what it received when the next bytes come
+        return True
+    upstream.answers.update({target: say for target in targets})
+    client = http2.connect(served.port, served.transport, 60 * server_kit.PATIENCE, settings={http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
+    streams = [client.request(target, headers=[('range', f'bytes={first}-{last}')]) for target, (first, last) in zip(targets, spans)]
+    for answer, (first, last) in zip(client.wait(*streams), spans):
+        assert answer.reset is None and answer.status == 206 and answer.headers['x-cache'] == MISS
+        assert answer.headers['content-range'] == f'bytes {first}-{last}/{len(BIG)}' and bytes(answer.body) == BIG[first:last + 1]
+    client.close()
+    with_http1 = served.connect(promoted=False)
+    for target in targets:
+        stored(with_http1, target)
+        assert ask(with_http1, target).body == BIG
+    with_http1.close()
 
 
 def test_a_chunked_body_is_stored_and_has_a_length(client, upstream, path):

@@ -241,6 +241,8 @@ static int pull_part(struct h2_stream *stream, unsigned accept)
     do {
         result = body->ops->next(body, accept, H2_FRAME_PAYLOAD, &stream->part);
     } while (result > 0 && chunk_length(&stream->part) == 0);
+    if (result <= 0)
+        stream->part = (struct chunk){.kind = CHUNK_BYTES}; /* the body may have used it, see http/body.h */
     if (result == -EAGAIN) {
         stream->response_waits = true;
         h2_stream_unready(stream);

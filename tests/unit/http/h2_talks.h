@@ -23,6 +23,7 @@ static const struct table_row rows[] = {
     {.path = "/broken", .status = 200, .body = "part", .manner = TABLE_BROKEN},
     {.path = "/short", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 5},
     {.path = "/long", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 3},
+    {.path = "/pauses", .status = 200, .body = "0123456789", .manner = TABLE_PAUSES},
     {.path = "/type", .status = 200, .body = "x", .header = "Content-Type: text/plain"},
     {.path = "/name", .status = 200, .body = "x", .header = "a b: x"},
     {.path = "/connection", .status = 200, .body = "x", .header = "Connection: close"},

@@ -13,6 +13,7 @@ struct table_request {
     const struct table_row *row;
     struct buffer read; /* TABLE_ECHO: the request body so far */
     struct body stream; /* TABLE_STREAM: pulls the request body */
+    struct str rest;    /* TABLE_PAUSES: what follows */
     bool finished;
 };
 
@@ -56,6 +57,30 @@ static int broken_next(struct body *body, unsigned accept, size_t room, struct c
     return 1;
 }
 
+/* Waits before each piece. While it waits, `out` holds bytes that do not belong to the body. */
+static int pausing_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct table_request *state = container_of(body, struct table_request, stream);
+    size_t piece = state->server->pause_piece < room ? state->server->pause_piece : room;
+
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = STR("not sent")};
+    if (str_empty(state->rest))
+        return 0;
+    state->finished = !state->finished;
+    if (state->finished) {
+        state->server->paused = body;
+        return -EAGAIN;
+    }
+    out->bytes = str_slice(state->rest, 0, piece);
+    state->rest = str_skip(state->rest, piece);
+    return 1;
+}
+
+static void pausing_close(struct body *body)
+{
+    container_of(body, struct table_request, stream)->server->paused = NULL;
+}
+
 static void add_field(struct headers *headers, struct arena *arena, const char *line)
 {
     struct str value = str_from(line);
@@ -77,6 +102,7 @@ static void answer(struct table_request *state, int status, struct str body)
 {
     static const struct body_ops stream_ops = {stream_next, stream_close};
     static const struct body_ops broken_ops = {broken_next, stream_close};
+    static const struct body_ops pausing_ops = {pausing_next, pausing_close};
     const struct table_row *row = state->row;
     struct response *response = &state->x->response;
 
@@ -87,6 +113,10 @@ static void answer(struct table_request *state, int status, struct str body)
     if (row->manner == TABLE_STREAM || row->manner == TABLE_BROKEN) {
         state->stream = (struct body){.ops = row->manner == TABLE_STREAM ? &stream_ops : &broken_ops};
         state->stream.length = row->promised ? row->promised : BODY_LENGTH_UNKNOWN;
+        response->body = &state->stream;
+    } else if (row->manner == TABLE_PAUSES) {
+        state->rest = body;
+        state->stream = (struct body){.ops = &pausing_ops, .length = body.length};
         response->body = &state->stream;
     } else if (body.data) {
         response->body = body_bytes(&state->x->arena, body);
@@ -162,6 +192,7 @@ static void begun(void *owner, struct exchange *x)
     case TABLE_AT_ONCE:
     case TABLE_STREAM:
     case TABLE_BROKEN:
+    case TABLE_PAUSES:
         answer(state, state->row->status, str_from(state->row->body));
         break;
     case TABLE_LATER:
@@ -253,6 +284,16 @@ void table_server_close(struct table_server *server)
     arena_pool_finish(&server->pool);
 }
 
+/* Wakes the puller of a body that waits. */
+static void wake_paused(struct table_server *server)
+{
+    struct body *body = server->paused;
+
+    server->paused = NULL;
+    if (body)
+        body->wake(body->owner);
+}
+
 static void gather(struct table_server *server, const struct chunk *chunk, size_t room)
 {
     if (chunk->kind == CHUNK_BYTES) {
@@ -302,13 +343,14 @@ void table_server_pump(struct table_server *server)
         if (server->woken)
             server->blocked = false;
         server->woken = false;
+        wake_paused(server);
         if (server->reads && server->later) {
             server->reads = false;
             echo(server->later->owner);
         }
         offer(server);
         more = produce(server);
-    } while (more || server->woken || (server->held.length && !server->blocked));
+    } while (more || server->woken || server->paused || (server->held.length && !server->blocked));
 }
 
 void table_server_feed(struct table_server *server, struct str bytes, size_t piece)

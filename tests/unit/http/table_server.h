@@ -16,6 +16,7 @@ enum table_manner {
     TABLE_ECHO,    /* reads the whole request body and sends it back, followed by the names of its trailers */
     TABLE_STREAM,  /* responds at once with a body that passes on the request body as it arrives */
     TABLE_BROKEN,  /* sends a body that fails after its first chunk */
+    TABLE_PAUSES,  /* sends a body that waits before each `pause_piece` bytes, and leaves a chunk in `out` meanwhile */
 };
 
 struct table_row {
@@ -50,6 +51,8 @@ struct table_server {
     bool blocked;                   /* `consume` has left bytes, which are offered again after a wake */
     unsigned begun, refused, finished;
     struct exchange *later; /* the exchange that waits for table_server_answer */
+    size_t pause_piece;     /* TABLE_PAUSES */
+    struct body *paused;    /* TABLE_PAUSES: the body that waits for its wake */
     bool reads;             /* TABLE_ECHO: the exchange can read more of its body */
 };
 

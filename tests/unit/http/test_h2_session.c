@@ -73,6 +73,34 @@ START_TEST(complete_exchanges)
 }
 END_TEST
 
+/* A body that has used `out` before -EAGAIN: only the chunks it returns are sent, each once. */
+START_TEST(pausing_body)
+{
+    static const size_t pieces[] = {1, 3, 8, 9, 10, 11};
+    static const size_t rooms[] = {0, 1, 9, 10};
+    static const char body[] = "0123456789";
+    char expected[400];
+
+    for (size_t i = 0; i < COUNT(pieces) * COUNT(rooms); i++) {
+        size_t piece = pieces[i / COUNT(rooms)];
+        int length = snprintf(expected, sizeof expected, "HEADERS 1 :status=200 content-length=10\n");
+
+        for (size_t at = 0; at < 10; at += piece) {
+            size_t count = at + piece < 10 ? piece : 10 - at;
+
+            length += snprintf(expected + length, sizeof expected - (size_t)length, "DATA 1 %d %.*s%s\n",
+                               (int)count, (int)count, body + at, at + count == 10 ? " end" : "");
+        }
+        start();
+        server->room = rooms[i % COUNT(rooms)];
+        server->pause_piece = piece;
+        h2_client_request(&client, 1, "GET", "/pauses", true);
+        expect(expected);
+        stop();
+    }
+}
+END_TEST
+
 START_TEST(preface)
 {
     static const char bad[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r";
@@ -332,6 +360,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         preface,
+        pausing_body,
         streams_end_independently,
         body_streams_both_ways,
         padding_is_removed,
