@@ -59,11 +59,14 @@ static int seal_control(struct wire *wire, uint8_t type, struct str plaintext)
     return rc;
 }
 
-/* Queues a whole record with its type for the kernel. */
+/* Queues a whole record with its type for the kernel, after the open record: only the last block may have one. */
 static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
 {
     struct output_block *block;
+    int rc = wire_record_close(wire);
 
+    if (rc < 0)
+        return rc;
     if (plaintext.length > LIMIT_RECORD_PLAINTEXT)
         return -EMSGSIZE;
     block = output_block_get(wire->shared, plaintext.length);

@@ -123,6 +123,33 @@ START_TEST(rule_09_kernel_accepts_the_next_key)
 }
 END_TEST
 
+/* Bytes that were queued before the answer to a KeyUpdate, in a record that is still open, are sent before it. */
+START_TEST(rule_09_open_record_precedes_the_answer)
+{
+    const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = STR("open")};
+    int fd = kit_file(BODY);
+
+    start(_i, &transports[1], true);
+    kit.support.rekey = true;
+    kit_open(&kit, 0);
+    begin(fd, BODY);
+    kit_until_got(&kit, BODY);
+    while (wire_room(&kit.wire) == 0)
+        kit_turn(&kit);
+    ck_assert_int_eq(wire_send(&kit.wire, &chunk), 0);
+    request_key_update();
+    for (int turn = 0; turn < 1000 && kit.counters.rekeyings == 0; turn++)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kit.counters.rekeyings, 1);
+    kit_until_got(&kit, BODY + chunk.bytes.length + 2 * SCRIPTED_MARK);
+    ck_assert_mem_eq(kit.got + BODY, "open", 4);
+    ck_assert_uint_eq(find_mark(SCRIPTED_MARK_CONTROL, BODY), BODY + 4);
+    leave();
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
 /* The peer has received a KeyUpdate, and the kernel refuses the new key: no further byte may be sent. */
 START_TEST(rule_09_refused_key_ends_the_connection)
 {
@@ -419,6 +446,7 @@ int main(void)
     if (with_kernel) {
         tcase_add_loop_test(all, rule_09_kernel_accepts_the_next_key, 0, SUITES_1_3 * backends);
         tcase_add_loop_test(all, rule_09_http_request_after_a_key_update, 0, backends);
+        tcase_add_loop_test(all, rule_09_open_record_precedes_the_answer, 0, backends);
         tcase_add_loop_test(all, rule_09_refused_key_ends_the_connection, 0, 2 * backends);
         tcase_add_loop_test(all, rule_09_old_kernel_completes_the_response, 0, backends);
         tcase_add_loop_test(all, rule_10_new_key_in_the_kernel, 0, backends);
