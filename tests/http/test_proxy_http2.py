@@ -1,5 +1,6 @@
 """HTTP/2 to upstream servers (proxy_http_version: 2): fields, bodies, shared connections, limits, retries and failures."""
 import hashlib
+import signal
 import ssl
 
 import h2.settings
@@ -342,3 +343,37 @@ def test_the_cache(serve, upstream, new_directory):
         return bytes(client.ask('/big').body) == BIG and len(upstream.requests) == before
     wait_for(stored, 'a stored response')
     client.close()
+
+
+def test_quit_completes_the_streams(loop, tmp_path, upstream):
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
+    idle, client = http2.connect(port, 'plain', TIMEOUT), http2.connect(port, 'plain', TIMEOUT)
+    assert idle.ask('/a').status == 200
+    idle.close()
+    stream = client.request('/held')
+    wait_for(lambda: upstream.waiting, 'the request')
+    server.process.send_signal(signal.SIGQUIT)
+    client.until(lambda: client.goaway)
+    with upstream.talks[0].lock:
+        upstream.waiting[0].respond(200, [], b'held')
+        upstream.talks[0].flush()
+    assert client.wait(stream).body == b'held'
+    client.to_end().close()
+    assert server.process.wait(TIMEOUT) == 0
+    server.stop(check=False)
+
+
+def test_reload_with_an_idle_connection(loop, tmp_path, upstream):
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
+    client = http2.connect(port, 'plain', TIMEOUT)
+    assert client.ask('/a').status == 200
+    client.close()
+    before = server.workers()
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: server.workers() and not set(before) & set(server.workers()), 'new workers')
+    client = http2.connect(port, 'plain', TIMEOUT)
+    assert client.ask('/b').status == 200 and upstream.connections == 2
+    client.close()
+    server.stop()
