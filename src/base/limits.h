@@ -90,6 +90,7 @@
 #define LIMIT_HEARTBEAT_MAX_MS      (3600 * 1000)
 #define LIMIT_HEARTBEAT_INTERVAL_MS 1000            /* longest time between two heartbeats of a worker, and between two checks of the master */
 #define LIMIT_ABORT_MS              1000            /* a worker that has not exited this long after SIGABRT is killed */
+#define LIMIT_LISTEN_FDS            1024            /* sockets passed by a service manager (LISTEN_FDS) */
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 
 /* tls */

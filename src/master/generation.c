@@ -180,10 +180,15 @@ static int make_children(struct master *master, struct generation *generation)
 /* The last step of the start, because the kernel queues connections from now on: a later failure would reset them. */
 static int open_sockets(struct master *master, struct generation *generation)
 {
-    const struct sockets *before = master->current ? &master->current->sockets : NULL;
+    const struct sockets *before = master->current ? &master->current->sockets : listen_fds_sockets(master->passed);
+    int result = sockets_open(&generation->sockets, generation->configuration, generation->child_count, before,
+                              &master->error_log.log);
 
-    return sockets_open(&generation->sockets, generation->configuration, generation->child_count, before,
-                        &master->error_log.log);
+    if (result == 0) {
+        listen_fds_finish(master->passed, generation->configuration, &master->error_log.log);
+        master->passed = NULL;
+    }
+    return result;
 }
 
 struct generation *generation_open(struct master *master, struct configuration *configuration)

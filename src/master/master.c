@@ -18,6 +18,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#define SOCKETS_FIRST 3 /* of LISTEN_FDS: sd_listen_fds(3) */
+
 static const int handled_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD};
 
 /* A failure prevents the start only if `pid` is configured; for the built-in path it is only logged. */
@@ -452,6 +454,7 @@ static void master_finish(struct master *master)
 {
     while (!list_empty(&master->generations))
         generation_close(master, container_of(master->generations.next, struct generation, link));
+    listen_fds_finish(master->passed, NULL, &master->error_log.log);
     pid_file_remove(&master->pid_file);
     if (master->signal_fd >= 0)
         close(master->signal_fd);
@@ -465,13 +468,17 @@ int master_run(const struct master_start *start)
 {
     struct master master = {.start = start, .signal_fd = -1, .report_fd = -1, .is_root = geteuid() == 0};
     int result = 0;
+    bool opened;
 
     master.pid_file.fd = -1;
     list_init(&master.generations);
-    if (error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0 && start->configuration->main->daemon)
+    opened = error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0;
+    master.passed = listen_fds_take(SOCKETS_FIRST, &master.error_log.log); /* before the fork: LISTEN_PID */
+    if (opened && start->configuration->main->daemon)
         result = daemon_detach(&master.report_fd);
     if (result < 0) {
         error_log_print(LOG_EMERG, "daemon: %s", strerror(-result));
+        listen_fds_finish(master.passed, NULL, &master.error_log.log);
         configuration_destroy(start->configuration);
         return EXIT_FAILURE;
     }

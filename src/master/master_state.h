@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "master/channel.h"
+#include "master/listen_fds.h"
 #include "master/master.h"
 #include "master/pid_file.h"
 #include "master/privileges.h"
@@ -56,6 +57,7 @@ struct master {
     struct error_log error_log;
     struct shared *shared;
     struct pid_file pid_file;
+    struct listen_fds *passed;      /* owned; sockets of the service manager, until the first generation has them */
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
     struct generation *coming;      /* is starting, and will replace `current`; NULL: none */

@@ -166,6 +166,15 @@ static int open_slot(const struct endpoint *place, struct log *log)
     return fd;
 }
 
+/* A socket without SO_REUSEPORT is the only one of its address, so all workers accept from it. */
+static bool is_shared(int fd)
+{
+    int reuse = 0;
+    socklen_t length = sizeof(reuse);
+
+    return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &reuse, &length) == 0 && !reuse;
+}
+
 static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct sockets *before, struct log *log)
 {
     const struct endpoint *place = &sockets->configuration->endpoints[endpoint];
@@ -173,7 +182,7 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
     int *fds = sockets->fds + endpoint * sockets->slots;
 
     for (unsigned i = 0; i < sockets->slots; i++) {
-        if (i > 0 && unix_path(&place->address)) {
+        if (i > 0 && (unix_path(&place->address) || is_shared(fds[0]))) {
             fds[i] = i < sockets->workers ? fds[0] : -1;
             continue;
         }
@@ -198,6 +207,7 @@ int sockets_open(struct sockets *sockets, const struct configuration *configurat
     *sockets = (struct sockets){.endpoints = configuration->endpoint_count,
                                 .workers = workers,
                                 .slots = slots,
+                                .keep_paths = before && before->keep_paths,
                                 .configuration = configuration};
     if (result < 0)
         return result;
@@ -254,11 +264,13 @@ void sockets_close_others(struct sockets *sockets, unsigned worker)
 /* `successor`: sockets with unix: paths that are not removed; NULL: none. */
 static void close_all(struct sockets *sockets, bool unlink_paths, const struct sockets *successor)
 {
+    bool removes_paths = unlink_paths && !sockets->keep_paths;
+
     for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->slots; i++) {
         const struct listen_address *address = &sockets->configuration->endpoints[i / sockets->slots].address;
         const char *path = unix_path(address);
 
-        if (unlink_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(successor, address) < 0)
+        if (removes_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(successor, address) < 0)
             unlink(path);
         close_socket_slots(sockets, i);
     }

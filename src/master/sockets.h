@@ -10,10 +10,11 @@
 #include "site/configuration.h"
 
 struct sockets {
-    int *fds;                       /* [endpoint * slots + slot]; -1: none. A unix: address has one socket for all */
+    int *fds;                       /* [endpoint * slots + slot]; -1: none. A unix: address, or one from LISTEN_FDS, has one socket for all */
     size_t endpoints;
     unsigned workers;
     unsigned slots;                 /* at least `workers`; a slot belongs to worker number slot % workers */
+    bool keep_paths;                /* unix: paths belong to the service manager, and are not removed */
     const struct configuration *configuration; /* not owned; has the addresses */
 };
 

@@ -1,0 +1,157 @@
+#include "master/listen_fds.h"
+
+#include "../runner.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FIRST 40 /* descriptors above those of the test program */
+
+static char message[4096];
+
+static void keep(void *owner, enum log_level level, struct str line)
+{
+    size_t length = strlen(message);
+
+    snprintf(message + length, sizeof(message) - length, STR_FMT "\n", STR_ARG(line));
+}
+
+static struct log recording_log = {.level = LOG_NOTICE, .sink = keep};
+
+static void pass(const char *count, long process)
+{
+    char text[32];
+
+    message[0] = '\0';
+    snprintf(text, sizeof(text), "%ld", process);
+    setenv("LISTEN_PID", text, 1);
+    setenv("LISTEN_FDS", count, 1);
+    setenv("LISTEN_FDNAMES", "web", 1);
+}
+
+/* Opens a socket on a free port of 127.0.0.1 with descriptor `number`. */
+static void open_socket(int number, int type, bool listens, struct listen_address *out_address)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, type, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    if (listens)
+        ck_assert_int_eq(listen(fd, 16), 0);
+    *out_address = (struct listen_address){.length = sizeof(out_address->socket)};
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&out_address->socket, &out_address->length), 0);
+    ck_assert_int_eq(dup2(fd, number), number);
+    close(fd);
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+START_TEST(all_workers_share_a_passed_socket)
+{
+    struct endpoint endpoint = {.backlog = 16};
+    struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct listen_address unused;
+    struct listen_fds *passed;
+    struct sockets sockets;
+    struct sockets reloaded;
+
+    open_socket(FIRST, SOCK_STREAM, true, &endpoint.address);
+    open_socket(FIRST + 1, SOCK_STREAM, true, &unused);
+    pass("2", getpid());
+    passed = listen_fds_take(FIRST, &recording_log);
+    ck_assert_ptr_nonnull(passed);
+    ck_assert_ptr_null(getenv("LISTEN_FDS"));
+    ck_assert_ptr_null(getenv("LISTEN_PID"));
+    ck_assert_ptr_null(getenv("LISTEN_FDNAMES"));
+    ck_assert_int_eq(fcntl(FIRST, F_GETFD), FD_CLOEXEC);
+    ck_assert(fcntl(FIRST, F_GETFL) & O_NONBLOCK);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 3, listen_fds_sockets(passed), &recording_log), 0);
+    listen_fds_finish(passed, &configuration, &recording_log);
+    ck_assert_msg(strstr(message, "LISTEN_FDS: no server listens on 127.0.0.1:") != NULL, "%s", message);
+    ck_assert(!is_open(FIRST) && !is_open(FIRST + 1));
+    ck_assert_int_ge(sockets_get(&sockets, 0, 0), 0);
+    ck_assert_int_eq(sockets_get(&sockets, 0, 2), sockets_get(&sockets, 0, 0));
+    /* A reload with more workers. */
+    ck_assert_int_eq(sockets_open(&reloaded, &configuration, 5, &sockets, &recording_log), 0);
+    ck_assert_int_eq(sockets_get(&reloaded, 0, 4), sockets_get(&reloaded, 0, 0));
+    sockets_close(&sockets, true);
+    sockets_close(&reloaded, true);
+}
+END_TEST
+
+START_TEST(descriptors_of_other_kinds_are_closed)
+{
+    struct listen_address address;
+    struct listen_fds *passed;
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(dup2(ends[0], FIRST), FIRST);
+    open_socket(FIRST + 1, SOCK_DGRAM, false, &address);
+    open_socket(FIRST + 2, SOCK_STREAM, false, &address);
+    open_socket(FIRST + 4, SOCK_STREAM, true, &address);
+    pass("5", getpid()); /* FIRST + 3 is not open */
+    passed = listen_fds_take(FIRST, &recording_log);
+    ck_assert_ptr_nonnull(passed);
+    ck_assert_uint_eq(listen_fds_sockets(passed)->endpoints, 1);
+    ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 0), FIRST + 4);
+    for (int i = 0; i < 4; i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "descriptor %d is not a listening stream socket", FIRST + i);
+        ck_assert_msg(strstr(message, text) != NULL, "%s", message);
+        ck_assert(!is_open(FIRST + i));
+    }
+    listen_fds_finish(passed, NULL, &recording_log);
+    ck_assert(!is_open(FIRST + 4));
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
+START_TEST(variables_of_another_process_are_ignored)
+{
+    struct listen_address address;
+
+    open_socket(FIRST, SOCK_STREAM, true, &address);
+    pass("1", getppid());
+    ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log));
+    ck_assert_str_eq(message, "");
+    ck_assert_ptr_null(getenv("LISTEN_FDS"));
+    ck_assert(is_open(FIRST));
+    ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log)); /* without the variables */
+    ck_assert_ptr_null(listen_fds_sockets(NULL));
+    listen_fds_finish(NULL, NULL, &recording_log);
+    close(FIRST);
+}
+END_TEST
+
+START_TEST(malformed_counts_are_ignored)
+{
+    static const char *const counts[] = {"", "-1", "x", "1 ", "1025", "99999999999999999999"};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        pass(counts[i], getpid());
+        ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log));
+        ck_assert_msg(strstr(message, "LISTEN_FDS: \"") != NULL, "%s", counts[i]);
+    }
+    pass("0", getpid());
+    ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log));
+    ck_assert_str_eq(message, "");
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("listen_fds", (const TTest *const[]){
+                                       all_workers_share_a_passed_socket, descriptors_of_other_kinds_are_closed,
+                                       variables_of_another_process_are_ignored, malformed_counts_are_ignored, NULL});
+}
