@@ -14,6 +14,11 @@ struct shared *shared_create(unsigned places)
 
     if (shared == MAP_FAILED)
         return NULL;
+    if (mmap(shared, SHARED_PRIVATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        MAP_FAILED) {
+        munmap(shared, size);
+        return NULL;
+    }
     shared->upstreams = upstream_zone_create(places);
     if (!shared->upstreams) {
         munmap(shared, size);
@@ -36,9 +41,9 @@ void shared_destroy(struct shared *shared)
 int shared_take(struct shared *shared)
 {
     for (unsigned i = 0; i < shared->place_count; i++) {
-        if (shared->workers[i].taken)
+        if (shared->taken[i])
             continue;
-        shared->workers[i].taken = true;
+        shared->taken[i] = true;
         if (i >= shared->places_used)
             __atomic_store_n(&shared->places_used, i + 1, __ATOMIC_RELAXED);
         return (int)i;
@@ -55,11 +60,13 @@ void shared_abandon(struct shared *shared, unsigned place)
 void shared_leave(struct shared *shared, unsigned place)
 {
     shared_abandon(shared, place);
-    shared->workers[place].taken = false;
+    shared->taken[place] = false;
 }
 
 void shared_total(const struct shared *shared, struct counters_total *out_total)
 {
+    unsigned used = __atomic_load_n(&shared->places_used, __ATOMIC_RELAXED);
+
     *out_total = (struct counters_total){
         .workers = __atomic_load_n(&shared->worker_count, __ATOMIC_RELAXED),
         .restarts = __atomic_load_n(&shared->restarts, __ATOMIC_RELAXED),
@@ -74,6 +81,6 @@ void shared_total(const struct shared *shared, struct counters_total *out_total)
         out_total->ktls_kernel_ns[cipher] = kernel_ns;
         out_total->ktls_user_ns[cipher] = user_ns;
     }
-    for (unsigned i = 0; i < __atomic_load_n(&shared->places_used, __ATOMIC_RELAXED); i++)
+    for (unsigned i = 0; i < used && i < shared->place_count; i++)
         counters_add(&out_total->sum, &shared->workers[i].counters);
 }

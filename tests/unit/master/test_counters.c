@@ -117,6 +117,36 @@ static void count_in_a_child(struct shared *shared, unsigned slot, unsigned time
     ck_assert_int_eq(status, 0);
 }
 
+/* What a worker writes into the whole mapping changes no value that the master relies on. */
+START_TEST(the_values_of_the_master_are_private)
+{
+    struct shared *shared = shared_create(3);
+    struct upstream_zone *upstreams = shared->upstreams;
+    struct counters_total total;
+    size_t size = shared->size;
+    pid_t child;
+    int status;
+
+    ck_assert_int_eq(shared_take(shared), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        memset(shared, 0xff, size);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(shared->workers[2].heartbeat, UINT64_MAX); /* the rest is shared */
+    ck_assert_uint_eq(shared->size, size);
+    ck_assert_uint_eq(shared->place_count, 3);
+    ck_assert_ptr_eq(shared->upstreams, upstreams);
+    ck_assert_int_eq(shared_take(shared), 1);
+    shared_total(shared, &total); /* places_used is out of range */
+    shared_leave(shared, 1);
+    shared_destroy(shared);
+}
+END_TEST
+
 START_TEST(slot_of_a_dead_worker_is_reused)
 {
     struct shared *shared = shared_create(2);
@@ -152,5 +182,6 @@ int main(void)
     return run_tests("counters",
                      (const TTest *const[]){latencies_are_counted_by_bucket, statuses_are_counted,
                                             blocks_share_no_cache_line, total_is_the_sum_of_all_workers,
+                                            the_values_of_the_master_are_private,
                                             slot_of_a_dead_worker_is_reused, NULL});
 }
