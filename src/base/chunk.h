@@ -6,6 +6,7 @@
 #define BASE_CHUNK_H
 
 #include "base/str.h"
+#include "base/transfer.h"
 
 enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the bits of `accept` */
 
@@ -25,6 +26,7 @@ struct chunk {
             uint64_t whole; /* bytes of the transfer that these are a part of; UINT64_MAX: unknown */
         } pipe;
     };
+    struct transfer *transfer; /* of the response that the chunk belongs to; it outlives the chunk. NULL: none */
 };
 
 /* Bytes left in the chunk. */

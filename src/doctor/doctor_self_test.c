@@ -102,7 +102,7 @@ static void send_file(struct stage *stage)
         wire_flush(wire);
     }
     if (stage->given && wire_room(wire) > 0) {
-        struct wire_transfer transfer = wire_transfer_end(wire);
+        struct transfer transfer = wire_transfer_end(wire, NULL);
 
         stage->self_test->path = transfer.path;
         stage->self_test->reason = transfer.reason;

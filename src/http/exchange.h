@@ -6,6 +6,7 @@
 #define HTTP_EXCHANGE_H
 
 #include "base/arena.h"
+#include "base/transfer.h"
 #include "http/body.h"
 #include "http/headers.h"
 #include "http/status.h"
@@ -65,6 +66,7 @@ struct exchange {
     const struct session_settings *settings; /* the session's; routing may replace them */
     struct request request;
     struct response response;
+    struct transfer transfer;       /* of the response; updated by the wire */
     void *session;                  /* the protocol's session; NULL after `finished` */
     void *owner;                    /* the server's request state (route, variables, module state), created when the head is complete */
     uint64_t started_us;            /* loop clock at its first byte */

@@ -92,6 +92,7 @@ const struct exchange_ops h1_exchange_ops = {.respond = h1_respond, .inform = se
 static int produce_chunk(struct h1_exchange *h, struct chunk *out)
 {
     h->x.response.bytes_sent += chunk_length(out);
+    out->transfer = &h->x.transfer;
     return 1;
 }
 

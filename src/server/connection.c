@@ -391,11 +391,11 @@ static void request_finish(void *owner, struct exchange *x)
 {
     struct connection *connection = owner;
     struct request_state *request = request_state_of(x);
-    struct wire_transfer transfer;
+    struct transfer transfer;
 
     if (request && connection_upgraded(request)) /* the upgraded session logs the request when it ends */
         return;
-    transfer = wire_transfer_end(&connection->wire);
+    transfer = wire_transfer_end(&connection->wire, &x->transfer);
     if (!request)
         return;
     if (x->response.fault.length)
@@ -403,7 +403,7 @@ static void request_finish(void *owner, struct exchange *x)
                   "*%llu the response to \"" STR_FMT "\" was not valid: " STR_FMT,
                   (unsigned long long)connection->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
     if (x->cancelled)
-        take_back_unsent(&x->response, wire_unsent(&connection->wire));
+        take_back_unsent(&x->response, wire_unsent(&connection->wire, &x->transfer));
     request->tls_path = transfer.path;
     request->tls_reason = transfer.reason;
     request->zero_copy = transfer.zero_copy;

@@ -73,6 +73,7 @@ void connection_upgrade(struct request_state *request)
     upgraded->ended = save_for_log(request);
     connection->session = &upgraded->session;
     request->upgrade_done = true;
+    connection->wire.transfer = request->x->transfer; /* the upgraded session continues it */
     former->protocol->close(former);
     if (connection->wire.peer_ended)
         connection->session->protocol->signal(connection->session, SESSION_PEER_CLOSED);
@@ -125,7 +126,7 @@ static struct exchange *restore_exchange(const struct upgraded_exchange *ended, 
 static void write_access_log(struct upgraded_session *upgraded, struct exchange *x, bool whole)
 {
     const struct upgraded_exchange *ended = upgraded->ended;
-    struct wire_transfer transfer = wire_transfer_end(&upgraded->connection->wire);
+    struct transfer transfer = wire_transfer_end(&upgraded->connection->wire, NULL);
     struct request_state *request = request_state_of(x);
 
     request->tls_path = transfer.path;

@@ -241,7 +241,7 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
     stream->closed = true;
     if (stream->prereading && how == WIRE_CLOSE_PROTOCOL)
         stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;
-    stream->transfer = wire_transfer_end(wire);
+    stream->transfer = wire_transfer_end(wire, NULL);
     stream_modules_ended(stream);
     access_log_lines(stream->worker->access_log, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);

@@ -44,7 +44,7 @@ struct stream {
     struct stream_held *held;       /* memory of modules */
     struct user_variable_values user_variable_values;   /* values of the variables defined by the configuration */
     struct stream_attempt *attempts, *attempt; /* the list, and the newest one */
-    struct wire_transfer transfer;  /* of the client's wire, at the end */
+    struct transfer transfer;       /* of the client's wire, at the end */
     struct str return_text;                /* `return`: the text still to be sent */
     uint64_t hello_bytes, own_bytes; /* bytes received before a server was connected, and bytes of `return` */
     uint64_t began_us;

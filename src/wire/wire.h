@@ -86,16 +86,6 @@ MUST_CHECK int wire_shared_init(struct wire_shared *shared);
 /* No wire may be open. Accepts a zeroed struct. */
 void wire_shared_finish(struct wire_shared *shared);
 
-/* Accounting of the current response. */
-struct wire_transfer {
-    uint64_t largest;               /* bytes of the longest chunk, which determines path and reason */
-    uint64_t total;                 /* bytes given in total */
-    uint64_t made;                  /* of these, bytes in memory */
-    uint64_t zero_copy;             /* $bytes_zero_copy */
-    uint8_t path;                   /* enum wire_path */
-    uint8_t reason;                 /* enum ktls_reason or wire_reason */
-};
-
 enum wire_close_reason {
     WIRE_CLOSE_ORDERLY,
     WIRE_CLOSE_PEER_RESET,            /* reset by the peer */
@@ -184,7 +174,7 @@ struct wire {
     struct cipher_context *cipher_context;       /* live cipher context; the cache may take it away */
     uint64_t sealed_ms;             /* time of the last sealed record */
     uint32_t stretch;               /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
-    struct wire_transfer transfer;
+    struct transfer transfer;       /* of chunks without a transfer of their own */
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
     int fd;
@@ -276,14 +266,17 @@ void wire_finish(struct wire *wire);
  */
 bool wire_drained(const struct wire *wire);
 
-/* Ends a response: counts its transfer and starts a new one. Returns the figures for the log. */
-struct wire_transfer wire_transfer_end(struct wire *wire);
+/*
+ * Ends a response: counts its transfer, and resets it. Returns the figures for the log. `transfer` was passed with the
+ * chunks of the response; NULL: that of chunks without one.
+ */
+struct transfer wire_transfer_end(struct wire *wire, struct transfer *transfer);
 
 /*
- * Bytes of the last span that were not read or sent: the missing part of an aborted response. Valid until `closed`
- * returns.
+ * Bytes of the last span that were not read or sent: the missing part of an aborted response. 0 if the span belongs to
+ * another transfer. NULL: that of chunks without one. Valid until `closed` returns.
  */
-uint64_t wire_unsent(const struct wire *wire);
+uint64_t wire_unsent(const struct wire *wire, const struct transfer *transfer);
 
 /* The local address; AF_UNSPEC: unknown. */
 void wire_local_address(const struct wire *wire, union proxy_address *out);

@@ -9,9 +9,9 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
-uint64_t wire_unsent(const struct wire *wire)
+uint64_t wire_unsent(const struct wire *wire, const struct transfer *transfer)
 {
-    return chunk_length(&wire->span);
+    return wire->span.transfer == transfer ? chunk_length(&wire->span) : 0;
 }
 
 /* Bytes in TCP that the peer has not acknowledged. */

@@ -77,13 +77,19 @@ static enum wire_path path_of_span(const struct wire *wire)
     return wire_span_is_direct(wire) ? wire_path_of_span(wire) : wire_path_of_bytes(wire);
 }
 
+static void account_span(struct wire *wire, unsigned reason)
+{
+    wire_account(wire_transfer_of(wire, &wire->span), path_of_span(wire), reason, chunk_length(&wire->span),
+                 span_is_whole(wire));
+}
+
 void wire_choose_sealing(struct wire *wire)
 {
     unsigned reason = why_not(wire, span_is_whole(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
     if (!wire->promoting)
-        wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), span_is_whole(wire));
+        account_span(wire, reason);
 }
 
 static int option_of(int fd, int level, int name)
@@ -137,6 +143,6 @@ bool wire_promote(struct wire *wire)
                                                "fd %d",
                   ktls_reason_name(reason), wire->fd);
     }
-    wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), span_is_whole(wire));
+    account_span(wire, reason);
     return reason == KTLS_OK;
 }

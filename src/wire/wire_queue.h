@@ -151,7 +151,12 @@ MUST_CHECK ssize_t wire_proxy_header_collect(struct wire *wire, struct str lent,
 void wire_receive_start(struct wire *wire);
 
 /* wire_transfer.c: accounts for a chunk of `bytes` sent by `path`, part of `of` bytes in all. */
-void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of);
+void wire_account(struct transfer *transfer, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of);
+/* The transfer that a chunk belongs to. */
+static inline struct transfer *wire_transfer_of(struct wire *wire, const struct chunk *chunk)
+{
+    return chunk->transfer ? chunk->transfer : &wire->transfer;
+}
 /* Counts bytes copied into the queue or sent directly. */
 void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes);
 /* The path of a direct span. */

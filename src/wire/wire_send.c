@@ -47,14 +47,17 @@ static int send_bytes(struct wire *wire, struct str bytes)
 
 int wire_send(struct wire *wire, const struct chunk *chunk)
 {
+    struct transfer *transfer;
+
     if (wire->state != WIRE_OPEN)
         return -EPIPE;
     detect_idle(wire);
     switch (chunk->kind) {
     case CHUNK_BYTES:
-        wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length, chunk->bytes.length);
+        transfer = wire_transfer_of(wire, chunk);
+        wire_account(transfer, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length, chunk->bytes.length);
         wire_count(wire, wire_path_of_bytes(wire), chunk->bytes.length);
-        wire->transfer.made += chunk->bytes.length;
+        transfer->made += chunk->bytes.length;
         return send_bytes(wire, chunk->bytes);
     case CHUNK_FILE:
     case CHUNK_PIPE:

@@ -184,7 +184,7 @@ bool wire_span_push_done(struct wire *wire, int result)
     if (wire->span.kind == CHUNK_FILE)
         sent = wire->send.file.progress;
     wire->sent += sent;
-    wire->transfer.zero_copy += sent;
+    wire_transfer_of(wire, &wire->span)->zero_copy += sent;
     span_sent(wire, wire_path_of_span(wire), sent);
     if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);

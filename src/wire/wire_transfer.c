@@ -85,10 +85,8 @@ static bool by_kernel(unsigned path)
     return path == PATH_KTLS_SEND || path == PATH_KTLS_SENDFILE || path == PATH_KTLS_SPLICE;
 }
 
-void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of)
+void wire_account(struct transfer *transfer, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of)
 {
-    struct wire_transfer *transfer = &wire->transfer;
-
     transfer->total += bytes;
     if (of < transfer->largest)
         return;
@@ -116,7 +114,7 @@ unsigned wire_no_key_reason(const struct wire *wire)
 }
 
 /* Chunks in memory are accounted as "small" one by one; the reason changes if their total exceeds the threshold. */
-static unsigned final_reason(const struct wire *wire, const struct wire_transfer *transfer)
+static unsigned final_reason(const struct wire *wire, const struct transfer *transfer)
 {
     const struct tls_settings *settings;
 
@@ -134,12 +132,13 @@ static unsigned final_reason(const struct wire *wire, const struct wire_transfer
     return transfer->made >= settings->ktls_threshold ? REASON_BYTES : REASON_SMALL;
 }
 
-struct wire_transfer wire_transfer_end(struct wire *wire)
+struct transfer wire_transfer_end(struct wire *wire, struct transfer *transfer)
 {
-    struct wire_transfer ended = wire->transfer;
+    struct transfer *current = transfer ? transfer : &wire->transfer;
+    struct transfer ended = *current;
     struct wire_counters *counters = wire->shared->counters;
 
-    wire->transfer = (struct wire_transfer){0};
+    *current = (struct transfer){0};
     if (ended.path == PATH_NONE)
         return ended;
     ended.reason = (uint8_t)final_reason(wire, &ended);

@@ -146,6 +146,32 @@ def test_access_log(served, client):
     wait_for(lambda: 'HTTP/2.0|GET /ten.txt?logged-h2 HTTP/2.0|200|10\n' in read_text(served.server.access_path), 'the line')
 
 
+PATHS = {'plain': ('plain', 'plain-sendfile'), 'user': ('user', 'user'), 'ktls': ('ktls-send', 'ktls-sendfile')}
+
+
+def test_the_access_log_has_the_transfer_of_each_stream(launch, loop, transport):
+    """The response of bytes ends between two spans of the file."""
+    http = {'log_format': {'proof': '$request_uri|$tls_path|$bytes_sent|$body_bytes_sent|$bytes_zero_copy'}}
+    served = launch(loop, transport, server={'location': {'= /bytes': {'return': '200 "only bytes"'}}}, http=http)
+    client = open_client(served, widen=False, connection_window=4 << 20)
+    query = f'?{transport}'                 # both transports share a server
+    file = client.request('/1048576.bin' + query)
+    client.until(lambda: len(client.responses[file].body) == http2.WINDOW)
+    assert bytes(client.ask('/bytes' + query).body) == b'only bytes'
+    client.h2.increment_flow_control_window(2 << 20, file)
+    client.flush()
+    assert len(client.wait(file).body) == 1 << 20
+    client.close()
+    wait_for(lambda: read_text(served.server.access_path).count(query) == 2, 'two lines')
+    lines = {line[0]: line[1:] for line in (row.split('|') for row in read_text(served.server.access_path).splitlines())}
+    of_bytes, of_files = PATHS[transport]
+    path, sent, body, zero_copy = lines['/bytes' + query]
+    assert (path, body, zero_copy) == (of_bytes, '10', '0') and 10 < int(sent) < 400
+    path, sent, body, zero_copy = lines['/1048576.bin' + query]
+    assert (path, body, zero_copy) == (of_files, '1048576', '0' if transport == 'user' else '1048576')
+    assert (1 << 20) + 65 * 9 < int(sent) < (1 << 20) + 2000
+
+
 def test_modules_decide_for_each_stream(client):
     answers = client.wait(client.request('/limited'), client.request('/limited'))
     assert 429 in [answer.status for answer in answers] and {answer.status for answer in answers} <= {200, 429}

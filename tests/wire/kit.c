@@ -123,7 +123,7 @@ static void closed(struct wire *wire, enum wire_close_reason end)
 {
     kit_of(wire)->closed++;
     kit_of(wire)->end = end;
-    kit_of(wire)->transfer = wire_transfer_end(wire);
+    kit_of(wire)->transfer = wire_transfer_end(wire, NULL);
 }
 
 static const struct wire_events events = {

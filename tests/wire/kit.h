@@ -48,7 +48,7 @@ struct kit {
     bool peer_ended;
     char heard[65536];
     size_t heard_length;
-    struct wire_transfer transfer;
+    struct transfer transfer;
 
     /* the client */
     int far;

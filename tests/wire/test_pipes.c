@@ -81,7 +81,7 @@ START_TEST(pipes_are_sent_by_every_transport)
     kit_until_got(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path),
                      plain ? "plain-splice" : wire_path_name(transport->bytes_path));
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
@@ -113,7 +113,7 @@ START_TEST(large_body_is_promoted)
     kit_until_got(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), "ktls-splice");
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), "ok");
     ck_assert_uint_eq(kit.transfer.zero_copy, BYTES);
@@ -154,7 +154,7 @@ START_TEST(declined_pipes_are_read)
     plan_pipe(pipe, BYTES, declined[row].whole);
     kit_until_got(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), "user");
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
     ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].asked_again);
@@ -176,7 +176,7 @@ START_TEST(nonempty_pipe_is_not_reused)
     pipe = filled(65536);
     plan_pipe(pipe, 65536, 65536);
     kit_pump(&kit);
-    ck_assert_uint_gt(wire_unsent(&kit.wire), 0);
+    ck_assert_uint_gt(wire_unsent(&kit.wire, NULL), 0);
     wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);
     pipe_discard(pipe);

@@ -75,7 +75,7 @@ static void finish_promoted(void)
 
 static void expect_reason(const char *path, const char *reason)
 {
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), path);
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
 }
@@ -174,7 +174,7 @@ START_TEST(rule_06_promotion_hands_over_key_and_sequence)
     start(_i / CIPHERS, &transports[transport], true);
     kit_open(&kit, 0);
     fetch_file(small, 100);
-    (void)wire_transfer_end(&kit.wire);
+    (void)wire_transfer_end(&kit.wire, NULL);
     records = kit.counters.records;
     promote(fd, 3000000);
     ck_assert_int_eq(kernel.tx_calls, 1);
@@ -293,7 +293,7 @@ START_TEST(promoted_connection_continues)
     start(_i, &transports[1], true);
     kit_open(&kit, 0);
     promote(fd, 100000);
-    (void)wire_transfer_end(&kit.wire);
+    (void)wire_transfer_end(&kit.wire, NULL);
     length = kit.got_length;
     kit_plan_bytes(&kit, STR("small answer"));
     kit_pump(&kit);

@@ -116,7 +116,7 @@ START_TEST(each_cause_has_its_reason)
     for (int i = 0; i < 5; i++)
         kit_turn(&kit); /* for the tickets */
     answer(row);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), row->path);
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), row->reason);
     ck_assert_uint_eq(kit.counters.transfers[kit.transfer.path], 1);

@@ -99,7 +99,7 @@ static void finish(void)
 
 static void expect_reason(const char *path, const char *reason)
 {
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), path);
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
 }

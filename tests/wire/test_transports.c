@@ -63,7 +63,7 @@ START_TEST(rule_14_small_response_is_one_record)
     ck_assert_uint_eq(kit.shared.output_bytes, 0);
     if (kit.transport->file_path == PATH_USER)
         ck_assert_uint_eq(kit.counters.records - records, 20);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, kit.transport->file_path);
     finish();
     close(fd);
@@ -118,6 +118,42 @@ START_TEST(large_responses_through_a_small_window)
 }
 END_TEST
 
+/* Each chunk is accounted in its own transfer, also after later chunks. */
+START_TEST(transfers_of_two_responses)
+{
+    int fd = kit_file(200000), backend;
+    const struct transport *transport = pick(_i, &backend);
+    struct transfer file = {0}, bytes = {0};
+
+    kit_prepare(&kit, backend, transport);
+    kit_open(&kit, 0);
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit.plan[0].transfer = &file;
+    kit_plan_bytes(&kit, STR("other"));
+    kit.plan[1].transfer = &bytes;
+    kit_plan_file(&kit, fd, 0, 200000);
+    kit.plan[2].transfer = &file;
+    kit_plan_bytes(&kit, STR("other"));
+    kit.plan[3].transfer = &bytes;
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, 200014);
+    ck_assert_uint_eq(wire_transfer_end(&kit.wire, NULL).total, 0);
+    kit.transfer = wire_transfer_end(&kit.wire, &bytes);
+    ck_assert_str_ne(wire_path_name(kit.transfer.path), wire_path_name(PATH_NONE));
+    ck_assert_uint_eq(kit.transfer.total, 10);
+    ck_assert_uint_eq(kit.transfer.made, 10);
+    ck_assert_uint_eq(kit.transfer.zero_copy, 0);
+    ck_assert_uint_eq(bytes.total, 0);
+    kit.transfer = wire_transfer_end(&kit.wire, &file);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), wire_path_name(transport->file_path));
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
+    ck_assert_uint_eq(kit.transfer.total, 200004);
+    ck_assert_uint_eq(kit.transfer.zero_copy, transport->version ? 0 : 200000);
+    finish();
+    close(fd);
+}
+END_TEST
+
 /* The path and the reason that the access log will contain. */
 START_TEST(path_and_reason_of_a_large_file)
 {
@@ -130,7 +166,7 @@ START_TEST(path_and_reason_of_a_large_file)
     kit_plan_file(&kit, fd, 0, 200000);
     kit_say(&kit, "GET\n");
     kit_until_got(&kit, 200004);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), wire_path_name(transport->file_path));
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
     ck_assert_uint_eq(kit.transfer.zero_copy, transport->version ? 0 : 200000);
@@ -138,7 +174,7 @@ START_TEST(path_and_reason_of_a_large_file)
     kit_plan_bytes(&kit, str_of(kit_pattern(), 70000));
     kit_say(&kit, "GET\n");
     kit_until_got(&kit, 270004);
-    kit.transfer = wire_transfer_end(&kit.wire);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, transport->bytes_path);
     finish();
     close(fd);
@@ -209,6 +245,7 @@ int main(void)
     tcase_add_loop_test(all, large_responses_without_sendfile, 0, count);
     tcase_add_loop_test(all, large_responses_through_a_small_window, 0, count);
     tcase_add_loop_test(all, path_and_reason_of_a_large_file, 0, count);
+    tcase_add_loop_test(all, transfers_of_two_responses, 0, count);
     tcase_add_loop_test(all, unconsumed_bytes_are_offered_again, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -137,8 +137,9 @@ static bool abort_exchange(struct exchange *x)
 const struct exchange_ops h2_exchange_ops = {
     .respond = send_response, .inform = send_interim, .abort = abort_exchange};
 
-static int give(struct h2_stream *stream, const struct chunk *chunk)
+static int give(struct h2_stream *stream, struct chunk *chunk)
 {
+    chunk->transfer = &stream->x.transfer;
     stream->x.response.bytes_sent += chunk_length(chunk);
     stream->stalled = false;
     return 1;

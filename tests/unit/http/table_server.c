@@ -222,6 +222,8 @@ static void finished(void *owner, struct exchange *x)
     struct table_request *state = x->owner;
 
     server->finished++;
+    if (x->transfer.total != x->response.bytes_sent)
+        abort();
     if (server->later == x)
         server->later = NULL;
     must(buffer_printf(&server->log, STR_FMT " " STR_FMT " %d %llu%s\n", STR_ARG(x->request.method_name),
@@ -296,6 +298,8 @@ static void wake_paused(struct table_server *server)
 
 static void gather(struct table_server *server, const struct chunk *chunk, size_t room)
 {
+    if (chunk->transfer) /* as the wire does */
+        chunk->transfer->total += chunk_length(chunk);
     if (chunk->kind == CHUNK_BYTES) {
         if (chunk->bytes.length == 0 || chunk->bytes.length > room)
             abort();

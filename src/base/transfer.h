@@ -1,0 +1,19 @@
+/*
+ * The accounting of one response: its bytes, and the way most of them were sent. The owner of a response passes it with
+ * each chunk; the wire updates it until the chunk is sent (wire/wire.h defines the values of path and reason).
+ */
+#ifndef BASE_TRANSFER_H
+#define BASE_TRANSFER_H
+
+#include <stdint.h>
+
+struct transfer {
+    uint64_t largest;               /* bytes of the longest chunk, which determines path and reason */
+    uint64_t total;                 /* bytes given in total */
+    uint64_t made;                  /* of these, bytes in memory */
+    uint64_t zero_copy;             /* $bytes_zero_copy */
+    uint8_t path;                   /* enum wire_path */
+    uint8_t reason;                 /* enum ktls_reason or wire_reason */
+};
+
+#endif
