@@ -196,7 +196,7 @@
 #define LIMIT_CACHE_HEAD_DELAY      (64 * 1024)     /* body bytes stored before a HEAD that is requested as GET is answered: those of one write */
 #define LIMIT_CACHE_COPY            (1024 * 1024)   /* bytes of a stored body copied per step */
 #define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
-#define LIMIT_CACHE_ATTEMPTS        8               /* attempts to create a file while the cache manager removes it before it is locked */
+#define LIMIT_CACHE_ATTEMPTS        32              /* attempts to create a file while the cache manager removes it before it is locked */
 #define LIMIT_CACHE_CHECK_MS         20              /* interval between two checks of a response that another worker fetches */
 #define LIMIT_CACHE_RESCANS         5               /* further scans of a cache directory for temporary files that were locked */
 #define LIMIT_CACHE_IDLE_MS         1000            /* pause between two steps of an idle cache manager */

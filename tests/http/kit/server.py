@@ -90,6 +90,7 @@ class Server:
             'http': {
                 'log_format': {'proof': PROOF},
                 'access_log': {'path': self.access_path, 'format': 'proof', 'flush': '20ms'},
+                **({'ssl_ktls': 'on'} if KERNEL_ONLY else {}),  # `auto` may find that user space is faster
                 **(http or {}),
                 'server': servers,
             },

@@ -279,7 +279,7 @@ static void *delete_unfinished_files(void *unused)
         const struct dirent *entry;
 
         /* readdir also returns files created meanwhile: without a limit, one pass could last for the whole test. */
-        for (int removed = 0; all && removed < LIMIT_CACHE_ATTEMPTS / 2 && (entry = readdir(all));) {
+        for (int removed = 0; all && removed < LIMIT_CACHE_ATTEMPTS / 8 && (entry = readdir(all));) {
             if (!cache_file_is_temporary(entry->d_name))
                 continue;
             cache_file_remove_unfinished(dirfd(all), entry->d_name);
