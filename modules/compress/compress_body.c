@@ -56,7 +56,7 @@ static void begin_turn(struct compress_worker *shared)
     if (shared->turn_us == shared->clock->monotonic_us)
         return;
     shared->turn_us = shared->clock->monotonic_us;
-    shared->left = LIMIT_COMPRESS_TURN;
+    shared->left = LIMIT_COMPRESS_ITERATION;
 }
 
 static void request_turn(struct compress_worker *shared)

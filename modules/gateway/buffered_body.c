@@ -60,7 +60,7 @@ static int read_client_body(struct buffered_body *buffered)
     int result = 1;
 
     while (result == 1 && !spool_full(buffered->spool)) {
-        result = buffered->source->ops->next(buffered->source, CHUNK_BYTES, LIMIT_LENT_BYTES, &chunk);
+        result = buffered->source->ops->next(buffered->source, CHUNK_BYTES, LIMIT_RECEIVE_BYTES, &chunk);
         if (result == 1 && spool_append(buffered->spool, chunk.bytes) < 0)
             result = -ENOMEM;
     }

@@ -26,7 +26,7 @@ static bool input_has_room(const struct gateway_request *p)
 {
     if (p->incoming.transfer == TRANSFER_SPOOLED)
         return !p->incoming.spool || !spool_full(p->incoming.spool);
-    return size_sub_sat(p->incoming.input.capacity, p->incoming.input.length) >= LIMIT_LENT_BYTES ||
+    return size_sub_sat(p->incoming.input.capacity, p->incoming.input.length) >= LIMIT_RECEIVE_BYTES ||
            p->incoming.input.length == 0;
 }
 

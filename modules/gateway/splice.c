@@ -17,7 +17,7 @@ static bool is_large(const struct gateway_request *p)
 {
     if (unframed_bytes(p) == UINT64_MAX)
         return p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
-    return p->reply.content_length >= LIMIT_SPLICE_BYTES && unframed_bytes(p) > LIMIT_LENT_BYTES;
+    return p->reply.content_length >= LIMIT_SPLICE_BYTES && unframed_bytes(p) > LIMIT_RECEIVE_BYTES;
 }
 
 bool gateway_splices(const struct gateway_request *p)

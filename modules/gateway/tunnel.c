@@ -66,7 +66,7 @@ static struct upstream_connection *detach_connection(struct tunnel *t)
 
 static void receive_from_server(struct tunnel *t)
 {
-    if (t->connection && size_sub_sat(t->input.capacity, t->input.length) >= LIMIT_LENT_BYTES)
+    if (t->connection && size_sub_sat(t->input.capacity, t->input.length) >= LIMIT_RECEIVE_BYTES)
         wire_receive(&t->connection->wire);
     update_timeout(t);
 }

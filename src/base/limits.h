@@ -16,13 +16,13 @@
 #define LIMIT_ITERATION_BYTES            (256 * 1024)    /* budget of a loop iteration for large ops: bytes of sends */
 #define LIMIT_ITERATION_FILE_BYTES       (2 * 1024 * 1024) /* the same budget: bytes of files in the page cache */
 #define LIMIT_ITERATION_FETCHED_BYTES    (64 * 1024)     /* the same budget: bytes of files read from disk */
-#define LIMIT_HOT_WINDOW            (1024 * 1024)   /* file bytes probed at once while the previous window was in the page cache */
+#define LIMIT_CACHED_WINDOW         (1024 * 1024)   /* file bytes probed at once while the previous window was in the page cache */
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024
-#define LIMIT_COLD_WINDOW           (256 * 1024)    /* file bytes probed and read ahead at once */
+#define LIMIT_UNCACHED_WINDOW       (256 * 1024)    /* file bytes probed and read ahead at once */
 #define LIMIT_FETCHES               3               /* helper reads of one window before sendfile waits for the disk */
-#define LIMIT_LENT_BYTES            (16 * 1024)     /* bytes of one receive */
-#define LIMIT_LENT_BUFFERS          256             /* buffers in the ring of provided buffers */
+#define LIMIT_RECEIVE_BYTES         (16 * 1024)     /* bytes of one receive */
+#define LIMIT_RECEIVE_BUFFERS       256             /* buffers in the ring of provided buffers */
 #define LIMIT_FILE_CACHE_CONTENT    16384           /* files up to this size are kept in memory */
 
 /* http */
@@ -53,7 +53,7 @@
 #define LIMIT_MODULES               63              /* a location has a 64-bit set of modules; a shift by the highest index plus one must be defined */
 #define LIMIT_COMPRESS_INPUT        (16 * 1024)     /* bytes of a body encoded per step */
 #define LIMIT_COMPRESS_OUTPUT       (16 * 1024)     /* bytes of encoded output per step */
-#define LIMIT_COMPRESS_TURN         (64 * 1024)     /* bytes that a worker encodes per loop iteration, over all bodies */
+#define LIMIT_COMPRESS_ITERATION    (64 * 1024)     /* bytes that a worker encodes per loop iteration, over all bodies */
 #define LIMIT_COMPRESS_MEMORY       (256 * 1024 * 1024) /* memory of all encoders of a worker; further responses are sent unencoded */
 #define LIMIT_SUBREQUESTS           50              /* concurrent subrequests of one exchange */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* nesting depth of subrequests */
@@ -134,7 +134,7 @@
 #define LIMIT_SPLICE_BYTES          (64 * 1024)     /* bodies below this size are copied */
 #define LIMIT_STREAM_MEMORY         (256 * 1024)    /* arena of one `stream` connection */
 #define LIMIT_FREE_CONNECTIONS         256             /* free connections of a worker */
-#define LIMIT_OWN_SHARE             1024            /* memory of an idle connection beyond OpenSSL's SSL object, heap overhead included */
+#define LIMIT_IDLE_CONNECTION       1024            /* memory of an idle connection beyond OpenSSL's SSL object, heap overhead included */
 #define LIMIT_EPOLL_SLOT            32              /* of that, the slot of the epoll backend per descriptor */
 
 /* upstream, and the modules that pass requests on */
@@ -150,7 +150,7 @@
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* addresses of one name */
 #define LIMIT_RECLAIMED             32              /* idle client connections closed at once when descriptors are exhausted */
 #define LIMIT_RECLAIM_MS            100             /* shortest interval between two rounds of these */
-#define LIMIT_UPSTREAM_PARTING_MS   5000            /* time for queued bytes to leave and for the server to close its side */
+#define LIMIT_UPSTREAM_CLOSE_MS     5000            /* time for queued bytes to leave and for the server to close its side */
 #define LIMIT_SPOOL_BLOCK           (1024 * 1024)   /* upper bound of one block of a spooled body in memory */
 #define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* upper bound of all blocks of one body */
 #define LIMIT_STORED_BLOCK          (16 * 1024)     /* block size of a buffered request body */
@@ -195,7 +195,7 @@
 #define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of a response per write */
 #define LIMIT_CACHE_HEAD_DELAY      (64 * 1024)     /* body bytes stored before a HEAD that is requested as GET is answered: those of one write */
 #define LIMIT_CACHE_COPY            (1024 * 1024)   /* bytes of a stored body copied per step */
-#define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
+#define LIMIT_CACHE_QUEUED          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
 #define LIMIT_CACHE_ATTEMPTS        32              /* attempts to create a file while the cache manager removes it before it is locked */
 #define LIMIT_CACHE_CHECK_MS         20              /* interval between two checks of a response that another worker fetches */
 #define LIMIT_CACHE_RESCANS         5               /* further scans of a cache directory for temporary files that were locked */

@@ -219,7 +219,7 @@ void cache_fill_add(struct cache_fill *fill, struct str bytes)
 
 bool cache_fill_must_wait(struct cache_fill *fill)
 {
-    fill->must_wait = !fill->error && fill->in_flight && fill->filling.length >= LIMIT_CACHE_BEHIND;
+    fill->must_wait = !fill->error && fill->in_flight && fill->filling.length >= LIMIT_CACHE_QUEUED;
     return fill->must_wait;
 }
 

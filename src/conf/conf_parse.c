@@ -370,7 +370,7 @@ static bool block_blank(struct conf_errors *errors, const struct conf_file *file
  * bracket contains everything after it), and the next pass parses these lines again. The first `count` errors are of
  * earlier passes.
  */
-static void misread_forget(struct conf_errors *errors, unsigned count, unsigned read, unsigned line)
+static void errors_remove_below(struct conf_errors *errors, unsigned count, unsigned read, unsigned line)
 {
     unsigned kept = count;
 
@@ -388,7 +388,7 @@ static bool syntax_skip(struct parse *parse, struct str text, unsigned known)
     unsigned read = errors->count;
     unsigned line = syntax_report(errors, parse->file, &parse->yaml, &parse->last);
 
-    misread_forget(errors, known, read, line);
+    errors_remove_below(errors, known, read, line);
     return block_blank(errors, parse->file, (char *)(uintptr_t)text.data, line);
 }
 

@@ -77,7 +77,7 @@ static struct str comment_after(struct parse *parse)
 }
 
 /* Reports "key: value" with indented "- item" lines below, which YAML joins to one text. */
-static void list_swallowed(struct parse *parse, const struct conf_node *node)
+static void report_list_in_scalar(struct parse *parse, const struct conf_node *node)
 {
     unsigned end = (unsigned)parse->event.end_mark.line + 1;
 
@@ -153,7 +153,7 @@ struct conf_node *scalar_read(struct parse *parse, bool flow)
             (struct parsed_scalar){node->mark.line, node->mark.column, end.line, end.column, node->quoted};
     if (!node->quoted && !node->absent) {
         node->comment = comment_after(parse);
-        list_swallowed(parse, node);
+        report_list_in_scalar(parse, node);
     }
     if (str_find(text, '\0') >= 0)
         conf_error(parse->loader->errors, node->mark, STR(""), "a NUL byte is not allowed in a value");

@@ -232,7 +232,7 @@ static const char *suggest_name(const struct scope_reader *scope, struct str wan
     }
     for (size_t i = 0; (block = vocabulary_block(i)); i++) {
         if (scopes_of(scope->schema, str_from(block->name)))
-            suggestion_try(&suggestion, block->name, block->stands & scope->scope);
+            suggestion_try(&suggestion, block->name, block->allowed_in & scope->scope);
     }
     return suggestion.name;
 }

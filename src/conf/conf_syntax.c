@@ -190,7 +190,7 @@ static unsigned after_value(const struct fault *fault)
 }
 
 /* True if the latest scalar is a key whose ':' is inside a comment. */
-static bool cut_by_comment(const struct fault *fault)
+static bool colon_is_in_comment(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;
     struct str text = fault_content(fault, last->line);
@@ -208,7 +208,7 @@ static unsigned key_expected(const struct fault *fault)
 
     if (fault_column(fault, fault->at.line, content.data) != fault->at.column)
         return after_value(fault);
-    if (cut_by_comment(fault))
+    if (colon_is_in_comment(fault))
         return colon_missing(fault, fault->last->line);
     if (c == ']' || c == '}') {
         conf_error(fault->errors, fault->at, STR(""), "this '%c' has no counterpart", c);

@@ -25,7 +25,7 @@ unsigned vocabulary_blocks(struct str name)
 {
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
         if (str_equal(name, str_from(blocks[i].name)))
-            return blocks[i].stands;
+            return blocks[i].allowed_in;
     }
     return 0;
 }

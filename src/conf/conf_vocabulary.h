@@ -10,8 +10,8 @@
 /* A key that opens a scope. */
 struct block_word {
     const char *name;
-    unsigned opens;                 /* the scopes that it may open: `server` opens one in http and another in stream */
-    unsigned stands;                /* the scopes in which it is allowed */
+    unsigned opens_scopes;          /* the scopes that it may open: `server` opens one in http and another in stream */
+    unsigned allowed_in;            /* the scopes in which it is allowed */
     const char *help;
     const char *example;
 };

@@ -156,7 +156,7 @@ static bool gap_write(struct format *format, size_t to, unsigned next_source, un
 }
 
 /* True if no blank belongs between these two tokens of one line. */
-static bool close_up(yaml_token_type_t last, yaml_token_type_t next)
+static bool tokens_adjoin(yaml_token_type_t last, yaml_token_type_t next)
 {
     if (last == YAML_FLOW_SEQUENCE_START_TOKEN || last == YAML_FLOW_MAPPING_START_TOKEN)
         return true;
@@ -330,7 +330,7 @@ static void token_write(struct format *format)
 
     if (gap_write(format, start, source, indent))
         lines_begin(&format->lines, indent, source);
-    else if (!close_up(format->last, format->token.type))
+    else if (!tokens_adjoin(format->last, format->token.type))
         lines_put(&format->lines, STR(" "));
     words_write(format, start, end, source);
     format->last = format->token.type;

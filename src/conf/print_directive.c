@@ -108,7 +108,7 @@ int example_print(const struct directive *directive, struct buffer *out)
 
 unsigned block_scopes(const struct conf_schema *schema, const struct block_word *block)
 {
-    unsigned scopes = block->stands & (conf_schema_scopes(schema) | SCOPE_MAIN);
+    unsigned scopes = block->allowed_in & (conf_schema_scopes(schema) | SCOPE_MAIN);
 
     for (size_t slot = 0; slot < schema->count; slot++) {
         const struct directive *directives = schema->groups[slot]->directives;

@@ -245,9 +245,9 @@ static void print_inners(struct json *json, const struct conf_schema *schema, en
     const struct block_word *block;
 
     for (size_t i = 0; (block = vocabulary_block(i)); i++) {
-        unsigned opens = block->opens;
+        unsigned opens = block->opens_scopes;
 
-        if (!(block->stands & scope) || (scope == SCOPE_UPSTREAM && (opens & SCOPE_SERVER)))
+        if (!(block->allowed_in & scope) || (scope == SCOPE_UPSTREAM && (opens & SCOPE_SERVER)))
             continue;
         if (opens & SCOPE_SERVER)
             opens = scope == SCOPE_STREAM ? SCOPE_STREAM_SERVER : SCOPE_SERVER;

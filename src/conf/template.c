@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PARTS_NEAR 32 /* values on the stack; templates with more parts use the arena */
+#define STACK_PARTS 32 /* values on the stack; templates with more parts use the arena */
 
 struct template_part {
     struct str text; /* a constant, or a family's parameter */
@@ -216,8 +216,8 @@ static struct str values_join(const struct str *values, size_t count, size_t len
 
 struct str template_eval(const struct template *template, const void *subject, struct arena *arena)
 {
-    struct str near[PARTS_NEAR];
-    struct str *values = near;
+    struct str stack_values[STACK_PARTS];
+    struct str *values = stack_values;
     size_t length = 0;
 
     if (template->constant)
@@ -227,7 +227,7 @@ struct str template_eval(const struct template *template, const void *subject, s
 
         return value.data ? value : STR("");
     }
-    if (template->count > PARTS_NEAR)
+    if (template->count > STACK_PARTS)
         values = arena_zalloc(arena, template->count, sizeof(*values));
     if (!values)
         return (struct str){NULL, 0};

@@ -17,14 +17,14 @@
 #define SETTLED_MS 3000
 
 /* Retries after EAGAIN: a concurrent rename prevented the kernel from checking "..". */
-#define RACES 8
+#define OPEN_RETRIES 8
 
 static int open_how(int directory, const char *path, uint64_t flags, uint64_t resolve, bool wait)
 {
     struct open_how how = {.flags = flags, .resolve = resolve | (wait ? 0 : RESOLVE_CACHED)};
     long fd;
 
-    for (int i = 0; i < RACES; i++) {
+    for (int i = 0; i < OPEN_RETRIES; i++) {
         fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
         if (fd >= 0)
             return (int)fd;
@@ -129,7 +129,7 @@ static ssize_t read_whole_content(int fd, char *into, size_t length, bool wait)
     ssize_t count;
 
     if (!wait) {
-        count = loop_read_hot(fd, 0, &(struct iovec){into, length}, 1);
+        count = loop_read_cached(fd, 0, &(struct iovec){into, length}, 1);
         return count >= 0 && (size_t)count < length ? -EAGAIN : count; /* the rest may be on the disk */
     }
     do {

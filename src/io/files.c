@@ -60,7 +60,7 @@ static ssize_t read_from(ssize_t (*read_once)(int, int64_t, char *, size_t), int
     return (ssize_t)*progress;
 }
 
-static ssize_t read_hot(int file, int64_t at, char *into, size_t length, uint64_t *progress)
+static ssize_t read_cached(int file, int64_t at, char *into, size_t length, uint64_t *progress)
 {
     ssize_t result = read_from(read_nowait, file, at, into, length, progress);
 
@@ -69,7 +69,7 @@ static ssize_t read_hot(int file, int64_t at, char *into, size_t length, uint64_
     return result;
 }
 
-ssize_t loop_read_hot(int file, int64_t at, const struct iovec *parts, int count)
+ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int count)
 {
     ssize_t result = read_parts(file, at, parts, count, RWF_NOWAIT);
 
@@ -88,7 +88,7 @@ void read_submit(struct loop *loop, struct op *op)
 
     if (op->file.length > INT_MAX)
         op->file.length = INT_MAX;
-    result = read_hot(op->file.fd, op->file.at, op->file.into, (size_t)op->file.length, &op->file.progress);
+    result = read_cached(op->file.fd, op->file.at, op->file.into, (size_t)op->file.length, &op->file.progress);
     if (result == -EAGAIN)
         helpers_submit(loop, op, read_work);
     else
@@ -124,22 +124,22 @@ static bool all_cached(int file, uint64_t at, uint64_t length)
 }
 
 /* The number of cached bytes of the window. Each page is probed, since cachestat also counts pages under readahead. */
-static uint64_t hot_bytes(const struct op *op, uint64_t length)
+static uint64_t cached_bytes(const struct op *op, uint64_t length)
 {
     uint64_t at = next_byte(op);
-    uint64_t hot = 0;
+    uint64_t cached = 0;
     char byte;
 
     if (!all_cached(op->file.fd, at, length))
         return 0;
-    while (hot < length) {
-        uint64_t end = hot + PAGE < length ? hot + PAGE : length;
+    while (cached < length) {
+        uint64_t end = cached + PAGE < length ? cached + PAGE : length;
 
         if (read_nowait(op->file.fd, (int64_t)(at + end - 1), &byte, 1) == -EAGAIN)
             break;
-        hot = end;
+        cached = end;
     }
-    return hot;
+    return cached;
 }
 
 /*
@@ -149,53 +149,53 @@ static uint64_t hot_bytes(const struct op *op, uint64_t length)
  */
 static bool probe_fetched(struct op *op)
 {
-    uint64_t hot = hot_bytes(op, window_length(op, LIMIT_COLD_WINDOW));
+    uint64_t cached = cached_bytes(op, window_length(op, LIMIT_UNCACHED_WINDOW));
 
-    if (hot == 0 && op->file.fetches < LIMIT_FETCHES)
+    if (cached == 0 && op->file.fetches < LIMIT_FETCHES)
         return false;
-    op->file.hot_until = next_byte(op) + (hot > 0 ? hot : window_length(op, FETCH_STEP));
+    op->file.cached_until = next_byte(op) + (cached > 0 ? cached : window_length(op, FETCH_STEP));
     return true;
 }
 
 /*
- * While the previous window was cached, the next one is as long as the cached part, up to LIMIT_HOT_WINDOW: a large
+ * While the previous window was cached, the next one is as long as the cached part, up to LIMIT_CACHED_WINDOW: a large
  * cached file costs one call per megabyte.
  */
 bool file_probe(struct op *op)
 {
     uint64_t at = next_byte(op);
     uint64_t proved = op->file.progress;
-    uint64_t most = proved < LIMIT_COLD_WINDOW ? LIMIT_COLD_WINDOW : proved;
-    uint64_t length = window_length(op, most > LIMIT_HOT_WINDOW ? LIMIT_HOT_WINDOW : most);
+    uint64_t most = proved < LIMIT_UNCACHED_WINDOW ? LIMIT_UNCACHED_WINDOW : proved;
+    uint64_t length = window_length(op, most > LIMIT_CACHED_WINDOW ? LIMIT_CACHED_WINDOW : most);
     ssize_t result = 1;
     char byte;
 
     if (op->file.fetches > 0)
         return probe_fetched(op);
-    if (op->file.hot_until != at)
+    if (op->file.cached_until != at)
         result = read_nowait(op->file.fd, (int64_t)at, &byte, 1);
     if (result > 0)
         result = read_nowait(op->file.fd, (int64_t)(at + length - 1), &byte, 1);
     if (result == -EAGAIN)
         return false;
     if (nowait_missing(result)) {
-        op->file.hot_until = UINT64_MAX;
+        op->file.cached_until = UINT64_MAX;
         return true;
     }
     if (result > 0 && !all_cached(op->file.fd, at, length))
         return false;
-    op->file.hot_until = at + length;
+    op->file.cached_until = at + length;
     return true;
 }
 
 /* Requests the whole window and waits for its last bytes, without copying all of it. */
-int file_warm(struct op *op)
+int file_read_window(struct op *op)
 {
     uint64_t at = next_byte(op);
-    uint64_t length = window_length(op, LIMIT_COLD_WINDOW);
+    uint64_t length = window_length(op, LIMIT_UNCACHED_WINDOW);
     char byte;
 
-    (void)readahead(op->file.fd, (off64_t)at, (size_t)window_length(op, 2 * LIMIT_COLD_WINDOW));
+    (void)readahead(op->file.fd, (off64_t)at, (size_t)window_length(op, 2 * LIMIT_UNCACHED_WINDOW));
     for (uint64_t done = 0; done < length;) {
         done += length - done < FETCH_STEP ? length - done : FETCH_STEP;
         if (read_plain(op->file.fd, (int64_t)(at + done - 1), &byte, 1) <= 0)

@@ -39,7 +39,7 @@ enum __attribute__((packed)) op_verb {
     OP_NONE,
     OP_ACCEPT,   /* a new non-blocking, close-on-exec socket; `address` filled in */
     OP_CONNECT,  /* 0 when connected */
-    OP_RECV,     /* bytes in op->lent */
+    OP_RECV,     /* bytes in op->received */
     OP_SEND,     /* sends all parts before `done`: the sum, or -errno with the bytes sent before it in op->progress */
     OP_SENDFILE, /* sends the whole span, or -errno: bytes in op->file.progress (result: at most INT_MAX), fewer than requested only at an early end of the file or on an error */
     OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for the descriptor that is not ready */
@@ -68,7 +68,7 @@ struct op {
     int wait_fd;                    /* used by the backend: the descriptor whose readiness is awaited */
     struct list link;               /* the loop's: of the queue that the op is in */
     union {
-        struct str lent;            /* OP_RECV */
+        struct str received;        /* OP_RECV */
         struct {
             const struct iovec *parts; /* constant until `done`, with their bytes */
             int count;
@@ -84,7 +84,7 @@ struct op {
             uint64_t progress;      /* readable while the op waits: a timer can check progress */
             union {
                 char *into;         /* OP_READ: the caller's memory */
-                uint64_t hot_until; /* OP_SENDFILE, used by the loop: file bytes before this offset are in the page cache */
+                uint64_t cached_until; /* OP_SENDFILE, used by the loop: file bytes before this offset are in the page cache */
             };
         } file;
         struct {
@@ -181,7 +181,7 @@ static inline bool op_idle(const struct op *op)
 }
 
 /* True if only `done` is outstanding: the caller may reuse the memory that the op uses. */
-static inline bool op_carried_out(const struct op *op)
+static inline bool op_finished(const struct op *op)
 {
     return op->state == OP_STATE_FINISHED;
 }
@@ -208,6 +208,6 @@ void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument),
  * Reads the file from `at` on into the parts, as far as the page cache has it. Returns the number of bytes, or -EAGAIN
  * if the cache has none. File systems without RWF_NOWAIT (tmpfs and others) are read without this check.
  */
-MUST_CHECK ssize_t loop_read_hot(int file, int64_t at, const struct iovec *parts, int count);
+MUST_CHECK ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int count);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define EVENTS_PER_WAIT 256
 #define EVENTS_HANG_UP  (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
-#define SENT_TOGETHER   4096 /* larger sends are made at once, while their bytes are in the CPU cache */
+#define SMALL_SEND_MAX  4096 /* larger sends are made at once, while their bytes are in the CPU cache */
 
 struct slot {
     struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
@@ -41,7 +41,7 @@ struct epoll {
     struct slot *slots;
     unsigned slot_count;
     struct epoll_event events[EVENTS_PER_WAIT];
-    char scratch[LIMIT_LENT_BYTES]; /* lent to OP_RECV */
+    char scratch[LIMIT_RECEIVE_BYTES]; /* valid during the callback of OP_RECV */
 };
 
 static int epoll_open(struct loop *loop)
@@ -214,7 +214,7 @@ static bool is_small(const struct op *op)
 
     for (int i = 0; i < op->send.count; i++)
         size += op->send.parts[i].iov_len;
-    return size <= SENT_TOGETHER;
+    return size <= SMALL_SEND_MAX;
 }
 
 /*
@@ -388,7 +388,7 @@ static void deliver_received(struct loop *loop, struct op *op)
     }
     if (count > 0 && (size_t)count < sizeof(epoll->scratch) && slot->drains && !slot->hang_up)
         slot->readable = false;
-    op->lent = (struct str){epoll->scratch, count > 0 ? (size_t)count : 0};
+    op->received = (struct str){epoll->scratch, count > 0 ? (size_t)count : 0};
     loop_run_done(loop, op, (int)count);
 }
 

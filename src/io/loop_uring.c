@@ -22,12 +22,12 @@
 #define BUFFER_GROUP     0
 #define SEND_BY_RING_MAX (8 * 1024)
 
-#define CANCEL_UNASKED (-2) /* op->wait_fd: its cancel waits for a free submission queue entry */
+#define CANCEL_NOT_SUBMITTED (-2) /* op->wait_fd: its cancel waits for a free submission queue entry */
 
 struct uring {
     struct io_uring ring;
     struct io_uring_buf_ring *buffer_ring;
-    char *buffers;       /* LIMIT_LENT_BUFFERS of LIMIT_LENT_BYTES */
+    char *buffers;       /* LIMIT_RECEIVE_BUFFERS of LIMIT_RECEIVE_BYTES */
     struct list cancels; /* ops whose cancel is not submitted yet */
 };
 
@@ -61,8 +61,8 @@ static void *map_memory(size_t size)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-#define BUFFER_RING_SIZE (LIMIT_LENT_BUFFERS * sizeof(struct io_uring_buf))
-#define BUFFERS_SIZE     ((size_t)LIMIT_LENT_BUFFERS * LIMIT_LENT_BYTES)
+#define BUFFER_RING_SIZE (LIMIT_RECEIVE_BUFFERS * sizeof(struct io_uring_buf))
+#define BUFFERS_SIZE     ((size_t)LIMIT_RECEIVE_BUFFERS * LIMIT_RECEIVE_BYTES)
 
 static void buffers_unmap(struct uring *uring)
 {
@@ -74,15 +74,15 @@ static void buffers_unmap(struct uring *uring)
 
 static void buffer_return(struct uring *uring, unsigned number)
 {
-    io_uring_buf_ring_add(uring->buffer_ring, uring->buffers + (size_t)number * LIMIT_LENT_BYTES,
-                          LIMIT_LENT_BYTES, (unsigned short)number,
-                          io_uring_buf_ring_mask(LIMIT_LENT_BUFFERS), 0);
+    io_uring_buf_ring_add(uring->buffer_ring, uring->buffers + (size_t)number * LIMIT_RECEIVE_BYTES,
+                          LIMIT_RECEIVE_BYTES, (unsigned short)number,
+                          io_uring_buf_ring_mask(LIMIT_RECEIVE_BUFFERS), 0);
     io_uring_buf_ring_advance(uring->buffer_ring, 1);
 }
 
 static int buffers_open(struct uring *uring)
 {
-    struct io_uring_buf_reg registration = {.ring_entries = LIMIT_LENT_BUFFERS, .bgid = BUFFER_GROUP};
+    struct io_uring_buf_reg registration = {.ring_entries = LIMIT_RECEIVE_BUFFERS, .bgid = BUFFER_GROUP};
     int error;
 
     uring->buffer_ring = map_memory(BUFFER_RING_SIZE);
@@ -94,7 +94,7 @@ static int buffers_open(struct uring *uring)
     error = io_uring_register_buf_ring(&uring->ring, &registration, 0);
     if (error < 0)
         return error == -EINVAL ? -EOPNOTSUPP : error; /* before 5.19 */
-    for (unsigned i = 0; i < LIMIT_LENT_BUFFERS; i++)
+    for (unsigned i = 0; i < LIMIT_RECEIVE_BUFFERS; i++)
         buffer_return(uring, i);
     return 0;
 }
@@ -157,7 +157,7 @@ static void submit_receive(struct loop *loop, struct op *op)
         loop_retry(loop, op);
         return;
     }
-    io_uring_prep_recv(entry, op->fd, NULL, LIMIT_LENT_BYTES, 0);
+    io_uring_prep_recv(entry, op->fd, NULL, LIMIT_RECEIVE_BYTES, 0);
     if (op->mark != IORING_CQE_F_SOCK_NONEMPTY)
         entry->ioprio = IORING_RECVSEND_POLL_FIRST;
     entry->flags |= IOSQE_BUFFER_SELECT;
@@ -270,7 +270,7 @@ static void uring_cancel(struct loop *loop, struct op *op)
     op->state = OP_STATE_CANCELLING;
     if (submit_cancel(uring, op))
         return;
-    op->wait_fd = CANCEL_UNASKED;
+    op->wait_fd = CANCEL_NOT_SUBMITTED;
     list_push(&uring->cancels, &op->link);
 }
 
@@ -294,7 +294,7 @@ static void receive_completed(struct loop *loop, struct op *op, int result, unsi
 
     if (result > 0) {
         op->mark = flags & IORING_CQE_F_SOCK_NONEMPTY;
-        op->lent = (struct str){uring->buffers + (size_t)number * LIMIT_LENT_BYTES, (size_t)result};
+        op->received = (struct str){uring->buffers + (size_t)number * LIMIT_RECEIVE_BYTES, (size_t)result};
         loop_ready(loop, op);
         return;
     }
@@ -330,7 +330,7 @@ static void dispatch_completion(struct loop *loop, const struct io_uring_cqe *co
 
     if (!op)
         return;
-    if (op->wait_fd == CANCEL_UNASKED)
+    if (op->wait_fd == CANCEL_NOT_SUBMITTED)
         list_remove(&op->link);
     if (op->verb == OP_RECV)
         receive_completed(loop, op, completion->res, completion->flags);
@@ -394,10 +394,10 @@ static void uring_start(struct loop *loop)
 static void uring_deliver(struct loop *loop, struct op *op)
 {
     struct uring *uring = loop->backend_state;
-    size_t offset = (size_t)(op->lent.data - uring->buffers);
+    size_t offset = (size_t)(op->received.data - uring->buffers);
 
-    loop_run_done(loop, op, (int)op->lent.length);
-    buffer_return(uring, (unsigned)(offset / LIMIT_LENT_BYTES));
+    loop_run_done(loop, op, (int)op->received.length);
+    buffer_return(uring, (unsigned)(offset / LIMIT_RECEIVE_BYTES));
 }
 
 static void uring_forget(struct loop *loop, int fd)

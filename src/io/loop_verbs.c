@@ -29,7 +29,7 @@ void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_stor
 /* Does not change op->mark, in which the io_uring backend keeps whether the last receive left bytes. */
 void loop_recv(struct loop *loop, struct op *op, int fd)
 {
-    op->lent = (struct str){NULL, 0};
+    op->received = (struct str){NULL, 0};
     submit_op(loop, op, OP_RECV, fd);
 }
 
@@ -49,7 +49,7 @@ void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t a
     op->file.at = at;
     op->file.length = length;
     op->file.progress = 0;
-    op->file.hot_until = 0;
+    op->file.cached_until = 0;
     op->file.fetches = 0;
     submit_op(loop, op, OP_SENDFILE, to);
 }

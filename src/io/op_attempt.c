@@ -176,13 +176,13 @@ static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out
     return false;
 }
 
-/* True if [next byte, hot_until) is not empty and cached; false if a helper thread was started for it. */
-static bool span_is_hot(struct loop *loop, struct op *op)
+/* True if [next byte, cached_until) is not empty and cached; false if a helper thread was started for it. */
+static bool span_is_cached(struct loop *loop, struct op *op)
 {
-    if ((uint64_t)op->file.at + op->file.progress < op->file.hot_until || file_probe(op))
+    if ((uint64_t)op->file.at + op->file.progress < op->file.cached_until || file_probe(op))
         return true;
     op->file.fetches++;
-    helpers_submit(loop, op, file_warm);
+    helpers_submit(loop, op, file_read_window);
     return false;
 }
 
@@ -192,7 +192,7 @@ static bool span_is_hot(struct loop *loop, struct op *op)
  * Two remedies, for narrow sockets only: one record per call, whose last page is sent without MSG_MORE; and a flush
  * of a withheld record by clearing TCP_CORK.
  */
-static void push_held_back(int fd)
+static void flush_withheld_record(int fd)
 {
     int off = 0;
 
@@ -210,22 +210,22 @@ static uint64_t file_share(const struct op *op)
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    op->file.hot_until = 0; /* the pages may have been evicted since the last attempt */
+    op->file.cached_until = 0; /* the pages may have been evicted since the last attempt */
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = u64_sub_sat(op->file.length, op->file.progress);
         uint64_t room;
         ssize_t sent;
 
-        if (!span_is_hot(loop, op))
+        if (!span_is_cached(loop, op))
             return false;
         room = loop->iteration_bytes_left * file_share(op) / LIMIT_ITERATION_BYTES;
         if (room == 0) {
             loop_defer(loop, op);
             return false;
         }
-        if (want > u64_sub_sat(op->file.hot_until, (uint64_t)at))
-            want = u64_sub_sat(op->file.hot_until, (uint64_t)at);
+        if (want > u64_sub_sat(op->file.cached_until, (uint64_t)at))
+            want = u64_sub_sat(op->file.cached_until, (uint64_t)at);
         if (want > room)
             want = room;
         if (op->file.narrow && want > LIMIT_RECORD_PLAINTEXT)
@@ -237,7 +237,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             continue;
         if (sent < 0 && errno == EAGAIN) {
             if (op->file.narrow)
-                push_held_back(op->fd);
+                flush_withheld_record(op->fd);
             return wait_for_events(out_wait, op->fd, POLLOUT);
         }
         if (sent < 0)
@@ -259,7 +259,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
     if (ends[0].revents == 0)
         return wait_for_events(out_wait, op->fd, POLLIN);
     if (op->splice.narrow)
-        push_held_back(op->splice.to);
+        flush_withheld_record(op->splice.to);
     if (ends[1].revents == 0)
         return wait_for_events(out_wait, op->splice.to, POLLOUT);
     loop_retry(loop, op); /* both descriptors are ready by now */

@@ -20,7 +20,7 @@
 #define FILE_BATCH       32768
 #define STOP_EACH_MS     1000
 #define RETRY_MS         20
-#define COMPLAIN_EACH_MS 10000
+#define REPORT_INTERVAL_MS 10000
 
 struct batch {
     struct access_log *log;
@@ -80,7 +80,7 @@ static void log_dropped_lines(struct access_log *log)
 
         if (!batch->dropped)
             continue;
-        log->quiet_until_ms = log_now_ms(log) + COMPLAIN_EACH_MS;
+        log->quiet_until_ms = log_now_ms(log) + REPORT_INTERVAL_MS;
         log_write(log->error_log, LOG_ERROR,
                   "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
                   (unsigned long long)batch->dropped,
@@ -317,7 +317,7 @@ struct access_log_pending {
 };
 
 int access_log_evaluate(const struct conf_rows *logs, const void *subject, struct arena *arena,
-                        struct access_log_pending **out_rest)
+                        struct access_log_pending **out_pending)
 {
     const struct access_log_row *rows = logs->items;
     struct access_log_pending *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
@@ -326,20 +326,20 @@ int access_log_evaluate(const struct conf_rows *logs, const void *subject, struc
         return -ENOMEM;
     for (size_t i = 0; i < logs->count; i++) {
         const struct log_format *format = rows[i].format;
-        struct template *settled;
+        struct template *evaluated;
 
         if (!rows[i].target)
             continue;
-        settled = template_finish(format->template, subject, arena, escapes[format->escape],
+        evaluated = template_finish(format->template, subject, arena, escapes[format->escape],
                                   absent_value(format->escape));
-        if (!settled) {
+        if (!evaluated) {
             access_log_pending_free(rest);
             return -ENOMEM;
         }
         rest->lines[rest->count].row = &rows[i];
-        rest->lines[rest->count++].template = settled;
+        rest->lines[rest->count++].template = evaluated;
     }
-    *out_rest = rest;
+    *out_pending = rest;
     return 0;
 }
 

@@ -23,7 +23,7 @@ static void read_ended(struct op *op, int result)
 static int read_file_range(struct body_reader *reader, struct body_read *read)
 {
     struct iovec part = {.iov_base = read->into, .iov_len = read->length};
-    ssize_t count = loop_read_hot(read->fd, read->at, &part, 1);
+    ssize_t count = loop_read_cached(read->fd, read->at, &part, 1);
     struct pending *pending;
 
     if (count != -EAGAIN)

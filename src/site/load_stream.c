@@ -17,7 +17,7 @@ static struct wire_settings wire_of(const struct core_ssl *ssl)
         .block_size = LIMIT_UPSTREAM_BLOCK,
         .record_size = (size_t)ssl->buffer_size,
         .small_records = ssl->small_records,
-        .lingering_ms = LIMIT_UPSTREAM_PARTING_MS,
+        .lingering_ms = LIMIT_UPSTREAM_CLOSE_MS,
         .reset_timed_out = true,
     };
 }

@@ -436,7 +436,7 @@ void upstream_close(struct upstream_connection *connection)
         return;
     }
     start_closing(connection);
-    upstream_set_timeout(connection, LIMIT_UPSTREAM_PARTING_MS);
+    upstream_set_timeout(connection, LIMIT_UPSTREAM_CLOSE_MS);
     wire_close(&connection->wire, WIRE_CLOSE_ORDERLY);
 }
 

@@ -192,7 +192,7 @@ void upstream_release(struct upstream_connection *connection);
 void upstream_discard(struct upstream_connection *connection);
 /*
  * Ends the use of the connection. It sends the queued output, then waits for the server's close, for at most
- * LIMIT_UPSTREAM_PARTING_MS: an immediate close could cause a reset before the server has read the output.
+ * LIMIT_UPSTREAM_CLOSE_MS: an immediate close could cause a reset before the server has read the output.
  * upstream_pool_stop does not wait for it. No event follows.
  */
 void upstream_close(struct upstream_connection *connection);

@@ -21,7 +21,7 @@ struct output_block {
     uint32_t from;                  /* first unsent byte */
     uint32_t filled;                /* end of the sealed records, or of plain bytes */
     uint32_t open;                  /* plaintext bytes of the open record, which begin at filled + its head */
-    struct op read;                 /* disk read of a cold span into this block while it is its wire's `reading` */
+    struct op read;                 /* disk read of an uncached span into this block while it is its wire's `reading` */
     struct wire *reader;            /* the wire of `read` */
     struct iovec parts[2];          /* of the send in flight that begins with this block: this one and the next one */
     uint8_t type;                   /* RECORD_ALERT ...: one record of that type for the kernel; BLOCK_KEY; 0: bytes */

@@ -165,7 +165,7 @@ struct wire {
     struct op receive;              /* receives, watches, and the deferred last step */
     struct op send;                 /* one or two blocks, one span or one kernel record at a time */
     struct output_block *first, *last; /* owned: queued output, in order */
-    struct output_block *reading;     /* owned: destination of a disk read for a cold span; joins the queue afterwards */
+    struct output_block *reading;     /* owned: destination of a disk read for an uncached span; joins the queue afterwards */
     struct chunk span;              /* sent after the blocks; length 0: none */
     struct wire_proxy_header *proxy_header; /* owned: PROXY protocol header being received; NULL: none is expected */
     struct wire_unread *unread;         /* owned: received, not consumed */

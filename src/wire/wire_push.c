@@ -78,7 +78,7 @@ static void send_blocks(struct wire *wire, struct output_block *first)
     loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->leaving, more ? MSG_MORE : 0);
     /* Usually the send is complete by now: its block is reused while in the CPU cache. */
     wire->was_full = false;
-    if (op_carried_out(&wire->send) && wire->send.result >= 0) {
+    if (op_finished(&wire->send) && wire->send.result >= 0) {
         wire->was_full = wire_room(wire) == 0;
         remove_sent(wire);
         drop_sent_blocks(wire);

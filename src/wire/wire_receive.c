@@ -181,9 +181,9 @@ static void receive_done(struct op *op, int result)
     } else {
         wire->received += (uint64_t)result;
         if (wire->proxy_header)
-            receive_proxy_header(wire, op->lent);
+            receive_proxy_header(wire, op->received);
         else
-            deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
+            deliver(wire, wire->tls ? STR("") : op->received, wire->tls ? op->received : STR(""));
     }
 }
 

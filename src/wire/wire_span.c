@@ -70,7 +70,7 @@ static ssize_t read_span(const struct wire *wire, const struct iovec *places, in
     ssize_t result;
 
     if (wire->span.kind == CHUNK_FILE)
-        return loop_read_hot(wire->span.file.fd, wire->span.file.at, places, count);
+        return loop_read_cached(wire->span.file.fd, wire->span.file.at, places, count);
     do {
         result = readv(wire->span.pipe.fd, places, count);
     } while (result < 0 && errno == EINTR);

@@ -18,7 +18,7 @@
 #define ON_THE_HEAP(type) ((sizeof(type) + 8 + 15) / 16 * 16)
 _Static_assert(ON_THE_HEAP(struct connection) + ON_THE_HEAP(struct tls_session) +
                        ON_THE_HEAP(struct h1_session) + LIMIT_EPOLL_SLOT <=
-                   LIMIT_OWN_SHARE,
+                   LIMIT_IDLE_CONNECTION,
                "an idle connection has grown");
 
 static struct loopback server;

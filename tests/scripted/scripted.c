@@ -77,14 +77,14 @@ static int turn_receive(struct loop *loop, struct op *op)
         return fake->ended ? 0 : NOT_YET;
     if (fake->receive_most && length > fake->receive_most)
         length = fake->receive_most;
-    if (length > LIMIT_LENT_BYTES)
-        length = LIMIT_LENT_BYTES;
+    if (length > LIMIT_RECEIVE_BYTES)
+        length = LIMIT_RECEIVE_BYTES;
     lent = malloc(length);
     if (!lent)
         return NOT_YET;
     memcpy(lent, fake->unread.data, length);
     buffer_consume(&fake->unread, length);
-    op->lent = (struct str){lent, length};
+    op->received = (struct str){lent, length};
     return (int)length;
 }
 
@@ -331,8 +331,8 @@ static int backend_wait(struct loop *loop, uint64_t until_ms)
 
 static void backend_deliver(struct loop *loop, struct op *op)
 {
-    char *lent = (char *)(uintptr_t)op->lent.data;
-    size_t length = op->lent.length;
+    char *lent = (char *)(uintptr_t)op->received.data;
+    size_t length = op->received.length;
 
     loop_run_done(loop, op, (int)length);
     memset(lent, 0xdd, length);

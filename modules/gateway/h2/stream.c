@@ -93,7 +93,7 @@ static int part_room(struct gateway_request *p, const struct h2_client_stream *c
     if (p->stage != GATEWAY_RESPONDING || client->input.length == client->input_at)
         return 0;
     if (p->incoming.transfer == TRANSFER_SPOOLED) {
-        *out_room = p->incoming.spool && spool_full(p->incoming.spool) ? 0 : LIMIT_LENT_BYTES;
+        *out_room = p->incoming.spool && spool_full(p->incoming.spool) ? 0 : LIMIT_RECEIVE_BYTES;
         return 0;
     }
     if (input->capacity == 0 && buffer_reserve(input, LIMIT_PROXY_INPUT) < 0)

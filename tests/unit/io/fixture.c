@@ -19,7 +19,7 @@ static void noted(struct op *op, int result)
     probe->runs++;
     probe->result = result;
     if (op->verb == OP_RECV && result > 0) {
-        struct str stored = str_slice(op->lent, 0, sizeof(probe->bytes));
+        struct str stored = str_slice(op->received, 0, sizeof(probe->bytes));
 
         memcpy(probe->bytes, stored.data, stored.length);
     }

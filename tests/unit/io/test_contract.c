@@ -332,7 +332,7 @@ START_TEST(many_at_once)
     static int near[MANY];
     static int far[MANY];
 
-    ck_assert_int_gt(MANY, LIMIT_LENT_BUFFERS);
+    ck_assert_int_gt(MANY, LIMIT_RECEIVE_BUFFERS);
     raise_descriptor_limit();
     if (!open_loop(&loop, _i))
         return;

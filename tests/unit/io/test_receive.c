@@ -44,7 +44,7 @@ END_TEST
 START_TEST(all_bytes_arrive_before_the_end)
 {
     struct probe probe;
-    char bytes[3 * LIMIT_LENT_BYTES + 5];
+    char bytes[3 * LIMIT_RECEIVE_BYTES + 5];
     int total = 0;
     int near;
     int far;
@@ -60,7 +60,7 @@ START_TEST(all_bytes_arrive_before_the_end)
         loop_recv(&loop, &probe.op, near);
         run_until_done(&probe, i);
         ck_assert_int_ge(probe.result, 0);
-        ck_assert_int_le(probe.result, LIMIT_LENT_BYTES);
+        ck_assert_int_le(probe.result, LIMIT_RECEIVE_BYTES);
         total += probe.result;
         if (probe.result == 0)
             break;

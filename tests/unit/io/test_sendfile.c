@@ -43,12 +43,12 @@ static bool is_looked_at(int file)
 }
 
 /*
- * Returns the number of calls if the page cache is checked: one per LIMIT_HOT_WINDOW bytes, two more because the first
- * windows are smaller, and one for the last bytes.
+ * Returns the number of calls if the page cache is checked: one per LIMIT_CACHED_WINDOW bytes, two more because the
+ * first windows are smaller, and one for the last bytes.
  */
 static unsigned windows(void)
 {
-    return TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_HOT_WINDOW + 2 + 1;
+    return TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_CACHED_WINDOW + 2 + 1;
 }
 
 /*
@@ -72,7 +72,7 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, (int)length);
     ck_assert_uint_eq(calls, looked_at ? windows() : ways[way].calls);
-    ck_assert_uint_eq(longest, looked_at ? LIMIT_HOT_WINDOW : ways[way].longest);
+    ck_assert_uint_eq(longest, looked_at ? LIMIT_CACHED_WINDOW : ways[way].longest);
     close(file);
     loop_close_fd(&loop, sink);
     loop_close(&loop);

@@ -158,20 +158,20 @@ START_TEST(reads_from_page_cache_and_disk)
         fsync(file); /* clean pages can be dropped, if the file system has a disk */
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     }
-    result = loop_read_hot(file, 7, &(struct iovec){bytes, 100}, 1);
+    result = loop_read_cached(file, 7, &(struct iovec){bytes, 100}, 1);
     ck_assert(result == -EAGAIN || result == 100); /* 100 on a file system without a disk */
     loop_read(&loop, &probe.op, file, 0, bytes, length);
     run_until_done(&probe, 7);
-    ck_assert_int_eq((int)loop_read_hot(file, 7, &(struct iovec){bytes, 100}, 1), 100);
+    ck_assert_int_eq((int)loop_read_cached(file, 7, &(struct iovec){bytes, 100}, 1), 100);
     check_bytes(bytes, 7, 100);
-    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 3, &(struct iovec){bytes, 100}, 1), 3);
-    ck_assert_int_eq((int)loop_read_hot(file, 3, parts, 3), 70);
+    ck_assert_int_eq((int)loop_read_cached(file, (int64_t)length - 3, &(struct iovec){bytes, 100}, 1), 3);
+    ck_assert_int_eq((int)loop_read_cached(file, 3, parts, 3), 70);
     check_bytes(bytes, 3, 10);
     check_bytes(bytes + 100, 13, 60);
     parts[1].iov_len = length;
-    ck_assert_int_eq((int)loop_read_hot(file, 3, parts, 3), (int)length - 3); /* the file ends in the second part */
-    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length, parts, 3), 0);
-    ck_assert_int_eq((int)loop_read_hot(-1, 0, &(struct iovec){bytes, 1}, 1), -EBADF);
+    ck_assert_int_eq((int)loop_read_cached(file, 3, parts, 3), (int)length - 3); /* the file ends in the second part */
+    ck_assert_int_eq((int)loop_read_cached(file, (int64_t)length, parts, 3), 0);
+    ck_assert_int_eq((int)loop_read_cached(-1, 0, &(struct iovec){bytes, 1}, 1), -EBADF);
     close(file);
     free(bytes);
     loop_close(&loop);
@@ -245,7 +245,7 @@ START_TEST(page_cache_is_checked_after_waiting)
     ck_assert(before > 0 && before < length && probe.runs == 0);
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    if (loop_read_hot(file, (int64_t)before + 100000, &(struct iovec){&byte, 1}, 1) == -EAGAIN) {
+    if (loop_read_cached(file, (int64_t)before + 100000, &(struct iovec){&byte, 1}, 1) == -EAGAIN) {
         for (int i = 0; i < 100000 && probe.op.file.progress == before && probe.op.file.fetches == 0; i++) {
             far_drain_pattern(far, &at);
             ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
@@ -292,12 +292,12 @@ START_TEST(helpers_read_missing_pages)
         return;
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    if (loop_read_hot(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1) != -EAGAIN)
+    if (loop_read_cached(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1) != -EAGAIN)
         return; /* the file system has no disk */
     runs = send_cold(sink, file, length);
     run_until_done(&probe, runs);
     ck_assert_int_eq(probe.result, (int)length);
-    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1), 1);
+    ck_assert_int_eq((int)loop_read_cached(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1), 1);
 
     loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
     ck_assert_int_ne(probe.op.state, OP_STATE_HELPED);
