@@ -177,7 +177,10 @@ static void send_request(struct gateway_request *p)
         return;
     }
     p->sent.state = result == 0 ? SENDING_DONE : result == 1 ? SENDING_BLOCKED : SENDING_WAITS;
-    wire_flush(wire);
+    if (result == 0 && p->kind == RESPONSE_TUNNEL) /* the client has sent END_STREAM */
+        wire_finish(wire);
+    else
+        wire_flush(wire);
     gateway_set_timeout(p);
 }
 

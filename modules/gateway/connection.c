@@ -72,6 +72,14 @@ static bool awaits_server(const struct gateway_request *p)
     return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
 }
 
+/* After the client's END_STREAM, the server is to end a tunnel. */
+static bool may_be_quiet(const struct gateway_request *p)
+{
+    if (p->sent.state == SENDING_BLOCKED || (p->kind == RESPONSE_TUNNEL && p->sent.state == SENDING_DONE))
+        return false;
+    return p->kind != RESPONSE_PLAIN;
+}
+
 /* The server's timeout stops while the client is slow, and vice versa. */
 void gateway_set_timeout(struct gateway_request *p)
 {
@@ -83,8 +91,7 @@ void gateway_set_timeout(struct gateway_request *p)
         timeout_ms = p->conf->send_timeout_ms;
     else if (awaits_server(p))
         timeout_ms = p->conf->read_timeout_ms;
-    if (p->kind != RESPONSE_PLAIN && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS &&
-        p->sent.state != SENDING_BLOCKED)
+    if (may_be_quiet(p) && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS)
         timeout_ms = LIMIT_PROXY_QUIET_MS;
     if (p->upstream.stream)
         p->conf->gateway->streams->set_timeout(p, timeout_ms);

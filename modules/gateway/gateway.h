@@ -87,7 +87,8 @@ enum gateway_reuse {
 enum gateway_response_kind {
     RESPONSE_PLAIN,
     RESPONSE_EVENTS,                /* text/event-stream */
-    RESPONSE_UPGRADED,              /* 101: becomes a tunnel once it is sent */
+    RESPONSE_UPGRADED,              /* 101: the connection becomes a tunnel once it is sent */
+    RESPONSE_TUNNEL,                /* 101 to extended CONNECT: request.tunnel and the response body are the tunnel */
 };
 
 /* How the response body is passed to the client. */
@@ -174,6 +175,7 @@ struct gateway_request {
     void *own_state;                /* private to the gateway; zeroed at first */
     bool starting;                  /* during `handler`, which returns the outcome instead of exchange_resume */
     struct str upgrade;             /* the protocol requested by the client; empty: none */
+    struct str websocket_accept;    /* expected Sec-WebSocket-Accept of the 101; empty: the client checks it */
     enum gateway_response_kind kind;
     uint64_t interims_ms;           /* limits forwarded 1xx: the clock or later, plus LIMIT_INTERIM_MS for each */
 };

@@ -84,15 +84,25 @@ static void request_woken(void *owner)
         p->conf->gateway->streams->wake(p);
 }
 
+static struct body *woken_body(struct gateway_request *p, struct body *body)
+{
+    body->wake = request_woken;
+    body->owner = p;
+    return body;
+}
+
 struct body *gateway_request_body(struct gateway_request *p)
 {
-    struct body *body = p->x->request.body;
-
     if (p->sent.replacement_body.data)
         return replacement_body(p);
     if (p->sent.buffered)
         buffered_body_rewind(p->sent.buffered);
-    body->wake = request_woken;
-    body->owner = p;
-    return body;
+    return woken_body(p, p->x->request.body);
+}
+
+void gateway_send_tunnel(struct gateway_request *p)
+{
+    p->sent.request.body = woken_body(p, p->x->request.tunnel);
+    p->sent.state = SENDING_WAITS;
+    upstream_wake(p->upstream.connection);
 }

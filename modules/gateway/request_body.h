@@ -18,6 +18,8 @@ bool gateway_body_is_lost(const struct exchange *x);
 MUST_CHECK int gateway_buffer_body(struct exchange *x, void (*done)(void *owner, int error), void *owner);
 /* Shares x's complete buffered body with a subrequest. 0 or -errno. */
 MUST_CHECK int gateway_share_body(struct exchange *x, struct exchange *child);
+/* After a 101 to extended CONNECT: the client's bytes follow the request on the upstream connection. */
+void gateway_send_tunnel(struct gateway_request *p);
 /* The body to pull the request's bytes from. */
 struct body *gateway_request_body(struct gateway_request *p);
 /* True if a part of the body was consumed and cannot be repeated. */

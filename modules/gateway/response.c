@@ -9,6 +9,7 @@
 #include "connection.h"
 #include "fields.h"
 #include "rate_limit.h"
+#include "request_body.h"
 #include "response_body.h"
 #include "splice.h"
 
@@ -99,7 +100,7 @@ static int detect_event_stream(struct gateway_request *p)
     struct str type = headers_value(fields, STR("Content-Type"));
 
     if (p->reply.status == 101)
-        p->kind = RESPONSE_UPGRADED;
+        p->kind = p->x->request.tunnel ? RESPONSE_TUNNEL : RESPONSE_UPGRADED;
     else if (str_equal_nocase(str_trim(str_cut(&type, ';')), STR("text/event-stream")))
         p->kind = RESPONSE_EVENTS;
     if (p->kind != RESPONSE_UPGRADED)
@@ -202,6 +203,8 @@ static bool head_received(struct gateway_request *p)
         return no_memory(p);
     if (p->stage != GATEWAY_DONE) /* GATEWAY_DONE: the requested range is not satisfiable */
         p->stage = GATEWAY_RESPONDING;
+    if (p->kind == RESPONSE_TUNNEL)
+        gateway_send_tunnel(p);
     if (!p->cached || !p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_RESPONDED);
     return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;

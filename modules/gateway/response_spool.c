@@ -15,7 +15,7 @@ bool gateway_wants_spool(const struct gateway_request *p)
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
     struct str value = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
 
-    if (p->kind == RESPONSE_UPGRADED || p->reply.bodiless)
+    if (p->kind == RESPONSE_UPGRADED || p->kind == RESPONSE_TUNNEL || p->reply.bodiless)
         return false;
     if (str_equal_nocase(value, STR("yes")))
         return true;

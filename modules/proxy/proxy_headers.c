@@ -145,7 +145,7 @@ static struct str find_upgrade(const struct exchange *x)
     const struct header *field = headers_find(&request->headers, STR("Upgrade"));
     struct connection_options options;
 
-    if (!field || request->version != HTTP_1_1 || request->content_length != 0 ||
+    if (!field || (request->version != HTTP_1_1 && !request->tunnel) || request->content_length != 0 ||
         headers_next(&request->headers, STR("Upgrade"), field) || str_find(field->value, ',') >= 0 ||
         str_empty(field->value) || !may_change_to(field->value) ||
         connection_options_read(&request->headers, &options) < 0 || !options.upgrade)
@@ -229,7 +229,8 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
     headers_remove(&fields, STR("Upgrade"));
     if (!str_empty(p->upgrade)) {
         head.connection = STR("upgrade");
-        if (headers_add(&fields, arena, STR("Upgrade"), p->upgrade) < 0)
+        if (headers_add(&fields, arena, STR("Upgrade"), p->upgrade) < 0 ||
+            (request->tunnel && proxy_websocket_begin(p, &fields) < 0))
             return -ENOMEM;
     }
     if (p->conf->gateway->streams)

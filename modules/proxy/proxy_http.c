@@ -22,12 +22,25 @@ static int http_next(struct gateway_request *p, size_t room, struct chunk *out)
     return h1_request_next(&p->sent.request, room, out);
 }
 
+static enum h1_reply_step check_switch(struct gateway_request *p)
+{
+    const char *fault = proxy_websocket_check(p);
+
+    if (!fault)
+        return REPLY_HEAD;
+    h1_reply_finish(&p->reply);
+    p->reply.fault = fault;
+    return REPLY_BAD;
+}
+
 static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)
 {
     enum h1_reply_step step = h1_reply_read(&p->reply, in, out_part);
 
     if (step == REPLY_INTERIM && p->reply.status == 100)
         proxy_expect_met(p);
+    if (step == REPLY_HEAD && p->reply.status == 101)
+        return check_switch(p);
     return step;
 }
 

@@ -69,6 +69,7 @@ struct session_settings {
         unsigned max_concurrent_streams; /* http2_max_concurrent_streams */
         uint32_t body_preread_size; /* http2_body_preread_size: initial receive window of a stream */
         uint32_t chunk_size;        /* http2_chunk_size: maximum payload of DATA */
+        bool connect_protocol;      /* a location can switch protocols: extended CONNECT (RFC 8441) is offered */
     } http2;
 };
 

@@ -164,6 +164,7 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
     x->request.query = query;
     x->request.headers = x->request.trailers = (struct headers){0};
     x->request.body = body_empty();
+    x->request.tunnel = NULL;
     x->request.content_length = 0;
     x->request.expects_continue = false;
     error = uri.data ? url_path_normalise(&x->arena, path, merge_slashes, &x->request.path) : 0;

@@ -77,8 +77,8 @@ void load_place_alias(struct load *load, const struct conf_node *node, const str
  */
 MUST_CHECK int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
                           struct location *location);
-/* Sets session and wire of a location and of nested ones; `ssl` is its server's. */
-void load_settings(struct location *location, const struct core_ssl *ssl);
+/* Sets session and wire of a server's own scope and of its locations; `ssl` is the server's. */
+void load_settings(struct location *root, const struct core_ssl *ssl);
 
 /* Groups servers by address: names, defaults, certificates. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_endpoints(struct load *load);

@@ -37,10 +37,13 @@ static uint64_t lingering_ms(const struct core_site *site)
                                                                 : site->lingering_time_ms;
 }
 
-/* Selects the modules that are not idle in this location; requests call no others. */
-static void choose_modules(struct location *location)
+/*
+ * Selects the modules that are not idle in this location; requests call no others. Returns true if one of them may
+ * switch protocols.
+ */
+static bool choose_modules(struct location *location)
 {
-    bool decides = false;
+    bool decides = false, upgrades = false;
 
     for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
         const struct module *module = module_table[i];
@@ -52,15 +55,19 @@ static void choose_modules(struct location *location)
         location->handlers |= module->handler ? bit : 0;
         location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
         decides |= module->server_rule == SERVER_RULE_DECIDES;
+        upgrades |= module->upgrades && module->upgrades(location->module_conf[i]);
         location->filtering |= module->filter ? bit : 0;
     }
     if (!decides)
         location->rules = 0;
+    return upgrades;
 }
 
-void load_settings(struct location *location, const struct core_ssl *ssl)
+/* Returns true if a module of the location, or of one inside, may switch protocols. */
+static bool set_settings(struct location *location, const struct core_ssl *ssl)
 {
     const struct core_site *site = location->site;
+    bool upgrades;
 
     location->session = session_of(site, conf_scope_group(location->values, CORE_HTTP2));
     location->wire = (struct wire_settings){
@@ -72,15 +79,21 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
         .delay = !site->tcp_nodelay,
         .reset_timed_out = site->reset_timedout_connection,
     };
-    choose_modules(location);
+    upgrades = choose_modules(location);
     for (size_t i = 0; i < location->inner_count; i++)
-        load_settings(location->inner[i], ssl);
+        upgrades |= set_settings(location->inner[i], ssl);
     for (size_t i = 0; i < location->when_count; i++) {
         struct location *laid_over = location->whens[i].location;
 
         if (laid_over) /* NULL: its conditions were invalid */
-            load_settings(laid_over, ssl);
+            upgrades |= set_settings(laid_over, ssl);
     }
     for (size_t i = 0; i < location->pattern_count; i++)
-        load_settings(location->patterns[i], ssl);
+        upgrades |= set_settings(location->patterns[i], ssl);
+    return upgrades;
+}
+
+void load_settings(struct location *root, const struct core_ssl *ssl)
+{
+    root->session.http2.connect_protocol = set_settings(root, ssl);
 }

@@ -59,6 +59,7 @@ struct module {
      * conf. NULL: never idle.
      */
     bool (*idle)(const void *conf);
+    bool (*upgrades)(const void *conf); /* true if it may respond with 101, unless idle. NULL: it never does */
     int (*worker_start)(struct worker *worker, void **out_state);
     void (*worker_stop)(void *state);
     enum outcome (*handler)(struct exchange *x, const void *conf, void *state);

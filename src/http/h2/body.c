@@ -31,10 +31,14 @@ void h2_body_release_stream(struct h2_stream *stream, uint32_t bytes)
         h2_output_number(stream->session, H2_WINDOW_UPDATE, stream->id, increment);
 }
 
+/* An open tunnel may be idle for any time. */
 static void set_awaited(struct h2_stream *stream, bool awaited)
 {
-    if (stream->awaited != awaited)
-        stream->session->awaiting += awaited ? 1 : -1;
+    bool timed = awaited && (!stream->x.request.tunnel || stream->draining);
+
+    if (stream->timed != timed)
+        stream->session->awaiting += timed ? 1 : -1;
+    stream->timed = timed;
     stream->awaited = awaited;
     stream->stalled = false;
 }
@@ -107,8 +111,8 @@ void h2_body_open(struct h2_stream *stream)
 {
     struct request *request = &stream->x.request;
 
-    stream->request_body = (struct body){.ops = &request_body_ops, .length = request->content_length};
-    request->body = &stream->request_body;
+    stream->request_body = (struct body){.ops = &request_body_ops, .length = stream->body_length};
+    *(request->tunnel ? &request->tunnel : &request->body) = &stream->request_body;
     stream->continue_due = request->expects_continue;
 }
 
@@ -149,7 +153,7 @@ static bool keep_input(struct h2_stream *stream, struct str bytes)
 enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes)
 {
     const struct request *request = &stream->x.request;
-    uint64_t limit = request->body_limit;
+    uint64_t limit = request->tunnel ? 0 : request->body_limit;
 
     stream->received += bytes.length;
     stream->x.request.bytes += bytes.length;

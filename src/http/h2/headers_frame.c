@@ -36,7 +36,7 @@ static void announce(struct h2_stream *stream, int status)
 
     stream->announced = true;
     stream->rejected = status != 0;
-    stream->body_length = stream->x.request.content_length;
+    stream->body_length = stream->x.request.tunnel ? BODY_LENGTH_UNKNOWN : stream->x.request.content_length;
     h2->last_accepted = stream->id;
     if (++h2->requests >= h2->settings->keepalive_requests || !h2->settings->keepalive)
         h2_shutdown_start(h2);
@@ -111,7 +111,7 @@ static void begin_trailers(struct h2_session *h2, struct h2_stream *stream, cons
 {
     if (stream->body_whole)
         h2_session_fail(h2, H2_STREAM_CLOSED);
-    else if (!(frame->flags & H2_FLAG_END_STREAM))
+    else if (!(frame->flags & H2_FLAG_END_STREAM) || stream->x.request.tunnel) /* RFC 9113 8.5: only DATA */
         h2_stream_fail(stream, H2_PROTOCOL_ERROR);
     else
         begin_section(h2, stream, true);

@@ -39,10 +39,13 @@ static void store_pseudo(struct h2_request_reader *reader, struct str name, stru
         {{":scheme", 7}, H2_SCHEME, offsetof(struct h2_request_reader, scheme)},
         {{":authority", 10}, H2_AUTHORITY, offsetof(struct h2_request_reader, authority)},
         {{":path", 5}, H2_PATH, offsetof(struct h2_request_reader, path)},
+        {{":protocol", 9}, H2_PROTOCOL, offsetof(struct h2_request_reader, protocol)},
     };
 
     reader->fault = -EBADMSG;
     if (reader->regular || reader->trailers)
+        return;
+    if (str_equal(name, STR(":protocol")) && !reader->settings->http2.connect_protocol) /* not offered (RFC 8441 3) */
         return;
     for (size_t i = 0; i < sizeof pseudos / sizeof pseudos[0]; i++) {
         if (!str_equal(name, pseudos[i].name) || (reader->seen & pseudos[i].bit))
@@ -121,7 +124,8 @@ void h2_request_field(struct h2_request_reader *reader, struct str name, struct 
 /* For $request and the log. */
 static int set_line(struct request *request, struct arena *arena)
 {
-    const struct str parts[] = {request->method_name, STR(" "), request->target, STR(" HTTP/2.0")};
+    struct str method = request->tunnel ? STR("CONNECT") : request->method_name;
+    const struct str parts[] = {method, STR(" "), request->target, STR(" HTTP/2.0")};
 
     request->line = arena_join(arena, parts, sizeof parts / sizeof parts[0]);
     return request->line.data ? 0 : -ENOMEM;
@@ -138,7 +142,38 @@ static int read_method(struct h2_request_reader *reader)
     return 0;
 }
 
-/* CONNECT has no path (RFC 9113 8.5) and is not implemented. */
+/*
+ * Extended CONNECT becomes the GET with Upgrade of HTTP/1.1 (RFC 8441 5), so that rules and modules apply to it as to
+ * this. Only WebSocket has such an equivalent. 0, 501 or -ENOMEM.
+ */
+static int translate_connect(struct h2_request_reader *reader)
+{
+    struct request *request = &reader->x->request;
+    struct headers *headers = &request->headers;
+    struct arena *arena = &reader->x->arena;
+
+    if (!str_equal_nocase(reader->protocol, STR("websocket")))
+        return 501;
+    request->content_length = 0;
+    request->method = METHOD_GET;
+    request->method_name = STR("GET");
+    request->tunnel = body_empty();
+    headers_remove(headers, STR("sec-websocket-key")); /* without a meaning here */
+    if (headers_add(headers, arena, STR("connection"), STR("upgrade")) < 0)
+        return -ENOMEM;
+    return headers_add(headers, arena, STR("upgrade"), STR("websocket"));
+}
+
+/* Extended CONNECT has a protocol, and bytes of this protocol in place of a body with a length. */
+static bool is_connect_malformed(const struct h2_request_reader *reader)
+{
+    const struct request *request = &reader->x->request;
+
+    return request->method != METHOD_CONNECT || !h1_is_token(reader->protocol) ||
+           headers_find(&request->headers, STR("content-length"));
+}
+
+/* CONNECT without :protocol has no path (RFC 9113 8.5) and is not implemented. */
 static int refuse_connect(const struct h2_request_reader *reader)
 {
     struct request *request = &reader->x->request;
@@ -249,7 +284,9 @@ static int read_request(struct h2_request_reader *reader, bool end_stream)
 
     if (error)
         return error;
-    if (request->method == METHOD_CONNECT)
+    if ((reader->seen & H2_PROTOCOL) && is_connect_malformed(reader))
+        return -EBADMSG;
+    if (request->method == METHOD_CONNECT && !(reader->seen & H2_PROTOCOL))
         return refuse_connect(reader);
     length_fault = read_length(reader, end_stream);
     if (length_fault == -EBADMSG)
@@ -261,7 +298,9 @@ static int read_request(struct h2_request_reader *reader, bool end_stream)
         error = join_cookies(reader);
     if (!error)
         error = length_fault;
-    return error ? error : read_expect(request);
+    if (!error)
+        error = read_expect(request);
+    return error || request->method != METHOD_CONNECT ? error : translate_connect(reader);
 }
 
 int h2_request_finish(struct h2_request_reader *reader, bool end_stream)

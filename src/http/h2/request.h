@@ -15,7 +15,7 @@ struct h2_request_reader {
     struct exchange *x;
     struct headers *headers;        /* request.headers or request.trailers */
     const struct session_settings *settings;
-    struct str method, scheme, authority, path;
+    struct str method, scheme, authority, path, protocol;
     size_t bytes;                   /* of all names and values */
     unsigned fields;
     uint8_t seen;                   /* bits of enum h2_pseudo */

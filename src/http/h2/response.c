@@ -85,14 +85,29 @@ static int write_head(struct h2_stream *stream)
     return write_section(stream, &section, stream->bodiless);
 }
 
-/* A head that cannot be sent is replaced by a bare 500; the server logs x->response.fault. */
-static int write_bare_error(struct h2_stream *stream)
+/* A head that cannot be sent is replaced by a bare error; the server logs x->response.fault. */
+static int write_bare_error(struct h2_stream *stream, int status)
 {
     struct response *response = &stream->x.response;
 
     body_close(&response->body);
     response->headers.count = response->trailers.count = 0;
-    response->status = 500;
+    response->status = status;
+    return write_head(stream);
+}
+
+/*
+ * The response to extended CONNECT (RFC 8441 5): 101 becomes 200. The client would take any other 2xx for the tunnel:
+ * the resource is not one of this protocol.
+ */
+static int write_tunnel_head(struct h2_stream *stream)
+{
+    struct response *response = &stream->x.response;
+
+    if (response->status >= 200 && response->status <= 299)
+        return write_bare_error(stream, 501);
+    if (response->status == 101)
+        response->status = 200;
     return write_head(stream);
 }
 
@@ -103,9 +118,9 @@ static void send_response(struct exchange *x)
 
     if (stream->stage != H2_STAGE_REQUEST)
         return;
-    error = write_head(stream);
+    error = x->request.tunnel ? write_tunnel_head(stream) : write_head(stream);
     if (error == -EINVAL)
-        error = write_bare_error(stream);
+        error = write_bare_error(stream, 500);
     stream->stage = H2_STAGE_HEAD;
     stream->failed = error != 0;
     if (x->response.body) {
@@ -190,7 +205,7 @@ static int abort_response(struct h2_stream *stream, struct str fault)
 {
     if (fault.length)
         stream->x.response.fault = fault;
-    h2_stream_reset(stream, H2_INTERNAL_ERROR);
+    h2_stream_reset(stream, stream->x.request.tunnel ? H2_CANCEL : H2_INTERNAL_ERROR); /* RFC 8441 5 */
     return 0;
 }
 
@@ -209,6 +224,8 @@ static int end_body(struct h2_stream *stream)
     struct h2_section section = {.headers = &response->trailers, .content_length = BODY_LENGTH_UNKNOWN};
 
     stream->stage = H2_STAGE_END;
+    if (stream->x.request.tunnel) /* RFC 9113 8.5: only DATA */
+        response->trailers.count = 0;
     while (headers_make_sendable(&response->trailers, &stream->x.arena, &response->fault) == -EINVAL)
         headers_remove(&response->trailers, response->fault);
     if (response->trailers.count > 0)

@@ -30,14 +30,17 @@ static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"; /* RFC 9113 3.
 /* The server's part of the preface: SETTINGS, and the connection's window (RFC 9113 3.4). */
 static void send_preface(struct h2_session *h2)
 {
-    char frame[H2_FRAME_HEAD + 4 * H2_SETTING_SIZE];
-    char *at = h2_frame_write_head(frame, sizeof frame - H2_FRAME_HEAD, H2_SETTINGS, 0, 0);
+    unsigned count = h2->settings->http2.connect_protocol ? 5 : 4;
+    char frame[H2_FRAME_HEAD + 5 * H2_SETTING_SIZE];
+    char *at = h2_frame_write_head(frame, count * H2_SETTING_SIZE, H2_SETTINGS, 0, 0);
 
     at = h2_setting_write(at, H2_SETTINGS_MAX_CONCURRENT_STREAMS, h2->settings->http2.max_concurrent_streams);
     at = h2_setting_write(at, H2_SETTINGS_INITIAL_WINDOW_SIZE, h2->settings->http2.body_preread_size);
     at = h2_setting_write(at, H2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h2->settings->head_max);
-    h2_setting_write(at, H2_SETTINGS_NO_RFC7540_PRIORITIES, 1);
-    h2_output_frame(h2, str_of(frame, sizeof frame));
+    at = h2_setting_write(at, H2_SETTINGS_NO_RFC7540_PRIORITIES, 1);
+    if (h2->settings->http2.connect_protocol)
+        at = h2_setting_write(at, H2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1);
+    h2_output_frame(h2, str_of(frame, (size_t)(at - frame)));
     h2_output_number(h2, H2_WINDOW_UPDATE, 0, LIMIT_H2_CONNECTION_WINDOW - H2_WINDOW_INITIAL);
 }
 
@@ -268,7 +271,7 @@ static void time_out_stream(struct h2_stream *stream, const void *unused)
     bool blocked = !list_empty(&stream->blocked);
 
     (void)unused;
-    if (!blocked && !stream->awaited)
+    if (!blocked && !stream->timed)
         return;
     if (!stream->stalled)
         stream->stalled = true;

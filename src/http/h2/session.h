@@ -57,7 +57,7 @@ struct h2_session {
     uint32_t data_padding;          /* of these, padding at its end */
     uint32_t data_stream;
     unsigned stream_count;          /* in the table, a doomed one included */
-    unsigned awaiting;              /* streams whose module waits for their request body */
+    unsigned awaiting;              /* streams whose module waits for their request body, except tunnels */
     unsigned requests;
     uint8_t recent_at;
     uint8_t preface_at;             /* bytes of the client's preface received */
@@ -104,6 +104,7 @@ struct h2_stream {
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;                /* END_STREAM was received */
     bool awaited;                   /* next returned -EAGAIN: a wake must follow */
+    bool timed;                     /* counted in session->awaiting: client_body_timeout applies. Not to an open tunnel */
     bool continue_due;              /* 100 Continue is due */
 
     int32_t window;                 /* for sending DATA */

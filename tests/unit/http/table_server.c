@@ -34,7 +34,7 @@ static void body_woken(void *owner)
 static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct table_request *state = container_of(body, struct table_request, stream);
-    struct body *source = state->x->request.body;
+    struct body *source = state->x->request.tunnel ? state->x->request.tunnel : state->x->request.body;
 
     source->wake = body->wake;
     source->owner = body->owner;
@@ -260,7 +260,8 @@ void table_server_open(struct table_server *server, const struct protocol *proto
                      .http2 = {.enabled = true,
                                .max_concurrent_streams = 128,
                                .body_preread_size = 65536,
-                               .chunk_size = 16384}},
+                               .chunk_size = 16384,
+                               .connect_protocol = true}},
     };
     server->shared = (struct session_shared){&server->pool, &server->clock, &server->counters};
     server->session = protocol->open(&server->settings, &events, server, &server->shared);

@@ -14,7 +14,7 @@ enum table_manner {
     TABLE_AT_ONCE, /* responds inside `begun` */
     TABLE_LATER,   /* responds when table_server_answer is called */
     TABLE_ECHO,    /* reads the whole request body and sends it back, followed by the names of its trailers */
-    TABLE_STREAM,  /* responds at once with a body that passes on the request body as it arrives */
+    TABLE_STREAM,  /* responds at once with a body that passes on the request body, or the tunnel, as it arrives */
     TABLE_BROKEN,  /* sends a body that fails after its first chunk */
     TABLE_PAUSES,  /* sends a body that waits before each `pause_piece` bytes, and leaves a chunk in `out` meanwhile */
 };

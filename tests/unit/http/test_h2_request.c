@@ -133,6 +133,84 @@ static const struct {
     {GET "expect=\n", true, 417},
 };
 
+/* Extended CONNECT (RFC 8441), where it is offered. */
+#define CONNECT ":method=CONNECT\n:scheme=https\n:path=/chat?a=b\n:authority=a\n"
+#define WEBSOCKET CONNECT ":protocol=websocket\n"
+
+static const struct {
+    const char *lines;
+    bool end_stream;
+    int result;
+} tunnels[] = {
+    {WEBSOCKET, false, 0},
+    {WEBSOCKET, true, 0},
+    {CONNECT ":protocol=WebSocket\nsec-websocket-version=13\n", false, 0},
+    {GET, true, 0},
+    {":method=GET\n:scheme=https\n:path=/\n:authority=a\n:protocol=websocket\n", false, -EBADMSG},
+    {":method=POST\n:scheme=https\n:path=/\n:authority=a\n:protocol=websocket\n", false, -EBADMSG},
+    {":method=CONNECT\n:path=/\n:authority=a\n:protocol=websocket\n", false, -EBADMSG},
+    {":method=CONNECT\n:scheme=https\n:authority=a\n:protocol=websocket\n", false, -EBADMSG},
+    {":method=CONNECT\n:scheme=https\n:path=*\n:authority=a\n:protocol=websocket\n", false, -EBADMSG},
+    {":scheme=https\n:path=/\n:authority=a\n:protocol=websocket\n", false, -EBADMSG},
+    {CONNECT ":protocol=\n", false, -EBADMSG},
+    {CONNECT ":protocol=web socket\n", false, -EBADMSG},
+    {CONNECT ":protocol=websocket, h2c\n", false, -EBADMSG},
+    {WEBSOCKET ":protocol=websocket\n", false, -EBADMSG},
+    {CONNECT "x=y\n:protocol=websocket\n", false, -EBADMSG},
+    {WEBSOCKET "content-length=0\n", false, -EBADMSG},
+    {WEBSOCKET "content-length=5\n", false, -EBADMSG},
+    {WEBSOCKET "upgrade=websocket\n", false, -EBADMSG},
+    {WEBSOCKET "connection=upgrade\n", false, -EBADMSG},
+    {WEBSOCKET "transfer-encoding=chunked\n", false, -EBADMSG},
+    {CONNECT, false, -EBADMSG},
+    {":method=CONNECT\n:authority=a:443\n", false, 501},
+    {CONNECT ":protocol=connect-udp\n", false, 501},
+    {CONNECT ":protocol=h2c\n", false, 501},
+    {":method=CONNECT\n:scheme=https\n:path=/\n:protocol=websocket\n", false, 400},
+    {WEBSOCKET "host=b\n", false, 400},
+    {WEBSOCKET "expect=x\n", false, 417},
+};
+
+START_TEST(tunnel_results)
+{
+    struct exchange *x = exchange_create(NULL, sizeof(*x));
+    int result;
+
+    setup();
+    settings.http2.connect_protocol = true;
+    result = read_section(x, str_from(tunnels[_i].lines), tunnels[_i].end_stream);
+    ck_assert_msg(result == tunnels[_i].result, "%d instead of %d:\n%s", result, tunnels[_i].result,
+                  tunnels[_i].lines);
+    if (result != 0)
+        ck_assert_ptr_null(x->request.tunnel);
+    exchange_release(x);
+}
+END_TEST
+
+/* The exchange is that of the GET with Upgrade; a key of the client has no meaning. */
+START_TEST(fields_of_a_tunnel)
+{
+    struct exchange *x = exchange_create(NULL, sizeof(*x));
+    const struct headers *headers = &x->request.headers;
+
+    setup();
+    settings.http2.connect_protocol = true;
+    ck_assert_int_eq(read_section(x, STR(WEBSOCKET "sec-websocket-key=x\nsec-websocket-version=13\n"), false), 0);
+    ck_assert_int_eq(x->request.method, METHOD_GET);
+    ck_assert_text(x->request.method_name, "GET");
+    ck_assert_text(x->request.line, "CONNECT /chat?a=b HTTP/2.0");
+    ck_assert_text(x->request.path, "/chat");
+    ck_assert_text(headers_value(headers, STR("Upgrade")), "websocket");
+    ck_assert_text(headers_value(headers, STR("Connection")), "upgrade");
+    ck_assert_text(headers_value(headers, STR("Sec-WebSocket-Version")), "13");
+    ck_assert_ptr_null(headers_find(headers, STR("Sec-WebSocket-Key")));
+    ck_assert_uint_eq(x->request.content_length, 0);
+    ck_assert_ptr_eq(x->request.body, body_empty());
+    ck_assert_ptr_nonnull(x->request.tunnel);
+    exchange_release(x);
+}
+END_TEST
+
 START_TEST(results)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
@@ -357,9 +435,10 @@ int main(void)
     const TTest *const tests[] = {
         fields_of_a_request,    length_of_the_body, cookies_are_joined, names_with_underscore,
         host_without_authority, limits_of_lines,    limit_of_the_head,  number_of_fields,
-        control_bytes_in_values,
+        control_bytes_in_values, fields_of_a_tunnel,
     };
-    const struct suite_loop loops[] = {{results, COUNT(sections)}, {trailer_fields, COUNT(trailers)}};
+    const struct suite_loop loops[] = {
+        {results, COUNT(sections)}, {tunnel_results, COUNT(tunnels)}, {trailer_fields, COUNT(trailers)}};
 
     return suite_run_loops("h2_request", tests, COUNT(tests), loops, COUNT(loops));
 }

@@ -1,0 +1,189 @@
+/*
+ * Extended CONNECT (RFC 8441): a stream that becomes a tunnel, and the requests for one that do not.
+ */
+#include "h2_talks.h"
+
+#include <stdio.h>
+
+#define ACCEPTED "HEADERS 1 :status=200\n"
+
+static void connect_to(const char *path, uint8_t flags)
+{
+    char lines[200];
+
+    snprintf(lines, sizeof lines,
+             ":method=CONNECT\n:protocol=websocket\n:scheme=http\n:authority=a\n:path=%s\nsec-websocket-version=13\n",
+             path);
+    h2_client_headers(&client, 1, flags, lines);
+}
+
+/* Bytes pass in both directions until END_STREAM, without a length, trailers and the limit of bodies. */
+START_TEST(tunnel)
+{
+    static const size_t pieces[] = {0, 1, 10};
+
+    for (size_t i = 0; i < COUNT(pieces); i++) {
+        start();
+        client.piece = pieces[i];
+        connect_to("/tunnel", 0);
+        expect(ACCEPTED);
+        client.piece = 0; /* each received piece is one DATA frame */
+        h2_client_data(&client, 1, STR("hello"), false);
+        expect("PING sluicebd\nDATA 1 5 hello\n");
+        h2_client_data(&client, 1, STR("again"), false);
+        expect("DATA 1 5 again\n");
+        h2_client_data(&client, 1, STR(""), true);
+        expect("DATA 1 0  end\n");
+        ck_assert_text(buffer_str(&server->log), "GET /tunnel 200 10\n");
+        ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
+        stop();
+    }
+}
+END_TEST
+
+START_TEST(tunnel_ended_with_its_request)
+{
+    start();
+    connect_to("/tunnel", H2_FLAG_END_STREAM);
+    expect(ACCEPTED "DATA 1 0  end\n");
+    stop();
+}
+END_TEST
+
+/* client_body_timeout does not apply to an idle tunnel, but to one whose client does not end its side. */
+START_TEST(idle_tunnel)
+{
+    start();
+    connect_to("/tunnel", 0);
+    expect(ACCEPTED);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(table_server_phase(server), SESSION_WAITING);
+        table_server_signal(server, SESSION_TIMEOUT);
+        expect("");
+    }
+    h2_client_data(&client, 1, STR("hello"), true);
+    expect("PING sluicebd\nDATA 1 5 hello\nDATA 1 0  end\n");
+    stop();
+    start();
+    connect_to("/denied", 0);
+    expect("HEADERS 1 :status=403 content-length=2\nDATA 1 2 no end\n");
+    ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
+    table_server_signal(server, SESSION_TIMEOUT);
+    table_server_signal(server, SESSION_TIMEOUT);
+    expect("RST_STREAM 1 NO_ERROR\n");
+    stop();
+}
+END_TEST
+
+static const struct {
+    const char *path, *received, *log;
+} responses[] = {
+    {"/hello", "HEADERS 1 :status=501 content-length=0 end\n", "GET /hello 501 0\n"},
+    {"/none", "HEADERS 1 :status=501 content-length=0 end\n", "GET /none 501 0\n"},
+    {"/broken", "HEADERS 1 :status=501 content-length=0 end\n", "GET /broken 501 0\n"},
+    {"/denied", "HEADERS 1 :status=403 content-length=2\nDATA 1 2 no end\n", "GET /denied 403 2\n"},
+    /* A tunnel that fails is reset by CANCEL. */
+    {"/cut", ACCEPTED "DATA 1 4 part\nRST_STREAM 1 CANCEL\n", "GET /cut 200 4 cancelled\n"},
+};
+
+/* Without 101 there is no tunnel: another 2xx would be taken for one. */
+START_TEST(responses_of_resources)
+{
+    start();
+    connect_to(responses[_i].path, 0);
+    expect(responses[_i].received);
+    ck_assert_text(buffer_str(&server->log), responses[_i].log);
+    stop();
+}
+END_TEST
+
+static void check_reset(const char *received)
+{
+    expect(received);
+    ck_assert_text(buffer_str(&server->log), "GET /tunnel 200 0 cancelled\n");
+    stop();
+}
+
+/* RFC 9113 8.5: HEADERS on an open tunnel. */
+START_TEST(trailers_of_a_tunnel)
+{
+    start();
+    connect_to("/tunnel", 0);
+    expect(ACCEPTED);
+    h2_client_headers(&client, 1, H2_FLAG_END_STREAM, "x=y\n");
+    check_reset("RST_STREAM 1 PROTOCOL_ERROR\n");
+}
+END_TEST
+
+START_TEST(reset_of_a_tunnel)
+{
+    start();
+    connect_to("/tunnel", 0);
+    expect(ACCEPTED);
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    check_reset("");
+}
+END_TEST
+
+/* A stream is not affected by another one that requests no tunnel. */
+START_TEST(other_requests)
+{
+    start();
+    h2_client_headers(&client, 1, 0, ":method=CONNECT\n:authority=a:443\n");
+    expect("HEADERS 1 :status=501 content-length=7\nDATA 1 7 refused end\n");
+    h2_client_headers(&client, 3, 0,
+                      ":method=CONNECT\n:protocol=connect-udp\n:scheme=http\n:authority=a\n:path=/tunnel\n");
+    expect("HEADERS 3 :status=501 content-length=7\nDATA 3 7 refused end\n");
+    h2_client_headers(&client, 5, 0, ":method=GET\n:protocol=websocket\n:scheme=http\n:authority=a\n:path=/tunnel\n");
+    expect("RST_STREAM 5 PROTOCOL_ERROR\n");
+    h2_client_request(&client, 7, "GET", "/hello", true);
+    expect(OK("7"));
+    stop();
+}
+END_TEST
+
+static void ignore_wake(void *owner)
+{
+}
+
+/* True if the settings of the server's preface have SETTINGS_ENABLE_CONNECT_PROTOCOL = 1. */
+static bool offers_tunnels(bool enabled)
+{
+    static const struct exchange_events events = {.wake = ignore_wake};
+    struct session_shared shared = {&server->pool, &server->clock, &server->counters};
+    struct session_settings settings = server->settings;
+    struct session *session;
+    struct chunk chunk;
+    size_t length;
+    bool found = false;
+
+    settings.http2.connect_protocol = enabled;
+    session = protocol_http2.open(&settings, &events, NULL, &shared);
+    ck_assert_int_eq(protocol_http2.produce(session, CHUNK_BYTES, 1000, &chunk), 1);
+    ck_assert_uint_eq((unsigned char)chunk.bytes.data[3], H2_SETTINGS);
+    length = H2_FRAME_HEAD + (unsigned char)chunk.bytes.data[2];
+    for (size_t at = H2_FRAME_HEAD; at < length; at += H2_SETTING_SIZE)
+        found |= memcmp(chunk.bytes.data + at, "\0\x08\0\0\0\x01", H2_SETTING_SIZE) == 0;
+    protocol_http2.close(session);
+    return found;
+}
+
+START_TEST(settings_of_the_preface)
+{
+    start();
+    ck_assert(offers_tunnels(true));
+    ck_assert(!offers_tunnels(false));
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        tunnel, tunnel_ended_with_its_request, idle_tunnel, trailers_of_a_tunnel, reset_of_a_tunnel, other_requests,
+        settings_of_the_preface,
+    };
+    const struct suite_loop loops[] = {{responses_of_resources, COUNT(responses)}};
+
+    return suite_run_loops("h2_tunnel", tests, COUNT(tests), loops, COUNT(loops));
+}
