@@ -35,7 +35,7 @@ ARROWS = {
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'site'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
-MODULES_MAY_FILES = {'server/module.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
+MODULES_MAY_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
                      'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/directory.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "http/url.h"
+#include "server/page/page.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -95,7 +96,7 @@ static int add_fields(struct listing *listing)
     if (error == 0 && listing->conf->format == FORMAT_AUTO)
         error = headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept"));
     if (error == 0 && !listing->json)
-        error = exchange_set_security_policy(x, str_from(listing_policy));
+        error = exchange_set_security_policy(x, listing_has_filter(listing) ? page_filter_policy : page_policy);
     return error;
 }
 

@@ -32,11 +32,8 @@ struct autoindex_conf {
 
 /* Directories first, then by `sort` and `descending`; names in natural order ("a2" before "a10"). */
 void listing_sort(struct listing *listing);
-/*
- * Content-Security-Policy of the page. It permits only the page's own style, so that a stricter policy of the site
- * does not disable it.
- */
-extern const char listing_policy[];
+/* Returns true if the page has the filter of server/page/page.h. */
+bool listing_has_filter(const struct listing *listing);
 /* Writes the listing as HTML, or as JSON. 0, -ENOMEM or -ENOBUFS. */
 MUST_CHECK int listing_write_page(const struct listing *listing, struct buffer *out);
 MUST_CHECK int listing_write_json(const struct listing *listing, struct buffer *out);

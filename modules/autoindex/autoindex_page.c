@@ -1,15 +1,20 @@
 /*
- * Writes the listing as HTML without scripts, and as JSON. Names are escaped for their context. The path is the only
- * part of the request in the page.
+ * Writes the listing as HTML and as JSON. Names are escaped for their context. The path is the only part of the request
+ * in the page. A long listing has a filter, the only script.
  */
 #include "autoindex.h"
 
 #include "http/date.h"
 #include "http/url.h"
+#include "server/page/html.h"
+#include "server/page/page.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* A listing with more entries has a filter. */
+#define FILTER_FROM 50
 
 static bool is_digit(char c)
 {
@@ -113,65 +118,6 @@ void listing_sort(struct listing *listing)
     }
 }
 
-/* Length in bytes of the UTF-8 character at the start of the text (RFC 3629); 0: invalid. */
-static size_t utf8_character_length(struct str text)
-{
-    unsigned char first = (unsigned char)text.data[0];
-    size_t length = first < 0x80                    ? 1
-                    : first >= 0xc2 && first < 0xe0 ? 2
-                    : first >= 0xe0 && first < 0xf0 ? 3
-                    : first >= 0xf0 && first < 0xf5 ? 4
-                                                    : 0;
-
-    if (length == 0 || length > text.length)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text.data[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if (length > 2) {
-        unsigned char second = (unsigned char)text.data[1];
-
-        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-            (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-            return 0;
-    }
-    return length;
-}
-
-static struct str html_sign(char c)
-{
-    switch (c) {
-    case '&':
-        return STR("&amp;");
-    case '<':
-        return STR("&lt;");
-    case '>':
-        return STR("&gt;");
-    case '"':
-        return STR("&quot;");
-    case '\'':
-        return STR("&#39;");
-    default:
-        return (unsigned char)c < 0x20 || c == 0x7f ? STR("\357\277\275") : (struct str){NULL, 0};
-    }
-}
-
-/* Replaces invalid UTF-8 and control characters by U+FFFD. */
-static int write_html(struct buffer *out, struct str text)
-{
-    int error = 0;
-
-    while (text.length && error == 0) {
-        size_t length = utf8_character_length(text);
-        struct str sign = length ? html_sign(text.data[0]) : STR("\357\277\275");
-
-        error = buffer_append(out, sign.data ? sign : str_slice(text, 0, length));
-        text = str_skip(text, length ? length : 1);
-    }
-    return error;
-}
-
 /* Writes the link of an item, with the prefix "./", so that a name with a colon is not parsed as a scheme. */
 static int write_link(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
@@ -179,11 +125,11 @@ static int write_link(const struct listing *listing, struct buffer *out, const s
     int error = encoded.data ? buffer_append(out, STR("<a href=\"./")) : -ENOMEM;
 
     if (error == 0)
-        error = write_html(out, encoded);
+        error = html_append(out, encoded);
     if (error == 0)
         error = buffer_printf(out, "%s\"><bdi>", item->is_directory ? "/" : "");
     if (error == 0)
-        error = write_html(out, item->name);
+        error = html_append(out, item->name);
     return error < 0 ? error : buffer_printf(out, "%s</bdi></a>", item->is_directory ? "/" : "");
 }
 
@@ -208,11 +154,11 @@ static int write_size(const struct listing *listing, struct buffer *out, const s
 static int write_date(const struct listing *listing, struct buffer *out, const struct directory_entry *item)
 {
     time_t seconds = (time_t)item->modified_s;
-    char text[32] = "";
+    char text[64] = "";
     struct tm when;
 
     if (listing->conf->localtime ? localtime_r(&seconds, &when) : gmtime_r(&seconds, &when))
-        (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &when);
+        (void)strftime(text, sizeof(text), "<span>%Y-%m-%d</span> <span>%H:%M</span>", &when);
     return buffer_append(out, str_from(text));
 }
 
@@ -257,7 +203,7 @@ static int write_breadcrumbs(struct buffer *out, struct str path)
         if (error == 0)
             error = buffer_append(out, STR("\"><bdi>"));
         if (error == 0)
-            error = write_html(out, name);
+            error = html_append(out, name);
         if (error == 0)
             error = buffer_append(out, STR("</bdi></a> /"));
     }
@@ -283,51 +229,50 @@ static int write_column(const struct listing *listing, struct buffer *out, enum 
                                                : " &uarr;");
 }
 
-/* The hash covers the text between the style tags. After a change of the style the tests print the new hash. */
-const char listing_policy[] = "default-src 'none'; style-src 'sha256-Dqi+KWnB8LH7TSpDixnFn7RyWCjSdpJcm994sopZjDM='; "
-                              "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
-
-static const char style[] =
-    "<style>\n"
-    "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 "
-    "1rem;color:#222;background:#fff}\n"
-    "h1{font-size:1.25rem;font-weight:600;overflow-wrap:anywhere}\n"
-    "a{color:#0b57d0;text-decoration:none}a:hover,a:focus{text-decoration:underline}\n"
-    "table{width:100%;border-collapse:collapse}th{text-align:left;font-weight:600}\n"
-    "th,td{padding:.2rem .5rem;border-bottom:1px solid #ddd}td:first-child{overflow-wrap:anywhere}\n"
-    "th:nth-child(n+2),td:nth-child(n+2){text-align:right;white-space:nowrap;font-variant-numeric:tabular-"
-    "nums}\n"
-    "p{color:#666}\n"
-    "@media(max-width:40rem){th:nth-child(3),td:nth-child(3){display:none}}\n"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8ab4f8}th,td{border-color:"
-    "#333}"
-    "p{color:#999}}\n"
-    "</style>\n";
-
 static int write_page_head(const struct listing *listing, struct buffer *out)
 {
     struct str path = listing->x->request.path;
-    int error = buffer_append(out, STR("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                                       "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                                       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>"));
+    int error = buffer_append(out, page_start);
 
     if (error == 0)
-        error = write_html(out, path);
+        error = buffer_append(out, STR("<title>"));
+    if (error == 0)
+        error = html_append(out, path);
     if (error == 0)
         error = buffer_append(out, STR("</title>\n"));
     if (error == 0)
-        error = buffer_append(out, str_of(style, sizeof(style) - 1));
-    if (error == 0)
         error = write_breadcrumbs(out, path);
-    if (error == 0)
-        error = buffer_append(out, STR("<table>\n<tr>"));
+    if (error == 0 && listing_has_filter(listing))
+        error = buffer_append(out, STR("<label hidden>Filter <input type=\"search\"></label>\n"));
+    return error;
+}
+
+static int write_table_head(const struct listing *listing, struct buffer *out)
+{
+    int error = buffer_append(out, STR("<table>\n<thead>\n<tr>"));
+
     for (int sort = SORT_NAME; sort <= SORT_DATE && error == 0; sort++)
         error = write_column(listing, out, (enum listing_sort)sort);
-    if (error == 0)
-        error = buffer_append(out, STR("\n"));
-    if (error == 0 && path.length > 1)
-        error = buffer_append(out, STR("<tr><td><a href=\"../\">../</a><td><td>\n"));
-    return error;
+    if (error == 0 && listing->x->request.path.length > 1)
+        error = buffer_append(out, STR("\n<tbody>\n<tr><td><a href=\"../\">../</a><td><td>"));
+    return error < 0 ? error : buffer_append(out, STR("\n<tbody>\n"));
+}
+
+static int write_page_end(const struct listing *listing, struct buffer *out, size_t directories)
+{
+    size_t others = listing->directory.count - directories;
+    int error = buffer_printf(out, "</table>\n<p class=\"note\">%zu director%s, %zu file%s%s</p>\n", directories,
+                              directories == 1 ? "y" : "ies", others, others == 1 ? "" : "s",
+                              listing->directory.cut ? "; there are more, which are not shown" : "");
+
+    if (error == 0 && listing_has_filter(listing))
+        error = buffer_append(out, page_filter_script);
+    return error < 0 ? error : buffer_append(out, STR("</html>\n"));
+}
+
+bool listing_has_filter(const struct listing *listing)
+{
+    return listing->directory.count > FILTER_FROM;
 }
 
 int listing_write_page(const struct listing *listing, struct buffer *out)
@@ -336,16 +281,13 @@ int listing_write_page(const struct listing *listing, struct buffer *out)
     size_t directories = 0;
     int error = write_page_head(listing, out);
 
+    if (error == 0)
+        error = write_table_head(listing, out);
     for (size_t i = 0; i < directory->count && error == 0; i++) {
         directories += directory->items[i].is_directory;
         error = write_row(listing, out, &directory->items[i]);
     }
-    if (error == 0)
-        error = buffer_printf(out, "</table>\n<p>%zu director%s, %zu file%s%s</p>\n</html>\n", directories,
-                              directories == 1 ? "y" : "ies", directory->count - directories,
-                              directory->count - directories == 1 ? "" : "s",
-                              directory->cut ? "; there are more, which are not shown" : "");
-    return error;
+    return error < 0 ? error : write_page_end(listing, out, directories);
 }
 
 /* The format of nginx. */

@@ -1,17 +1,18 @@
 /*
- * `status`: the counters of all workers, as Prometheus text or JSON; `stub_status`: the format of nginx. For GET and
- * HEAD, with no-store. Access control is left to other directives.
+ * `status`: the counters of all workers, as Prometheus text, JSON or an HTML page; `stub_status`: the format of nginx.
+ * For GET and HEAD, with no-store. Access control is left to other directives.
  */
 #include "status.h"
 
 #include "http/exchange.h"
 #include "server/module.h"
+#include "server/page/page.h"
 #include "upstream/upstream_pool.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-enum status_format { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON };
+enum status_format { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON, STATUS_HTML };
 
 struct status_conf {
     int status_format; /* enum wanted */
@@ -19,15 +20,23 @@ struct status_conf {
 };
 
 struct format {
+    const char *name;               /* in ?format= */
     status_page *page;
-    struct str media_type; /* Content-Type */
+    struct str type;                /* media type in Accept */
+    struct str content_type;
 };
 
-static const struct format prometheus = {status_prometheus, {"text/plain; version=0.0.4; charset=utf-8", 40}};
-static const struct format json = {status_json, {"application/json", 16}};
-static const struct format nginx = {status_nginx, {"text/plain", 10}};
+/* In the order of enum status_format. The first one is the default. */
+static const struct format formats[] = {
+    {"prometheus", status_prometheus, {"text/plain", 10}, {"text/plain; version=0.0.4; charset=utf-8", 40}},
+    {"json", status_json, {"application/json", 16}, {"application/json", 16}},
+    {"html", status_html, {"text/html", 9}, {"text/html; charset=utf-8", 24}},
+};
+static const struct format nginx = {.page = status_nginx, .content_type = {"text/plain", 10}};
 
-static const char *const choices[] = {"off", "on", "prometheus", "json", NULL};
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static const char *const choices[] = {"off", "on", "prometheus", "json", "html", NULL};
 
 static const struct directive directives[] = {
     {.name = "status",
@@ -39,8 +48,9 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "status: on",
      .help =
-         "Answer with the counters of all workers: as Prometheus text, as JSON, or (on) by ?format= "
-                      "or Accept. All clients that can reach the location get it: use a separate listen address."},
+         "Answer with the counters of all workers: as Prometheus text, as JSON, as an HTML page, or (on) by ?format= "
+         "or Accept: browsers get the page. All clients that can reach the location get it: use a separate listen "
+         "address."},
     {.name = "stub_status",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_SWITCH,
@@ -83,10 +93,20 @@ static unsigned weight_of(struct str member)
     return weight;
 }
 
-/* Selects by the weights in Accept; the first one of equals. Without either type: Prometheus text. */
+/* NULL: no format has this media type. */
+static const struct format *by_type(struct str type)
+{
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (str_equal_nocase(type, formats[i].type))
+            return &formats[i];
+    }
+    return NULL;
+}
+
+/* Selects by the weights in Accept; the first one of equals. Without any of the types: Prometheus text. */
 static const struct format *by_accept(const struct exchange *x)
 {
-    const struct format *best = &prometheus;
+    const struct format *best = &formats[0];
     struct header_list list;
     struct str member;
     unsigned most = 0;
@@ -94,16 +114,25 @@ static const struct format *by_accept(const struct exchange *x)
     header_list_start(&list, &x->request.headers, STR("Accept"));
     while (header_list_next(&list, &member)) {
         struct str rest = member;
-        struct str type = str_trim(str_cut(&rest, ';'));
-        bool is_json = str_equal_nocase(type, STR("application/json"));
-        unsigned weight = is_json || str_equal_nocase(type, STR("text/plain")) ? weight_of(member) : 0;
+        const struct format *format = by_type(str_trim(str_cut(&rest, ';')));
+        unsigned weight = format ? weight_of(member) : 0;
 
         if (weight > most) {
             most = weight;
-            best = is_json ? &json : &prometheus;
+            best = format;
         }
     }
     return best;
+}
+
+/* NULL: there is no such format. */
+static const struct format *by_name(struct str name)
+{
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (str_equal(name, str_from(formats[i].name)))
+            return &formats[i];
+    }
+    return NULL;
 }
 
 /* NULL: the query has an unknown format. */
@@ -115,11 +144,8 @@ static const struct format *by_request(const struct exchange *x)
         struct str value = str_cut(&rest, '&');
         struct str name = str_cut(&value, '=');
 
-        if (!str_equal(name, STR("format")))
-            continue;
-        if (str_equal(value, STR("json")))
-            return &json;
-        return str_equal(value, STR("prometheus")) ? &prometheus : NULL;
+        if (str_equal(name, STR("format")))
+            return by_name(value);
     }
     return by_accept(x);
 }
@@ -128,9 +154,7 @@ static const struct format *format_of(const struct exchange *x, const struct sta
 {
     if (conf->nginx)
         return &nginx;
-    if (conf->status_format == STATUS_PROMETHEUS)
-        return &prometheus;
-    return conf->status_format == STATUS_JSON ? &json : by_request(x);
+    return conf->status_format == STATUS_ON ? by_request(x) : &formats[conf->status_format - STATUS_PROMETHEUS];
 }
 
 static enum outcome refuse_method(struct exchange *x)
@@ -161,6 +185,18 @@ static struct str write_page(struct exchange *x, const struct format *format)
     return text;
 }
 
+static int add_fields(struct exchange *x, const struct format *format)
+{
+    struct headers *fields = &x->response.headers;
+    int error = headers_add(fields, &x->arena, STR("Content-Type"), format->content_type);
+
+    if (error == 0)
+        error = headers_add(fields, &x->arena, STR("Cache-Control"), STR("no-store"));
+    if (error == 0 && format->page == status_html)
+        error = exchange_set_security_policy(x, page_policy);
+    return error;
+}
+
 static enum outcome status_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct status_conf *own = conf;
@@ -177,9 +213,7 @@ static enum outcome status_handler(struct exchange *x, const void *conf, void *s
         return exchange_error_response(x, 500);
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, text);
-    if (!x->response.body ||
-        headers_add(&x->response.headers, &x->arena, STR("Content-Type"), format->media_type) < 0 ||
-        headers_add(&x->response.headers, &x->arena, STR("Cache-Control"), STR("no-store")) < 0)
+    if (!x->response.body || add_fields(x, format) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_RESPONDED;
 }

@@ -1,6 +1,6 @@
 /*
  * The status page: status.c has the handler, status_metrics.c and status_upstreams.c define the values, status_page.c
- * formats them. Private to the status module.
+ * and status_html.c format them. Private to the status module.
  */
 #ifndef STATUS_H
 #define STATUS_H
@@ -56,12 +56,20 @@ struct status_page_text {
 };
 
 void status_print(struct status_page_text *page, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Prints a label value, escaped. */
+/* Prints text without a limit of its length. */
+void status_print_text(struct status_page_text *page, struct str text);
+/* Prints text, escaped for HTML. */
+void status_print_html(struct status_page_text *page, const char *text);
+/* Prints a label value, escaped for Prometheus text and JSON. */
 void status_print_label(struct status_page_text *page, const char *text);
 
 /* Appends the upstream metrics; nothing without upstreams. */
 void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);
 void status_upstreams_json(struct status_page_text *page, struct upstream_zone *zone);
+void status_upstreams_html(struct status_page_text *page, struct upstream_zone *zone);
+
+/* The values that a metric refers to. */
+const uint64_t *status_values_of(const struct metric *metric, const struct status_values *values);
 
 /* Writes a page: 0, -ENOMEM or -ENOBUFS. */
 typedef int status_page(const struct status_values *values, struct buffer *out);
@@ -69,6 +77,8 @@ typedef int status_page(const struct status_values *values, struct buffer *out);
 status_page status_prometheus;
 /* One object with the same names. */
 status_page status_json;
+/* Tables for people; the browser loads the page again every few seconds. */
+status_page status_html;
 /* The format of stub_status. */
 status_page status_nginx;
 

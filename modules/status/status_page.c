@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static const uint64_t *values_of(const struct metric *metric, const struct status_values *values)
+const uint64_t *status_values_of(const struct metric *metric, const struct status_values *values)
 {
     return (const uint64_t *)(const void *)((const char *)values + metric->offset);
 }
@@ -91,7 +91,7 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
     struct status_page_text page = {.out = out};
 
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
-        const uint64_t *numbers = values_of(metric, values);
+        const uint64_t *numbers = status_values_of(metric, values);
 
         status_print(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
         status_print(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
@@ -153,7 +153,7 @@ int status_json(const struct status_values *values, struct buffer *out)
     struct status_page_text page = {.out = out};
 
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
-        const uint64_t *numbers = values_of(metric, values);
+        const uint64_t *numbers = status_values_of(metric, values);
 
         status_print(&page, "%s\n  \"%s\": ", metric == status_metrics ? "{" : ",", metric->name);
         if (metric->type == METRIC_HISTOGRAM)

@@ -3,6 +3,8 @@
  */
 #include "status.h"
 
+#include "server/page/html.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +22,18 @@ void status_print(struct status_page_text *page, const char *format, ...)
         page->error = length < 0 || (size_t)length >= sizeof(text)
                           ? -ENOBUFS
                           : buffer_append(page->out, str_of(text, (size_t)length));
+}
+
+void status_print_text(struct status_page_text *page, struct str text)
+{
+    if (page->error == 0)
+        page->error = buffer_append(page->out, text);
+}
+
+void status_print_html(struct status_page_text *page, const char *text)
+{
+    if (page->error == 0)
+        page->error = html_append(page->out, str_from(text));
 }
 
 /* Escapes what either format requires in printable text. */

@@ -9,6 +9,7 @@
 
 struct row {
     const char *name;
+    const char *title;              /* in HTML */
     const char *type;
     const char *help;
     size_t offset;                  /* offset of the value in struct upstream_shared */
@@ -18,11 +19,14 @@ struct row {
 #define AT(field) offsetof(struct upstream_shared, field)
 
 static const struct row rows[] = {
-    {"upstream_requests_total", "counter", "Selections of the server for a request.", AT(requests), false},
-    {"upstream_failures_total", "counter", "Failures of the server.", AT(failures), false},
-    {"upstream_active", "gauge", "Connections to the server in use, of all workers.", AT(active), false},
-    {"upstream_header_seconds", "gauge", "Recent response time of the server, to the head.", AT(header_us), true},
-    {"upstream_answer_seconds", "gauge", "Recent response time of the server, to the end.", AT(total_us), true},
+    {"upstream_requests_total", "Requests", "counter", "Selections of the server for a request.", AT(requests), false},
+    {"upstream_failures_total", "Failures", "counter", "Failures of the server.", AT(failures), false},
+    {"upstream_active", "Connections in use", "gauge", "Connections to the server in use, of all workers.", AT(active),
+     false},
+    {"upstream_header_seconds", "Time to the head of a response, in seconds", "gauge",
+     "Recent response time of the server, to the head.", AT(header_us), true},
+    {"upstream_answer_seconds", "Time to the end of a response, in seconds", "gauge",
+     "Recent response time of the server, to the end.", AT(total_us), true},
 };
 
 static const char *state_of(const struct upstream_shared *peer)
@@ -120,4 +124,26 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
         status_print(page, "}");
     }
     status_print(page, "]");
+}
+
+void status_upstreams_html(struct status_page_text *page, struct upstream_zone *zone)
+{
+    const struct upstream_shared *peer;
+
+    if (!has_peers(zone))
+        return;
+    status_print(page, "<h2>Upstream servers</h2>\n<table>\n");
+    for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
+        status_print(page, "<tr><td>");
+        status_print_html(page, peer->group);
+        status_print(page, ": ");
+        status_print_html(page, peer->name);
+        status_print(page, "<td>%s\n", state_of(peer));
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            status_print(page, "<tr><td>&emsp;%s<td>", rows[i].title);
+            print_metric_value(page, peer, &rows[i]);
+            status_print(page, "\n");
+        }
+    }
+    status_print(page, "</table>\n");
 }

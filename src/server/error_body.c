@@ -1,25 +1,13 @@
 /*
- * Error pages in HTML, JSON or text, by the client's Accept header; HTML by default. The HTML page replaces the
- * site's Content-Security-Policy with one that allows only its own inline style, so that a strict policy of the site
- * does not disable it. The page is readable without the style, and on dark and light backgrounds.
+ * Error pages in HTML, JSON or text, by the client's Accept header; HTML by default. The HTML page is readable without
+ * its style.
  */
 #include "server/error_body.h"
 
 #include "http/accept.h"
+#include "server/page/page.h"
 #include "server/variables.h"
 #include "site/core.h"
-
-/* After any change update the hash: printf '%s' STYLE | openssl sha256 -binary | base64. */
-#define STYLE                                                                                                  \
-    "body{font:1.1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:14vh auto;" \
-    "padding:0 1.2rem;color:#1c1c1c;background:#fcfcfc}h1{font-size:1.5rem;font-weight:600}" \
-    "h1 b{font-weight:300;opacity:.6;margin-right:.4rem}small{opacity:.7}code{user-select:all;" \
-    "overflow-wrap:anywhere}@media(prefers-color-scheme:dark){body{color:#dedede;" \
-    "background:#161616}}"
-#define STYLE_HASH "CZPEV99JetbGOVteDXSP2JunLKhBEKi5Tsprelrb+00="
-
-const char error_style[] = STYLE;
-const char error_style_hash[] = STYLE_HASH;
 
 /* Returns the sentence of the page that describes the status. */
 static const char *status_sentence(int status)
@@ -78,13 +66,10 @@ static struct str make_html(struct arena *arena, const struct error_facts *facts
     if (facts->id.length)
         id = arena_printf(arena, "<p><small>Request <code>" STR_FMT "</code></small></p>\n", STR_ARG(facts->id));
     return arena_printf(arena,
-                        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                        "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                        "<title>%d " STR_FMT "</title>\n<style>" STYLE "</style>\n"
-                        "<h1><b>%d</b> " STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</html>\n",
-                        facts->status, STR_ARG(facts->reason), facts->status, STR_ARG(facts->reason), facts->sentence,
-                        STR_ARG(id));
+                        STR_FMT "<title>%d " STR_FMT "</title>\n<body class=\"error\">\n"
+                        "<h1><b>%d</b> " STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</body>\n</html>\n",
+                        STR_ARG(page_start), facts->status, STR_ARG(facts->reason), facts->status,
+                        STR_ARG(facts->reason), facts->sentence, STR_ARG(id));
 }
 
 /* Needs no escaping, because the text contains no data of the request. */
@@ -146,8 +131,7 @@ static int describe_error(struct exchange *x, const struct form *form, enum erro
     if (error == 0 && configured == ERROR_AUTO)
         error = headers_add(fields, &x->arena, STR("Vary"), STR("Accept"));
     if (error == 0 && form->format == ERROR_HTML)
-        error = exchange_set_security_policy(x, STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
-                                "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"));
+        error = exchange_set_security_policy(x, page_policy);
     return error;
 }
 

@@ -10,9 +10,6 @@
 /* Sets body, Content-Type and policy of a response that has a status. When out of memory only the status is sent. */
 void error_body_make(struct request_state *request);
 
-/* The page's style and the hash that its policy allows, for the test that compares them. */
-extern const char error_style[], error_style_hash[];
-
 /* nginx's status numbers that error_page can distinguish; sent as 400. */
 enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
 /* Returns the status to send: 400 for nginx's internal numbers, else `status`. */

@@ -103,6 +103,21 @@ def test_many(client, many):
     assert client.get('/sub/').status == 200
 
 
+def test_policy_permits_the_filter(client, folder):
+    """Only a listing of more than 50 entries has a script, and its policy permits no other."""
+    for count in (50, 51):
+        top = os.path.join(folder, f'with{count}')
+        os.makedirs(top, exist_ok=True)
+        for number in range(count):
+            with open(os.path.join(top, str(number)), 'w', encoding='ascii'):
+                pass
+        page = client.get(f'/with{count}/')
+        scripts = re.findall(rb'<script>(.*?)</script>', page.body, re.S)
+        digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in scripts]
+        assert len(scripts) == (count > 50) and page.body.count(b'<input') == len(scripts)
+        assert re.findall("script-src '(.*?)'", page.headers['content-security-policy']) == [f'sha256-{digest}' for digest in digests]
+
+
 def test_policy_permits_the_style(client):
     """The Content-Security-Policy of the page permits only its style; `security_headers: strict` does not replace it."""
     for target in ('/', '/strict/'):

@@ -182,3 +182,55 @@ def test_pages_of_the_server_by_day_and_by_night(served, tmp_path, path):
         assert os.path.getsize(picture) > 5000
         colour = first_pixel(picture.read_bytes())
         assert max(colour) < 64 if dark else min(colour) > 224, colour
+
+
+# Shows each page in a frame as narrow as a phone. Reports pages that are wider than it, and what the filter of a long listing does.
+PHONE = '''<!doctype html><meta charset="utf-8"><body><script>
+const found = {};
+const show = path => new Promise(done => {
+  const frame = document.createElement('iframe');
+  frame.width = 390;
+  frame.height = 800;
+  frame.onload = () => done(frame.contentDocument);
+  frame.src = path;
+  document.body.append(frame);
+});
+const visible = page => [...page.querySelectorAll('td:first-child')].filter(cell => cell.offsetHeight).length;
+(async () => {
+  for (const path of ['/list/', '/long/', '/nothing-here', '/up/', '/status']) {
+    const page = await show(path);
+    const style = page.defaultView.getComputedStyle(page.querySelector('h1'));
+    found[path] = `${page.documentElement.scrollWidth} ${style.fontWeight}`;
+    const date = page.querySelector('th:nth-child(3) a');
+    found[path + ' date'] = date && date.offsetWidth ? 'visible' : 'none';
+    const box = page.querySelector('input');
+    if (!box)
+      continue;
+    found.before = `${box.offsetHeight > 0} ${visible(page)}`;
+    box.value = 'NUMBER 7';
+    box.dispatchEvent(new Event('input'));
+    found.after = visible(page);
+    box.value = '';
+    box.dispatchEvent(new Event('input'));
+    found.again = visible(page);
+  }
+})().catch(error => { found.error = error; }).finally(() => fetch('/done?' + new URLSearchParams(found)));
+</script>
+'''
+
+
+def test_generated_pages_on_a_phone(launch, loop, pages, tmp_path):
+    """No page is wider than 390 pixels, each has its style, the column of dates is visible, and a long listing has a filter."""
+    top = tmp_path / 'phone'
+    shutil.copytree(os.path.join(pages, 'list'), top / 'list')
+    (top / 'list' / ('long-name-' * 20)).write_text('x')
+    (top / 'long').mkdir()
+    for number in range(60):
+        (top / 'long' / f'Number {number}').write_text('x')
+    (top / 'phone.html').write_text(PHONE)
+    served = launch(loop, 'user', server={'root': str(top), 'autoindex': 'on', 'location': {
+        '= /done': {'return': 204}, '= /status': {'status': 'html'}, '/up/': {'proxy_pass': 'http://127.0.0.1:1'}}})
+    found = browse(served, '/phone.html', tmp_path)
+    assert found == {'/list/': '390 600', '/long/': '390 600', '/nothing-here': '390 600', '/up/': '390 600', '/status': '390 600',
+                     '/list/ date': 'visible', '/long/ date': 'visible', '/nothing-here date': 'none', '/up/ date': 'none', '/status date': 'none',
+                     'before': 'true 61', 'after': '2', 'again': '61'}

@@ -144,17 +144,21 @@ START_TEST(style_is_permitted_by_the_policy)
 {
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    char policy[128];
+    char policy[256];
+    struct str style;
+    int start, end;
 
-    ck_assert_int_eq(EVP_Digest(error_style, strlen(error_style), digest, &size, EVP_sha256(), NULL), 1);
-    EVP_EncodeBlock(encoded, digest, (int)size);
-    ck_assert_str_eq((const char *)encoded, error_style_hash);
     loopback_open(&server, "http: {server: {listen: 8080, root: @/, security_headers: strict}}");
     loopback_ask(&server, "GET /absent HTTP/1.1");
-    snprintf(policy, sizeof(policy), "style-src 'sha256-%s'", error_style_hash);
+    start = str_search(server.body, STR("<style>")) + 7;
+    end = str_search(server.body, STR("</style>"));
+    ck_assert_int_gt(start, 7);
+    ck_assert_int_gt(end, start);
+    style = str_slice(server.body, (size_t)start, (size_t)end);
+    ck_assert_int_eq(EVP_Digest(style.data, style.length, digest, &size, EVP_sha256(), NULL), 1);
+    EVP_EncodeBlock(encoded, digest, (int)size);
+    snprintf(policy, sizeof(policy), "style-src 'sha256-%s'", (const char *)encoded);
     ck_assert_int_ge(str_search(loopback_field(&server, "Content-Security-Policy"), str_from(policy)), 0);
-    ck_assert_int_ge(str_search(server.body, STR("<style>")), 0);
-    ck_assert_int_ge(str_search(server.body, str_from(error_style)), 0);
     ck_assert_int_lt(str_search(server.body, STR(" style=")), 0);
     loopback_close(&server);
 }

@@ -15,6 +15,7 @@ static struct loopback server;
     "      /true: {status: true}\n"                                                                          \
     "      /prometheus: {status: prometheus}\n"                                                              \
     "      /json: {status: json}\n"                                                                          \
+    "      /html: {status: html, security_headers: strict}\n"                                                \
     "      /off: {status: off}\n"                                                                            \
     "      /nginx: {stub_status: on}\n"
 
@@ -190,6 +191,37 @@ START_TEST(json_format)
 }
 END_TEST
 
+START_TEST(html_format)
+{
+    static const char *const lines[] = {
+        "<p class=\"note\">Started 2009-02-13 23:31:30 UTC, generation 1 of the workers.</p>\n",
+        "<tr><td>Requests whose head was received.<td>2&#8239;001\n",
+        "<tr><td>Open connections by state.<td>\n<tr><td>&emsp;handshake<td>1\n<tr><td>&emsp;reading<td>2\n",
+        "<tr><td>&emsp;404<td>1\n<tr><td>&emsp;499<td>1\n",
+        "!<tr><td>&emsp;201<td>0\n",
+        "<tr><td>&emsp;up to 5.000 s<td>1\n",
+        "<tr><td>&emsp;more than 60.000 s<td>1\n",
+        "<tr><td>Share of bytes sent without a copy in user space, from 0 to 1.<td>0.700000\n",
+        NULL};
+
+    loopback_open(&server, PLACES);
+    count(server.worker.counters);
+    server.shared->started_s = 1234567890;
+    loopback_ask(&server, "GET /html HTTP/1.1");
+    ck_assert_int_eq(server.status, 200);
+    ck_assert_text(loopback_field(&server, "Content-Type"), "text/html; charset=utf-8");
+    ck_assert_text(loopback_field(&server, "Cache-Control"), "no-store");
+    ck_assert(str_starts(loopback_field(&server, "Content-Security-Policy"),
+                         STR("default-src 'none'; style-src 'sha256-")));
+    expect_lines(server.body, lines);
+    ck_assert(str_starts(server.body, STR("<!doctype html>\n")));
+    ck_assert(str_ends(server.body, STR("</html>\n")));
+    ck_assert(str_search(server.body, STR("<script")) < 0);
+    counters_abandoned(server.worker.counters);
+    loopback_close(&server);
+}
+END_TEST
+
 START_TEST(stub_status_format)
 {
     loopback_open(&server, PLACES);
@@ -234,7 +266,12 @@ static const struct {
     {"GET /on HTTP/1.1\nAccept: APPLICATION/json ; q=0.001", 200, JSON},
     {"GET /on HTTP/1.1\nAccept: application/json;q=0", 200, TEXT},
     {"GET /on HTTP/1.1\nAccept: application/json;q=0.000", 200, TEXT},
-    {"GET /on HTTP/1.1\nAccept: text/html, */*", 200, TEXT},
+    {"GET /on HTTP/1.1\nAccept: text/html, */*", 200, HTML},
+    {"GET /on HTTP/1.1\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", 200, HTML},
+    {"GET /on HTTP/1.1\nAccept: text/html;q=0.1, text/plain;q=0.2", 200, TEXT},
+    {"GET /on?format=html HTTP/1.1\nAccept: text/plain", 200, HTML},
+    {"GET /on?format=htm HTTP/1.1\nAccept: text/html", 400, HTML},
+    {"GET /html?format=json HTTP/1.1\nAccept: text/plain", 200, HTML},
     {"GET /on HTTP/1.1\nAccept: application/json, text/plain, */*", 200, JSON},
     {"GET /on HTTP/1.1\nAccept: text/plain, application/json", 200, TEXT},
     {"GET /on HTTP/1.1\nAccept: text/plain;q=0.5\nAccept: application/json;level=1;Q=0.51", 200, JSON},
@@ -300,7 +337,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        prometheus_format, json_format, stub_status_format, page_of_a_new_server, responds_to_each_case,
+        prometheus_format, json_format, html_format, stub_status_format, page_of_a_new_server, responds_to_each_case,
         invalid_configurations_are_refused, NULL,
     };
 

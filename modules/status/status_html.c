@@ -1,0 +1,114 @@
+/*
+ * Formats the status page as HTML: one row per value, with the help text of the metric.
+ */
+#include "status.h"
+
+#include "build_options.h"
+#include "server/page/page.h"
+
+#include <time.h>
+
+/* Prints a number with groups of three digits. */
+static void print_number(struct status_page_text *page, uint64_t value)
+{
+    unsigned long long groups[7];
+    size_t count = 0;
+
+    do {
+        groups[count++] = value % 1000;
+        value /= 1000;
+    } while (value);
+    status_print(page, "%llu", groups[--count]);
+    while (count)
+        status_print(page, "&#8239;%03llu", groups[--count]);
+}
+
+static void print_value(struct status_page_text *page, const struct metric *metric, uint64_t value)
+{
+    print_number(page, metric->millionths ? value / 1000000 : value);
+    if (metric->millionths)
+        status_print(page, ".%06llu", (unsigned long long)(value % 1000000));
+}
+
+/* A row of one value; `label` says which of the values of a metric. */
+static void print_row(struct status_page_text *page, const struct metric *metric, const char *label, uint64_t value)
+{
+    status_print(page, "<tr><td>");
+    if (label) {
+        status_print(page, "&emsp;");
+        status_print_html(page, label);
+    } else {
+        status_print_html(page, metric->help);
+    }
+    status_print(page, "<td>");
+    print_value(page, metric, value);
+    status_print(page, "\n");
+}
+
+static void print_labelled(struct status_page_text *page, const struct metric *metric, const uint64_t *numbers)
+{
+    status_print(page, "<tr><td>");
+    status_print_html(page, metric->help);
+    status_print(page, "<td>\n");
+    for (unsigned i = metric->first; i < metric->end; i++) {
+        char memory[8];
+
+        if (numbers[i] > 0 || !metric->sparse)
+            print_row(page, metric, metric->label_of(i, memory), numbers[i]);
+    }
+}
+
+/* Upper bounds of durations, each with the number of requests between the previous one and it. */
+static void print_durations(struct status_page_text *page, const struct metric *metric, const uint64_t *latency)
+{
+    status_print(page, "<tr><td>");
+    status_print_html(page, metric->help);
+    status_print(page, "<td>\n");
+    for (unsigned i = 0; i <= COUNTERS_LATENCIES; i++) {
+        uint64_t bound = counters_latency_bounds_us[i < COUNTERS_LATENCIES ? i : COUNTERS_LATENCIES - 1];
+
+        status_print(page, "<tr><td>&emsp;%s %llu.%03llu s<td>", i < COUNTERS_LATENCIES ? "up to" : "more than",
+                     (unsigned long long)bound / 1000000, (unsigned long long)bound % 1000000 / 1000);
+        print_number(page, latency[i]);
+        status_print(page, "\n");
+    }
+}
+
+static void print_metric(struct status_page_text *page, const struct metric *metric, const struct status_values *values)
+{
+    const uint64_t *numbers = status_values_of(metric, values);
+
+    if (metric->type == METRIC_HISTOGRAM)
+        print_durations(page, metric, numbers);
+    else if (metric->type != METRIC_FACT && metric->label)
+        print_labelled(page, metric, numbers);
+    else if (metric->type != METRIC_FACT)
+        print_row(page, metric, NULL, numbers[0]);
+}
+
+static void print_summary(struct status_page_text *page, const struct status_values *values)
+{
+    time_t started = (time_t)values->total.started_s;
+    char text[32] = "";
+    struct tm when;
+
+    if (gmtime_r(&started, &when))
+        (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &when);
+    status_print(page, "<h1>sluice %s</h1>\n<p class=\"note\">Started %s UTC, generation %llu of the workers.</p>\n",
+                 SLUICE_VERSION, text, (unsigned long long)values->total.generation);
+}
+
+int status_html(const struct status_values *values, struct buffer *out)
+{
+    struct status_page_text page = {.out = out};
+
+    status_print_text(&page, page_start);
+    status_print(&page, "<meta http-equiv=\"refresh\" content=\"5\">\n<title>sluice status</title>\n");
+    print_summary(&page, values);
+    status_upstreams_html(&page, values->upstreams);
+    status_print(&page, "<h2>Counters</h2>\n<table>\n");
+    for (const struct metric *metric = status_metrics; metric->name; metric++)
+        print_metric(&page, metric, values);
+    status_print(&page, "</table>\n</html>\n");
+    return page.error;
+}
