@@ -45,7 +45,7 @@ int compress_confirm(struct exchange *x)
 
     if (error == 0)
         etag = weak_etag(x, &error);
-    if (etag.data && conditional_keeps(&x->request, etag))
+    if (etag.data && conditional_lists_etag(&x->request, etag))
         error = headers_set(&x->response.headers, &x->arena, STR("ETag"), etag);
     return error;
 }

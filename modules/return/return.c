@@ -120,7 +120,7 @@ static enum outcome return_handler(struct exchange *x, const void *conf, void *s
     if (!return_settles(x, conf))
         return OUTCOME_DECLINED;
     if (value->status == 444)
-        return exchange_cut(x);
+        return exchange_close_without_response(x);
     if (value->text) {
         text = exchange_eval(x, value->text);
         if (!text.data)

@@ -164,8 +164,8 @@ static int step_work(void *argument)
     struct cache_manager *cache_manager = argument;
     bool walking = cache_manager->depth > 0 && walk_directory(cache_manager);
 
-    if (!walking && cache_zone_unwalked(cache_manager->store->conf->zone, cache_manager->walk))
-        cache_zone_walked(cache_manager->store->conf->zone, cache_manager->walk);
+    if (!walking && cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->walk))
+        cache_zone_scan_done(cache_manager->store->conf->zone, cache_manager->walk);
     cache_manager->more = evict_files(cache_manager) || walking;
     return 0;
 }
@@ -177,8 +177,8 @@ static int step_work(void *argument)
 static void start_walk(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
-    uint64_t walks = cache_zone_walks(conf->zone);
-    bool requested = cache_zone_unwalked(conf->zone, walks);
+    uint64_t walks = cache_zone_scans_requested(conf->zone);
+    bool requested = cache_zone_scan_is_pending(conf->zone, walks);
 
     if (cache_manager->depth > 0 ||
         (!requested && (!cache_manager->locked_found || cache_manager->rescans >= LIMIT_CACHE_RESCANS)))

@@ -321,7 +321,7 @@ struct cache_task {
     struct buffer head;
     struct cache_hash locked;
     uint64_t fill_lock;                 /* released afterwards; 0: none */
-    struct cache_renewal *renewal;  /* waits for the head; NULL: none */
+    struct cache_head_update *renewal;  /* waits for the head; NULL: none */
 };
 
 static int update_work(void *argument)
@@ -346,7 +346,7 @@ static void update_done(struct op *op, int result)
 }
 
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
-                        const struct cache_hash *locked, uint64_t fill_lock, struct cache_renewal *renewal)
+                        const struct cache_hash *locked, uint64_t fill_lock, struct cache_head_update *renewal)
 {
     struct cache_task *task = calloc(1, sizeof(*task));
 
@@ -368,7 +368,7 @@ void cache_store_update(struct cache_store *store, const struct cache_entry *ent
     loop_offload(store->loop, &task->op, update_work, task);
 }
 
-void cache_renewal_cancel(struct cache_renewal *renewal)
+void cache_head_update_cancel(struct cache_head_update *renewal)
 {
     if (renewal->task)
         renewal->task->renewal = NULL;

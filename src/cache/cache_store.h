@@ -67,8 +67,8 @@ bool cache_store_discard(struct cache_store *store, struct str key);
 /* Removes this version of an entry. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
 /* The write of another head of an entry; embedded in its owner, which sets `ended`. */
-struct cache_renewal {
-    void (*ended)(struct cache_renewal *renewal); /* called when the head is written, or writing has failed */
+struct cache_head_update {
+    void (*ended)(struct cache_head_update *renewal); /* called when the head is written, or writing has failed */
     struct cache_task *task;        /* NULL: none in progress; private otherwise */
 };
 
@@ -78,9 +78,9 @@ struct cache_renewal {
  * NULL on return: out of memory.
  */
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
-                        uint64_t fill_lock, struct cache_renewal *renewal);
+                        uint64_t fill_lock, struct cache_head_update *renewal);
 /* Cancels `ended`. No effect if nothing is in progress. */
-void cache_renewal_cancel(struct cache_renewal *renewal);
+void cache_head_update_cancel(struct cache_head_update *renewal);
 
 /* Bytes of a stored body that are copied into another body (cache_fill.c). */
 struct cache_splice {

@@ -31,7 +31,7 @@ static void link_as_newest_node(struct cache_zone *zone, uint32_t place)
 {
     struct node *node = cache_node(zone, place);
 
-    node->placed_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
+    node->moved_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
     node->newer = NO_NODE;
     node->older = zone->newest;
     *(zone->newest ? &cache_node(zone, zone->newest)->newer : &zone->oldest) = place;
@@ -168,7 +168,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
     struct node *node = cache_node(zone, place);
     uint32_t used_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
 
-    if ((used_s > node->placed_s && used_s >= inactive_s) || cache_node_fill_locked(node, now_ms)) {
+    if ((used_s > node->moved_s && used_s >= inactive_s) || cache_node_fill_locked(node, now_ms)) {
         unlink_use(zone, node);
         link_as_newest_node(zone, place);
         return false;

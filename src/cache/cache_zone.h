@@ -125,12 +125,12 @@ void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
  */
 bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Returns the number of requested scans: the first one, and one for each worker that died. */
-uint64_t cache_zone_walks(const struct cache_zone *zone);
+uint64_t cache_zone_scans_requested(const struct cache_zone *zone);
 /* Marks the scan of that number as done. */
-void cache_zone_walked(struct cache_zone *zone, uint64_t walk);
+void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk);
 /* Returns true once the first scan is done. */
 bool cache_zone_loaded(const struct cache_zone *zone);
 /* Returns true if the scan of that number is not done. */
-bool cache_zone_unwalked(const struct cache_zone *zone, uint64_t walk);
+bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk);
 
 #endif

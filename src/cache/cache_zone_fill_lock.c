@@ -74,22 +74,22 @@ bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, 
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-uint64_t cache_zone_walks(const struct cache_zone *zone)
+uint64_t cache_zone_scans_requested(const struct cache_zone *zone)
 {
     return __atomic_load_n(&zone->walks, __ATOMIC_RELAXED);
 }
 
-void cache_zone_walked(struct cache_zone *zone, uint64_t walk)
+void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk)
 {
     __atomic_store_n(&zone->walked, walk, __ATOMIC_RELAXED);
 }
 
-bool cache_zone_unwalked(const struct cache_zone *zone, uint64_t walk)
+bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk)
 {
     return __atomic_load_n(&zone->walked, __ATOMIC_RELAXED) < walk;
 }
 
 bool cache_zone_loaded(const struct cache_zone *zone)
 {
-    return !cache_zone_unwalked(zone, 1);
+    return !cache_zone_scan_is_pending(zone, 1);
 }

@@ -20,7 +20,7 @@ struct node {
     uint32_t next;                  /* in its chain, or in the free list */
     uint32_t newer, older;
     uint32_t used_s;                /* atomic: written without the lock */
-    uint32_t placed_s;              /* used_s when the node was moved to the front of the list */
+    uint32_t moved_s;               /* used_s when the node was moved to the front of the list */
     uint32_t uses;
     uint32_t known;                 /* the node is in use: set last, and cleared first */
 };

@@ -28,7 +28,7 @@ static enum doctor_client_end receive_file(SSL *ssl, uint64_t expected)
     }
     if (at != expected)
         return DOCTOR_CLIENT_SHORT;
-    return SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN ? DOCTOR_CLIENT_WHOLE : DOCTOR_CLIENT_CUT;
+    return SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN ? DOCTOR_CLIENT_COMPLETE : DOCTOR_CLIENT_NO_CLOSE_NOTIFY;
 }
 
 static bool allow_only(SSL *ssl, const struct suite *suite)

@@ -7,11 +7,11 @@
 #include "doctor/doctor.h"
 
 enum doctor_client_end {
-    DOCTOR_CLIENT_WHOLE,            /* all bytes arrived and were correct, then close_notify */
+    DOCTOR_CLIENT_COMPLETE,         /* all bytes arrived and were correct, then close_notify */
     DOCTOR_CLIENT_NO_HANDSHAKE,
     DOCTOR_CLIENT_WRONG,            /* a byte differs, or there are too many */
     DOCTOR_CLIENT_SHORT,            /* the stream ended early */
-    DOCTOR_CLIENT_CUT,              /* all bytes, but no close_notify */
+    DOCTOR_CLIENT_NO_CLOSE_NOTIFY,  /* all bytes, but no close_notify */
 };
 
 /* Returns the byte at an offset of the self-test's file. */

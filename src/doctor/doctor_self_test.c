@@ -229,7 +229,7 @@ static void check_client(struct self_test *self_test, pid_t child)
         return;
     }
     switch ((enum doctor_client_end)WEXITSTATUS(status)) {
-    case DOCTOR_CLIENT_WHOLE:
+    case DOCTOR_CLIENT_COMPLETE:
         self_test->delivered = true;
         break;
     case DOCTOR_CLIENT_NO_HANDSHAKE:
@@ -241,7 +241,7 @@ static void check_client(struct self_test *self_test, pid_t child)
     case DOCTOR_CLIENT_SHORT:
         set_fault(self_test, "the stream ended early", 0);
         break;
-    case DOCTOR_CLIENT_CUT:
+    case DOCTOR_CLIENT_NO_CLOSE_NOTIFY:
         set_fault(self_test, "no close_notify was received", 0);
         break;
     }

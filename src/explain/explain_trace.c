@@ -27,7 +27,7 @@ static struct explain_step *step_begin(struct explain *explain, const struct req
 /* The assumed outcome of a skipped module: the request continues, or it ends if an upstream server would respond. */
 static enum outcome outcome_of_skipped(struct request_state *request, const struct module *module)
 {
-    return module->explain_mode == EXPLAIN_UPSTREAM ? exchange_cut(request->x) : OUTCOME_DECLINED;
+    return module->explain_mode == EXPLAIN_UPSTREAM ? exchange_close_without_response(request->x) : OUTCOME_DECLINED;
 }
 
 enum outcome explain_step(struct trace *trace, struct request_state *request, unsigned index)

@@ -41,7 +41,7 @@ static void json_member(struct explain_writer *writer, struct str name)
 }
 
 /* True if `names` contains the name. */
-static bool is_listed(const char *name, const char *const *names)
+static bool contains_name(const char *name, const char *const *names)
 {
     for (; *names; names++) {
         if (strcmp(name, *names) == 0)
@@ -131,9 +131,9 @@ void writer_list_end(struct explain_writer *writer)
 /* Writes the name before a value in text, unless the value is the title or the subtitle of its map. */
 static void text_member(struct explain_writer *writer, const char *name)
 {
-    if (!writer->begun && is_listed(name, titles)) {
+    if (!writer->begun && contains_name(name, titles)) {
         write_raw(writer, STR(" "));
-    } else if (writer->begun && is_listed(name, subtitles)) {
+    } else if (writer->begun && contains_name(name, subtitles)) {
         write_raw(writer, STR(": "));
     } else {
         write_heading(writer);

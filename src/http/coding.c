@@ -6,10 +6,10 @@
 /* Indexes into `weights`: one per coding, then unknown codings, identity, "*". */
 enum { OTHERS = CODINGS, IDENTITY, ANY, ACCEPTED_CODINGS };
 
-#define NOT_SAID (-1)
+#define WEIGHT_ABSENT (-1)
 
 struct accepted_codings {
-    int weights[ACCEPTED_CODINGS]; /* in thousandths, or NOT_SAID */
+    int weights[ACCEPTED_CODINGS]; /* in thousandths, or WEIGHT_ABSENT */
 };
 
 static const struct str names[CODINGS] = {
@@ -71,12 +71,12 @@ static void parse_accepted_codings(struct header_list *list, struct accepted_cod
     struct str rest;
 
     for (unsigned i = 0; i < ACCEPTED_CODINGS; i++)
-        out->weights[i] = NOT_SAID;
+        out->weights[i] = WEIGHT_ABSENT;
     while (header_list_next(list, &rest)) {
         int *place = &out->weights[place_of(str_trim(str_cut(&rest, ';')))];
         int weight = parse_parameters(rest);
 
-        if (*place == NOT_SAID || weight < *place)
+        if (*place == WEIGHT_ABSENT || weight < *place)
             *place = weight;
     }
 }
@@ -84,9 +84,9 @@ static void parse_accepted_codings(struct header_list *list, struct accepted_cod
 /* A coding that is not named has the weight of "*"; without "*" it is refused, except identity. */
 static int coding_weight(const struct accepted_codings *accepted, unsigned place)
 {
-    int weight = accepted->weights[place] == NOT_SAID ? accepted->weights[ANY] : accepted->weights[place];
+    int weight = accepted->weights[place] == WEIGHT_ABSENT ? accepted->weights[ANY] : accepted->weights[place];
 
-    return weight == NOT_SAID ? 0 : weight;
+    return weight == WEIGHT_ABSENT ? 0 : weight;
 }
 
 unsigned coding_choose(const struct headers *request_headers, const enum coding *offered, unsigned count,

@@ -134,7 +134,7 @@ int conditional_check(const struct request *request, const struct validators *va
     return 0;
 }
 
-bool conditional_keeps(const struct request *request, struct str etag)
+bool conditional_lists_etag(const struct request *request, struct str etag)
 {
     const struct header *field = headers_find(&request->headers, STR("If-None-Match"));
 

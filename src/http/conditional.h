@@ -20,7 +20,7 @@ bool etag_matches_weakly(struct str a, struct str b);
 /* True if `etag` is one well-formed entity tag that is not weak. */
 bool etag_is_strong(struct str etag);
 /* True if If-None-Match contains this entity tag, byte for byte: the client has this version. */
-bool conditional_keeps(const struct request *request, struct str etag);
+bool conditional_lists_etag(const struct request *request, struct str etag);
 /* True if If-Range (RFC 9110 13.1.5) permits the use of Range. */
 bool conditional_range_allowed(const struct request *request, const struct validators *validators, int64_t now);
 

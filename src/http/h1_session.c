@@ -32,7 +32,7 @@ static struct session *session_open(const struct session_settings *settings,
         .pool = shared->arenas,
         .clock = shared->clock,
         .keepalive = true,
-        .wake_owed = true,
+        .wake_pending = true,
     };
     return &h1->session;
 }
@@ -150,7 +150,7 @@ static size_t consume_head(struct h1_session *h1, struct str bytes)
     if (end < 0) {
         refuse_remains(h1, str_skip(bytes, scan.start), -end);
     } else if (begins_http2(h1, str_slice(bytes, scan.start, (size_t)end))) {
-        h1->superseded = h1->input_closed = true;
+        h1->http2_preface_received = h1->input_closed = true;
         h1->events->preface(h1->owner);
     } else {
         begin_exchange(h1, str_slice(bytes, scan.start, (size_t)end));
@@ -199,12 +199,12 @@ static size_t session_consume(struct session *session, struct str bytes)
         else
             more = h1_body_consume(h, rest);
         if (more == 0 && !h1->input_closed) {
-            h1->held_back = true;
+            h1->input_blocked = true;
             return taken;
         }
         taken += more;
     }
-    return h1->superseded ? taken : bytes.length;
+    return h1->http2_preface_received ? taken : bytes.length;
 }
 
 /* Every byte was given: continues with the next request, drains the request body, or ends the session. */
@@ -241,7 +241,7 @@ static int session_produce(struct session *session, unsigned accept, size_t room
     if (result == -EAGAIN) {
         if (h1->current)
             h1->current->response_waits = h1->current->stage == STAGE_BODY;
-        h1->wake_owed = true;
+        h1->wake_pending = true;
     } else if (result < 0) {
         h1->error = (int16_t)result;
     }

@@ -28,9 +28,9 @@ struct h1_session {
     bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
     bool input_closed : 1;                  /* further input is ignored */
     bool over : 1;
-    bool superseded : 1;            /* the client uses HTTP/2: further bytes are not consumed */
-    bool wake_owed : 1;               /* produce returned -EAGAIN: a wake must follow */
-    bool held_back : 1;             /* consume left bytes: a wake must follow once it accepts more */
+    bool http2_preface_received : 1; /* the client uses HTTP/2: further bytes are not consumed */
+    bool wake_pending : 1;               /* produce returned -EAGAIN: a wake must follow */
+    bool input_blocked : 1;         /* consume left bytes: a wake must follow once it accepts more */
 };
 
 enum h1_stage {

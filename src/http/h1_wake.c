@@ -5,17 +5,17 @@
 
 void h1_session_wake(struct h1_session *session)
 {
-    if (!session->wake_owed)
+    if (!session->wake_pending)
         return;
-    session->wake_owed = false;
+    session->wake_pending = false;
     session->events->wake(session->owner);
 }
 
 void h1_session_resume_input(struct h1_session *session)
 {
-    if (!session->held_back)
+    if (!session->input_blocked)
         return;
-    session->held_back = session->wake_owed = false;
+    session->input_blocked = session->wake_pending = false;
     session->events->wake(session->owner);
 }
 

@@ -32,7 +32,7 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
         return error;
     import->root_builder = import->main = yaml_builder_root(arena);
     if (import->root_builder)
-        import->root_builder->after = import->root->after;
+        import->root_builder->comments_below = import->root->comments_below;
     carry_scope(import, NULL, SCOPE_MAIN, import->root, import->root_builder);
     if (import->out_of_memory)
         return -ENOMEM;

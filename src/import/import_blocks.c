@@ -33,7 +33,8 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
 }
 
 /* Omits a stream server without an address or without a handler, which does not load, as one unit. */
-static void leave_out_idle(struct import *import, struct yaml_builder *map, const struct nginx_directive *server)
+static void omit_incomplete_stream_server(struct import *import, struct yaml_builder *map,
+                                          const struct nginx_directive *server)
 {
     bool answers = yaml_builder_find(map, STR("proxy_pass")) || yaml_builder_find(map, STR("return"));
 
@@ -57,9 +58,9 @@ void carry_server(struct import *import, const struct scope *scope, const struct
     carry_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
                 map);
     if (scope->kind == SCOPE_STREAM)
-        leave_out_idle(import, map, directive);
+        omit_incomplete_stream_server(import, map, directive);
     else if (nginx_tree_find(directive, STR("listen")))
-        mark_unbound(import, map, nginx_tree_find(directive, STR("listen")));
+        mark_lost_listen(import, map, nginx_tree_find(directive, STR("listen")));
 }
 
 /* "= /x", "~* \.css$", "@name" or "/x", with or without a blank after the sign. */
@@ -158,7 +159,7 @@ static void add_slash(struct import *import, const struct scope *scope, struct y
                NULL);
     carry_slash_settings(import, made, first ? first : directive);
     if (made)
-        made->before = STR("# As nginx does where the location passes requests on.");
+        made->comments_above = STR("# As nginx does where the location passes requests on.");
 }
 
 void carry_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,

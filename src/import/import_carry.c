@@ -251,7 +251,7 @@ static void add_verify_off(struct import *import, const struct scope *scope, con
         return;
     verify = import_put(import, scope->map, name, STR("off"), NULL);
     if (verify)
-        verify->behind = STR("# as in nginx: the server's certificate is not verified; on is better");
+        verify->comment_beside = STR("# as in nginx: the server's certificate is not verified; on is better");
 }
 
 /* Carries over proxy_pass and fastcgi_pass; adds proxy_ssl_verify: off for https, as is nginx's default. */

@@ -23,7 +23,7 @@ static void add_presets(struct import *import, struct yaml_builder *map, const s
         yaml_builder_move_first(map);
     }
     if (made)
-        made->before = STR("# Defaults of nginx that differ from sluice's: delete those that you do not need.");
+        made->comments_above = STR("# Defaults of nginx that differ from sluice's: delete those that you do not need.");
 }
 
 static bool says_http2(const struct nginx_directive *block)

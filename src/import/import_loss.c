@@ -152,7 +152,7 @@ static void add_mark(struct import *import, struct yaml_builder *map, const char
     if (!mark)
         return;
     mark->text = directive->name;
-    mark->before = words_print(import,
+    mark->comments_above = words_print(import,
                                "# " STR_FMT ":%u: " STR_FMT "\n"
                                "# It was not carried over, so requests get 503 here. Replace it, then delete this "
                                "mark.",
@@ -177,7 +177,7 @@ bool mark_loss(struct import *import, struct yaml_builder *map, const struct ngi
     return key != NULL;
 }
 
-bool mark_unbound(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
+bool mark_lost_listen(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
     struct yaml_builder *scope = scope_of(map);
     const struct yaml_builder *listens = yaml_builder_find(scope, STR("listen"));

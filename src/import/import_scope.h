@@ -91,7 +91,7 @@ struct yaml_builder *import_put_item(struct import *import, struct yaml_builder 
  */
 bool mark_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* A lost `listen`: marks an http server without another one, since it would listen on every address. True: marked. */
-bool mark_unbound(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
+bool mark_lost_listen(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
 
 /* import_words.c: texts are in the arena; when out of memory they are empty, and import->out_of_memory is set. */
 

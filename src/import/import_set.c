@@ -80,8 +80,8 @@ static struct str add_map(struct import *import, struct str source, const struct
     map = yaml_builder_add(import->arena, maps, YAML_BUILDER_MAP,
                            words_join(import, (struct str[]){source, name}, 2), set);
     if (map) {
-        map->behind = (struct str){NULL, 0};
-        map->before =
+        map->comment_beside = (struct str){NULL, 0};
+        map->comments_above =
             words_print(import, "# " STR_FMT ":%u: variables that the if sets.", STR_ARG(set->place.file),
                         set->place.line);
     }
@@ -121,6 +121,6 @@ void carry_set_if(struct import *import, const struct scope *scope, const struct
             words_join(import, (struct str[]){word_variables(import, set->words[0]), name}, 2), directive);
 
         if (made && set != directive->first)
-            made->before = made->behind = (struct str){NULL, 0};
+            made->comments_above = made->comment_beside = (struct str){NULL, 0};
     }
 }

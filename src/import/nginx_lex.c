@@ -106,7 +106,7 @@ static int word_read(struct nginx_lexer *lexer, struct str *out_word)
         return -ENOMEM;
     if (quote) {
         next_byte(lexer);
-        lexer->glued = true;
+        lexer->delimiter_required = true;
     }
     return 0;
 }
@@ -129,9 +129,10 @@ int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token)
     const char *sign;
     char c;
 
-    if (lexer->glued && !at_end(lexer) && !is_nginx_blank(peek_byte(lexer)) && !strchr(";{)", peek_byte(lexer)))
+    if (lexer->delimiter_required && !at_end(lexer) && !is_nginx_blank(peek_byte(lexer)) &&
+        !strchr(";{)", peek_byte(lexer)))
         return lexer_fail(lexer, "something follows a closing quote without a blank");
-    lexer->glued = false;
+    lexer->delimiter_required = false;
     while (!at_end(lexer) && is_nginx_blank(peek_byte(lexer)))
         next_byte(lexer);
     *out_token = (struct nginx_token){.kind = NGINX_END_OF_FILE, .line = lexer->line};

@@ -26,7 +26,7 @@ struct nginx_lexer {
     struct str source;
     size_t at;
     unsigned line;
-    bool glued;                     /* after a quoted word: a blank, ';', '{' or ')' must follow */
+    bool delimiter_required;        /* after a quoted word: a blank, ';', '{' or ')' must follow */
     const char *fault;              /* error text after -EINVAL, at `line` */
 };
 

@@ -58,8 +58,8 @@ static int attach_comment(struct source *source, const struct nginx_token *token
 {
     struct nginx_directive *latest = source->latest;
 
-    if (latest && source->latest_line == token->line && !latest->behind.data) {
-        latest->behind = token->text;
+    if (latest && source->latest_line == token->line && !latest->comment_beside.data) {
+        latest->comment_beside = token->text;
         return 0;
     }
     if (buffer_append(&source->parser->comments, token->text) < 0)
@@ -175,12 +175,13 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
         return parse_fail(source, token->line, "there are too many directives");
     made->name = token->text;
     made->place = (struct nginx_place){source->path, token->line};
-    error = attach_comments(parser, &made->before);
+    error = attach_comments(parser, &made->comments_above);
     if (error == 0)
         error = words_parse(source, made);
     if (error == 0 && !made->block && made->count == 1 && str_equal(made->name, STR("include"))) {
         /* Comments above an include move above its contents. */
-        if (made->before.data && buffer_printf(&parser->comments, STR_FMT "\n", STR_ARG(made->before)) < 0)
+        if (made->comments_above.data &&
+            buffer_printf(&parser->comments, STR_FMT "\n", STR_ARG(made->comments_above)) < 0)
             return -ENOMEM;
         error = include_parse(source, made, into);
         if (error != -ENOENT)
@@ -219,8 +220,8 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
         return opened ? parse_fail(source, opened, "this block is not closed") : 0;
     if (token.kind == NGINX_CLOSE && opened) {
         source->latest = into;
-        source->latest_line = into->behind.data ? 0 : token.line;
-        return attach_comments(source->parser, &into->after);
+        source->latest_line = into->comment_beside.data ? 0 : token.line;
+        return attach_comments(source->parser, &into->comments_below);
     }
     return parse_fail(source, token.line,
                       token.kind == NGINX_CLOSE  ? "unexpected \"}\""
@@ -272,7 +273,7 @@ int nginx_tree_read(struct arena *arena, const struct nginx_files *files, struct
         error = -EINVAL;
     }
     if (error == 0)
-        error = attach_comments(&parser, &root->after);
+        error = attach_comments(&parser, &root->comments_below);
     buffer_finish(&parser.comments);
     if (error == 0)
         *out_root = root;

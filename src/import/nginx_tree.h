@@ -16,10 +16,10 @@ struct nginx_directive {
     struct str *words;              /* words after the name */
     size_t count;
     struct nginx_place place;
-    struct str before;              /* comments above, one per line; empty: none */
-    struct str behind;              /* comment on its line */
+    struct str comments_above;      /* comments above, one per line; empty: none */
+    struct str comment_beside;      /* comment on its line */
     bool block;                     /* has {}, possibly empty */
-    struct str after;               /* block: comments after its last directive */
+    struct str comments_below;      /* block: comments after its last directive */
     struct nginx_directive *first, *last; /* block: its directives */
     struct nginx_directive *next;
     bool dead;                      /* set by the translation: unreachable */

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-enum { FEW = 16 }; /* more children of a map are found by hash chains */
+enum { LINEAR_CHILDREN_MAX = 16 }; /* more children of a map are found by hash chains */
 
 struct printer {
     struct buffer *out;
@@ -77,9 +77,9 @@ struct yaml_builder *yaml_builder_add(struct arena *arena, struct yaml_builder *
         return NULL;
     *child = (struct yaml_builder){.kind = kind, .key = key, .parent = parent, .origin = origin};
     if (origin) {
-        child->before = origin->before;
-        child->behind = origin->behind;
-        child->after = origin->after;
+        child->comments_above = origin->comments_above;
+        child->comment_beside = origin->comment_beside;
+        child->comments_below = origin->comments_below;
     }
     if (parent->last)
         parent->last->next = child;
@@ -87,7 +87,7 @@ struct yaml_builder *yaml_builder_add(struct arena *arena, struct yaml_builder *
         parent->first = child;
     parent->last = child;
     parent->count++;
-    if (parent->kind == YAML_BUILDER_MAP && parent->count > FEW && parent->count > parent->chain_count)
+    if (parent->kind == YAML_BUILDER_MAP && parent->count > LINEAR_CHILDREN_MAX && parent->count > parent->chain_count)
         build_chains(arena, parent);
     else if (parent->chains)
         add_to_chain(parent, child);
@@ -197,7 +197,7 @@ static int scalar_print(struct printer *printer, struct str text)
 static int left_out_print(struct printer *printer, const struct yaml_builder *builder, unsigned indent)
 {
     const struct nginx_directive *origin = builder->origin;
-    int error = comments_print(printer, builder->before, indent);
+    int error = comments_print(printer, builder->comments_above, indent);
 
     if (error == 0)
         error = indent_print(printer, indent);
@@ -262,16 +262,16 @@ static const struct yaml_builder *only_text(const struct yaml_builder *builder)
 static int comments_above_print(struct printer *printer, const struct yaml_builder *child, unsigned indent)
 {
     const struct yaml_builder *only = only_text(child);
-    int error = comments_print(printer, child->before, indent);
+    int error = comments_print(printer, child->comments_above, indent);
 
-    return error == 0 && only ? comments_print(printer, only->before, indent) : error;
+    return error == 0 && only ? comments_print(printer, only->comments_above, indent) : error;
 }
 
 static bool has_comments_above(const struct yaml_builder *child)
 {
     const struct yaml_builder *only = only_text(child);
 
-    return child->before.data || (only && only->before.data);
+    return child->comments_above.data || (only && only->comments_above.data);
 }
 
 /* Prints the part after "key:" or "-" on the current line. */
@@ -285,7 +285,7 @@ static int value_print(struct printer *printer, struct yaml_builder *builder, un
         builder = only;
     }
     if (builder->kind != YAML_BUILDER_TEXT && has_printed_child(builder)) {
-        error = trailing_comment_print(printer, builder->behind);
+        error = trailing_comment_print(printer, builder->comment_beside);
         return error == 0 ? children_print(printer, builder, indent + 2, false) : error;
     }
     error = buffer_append(printer->out, STR(" "));
@@ -294,7 +294,7 @@ static int value_print(struct printer *printer, struct yaml_builder *builder, un
                     ? scalar_print(printer, builder->text)
                     : buffer_append(printer->out, builder->kind == YAML_BUILDER_MAP ? STR("{}") : STR("[]"));
     if (error == 0)
-        error = trailing_comment_print(printer, builder->behind);
+        error = trailing_comment_print(printer, builder->comment_beside);
     /* Prints the comments of a block without directives. */
     return error == 0 && builder->kind != YAML_BUILDER_TEXT ? children_print(printer, builder, indent + 2, false)
                                                    : error;
@@ -305,7 +305,8 @@ static int item_print(struct printer *printer, struct yaml_builder *builder, uns
     int error = buffer_append(printer->out, STR("-"));
 
     if (error == 0 && builder->kind == YAML_BUILDER_MAP && has_printed_child(builder) &&
-        !has_comments_above(builder->first) && !builder->behind.data && yaml_builder_has_output(builder->first)) {
+        !has_comments_above(builder->first) && !builder->comment_beside.data &&
+        yaml_builder_has_output(builder->first)) {
         error = buffer_append(printer->out, STR(" "));
         return error == 0 ? children_print(printer, builder, indent + 2, true) : error;
     }
@@ -341,7 +342,7 @@ static int children_print(struct printer *printer, struct yaml_builder *builder,
         }
         if (!yaml_builder_has_output(child)) {
             child->line = child->last_line = 0;
-            error = comments_print(printer, child->before, indent);
+            error = comments_print(printer, child->comments_above, indent);
             if (error == 0)
                 error = children_print(printer, child, indent, false);
             continue;
@@ -358,7 +359,7 @@ static int children_print(struct printer *printer, struct yaml_builder *builder,
                                              : item_print(printer, child, indent);
         child->last_line = printer->line - 1;
     }
-    return error == 0 ? comments_print(printer, builder->after, indent) : error;
+    return error == 0 ? comments_print(printer, builder->comments_below, indent) : error;
 }
 
 int yaml_builder_print(struct yaml_builder *root, struct buffer *out)

@@ -14,9 +14,9 @@ struct yaml_builder {
     enum yaml_builder_kind kind;
     struct str key;                 /* of a map's child; data NULL in a list */
     struct str text;                /* YAML_BUILDER_TEXT */
-    struct str before;              /* comments above, one per line, with '#' */
-    struct str behind;              /* comment on the same line */
-    struct str after;               /* comments after the last child */
+    struct str comments_above;      /* comments above, one per line, with '#' */
+    struct str comment_beside;      /* comment on the same line */
+    struct str comments_below;      /* comments after the last child */
     struct yaml_builder *first, *last, *parent, *next;
     struct yaml_builder **chains, *chained; /* private to yaml_builder.c: hash chains over many children */
     size_t count, chain_count;      /* number of children, and of chains */

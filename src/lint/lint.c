@@ -11,7 +11,7 @@ const struct lint_rule *const lint_tables[] = {
     lint_rules_main,    lint_rules_tls,    lint_rules_route, lint_rules_files,
     lint_rules_headers, lint_rules_access, lint_rules_proxy, NULL};
 
-static void run_rules(struct lint *lint, enum lint_of of, const struct lint_place *place)
+static void run_rules(struct lint *lint, enum lint_subject of, const struct lint_place *place)
 {
     for (size_t table = 0; lint_tables[table]; table++) {
         for (const struct lint_rule *rule = lint_tables[table]; rule->name; rule++) {

@@ -37,11 +37,11 @@ struct lint_place {
 };
 
 /* The unit of a rule: the whole configuration, each http server, or each of its locations. */
-enum lint_of { LINT_WHOLE, LINT_SERVER, LINT_LOCATION };
+enum lint_subject { LINT_WHOLE, LINT_SERVER, LINT_LOCATION };
 
 struct lint_rule {
     const char *name;
-    enum lint_of of;
+    enum lint_subject of;
     void (*check)(struct lint *lint, const struct lint_place *place);
     const char *help;               /* one sentence: the problem and its consequence */
 };

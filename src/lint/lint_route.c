@@ -6,7 +6,7 @@
 #include "site/capture.h"
 
 /* A regular expression that matches every path. */
-static bool fits_all(const struct location *location)
+static bool matches_all(const struct location *location)
 {
     static const char *const all[] = {"/",    "^/",    ".",   ".*",     "^",       "^.*",  "^.*$",
                                       "^/.*", "^/.*$", "/.*", "^/(.*)", "^/(.*)$", "(.*)", "^(.*)$"};
@@ -20,7 +20,7 @@ static bool fits_all(const struct location *location)
 }
 
 /* The same expression with at least the case-insensitivity of `location`. */
-static bool takes_all_of(const struct location *other, const struct location *location)
+static bool matches_at_least(const struct location *other, const struct location *location)
 {
     return str_equal(capture_text(other->regex), capture_text(location->regex)) &&
            (str_starts(other->pattern, STR("~*")) || !str_starts(location->pattern, STR("~*")));
@@ -32,7 +32,7 @@ static const struct location *shadow_of(const struct location *outer, const stru
     for (size_t i = 0; i < outer->pattern_count && outer->patterns[i] != location; i++) {
         const struct location *other = outer->patterns[i];
 
-        if (fits_all(other) || (location->regex && takes_all_of(other, location)))
+        if (matches_all(other) || (location->regex && matches_at_least(other, location)))
             return other;
     }
     return NULL;
@@ -88,7 +88,7 @@ static void check_unhandled_location(struct lint *lint, const struct lint_place 
 }
 
 /* True for an unescaped dot before letters, as in ".php". */
-static bool dot_bare(struct str text)
+static bool has_unescaped_dot(struct str text)
 {
     for (size_t i = 0; i + 1 < text.length; i++) {
         char next = text.data[i + 1];
@@ -104,7 +104,7 @@ static bool dot_bare(struct str text)
 }
 
 /* True for "\.php" without an anchor at the end, which also matches "/a.php/b" and "/a.phpx". */
-static bool extension_open(struct str text)
+static bool has_open_extension(struct str text)
 {
     ssize_t at = str_search(text, STR("\\."));
     struct str rest = str_skip(text, at < 0 ? text.length : (size_t)at + 2);
@@ -128,11 +128,11 @@ static void regex_loose(struct lint *lint, const struct lint_place *place)
 
     if (!place->outer || !location->regex || config_find(location->values, "deny"))
         return;
-    if (extension_open(text))
+    if (has_open_extension(text))
         lint_report(lint, config_mark(place), STR("end it with $"),
                     "\"" STR_FMT "\" matches at any place in a path: \"/a" STR_FMT "x/b\" as well",
                     STR_ARG(text), STR_ARG(str_skip(text, (size_t)str_search(text, STR("\\.")) + 1)));
-    else if (dot_bare(text))
+    else if (has_unescaped_dot(text))
         lint_report(lint, config_mark(place), STR("write \\. for a dot"),
                     "the dot in \"" STR_FMT "\" matches any character", STR_ARG(text));
 }

@@ -65,7 +65,7 @@ static void close_generation(struct generation *generation)
 }
 
 /* In a new worker: closes everything of the master, of other generations and of other workers. */
-static void forget_others(struct master *master, struct generation *generation, unsigned number)
+static void close_inherited(struct master *master, struct generation *generation, unsigned number)
 {
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         struct generation *other = container_of(link, struct generation, link);
@@ -76,12 +76,12 @@ static void forget_others(struct master *master, struct generation *generation, 
     close_channels(generation);
     sockets_close_others(&generation->sockets, number);
     close_fd(&master->signal_fd);
-    pid_file_forget(&master->pid_file);
+    pid_file_close(&master->pid_file);
     close_fd(&master->report_fd);
 }
 
 /* Collects the sockets of one worker: one or more for each endpoint. */
-static size_t own_sockets(const struct sockets *sockets, unsigned number, struct worker_socket *out)
+static size_t worker_sockets_collect(const struct sockets *sockets, unsigned number, struct worker_socket *out)
 {
     size_t count = 0;
 
@@ -103,7 +103,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
     struct worker_socket *own = calloc(sockets->endpoints * sockets->slots + 1, sizeof(*own));
     int status = WORKER_EXIT_FAILED;
 
-    forget_others(master, generation, number);
+    close_inherited(master, generation, number);
     if (own) {
         struct worker_start start = {.configuration = generation->configuration,
                                      .shared = master->shared,
@@ -112,7 +112,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
                                      .place = (unsigned)generation->children[number].place,
                                      .error_log = &master->error_log,
                                      .sockets = own,
-                                     .socket_count = own_sockets(sockets, number, own),
+                                     .socket_count = worker_sockets_collect(sockets, number, own),
                                      .channel_fd = channel_fd,
                                      .master = parent,
                                      .detached = master->detached,
@@ -350,7 +350,7 @@ static void child_ended(struct master *master, struct generation *generation, st
     caches_abandon(&generation->configuration->caches, (unsigned)child->place);
     limits_abandon(&generation->configuration->limits, (unsigned)child->place);
     if (generation->phase != PHASE_RUNNING) {
-        shared_leave(master->shared, (unsigned)child->place);
+        shared_place_release(master->shared, (unsigned)child->place);
         child->place = -1;
         if (generation->phase == PHASE_STARTING)
             fail_start(master, generation);
@@ -360,7 +360,7 @@ static void child_ended(struct master *master, struct generation *generation, st
         if (generation->children[i].acceptor == child - generation->children)
             generation->children[i].acceptor = -1;
     }
-    shared_abandon(master->shared, (unsigned)child->place);
+    shared_place_reset(master->shared, (unsigned)child->place);
     master->shared->restarts++;
     plan_restart(master, child);
 }

@@ -161,7 +161,7 @@ static int make_children(struct master *master, struct generation *generation)
     if (!generation->children)
         return -ENOMEM;
     for (unsigned i = 0; i < count; i++) {
-        int place = shared_take(master->shared);
+        int place = shared_place_acquire(master->shared);
 
         if (place < 0) {
             log_write(&master->error_log.log, LOG_EMERG,
@@ -237,12 +237,12 @@ void generation_close(struct master *master, struct generation *generation)
     const struct generation *current = master->current;
 
     if (current && current != generation)
-        sockets_leave_to(&generation->sockets, &current->sockets);
+        sockets_close_except(&generation->sockets, &current->sockets);
     else
         sockets_close(&generation->sockets, !master->failed);
     for (unsigned i = 0; i < generation->child_count; i++) {
         if (generation->children[i].place >= 0)
-            shared_leave(master->shared, (unsigned)generation->children[i].place);
+            shared_place_release(master->shared, (unsigned)generation->children[i].place);
     }
     close_access_logs(generation->configuration);
     caches_close(&generation->configuration->caches);

@@ -396,7 +396,7 @@ static void switch_generation(struct master *master)
     __atomic_fetch_add(&master->shared->generation, 1, __ATOMIC_RELAXED);
     if (before) {
         end_generation(master, before, CHANNEL_RETIRE);
-        sockets_leave_to(&before->sockets, &master->current->sockets);
+        sockets_close_except(&before->sockets, &master->current->sockets);
     }
     log_started(master, master->current->configuration);
     service_notify("READY=1");

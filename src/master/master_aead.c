@@ -16,16 +16,16 @@ static bool has_tls(const struct configuration *configuration)
 
 int master_aead_choose(struct master *master, struct generation *generation)
 {
-    enum tls_aead wish = (enum tls_aead)generation->configuration->main->aead;
+    enum tls_aead setting = (enum tls_aead)generation->configuration->main->aead;
     struct aead_choice *choice = &master->shared->aead;
 
-    if (!has_tls(generation->configuration) || (master->aead_chosen && master->aead_wish == wish))
+    if (!has_tls(generation->configuration) || (master->aead_chosen && master->aead_setting == setting))
         return 0;
-    aead_examine(wish, choice);
+    aead_examine(setting, choice);
     master->aead_chosen = true;
     master->ktls_chosen = false;
-    master->aead_wish = wish;
-    aead_log(choice, wish, &master->error_log.log);
+    master->aead_setting = setting;
+    aead_log(choice, setting, &master->error_log.log);
     return 0;
 }
 

@@ -69,8 +69,8 @@ struct master {
     bool detached;                  /* daemon: no terminal */
     bool ktls_probed;
     bool aead_chosen;
-    bool ktls_chosen;               /* with the engines of aead_wish */
-    enum tls_aead aead_wish;        /* of the generation for which it was chosen */
+    bool ktls_chosen;               /* with the engines of aead_setting */
+    enum tls_aead aead_setting;     /* of the generation for which it was chosen */
     uint64_t tickets_drawn_ms;      /* when the current session ticket key was generated */
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */

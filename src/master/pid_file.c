@@ -103,7 +103,7 @@ void pid_file_remove(struct pid_file *file)
     *file = (struct pid_file){.fd = -1};
 }
 
-void pid_file_forget(struct pid_file *file)
+void pid_file_close(struct pid_file *file)
 {
     if (file->fd > STDERR_FILENO)
         close(file->fd);

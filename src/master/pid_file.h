@@ -27,6 +27,6 @@ MUST_CHECK int pid_file_write(struct pid_file *file, const char *path);
 /* Removes the file if this process still owns it. Accepts one that was never written. */
 void pid_file_remove(struct pid_file *file);
 /* In a worker: closes the descriptor without removing or unlocking the file. */
-void pid_file_forget(struct pid_file *file);
+void pid_file_close(struct pid_file *file);
 
 #endif

@@ -38,7 +38,7 @@ void shared_destroy(struct shared *shared)
     munmap(shared, shared->size);
 }
 
-int shared_take(struct shared *shared)
+int shared_place_acquire(struct shared *shared)
 {
     for (unsigned i = 0; i < shared->place_count; i++) {
         if (shared->taken[i])
@@ -51,15 +51,15 @@ int shared_take(struct shared *shared)
     return -ENOSPC;
 }
 
-void shared_abandon(struct shared *shared, unsigned place)
+void shared_place_reset(struct shared *shared, unsigned place)
 {
     counters_abandoned(&shared->workers[place].counters);
     upstream_zone_abandon(shared->upstreams, place);
 }
 
-void shared_leave(struct shared *shared, unsigned place)
+void shared_place_release(struct shared *shared, unsigned place)
 {
-    shared_abandon(shared, place);
+    shared_place_reset(shared, place);
     shared->taken[place] = false;
 }
 

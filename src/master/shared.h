@@ -62,11 +62,11 @@ void shared_destroy(struct shared *shared);
  * Takes a place for a worker, which continues the counts there. Returns its index, or -ENOSPC. Called by the master
  * only.
  */
-MUST_CHECK int shared_take(struct shared *shared);
+MUST_CHECK int shared_place_acquire(struct shared *shared);
 /* Clears the current values of a place whose process has exited, and its upstream state. The place stays taken. */
-void shared_abandon(struct shared *shared, unsigned place);
-/* As shared_abandon, and releases the place. */
-void shared_leave(struct shared *shared, unsigned place);
+void shared_place_reset(struct shared *shared, unsigned place);
+/* As shared_place_reset, and releases the place. */
+void shared_place_release(struct shared *shared, unsigned place);
 /* Returns the sums of the counters of all workers. */
 void shared_total(const struct shared *shared, struct counters_total *out_total);
 

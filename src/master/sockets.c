@@ -219,7 +219,7 @@ int sockets_open(struct sockets *sockets, const struct configuration *configurat
     for (size_t i = 0; i < sockets->endpoints && result == 0; i++)
         result = open_endpoint(sockets, i, before, log);
     if (result < 0 && before)
-        sockets_leave_to(sockets, before);
+        sockets_close_except(sockets, before);
     else if (result < 0)
         sockets_close(sockets, false);
     return result;
@@ -283,7 +283,7 @@ void sockets_close(struct sockets *sockets, bool unlink_paths)
     close_all(sockets, unlink_paths, NULL);
 }
 
-void sockets_leave_to(struct sockets *sockets, const struct sockets *others)
+void sockets_close_except(struct sockets *sockets, const struct sockets *others)
 {
     close_all(sockets, true, others);
 }

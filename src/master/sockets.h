@@ -38,6 +38,6 @@ void sockets_close_others(struct sockets *sockets, unsigned worker);
 /* Closes all; in the master also removes unix: paths if `unlink_paths`. Accepts a zeroed struct. */
 void sockets_close(struct sockets *sockets, bool unlink_paths);
 /* Closes all, and removes the unix: paths that are not in `others`. */
-void sockets_leave_to(struct sockets *sockets, const struct sockets *others);
+void sockets_close_except(struct sockets *sockets, const struct sockets *others);
 
 #endif

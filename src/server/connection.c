@@ -62,10 +62,10 @@ void connection_accept(void *owner, struct listener *listener, int fd, const str
                   connection->endpoint->proxy_protocol ? &proxy_header_events : &wire_events,
                   &connection->location->wire, fd, connection->endpoint->tls) < 0) {
         connection_destroy(connection);
-        connection_memory_missing(worker, true);
+        connection_log_memory(worker, true);
         return;
     }
-    connection_memory_missing(worker, false);
+    connection_log_memory(worker, false);
     connection->timer.done = connection_timer_done;
     connection_timeout_start(connection);
 }
@@ -176,7 +176,7 @@ static size_t connection_receive(struct wire *wire, struct str bytes)
     else
         wire_receive(wire);
     if (taken == bytes.length)
-        list_remove(&connection->awake); /* connection_pump below replaces a wake queued meanwhile */
+        list_remove(&connection->woken); /* connection_pump below replaces a wake queued meanwhile */
     connection_pump(connection);
     return taken;
 }

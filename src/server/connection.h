@@ -9,7 +9,7 @@
 /* One connection, with the members that variables and the worker read. Stores no exchange state. */
 struct connection {
     struct list link;               /* in worker->connection_list, or worker->free_connections */
-    struct list awake;              /* in worker->awake: pumped at the end of the loop iteration */
+    struct list woken;              /* in worker->woken: pumped at the end of the loop iteration */
     struct worker *worker;
     const struct endpoint *endpoint;
     const struct location *location; /* of the newest request, for the timeouts; initially of the default server */
@@ -41,7 +41,7 @@ struct connection {
 /* Creates a connection for a socket accepted by a listener (`owner` is the worker). Owns fd. */
 void connection_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
 /*
- * Continues every request on worker->resumed and every connection on worker->awake; called at the end of each loop
+ * Continues every request on worker->resumed and every connection on worker->woken; called at the end of each loop
  * iteration.
  */
 void connection_resume_all(struct worker *worker);

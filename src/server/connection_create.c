@@ -50,7 +50,7 @@ static struct connection *connection_init(struct worker *worker, const union pro
         .peer = *peer,
         .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
         .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
-    list_init(&connection->awake);
+    list_init(&connection->woken);
     list_push(&worker->connection_list, &connection->link);
     return connection;
 }
@@ -63,7 +63,7 @@ bool connection_reserve(struct worker *worker, const union proxy_address *peer)
         return false;
     error = connection_address_reserve(worker, peer);
     if (error == -ENOMEM)
-        connection_memory_missing(worker, true);
+        connection_log_memory(worker, true);
     if (error < 0)
         return false;
     worker->connections++;
@@ -88,12 +88,12 @@ struct connection *connection_create(struct worker *worker, const union proxy_ad
     connection = connection_init(worker, peer);
     if (!connection) {
         connection_unreserve(worker, peer);
-        connection_memory_missing(worker, true);
+        connection_log_memory(worker, true);
     }
     return connection;
 }
 
-void connection_memory_missing(struct worker *worker, bool missing)
+void connection_log_memory(struct worker *worker, bool missing)
 {
     if (missing && !worker->memory_missing)
         log_write(worker->log, LOG_CRIT, "no memory for another connection beside %u: dropped",
@@ -105,7 +105,7 @@ void connection_destroy(struct connection *connection)
 {
     struct worker *worker = connection->worker;
 
-    list_remove(&connection->awake);
+    list_remove(&connection->woken);
     list_remove(&connection->link);
     connection_unreserve(worker, &connection->peer);
     free(connection->proxy_header);
@@ -122,8 +122,8 @@ void connection_wake(void *owner)
 {
     struct connection *connection = owner;
 
-    if (list_empty(&connection->awake))
-        list_push(&connection->worker->awake, &connection->awake);
+    if (list_empty(&connection->woken))
+        list_push(&connection->worker->woken, &connection->woken);
 }
 
 void connection_free_all(struct worker *worker)

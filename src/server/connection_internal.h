@@ -28,7 +28,7 @@ bool connection_reserve(struct worker *worker, const union proxy_address *peer);
 /* Reverses connection_reserve. */
 void connection_unreserve(struct worker *worker, const union proxy_address *peer);
 /* Logs a failed allocation of a connection; logs no further failure until an allocation succeeds. */
-void connection_memory_missing(struct worker *worker, bool missing);
+void connection_log_memory(struct worker *worker, bool missing);
 /* Releases a connection and its count. */
 void connection_destroy(struct connection *connection);
 /* Queues a connection whose session has output or room again: pumped at the end of the loop iteration. */

@@ -24,8 +24,8 @@ void connection_resume_all(struct worker *worker)
         if (connection) /* a subrequest has no connection of its own and may be freed by now */
             connection_wake(connection);
     }
-    while ((link = list_pop(&worker->awake)) != NULL) {
-        struct connection *connection = container_of(link, struct connection, awake);
+    while ((link = list_pop(&worker->woken)) != NULL) {
+        struct connection *connection = container_of(link, struct connection, woken);
 
         if (!connection->session)
             continue;

@@ -100,7 +100,7 @@ MUST_CHECK int exchange_set_security_policy(struct exchange *x, struct str polic
 /* Returns true if exchange_set_security_policy applies: add_header adds no second policy then. */
 bool exchange_has_security_policy(const struct exchange *x);
 /* Closes the connection without a response (`return: 444`): the log shows status 444. Returns OUTCOME_RESPONDED. */
-enum outcome exchange_cut(struct exchange *x);
+enum outcome exchange_close_without_response(struct exchange *x);
 
 /* A subrequest's response: its status and fields, also those of an error; its body may be pulled. */
 typedef void exchange_child_responded(struct exchange *child, void *owner);
@@ -143,7 +143,7 @@ void exchange_child_end(struct exchange *child);
  * As exchange_child_end, but reads the whole body, also after x's end, within memory limits and
  * LIMIT_DETACHED_SUBREQUESTS: a cache may store it.
  */
-void exchange_child_leave(struct exchange *child);
+void exchange_child_detach(struct exchange *child);
 /* Returns true for a subrequest. */
 bool exchange_is_child(const struct exchange *x);
 

@@ -81,7 +81,7 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
     return OUTCOME_RESPONDED;
 }
 
-enum outcome exchange_cut(struct exchange *x)
+enum outcome exchange_close_without_response(struct exchange *x)
 {
     exchange_error_response(x, 444);
     x->response.close_after = true;

@@ -48,7 +48,7 @@ static void subrequest_cut(struct subrequest *sub)
  * Cuts the subrequests, except detached ones, which continue on worker->orphaned_subrequests unless the request was
  * cut.
  */
-static void part_subrequests(struct request_state *request)
+static void detach_or_cut_subrequests(struct request_state *request)
 {
     struct list *link;
 
@@ -69,7 +69,7 @@ void request_release(struct request_state *request)
     bool resumed = !list_empty(&request->resumed);
 
     list_remove(&request->resumed);
-    part_subrequests(request);
+    detach_or_cut_subrequests(request);
     if (request->pending && !resumed)
         cancel_pending(request);
     for (uint64_t left = request->location->finishing; left != 0; left &= left - 1) {

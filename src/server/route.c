@@ -48,7 +48,7 @@ static const struct virtual_server *find_server(const struct endpoint *endpoint,
 }
 
 /* Returns true if a regular expression of the server matches the host; captures become the request's variables. */
-static bool takes_host(struct request_state *request, const struct virtual_server *server, struct str host)
+static bool server_matches_host(struct request_state *request, const struct virtual_server *server, struct str host)
 {
     for (size_t i = 0; i < server->pattern_count; i++) {
         int result = capture_match(server->patterns[i], request->x, host);
@@ -64,7 +64,7 @@ static const struct virtual_server *find_pattern(struct request_state *request, 
                                                  struct str host)
 {
     for (size_t i = 0; i < endpoint->pattern_count; i++) {
-        if (takes_host(request, endpoint->patterns[i], host))
+        if (server_matches_host(request, endpoint->patterns[i], host))
             return endpoint->patterns[i];
     }
     return NULL;
@@ -100,7 +100,7 @@ void route_server(struct request_state *request, const struct endpoint *endpoint
  * Returns the location directly inside `outer` that matches the path: an exact one, else the longest prefix (sorted
  * in this order).
  */
-static const struct location *find_static(const struct location *outer, struct str path)
+static const struct location *location_find_prefix(const struct location *outer, struct str path)
 {
     for (size_t i = 0; i < outer->inner_count; i++) {
         const struct location *inner = outer->inner[i];
@@ -123,7 +123,7 @@ static const struct location *find_static(const struct location *outer, struct s
     return NULL;
 }
 
-static bool find_inside(struct request_state *request, const struct location *outer);
+static bool location_find_inside(struct request_state *request, const struct location *outer);
 
 /* Finds the first matching regular expression directly inside `outer`. */
 static bool find_regex(struct request_state *request, const struct location *outer)
@@ -134,7 +134,7 @@ static bool find_regex(struct request_state *request, const struct location *out
         request->regex_failed |= result < 0;
         if (result != 0) {
             request->location = outer->patterns[i];
-            (void)find_inside(request, outer->patterns[i]);
+            (void)location_find_inside(request, outer->patterns[i]);
             return true;
         }
     }
@@ -145,13 +145,13 @@ static bool find_regex(struct request_state *request, const struct location *out
  * Sets request->location to the match inside `outer`. Returns true if it is final (an exact location or a regular
  * expression); false for a prefix: then the regular expressions of the outer locations are tried.
  */
-static bool find_inside(struct request_state *request, const struct location *outer)
+static bool location_find_inside(struct request_state *request, const struct location *outer)
 {
-    const struct location *inner = find_static(outer, request->x->request.path);
+    const struct location *inner = location_find_prefix(outer, request->x->request.path);
 
     if (inner) {
         request->location = inner;
-        if (inner->kind == LOCATION_EXACT || find_inside(request, inner))
+        if (inner->kind == LOCATION_EXACT || location_find_inside(request, inner))
             return true;
         if (inner->kind == LOCATION_PREFIX_FINAL)
             return false;
@@ -203,7 +203,7 @@ void route_location(struct request_state *request)
         return;
     }
     request->location = request->server->root;
-    (void)find_inside(request, request->server->root);
+    (void)location_find_inside(request, request->server->root);
 }
 
 const struct location *route_named(const struct request_state *request, struct str name)

@@ -70,7 +70,7 @@ enum outcome satisfy_run_module(struct request_state *request, unsigned index)
     if (!module->access && request->denied)
         return respond_denied(request);
     if (request->worker->trace)
-        return satisfy_combine(request, request->worker->trace->ask(request->worker->trace, request, index));
+        return satisfy_combine(request, request->worker->trace->call_module(request->worker->trace, request, index));
     return satisfy_combine(request, satisfy_call_module(request, index));
 }
 

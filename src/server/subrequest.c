@@ -109,7 +109,7 @@ static int create_detached(struct subrequest *sub, const struct connection *conn
     return 0;
 }
 
-void exchange_child_leave(struct exchange *child)
+void exchange_child_detach(struct exchange *child)
 {
     struct subrequest *sub = subrequest_of(child);
     struct worker *worker = sub->request->worker;

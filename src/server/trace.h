@@ -14,7 +14,7 @@ struct trace {
      * Called in place of module `index` of module_table: calls the module and returns its outcome, or returns
      * another outcome without calling it.
      */
-    enum outcome (*ask)(struct trace *trace, struct request_state *request, unsigned index);
+    enum outcome (*call_module)(struct trace *trace, struct request_state *request, unsigned index);
     /* Called after the response was sent or cut, before the request's memory is freed. */
     void (*finished)(struct trace *trace, struct request_state *request);
 };

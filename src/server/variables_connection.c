@@ -39,11 +39,11 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
 
 static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
-    static const struct sockaddr nobody;
+    static const struct sockaddr unknown_address;
     const struct proxy_header *proxy_header = request_connection(subject)->proxy_header;
 
     if (!proxy_header)
-        return &nobody;
+        return &unknown_address;
     return source ? &proxy_header->source.any : &proxy_header->destination.any;
 }
 

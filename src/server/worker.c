@@ -348,7 +348,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     list_init(&worker->streams);
     list_init(&worker->orphaned_subrequests);
     list_init(&worker->resumed);
-    list_init(&worker->awake);
+    list_init(&worker->woken);
     list_init(&worker->free_connections);
 }
 

@@ -42,7 +42,7 @@ struct worker {
     void **module_states;                   /* by index in module_table */
     struct list connection_list;                   /* every open connection */
     struct list resumed;                    /* requests after exchange_resume */
-    struct list awake;                      /* connections whose session has output or room again */
+    struct list woken;                      /* connections whose session has output or room again */
     struct list orphaned_subrequests;                    /* detached subrequests whose parent has ended */
     unsigned detached;                         /* number of detached subrequests, with or without a parent */
     worker_accept *accept;                  /* of `http`: connection_accept */

@@ -68,9 +68,9 @@ MUST_CHECK int load_upstreams(struct load *load, const struct conf_node *http, c
 /* Loads one server's locations below `outer`, from the map at `node` (NULL: none). Returns 0 or -ENOMEM. */
 MUST_CHECK int load_locations(struct load *load, const struct conf_node *node, struct location *outer);
 /* Sets a location's values from its scope. */
-void load_take_values(struct location *location, const struct conf_scope_values *values);
+void location_set_values(struct location *location, const struct conf_scope_values *values);
 /* Sets the prefix that the `alias` at `node` replaces in this location. */
-void load_place_alias(struct load *load, const struct conf_node *node, const struct location *location);
+void location_set_alias_prefix(struct load *load, const struct conf_node *node, const struct location *location);
 /*
  * Loads the conditions at `node` and those of `outer` (NULL: none), each with the location as modified by it.
  * Returns 0 or -ENOMEM.

@@ -118,7 +118,7 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
     return values;
 }
 
-void load_take_values(struct location *location, const struct conf_scope_values *values)
+void location_set_values(struct location *location, const struct conf_scope_values *values)
 {
     location->values = values;
     location->site = conf_scope_group(values, CORE_SITE);
@@ -126,7 +126,7 @@ void load_take_values(struct location *location, const struct conf_scope_values 
 }
 
 /* Sets the prefix that the alias of this location replaces. */
-void load_place_alias(struct load *load, const struct conf_node *node, const struct location *location)
+void location_set_alias_prefix(struct load *load, const struct conf_node *node, const struct location *location)
 {
     struct core_site *site = conf_scope_group(location->values, CORE_SITE);
     const struct conf_node *alias = conf_map_get(node, STR("alias"));

@@ -24,7 +24,7 @@ static struct location *make_location(struct load *load, const struct conf_scope
     if (!location)
         return NULL;
     location->pattern = STR("/");
-    load_take_values(location, values);
+    location_set_values(location, values);
     return location;
 }
 
@@ -229,7 +229,7 @@ static int load_location(struct load *load, const struct conf_pair *pair, struct
     location->nested = true;
     if (!parse_pattern(load, pair->key, location) || !check_place(load, pair->key, outer, location))
         return 0;
-    load_place_alias(load, pair->value, location);
+    location_set_alias_prefix(load, pair->value, location);
     if (location->regex)
         outer->patterns[outer->pattern_count++] = location;
     else

@@ -41,7 +41,7 @@ static uint64_t lingering_ms(const struct core_site *site)
  * Selects the modules that are not idle in this location; requests call no others. Returns true if one of them may
  * switch protocols.
  */
-static bool choose_modules(struct location *location)
+static bool location_select_modules(struct location *location)
 {
     bool decides = false, upgrades = false;
 
@@ -79,14 +79,14 @@ static bool set_settings(struct location *location, const struct core_ssl *ssl)
         .delay = !site->tcp_nodelay,
         .reset_timed_out = site->reset_timedout_connection,
     };
-    upgrades = choose_modules(location);
+    upgrades = location_select_modules(location);
     for (size_t i = 0; i < location->inner_count; i++)
         upgrades |= set_settings(location->inner[i], ssl);
     for (size_t i = 0; i < location->when_count; i++) {
-        struct location *laid_over = location->whens[i].location;
+        struct location *merged = location->whens[i].location;
 
-        if (laid_over) /* NULL: its conditions were invalid */
-            upgrades |= set_settings(laid_over, ssl);
+        if (merged) /* NULL: its conditions were invalid */
+            upgrades |= set_settings(merged, ssl);
     }
     for (size_t i = 0; i < location->pattern_count; i++)
         upgrades |= set_settings(location->patterns[i], ssl);

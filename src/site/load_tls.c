@@ -99,7 +99,7 @@ static int copy_patterns(struct load *load, const struct virtual_server *server,
     return 0;
 }
 
-static bool speaks_http2(const struct loaded_server *loaded)
+static bool enables_http2(const struct loaded_server *loaded)
 {
     const struct core_http2 *http2 = conf_scope_group(loaded->values, CORE_HTTP2);
 
@@ -135,7 +135,7 @@ static int set_tls(struct load *load, const struct loaded_server *loaded)
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
-    server->tls.http2 = !server->stream && speaks_http2(loaded);
+    server->tls.http2 = !server->stream && enables_http2(loaded);
     if (server->stream) {
         server->tls.alpn = ssl->alpn.count ? ssl->alpn.items : no_name;
         server->tls.alpn_count = ssl->alpn.count;

@@ -223,8 +223,8 @@ static int create_when_location(struct load *load, const struct location *locati
                               .pattern = location->pattern,
                               .regex = location->regex,
                               .nested = location->nested};
-    load_take_values(made, values);
-    load_place_alias(load, when->pair->value, made);
+    location_set_values(made, values);
+    location_set_alias_prefix(load, when->pair->value, made);
     when->location = made;
     return 0;
 }

@@ -33,9 +33,9 @@ static void measure_cipher(struct aead *const engines[AEAD_KINDS], uint8_t ciphe
     }
 }
 
-void aead_examine(enum tls_aead wish, struct aead_choice *out_choice)
+void aead_examine(enum tls_aead setting, struct aead_choice *out_choice)
 {
-    unsigned kinds = wish == TLS_AEAD_OPENSSL ? 1 : AEAD_KINDS;
+    unsigned kinds = setting == TLS_AEAD_OPENSSL ? 1 : AEAD_KINDS;
     struct aead *engines[AEAD_KINDS] = {NULL};
     struct aead_choice choice = {0};
 
@@ -46,12 +46,12 @@ void aead_examine(enum tls_aead wish, struct aead_choice *out_choice)
     }
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
         choice.foreign[cipher] = engines[AEAD_OPENSSL] && engines[AEAD_OPENSSL]->foreign[cipher];
-        if (wish == TLS_AEAD_AUTO)
+        if (setting == TLS_AEAD_AUTO)
             measure_cipher(engines, cipher, &choice);
     }
     for (unsigned kind = 0; kind < kinds; kind++)
         aead_close(engines[kind]);
-    aead_choose(wish, &choice);
+    aead_choose(setting, &choice);
     *out_choice = choice;
 }
 
@@ -78,11 +78,11 @@ static bool is_usable(const struct aead_choice *choice, enum aead_kind kind, uin
 }
 
 /* ipsec-mb is the only other engine. OpenSSL is taken where neither is usable: handshakes need it in any case. */
-static enum aead_kind choose_engine(enum tls_aead wish, const struct aead_choice *choice, uint8_t cipher)
+static enum aead_kind choose_engine(enum tls_aead setting, const struct aead_choice *choice, uint8_t cipher)
 {
-    if (!is_usable(choice, AEAD_IPSEC_MB, cipher) || wish == TLS_AEAD_OPENSSL)
+    if (!is_usable(choice, AEAD_IPSEC_MB, cipher) || setting == TLS_AEAD_OPENSSL)
         return AEAD_OPENSSL;
-    if (wish == TLS_AEAD_IPSEC_MB || !is_usable(choice, AEAD_OPENSSL, cipher))
+    if (setting == TLS_AEAD_IPSEC_MB || !is_usable(choice, AEAD_OPENSSL, cipher))
         return AEAD_IPSEC_MB;
     if (choice->foreign[cipher])
         return AEAD_OPENSSL;
@@ -91,10 +91,10 @@ static enum aead_kind choose_engine(enum tls_aead wish, const struct aead_choice
                : AEAD_OPENSSL;
 }
 
-void aead_choose(enum tls_aead wish, struct aead_choice *choice)
+void aead_choose(enum tls_aead setting, struct aead_choice *choice)
 {
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++)
-        choice->kind[cipher] = (uint8_t)choose_engine(wish, choice, cipher);
+        choice->kind[cipher] = (uint8_t)choose_engine(setting, choice, cipher);
 }
 
 static void log_mistrust(const struct aead_choice *choice, enum aead_kind kind, struct log *log)
@@ -108,13 +108,13 @@ static void log_mistrust(const struct aead_choice *choice, enum aead_kind kind, 
     }
 }
 
-void aead_log(const struct aead_choice *choice, enum tls_aead wish, struct log *log)
+void aead_log(const struct aead_choice *choice, enum tls_aead setting, struct log *log)
 {
     char text[256];
 
     for (unsigned kind = 0; kind < AEAD_KINDS; kind++)
         log_mistrust(choice, kind, log);
-    if (wish == TLS_AEAD_IPSEC_MB && choice->state[AEAD_IPSEC_MB][RECORD_AES_128_GCM] == AEAD_NOT_HERE)
+    if (setting == TLS_AEAD_IPSEC_MB && choice->state[AEAD_IPSEC_MB][RECORD_AES_128_GCM] == AEAD_NOT_HERE)
         log_write(log, LOG_WARN,
                   "ssl_aead: ipsec-mb cannot run here: the processor lacks AES-NI or PCLMULQDQ; "
                   "OpenSSL encrypts");

@@ -38,10 +38,10 @@ struct aead_choice {
 };
 
 /*
- * Tests each engine that `wish` permits, measures the ciphers that several of them serve (a few milliseconds; only if
- * `wish` is auto), and chooses.
+ * Tests each engine that `setting` permits, measures the ciphers that several of them serve (a few milliseconds; only if
+ * `setting` is auto), and chooses.
  */
-void aead_examine(enum tls_aead wish, struct aead_choice *out_choice);
+void aead_examine(enum tls_aead setting, struct aead_choice *out_choice);
 /* True if the engine computes the known answers of the cipher, which it has. */
 MUST_CHECK bool aead_test(struct aead *aead, uint8_t cipher);
 /*
@@ -54,7 +54,7 @@ MUST_CHECK bool aead_measure(struct aead *aead, uint8_t cipher, struct aead_figu
  * an engine other than OpenSSL if it is usable, saves more than LIMIT_AEAD_GAIN percent as the mean of both sizes, and
  * is slower by at most LIMIT_AEAD_NOISE percent with either. It never replaces a provider other than OpenSSL's default.
  */
-void aead_choose(enum tls_aead wish, struct aead_choice *choice);
+void aead_choose(enum tls_aead setting, struct aead_choice *choice);
 
 /* "ipsec-mb: 312 ns per record of 1200 bytes, 3861 ns of 16384; openssl: 469 ns, 3968 ns", or the name alone. */
 struct str aead_describe(const struct aead_choice *choice, uint8_t cipher, char *into, size_t size);
@@ -64,8 +64,8 @@ struct str aead_describe(const struct aead_choice *choice, uint8_t cipher, char 
 struct str aead_summary(const struct aead_choice *choice, char *into, size_t size);
 /*
  * Logs the choice, and before it one line for each engine that computed a wrong answer, or that cannot run although
- * `wish` names it.
+ * `setting` names it.
  */
-void aead_log(const struct aead_choice *choice, enum tls_aead wish, struct log *log);
+void aead_log(const struct aead_choice *choice, enum tls_aead setting, struct log *log);
 
 #endif

@@ -8,7 +8,7 @@
 #include "tls/tls_session_private.h"
 
 /* One byte, and a number in host byte order: only this machine reads it. */
-enum { NOTE_SIZE = 1 + sizeof(int64_t) };
+enum { APPDATA_SIZE = 1 + sizeof(int64_t) };
 
 int64_t tls_clocks_apart_ms(const struct tls_session *session)
 {
@@ -24,24 +24,24 @@ bool tls_session_set_appdata(SSL *ssl, SSL_SESSION *made)
     const struct tls_session *session = tls_session_of(ssl);
     const struct tls_settings *settings = session->server->settings;
     int64_t apart_ms = tls_clocks_apart_ms(session);
-    char note[NOTE_SIZE] = {tls_session_client_state(session) == TLS_CLIENT_ACCEPTED};
+    char packed[APPDATA_SIZE] = {tls_session_client_state(session) == TLS_CLIENT_ACCEPTED};
 
     if (settings->session_timeout_s)
         SSL_SESSION_set_timeout(made, (long)settings->session_timeout_s);
     if (settings->client.verify == TLS_VERIFY_OFF && !settings->early_data)
         return true;
-    memcpy(note + 1, &apart_ms, sizeof(apart_ms));
-    return SSL_SESSION_set1_ticket_appdata(made, note, sizeof(note)) == 1;
+    memcpy(packed + 1, &apart_ms, sizeof(apart_ms));
+    return SSL_SESSION_set1_ticket_appdata(made, packed, sizeof(packed)) == 1;
 }
 
 bool tls_ticket_appdata(SSL_SESSION *resumed, struct ticket_appdata *out_appdata)
 {
-    void *note = NULL;
+    void *packed = NULL;
     size_t length = 0;
 
-    if (SSL_SESSION_get0_ticket_appdata(resumed, &note, &length) != 1 || length != NOTE_SIZE)
+    if (SSL_SESSION_get0_ticket_appdata(resumed, &packed, &length) != 1 || length != APPDATA_SIZE)
         return false;
-    out_appdata->accepted = *(const char *)note == 1;
-    memcpy(&out_appdata->apart_ms, (const char *)note + 1, sizeof(out_appdata->apart_ms));
+    out_appdata->accepted = *(const char *)packed == 1;
+    memcpy(&out_appdata->apart_ms, (const char *)packed + 1, sizeof(out_appdata->apart_ms));
     return true;
 }

@@ -115,8 +115,8 @@ static bool fill_context(struct tls_context *context, const struct tls_client_se
     context->fallback = context->servers;
     context->servers->openssl = openssl;
     context->servers->settings = &no_settings;
-    context->nameless = settings->no_server_name;
-    context->forgetful = settings->no_reuse;
+    context->no_server_name = settings->no_server_name;
+    context->no_resumption = settings->no_reuse;
     SSL_CTX_set_mode(openssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_clear_mode(openssl, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_verify(openssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
@@ -172,7 +172,7 @@ int tls_session_expect(struct tls_session *session, const struct tls_context *co
     if (is_address(text))
         good = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session->ssl), text) == 1;
     else
-        good = (context->nameless || SSL_set_tlsext_host_name(session->ssl, text) == 1) &&
+        good = (context->no_server_name || SSL_set_tlsext_host_name(session->ssl, text) == 1) &&
                SSL_set1_host(session->ssl, text) == 1;
     ERR_clear_error();
     return good ? 0 : -ENOMEM;
@@ -189,7 +189,7 @@ void tls_session_resume(struct tls_session *session, struct tls_context *context
 void tls_session_store(struct tls_session *session, struct tls_context *context, struct str name,
                        struct tls_resumption *into)
 {
-    SSL_SESSION *given = context->forgetful || !session->finished ? NULL : SSL_get_session(session->ssl);
+    SSL_SESSION *given = context->no_resumption || !session->finished ? NULL : SSL_get_session(session->ssl);
 
     /* A copy: OpenSSL invalidates the session of a connection that ends without close_notify. */
     if (given)

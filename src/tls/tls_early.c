@@ -12,9 +12,9 @@
  * True if wall clock and monotonic clock, both recorded in the ticket, have advanced equally since. After the wall
  * clock was set back, expired tickets would appear valid.
  */
-static bool is_age_known(const struct tls_session *session, const struct ticket_appdata *note)
+static bool is_age_known(const struct tls_session *session, const struct ticket_appdata *appdata)
 {
-    return llabs(tls_clocks_apart_ms(session) - note->apart_ms) <= LIMIT_EARLY_DRIFT_MS;
+    return llabs(tls_clocks_apart_ms(session) - appdata->apart_ms) <= LIMIT_EARLY_DRIFT_MS;
 }
 
 static int early_allowed(SSL *ssl, void *unused)
@@ -23,11 +23,11 @@ static int early_allowed(SSL *ssl, void *unused)
     const struct tls_server *server = session->server;
     SSL_SESSION *ticket = SSL_get_session(ssl);
     uint64_t now_ms = tls_session_now_ms(session);
-    struct ticket_appdata note;
+    struct ticket_appdata appdata;
     uint8_t random[32];
 
-    if (!server->settings->early_data || !server->context->early || !tls_ticket_appdata(ticket, &note) ||
-        !is_age_known(session, &note))
+    if (!server->settings->early_data || !server->context->early || !tls_ticket_appdata(ticket, &appdata) ||
+        !is_age_known(session, &appdata))
         return 0;
     return SSL_get_client_random(ssl, random, sizeof(random)) == sizeof(random) &&
            replay_window_add(server->context->early, random, now_ms);

@@ -132,7 +132,7 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
                     void *owner)
 {
     const struct tls_failure failure = {report, owner, {.directive = ""}};
-    const struct tls_server nobody = {.settings = settings};
+    const struct tls_server unloaded_server = {.settings = settings};
     size_t count = count_files(settings);
     struct tls_file *each = calloc(count, sizeof(*each));
     const char *directive;
@@ -142,7 +142,7 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
     for (size_t i = 0; each && file_at(settings, i, &name, &directive); i++) {
         struct tls_failure at = tls_failure_at(&failure, directive, 0);
 
-        good &= str_empty(name) || tls_file_open(&each[i], &nobody, name, &at);
+        good &= str_empty(name) || tls_file_open(&each[i], &unloaded_server, name, &at);
     }
     if (good && !concatenate_files(each, count, out_files))
         good = tls_fail(&failure, "out of memory");

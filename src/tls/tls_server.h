@@ -39,8 +39,8 @@ struct tls_context {
     struct replay_window *early; /* replay window shared with `tickets`; not owned; NULL: no early data */
     bool may_be_early;        /* at least one server accepts early data */
     bool client;        /* client sessions: tls_client.c */
-    bool nameless;      /* client: no SNI */
-    bool forgetful;     /* client: no resumption */
+    bool no_server_name; /* client: no SNI */
+    bool no_resumption; /* client: no resumption */
 };
 
 /* Loads the settings: tls_server.c. False after all faults were reported; it must be finished in either case. */
@@ -83,8 +83,8 @@ MUST_CHECK bool tls_commands_set(struct tls_server *server, const struct tls_fai
 
 /* Configures client certificates: tls_verify.c. False after a reported fault. */
 MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
-/* True if a session with this data in `note` (NULL: none) may be resumed at the server. */
-bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note);
+/* True if a session with this data in `appdata` (NULL: none) may be resumed at the server. */
+bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *appdata);
 
 /* The pem_password_cb that refuses, because there is no prompt: tls_pem.c. */
 int tls_password_refused(char *into, int size, int writing, void *unused);

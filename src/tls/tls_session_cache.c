@@ -49,13 +49,13 @@ static SSL_SESSION *read_session(const struct tls_server *server, const char *by
 {
     const unsigned char *next = (const unsigned char *)bytes;
     SSL_SESSION *session = d2i_SSL_SESSION(NULL, &next, (long)length);
-    struct ticket_appdata note;
+    struct ticket_appdata appdata;
 
     if (!session) {
         ERR_clear_error();
         return NULL;
     }
-    if (tls_verify_resumes(server, session, tls_ticket_appdata(session, &note) ? &note : NULL))
+    if (tls_verify_resumes(server, session, tls_ticket_appdata(session, &appdata) ? &appdata : NULL))
         return session;
     SSL_SESSION_free(session);
     return NULL;
@@ -80,11 +80,11 @@ static SSL_SESSION *session_requested(SSL *ssl, const unsigned char *id, int id_
 }
 
 /* After an alert or on expiry. OpenSSL passes the context in which the connection began. */
-static void session_removed(SSL_CTX *openssl, SSL_SESSION *gone)
+static void session_removed(SSL_CTX *openssl, SSL_SESSION *removed)
 {
     const struct tls_context *context = SSL_CTX_get_app_data(openssl);
     unsigned length = 0;
-    const unsigned char *id = SSL_SESSION_get_id(gone, &length);
+    const unsigned char *id = SSL_SESSION_get_id(removed, &length);
 
     for (size_t i = 0; length > 0 && i < context->count; i++) {
         if (cache_of(&context->servers[i]))

@@ -94,9 +94,9 @@ static SSL_TICKET_RETURN ticket_opened(SSL *ssl, SSL_SESSION *resumed, const uns
 {
     const struct tls_server *server = tls_session_of(ssl)->server;
     bool opened = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
-    struct ticket_appdata note;
+    struct ticket_appdata appdata;
 
-    if (!opened || !tls_verify_resumes(server, resumed, tls_ticket_appdata(resumed, &note) ? &note : NULL))
+    if (!opened || !tls_verify_resumes(server, resumed, tls_ticket_appdata(resumed, &appdata) ? &appdata : NULL))
         return SSL_TICKET_RETURN_IGNORE_RENEW;
     return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }

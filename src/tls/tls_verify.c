@@ -74,13 +74,13 @@ enum tls_client_state tls_session_client_state(const struct tls_session *session
 }
 
 /* A session without an accepted certificate is not resumed: the full handshake requests a certificate again. */
-bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note)
+bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *appdata)
 {
     const X509 *certificate = SSL_SESSION_get0_peer(resumed);
 
     if (server->settings->client.verify == TLS_VERIFY_OFF)
         return true;
-    return note && note->accepted && (!certificate || !has_expired(certificate));
+    return appdata && appdata->accepted && (!certificate || !has_expired(certificate));
 }
 
 static bool add_authority(struct tls_server *server, X509 *certificate, bool named)

@@ -170,15 +170,15 @@ static struct upstream_peer *by_key(struct upstream_group *group, const struct u
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-        double lot;
+        double score;
 
         if (!is_eligible(peer, choice, backup))
             continue;
-        lot = ((double)(upstream_hash(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
-        lot = (double)peer->weight / -log(lot);
-        if (!best || lot > highest) {
+        score = ((double)(upstream_hash(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
+        score = (double)peer->weight / -log(score);
+        if (!best || score > highest) {
             best = peer;
-            highest = lot;
+            highest = score;
         }
     }
     return best;

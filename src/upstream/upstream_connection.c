@@ -59,7 +59,7 @@ static void leave_peer(struct upstream_connection *connection)
 static void start_closing(struct upstream_connection *connection)
 {
     list_remove(&connection->link);
-    list_remove(&connection->awake);
+    list_remove(&connection->woken);
     list_remove(&connection->sharing);
     leave_peer(connection);
     connection->state = UPSTREAM_CLOSING;
@@ -347,7 +347,7 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
     connection->deadline_ms = UINT64_MAX;
     connection->connect.done = connect_done;
     connection->timer.done = connection_timer_done;
-    list_init(&connection->awake);
+    list_init(&connection->woken);
     list_init(&connection->sharing);
     list_init(&connection->link);
     loop_connect(pool->loop, &connection->connect, connection->fd, &peer->address.socket,
@@ -381,17 +381,17 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
     return 0;
 }
 
-static void wake_connections(struct op *op, int result)
+static void resume_woken_connections(struct op *op, int result)
 {
     struct upstream_pool *pool = container_of(op, struct upstream_pool, tick);
     struct list *link;
     struct list now;
 
     list_init(&now);
-    while ((link = list_pop(&pool->awake)) != NULL) /* connections woken meanwhile wait for the next iteration */
+    while ((link = list_pop(&pool->woken)) != NULL) /* connections woken meanwhile wait for the next iteration */
         list_push(&now, link);
     while ((link = list_pop(&now)) != NULL) {
-        struct upstream_connection *connection = container_of(link, struct upstream_connection, awake);
+        struct upstream_connection *connection = container_of(link, struct upstream_connection, woken);
 
         if (has_user(connection))
             connection->events->room(connection->user);
@@ -402,10 +402,10 @@ void upstream_wake(struct upstream_connection *connection)
 {
     struct upstream_pool *pool = connection->pool;
 
-    if (!list_empty(&connection->awake))
+    if (!list_empty(&connection->woken))
         return;
-    list_push(&pool->awake, &connection->awake);
-    pool->tick.done = wake_connections;
+    list_push(&pool->woken, &connection->woken);
+    pool->tick.done = resume_woken_connections;
     if (op_idle(&pool->tick))
         loop_timer(pool->loop, &pool->tick, pool->loop->clock.monotonic_ms);
 }
@@ -453,7 +453,7 @@ void upstream_connection_rest(struct upstream_connection *connection)
     if (connection->requests == 1)
         store_session(connection);
     peer->group->idle++;
-    list_remove(&connection->awake);
+    list_remove(&connection->woken);
     list_remove(&connection->link);
     list_insert_before(peer->idle.next, &connection->link);
     upstream_set_timeout(connection, peer->group->upstream->keepalive_timeout_ms);

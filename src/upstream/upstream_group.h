@@ -74,8 +74,8 @@ struct upstream_pool {
     struct upstream_tls_context *tls_contexts;
     struct table targets_by_name;
     struct list connections;        /* all but idle connections */
-    struct list awake;
-    struct op tick;                 /* processes `awake` */
+    struct list woken;
+    struct op tick;                 /* processes `woken` */
     struct upstream_resolver *resolvers;
     struct list names_due;          /* names without an open query */
     struct op next_name;            /* timer of the next due name */

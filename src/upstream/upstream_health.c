@@ -12,7 +12,7 @@ static uint64_t peer_now_ms(const struct upstream_peer *peer)
 }
 
 /* True if the peer has reached max_fails and is not the only one of its group. */
-static bool is_open(const struct upstream_peer *peer)
+static bool has_reached_max_fails(const struct upstream_peer *peer)
 {
     return peer->group->count > 1 && peer->server->max_fails &&
            shared_get(&peer->state->fails) >= peer->server->max_fails;
@@ -20,7 +20,7 @@ static bool is_open(const struct upstream_peer *peer)
 
 static bool is_paused(const struct upstream_peer *peer)
 {
-    return is_open(peer) &&
+    return has_reached_max_fails(peer) &&
            u64_sub_sat(peer_now_ms(peer), shared_get(&peer->state->failed_ms)) < shared_get(&peer->state->pause_ms);
 }
 
@@ -37,7 +37,7 @@ bool upstream_peer_try(struct upstream_peer *peer)
 {
     uint64_t failed_ms = shared_get(&peer->state->failed_ms);
 
-    if (!is_open(peer))
+    if (!has_reached_max_fails(peer))
         return true;
     if (is_paused(peer) || !shared_change(&peer->state->failed_ms, failed_ms, peer_now_ms(peer)))
         return false;

@@ -72,7 +72,7 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
     pool->settings = (struct wire_settings){
         .sendfile = true, .block_size = LIMIT_UPSTREAM_BLOCK, .record_size = LIMIT_RECORD_PLAINTEXT};
     list_init(&pool->connections);
-    list_init(&pool->awake);
+    list_init(&pool->woken);
     list_init(&pool->names_due);
     if (wire_shared_init(&pool->wires) == 0 && open_groups(pool, upstreams) == 0)
         return pool;

@@ -72,7 +72,7 @@ enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_OPEN, UPSTREAM_IDLE, UPSTREA
 
 struct upstream_connection {
     struct list link;               /* in pool->connections, or peer->idle */
-    struct list awake;              /* in pool->awake */
+    struct list woken;              /* in pool->woken */
     struct list sharing;            /* in peer->shared */
     struct upstream_pool *pool;
     struct upstream_peer *peer;

@@ -123,12 +123,12 @@ int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct
 
 void wire_apply_settings(struct wire *wire, const struct wire_settings *settings)
 {
-    bool promised = wire->reading || (wire->last && wire->last->open);
+    bool room_announced = wire->reading || (wire->last && wire->last->open);
 
     bool same = settings->record_size == wire->settings->record_size &&
                 settings->small_records == wire->settings->small_records;
 
-    if (!same && promised)
+    if (!same && room_announced)
         return;
     if (settings->delay != wire->settings->delay)
         set_delay(wire->fd, settings->delay);

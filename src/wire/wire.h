@@ -184,7 +184,7 @@ struct wire {
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
     uint8_t refused;                /* enum ktls_reason: the kernel refused, and kTLS is not tried again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
-    bool narrow;                    /* SEALING_KERNEL: the send buffer holds few segments */
+    bool small_send_buffer;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */
     bool watching;                  /* wire_watch is pending */
     bool delivering;                /* inside `received` or `opened` */
@@ -197,7 +197,7 @@ struct wire {
     bool tail_seen;                 /* result of the last check of wire_unacknowledged */
     bool key_exhausted;                      /* `ending` was called */
     uint8_t rekeying;               /* keys queued for the kernel */
-    uint8_t leaving;                /* blocks in flight, not yet counted as sent */
+    uint8_t blocks_in_flight;       /* blocks in flight, not yet counted as sent */
 };
 
 /*

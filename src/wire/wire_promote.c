@@ -11,11 +11,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A send buffer of fewer records and segments is narrow: see OP_SENDFILE. A small peer window makes segments small. */
+/* A send buffer of fewer records or segments sets small_send_buffer. A small peer window makes segments small. */
 enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 
 /* Total bytes of the transfer that the span belongs to. */
-static uint64_t span_is_whole(const struct wire *wire)
+static uint64_t transfer_length(const struct wire *wire)
 {
     uint64_t length = chunk_length(&wire->span);
 
@@ -80,12 +80,12 @@ static enum wire_path path_of_span(const struct wire *wire)
 static void account_span(struct wire *wire, unsigned reason)
 {
     wire_account(wire_transfer_of(wire, &wire->span), path_of_span(wire), reason, chunk_length(&wire->span),
-                 span_is_whole(wire));
+                 transfer_length(wire));
 }
 
 void wire_choose_sealing(struct wire *wire)
 {
-    unsigned reason = why_not(wire, span_is_whole(wire));
+    unsigned reason = why_not(wire, transfer_length(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
     if (!wire->promoting)
@@ -123,7 +123,7 @@ static void become_kernel(struct wire *wire)
         block->open = 0;
     }
     wire->sealing = SEALING_KERNEL;
-    wire->narrow = is_narrow(wire->fd);
+    wire->small_send_buffer = is_narrow(wire->fd);
     record_release(wire->shared->cipher_contexts, &wire->cipher_context);
     record_key_wipe(&wire->key); /* the kernel has a copy; only the sequence number is used */
     wire->key = counted;

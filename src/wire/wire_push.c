@@ -31,7 +31,7 @@ static void remove_sent(struct wire *wire)
 {
     const struct iovec *part = wire->first->parts;
 
-    for (struct output_block *block = wire->first; wire->leaving > 0; wire->leaving--) {
+    for (struct output_block *block = wire->first; wire->blocks_in_flight > 0; wire->blocks_in_flight--) {
         wire->sent += part->iov_len;
         wire_count_key_use(wire, part->iov_len);
         block->from += (uint32_t)part->iov_len;
@@ -54,7 +54,7 @@ static void send_done(struct op *op, int result)
         return;
     }
     had_room = !wire->was_full && wire_room(wire) > 0;
-    if (wire->leaving > 0)
+    if (wire->blocks_in_flight > 0)
         remove_sent(wire);
     wire_continue(wire, had_room);
 }
@@ -70,12 +70,13 @@ static void send_blocks(struct wire *wire, struct output_block *first)
     bool more;
 
     do {
-        first->parts[wire->leaving++] = (struct iovec){block->bytes + block->from, block->filled - block->from};
+        first->parts[wire->blocks_in_flight++] =
+            (struct iovec){block->bytes + block->from, block->filled - block->from};
         block = block->next;
-    } while (wire->leaving < 2 && first->open == 0 && is_ready(block));
+    } while (wire->blocks_in_flight < 2 && first->open == 0 && is_ready(block));
     more = !block && !wire->promoting && wire_span_is_direct(wire);
     wire->send.done = send_done;
-    loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->leaving, more ? MSG_MORE : 0);
+    loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->blocks_in_flight, more ? MSG_MORE : 0);
     /* Usually the send is complete by now: its block is reused while in the CPU cache. */
     wire->was_full = false;
     if (op_finished(&wire->send) && wire->send.result >= 0) {

@@ -163,9 +163,10 @@ void wire_span_push(struct wire *wire, op_done *done)
     }
     wire->send.done = done;
     if (wire->span.kind == CHUNK_PIPE)
-        loop_splice(loop, &wire->send, wire->span.pipe.fd, wire->fd, (size_t)length, wire->narrow);
+        loop_splice(loop, &wire->send, wire->span.pipe.fd, wire->fd, (size_t)length, wire->small_send_buffer);
     else
-        loop_sendfile(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length, wire->narrow);
+        loop_sendfile(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
+                      wire->small_send_buffer);
 }
 
 /* The pipe holds all requested bytes: a partial result is fine, an empty one is an error. */

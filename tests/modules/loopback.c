@@ -174,7 +174,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     ck_assert_int_eq(limits_open(&loopback->configuration->limits, NULL, worker->log), 0);
     loopback->shared = shared_create(1);
     ck_assert_ptr_nonnull(loopback->shared);
-    ck_assert_int_eq(shared_take(loopback->shared), 0);
+    ck_assert_int_eq(shared_place_acquire(loopback->shared), 0);
     loopback->shared->worker_count = loopback->shared->generation = 1;
     worker->configuration = loopback->configuration;
     worker->shared = loopback->shared;
@@ -184,7 +184,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     list_init(&worker->connection_list);
     list_init(&worker->streams);
     list_init(&worker->resumed);
-    list_init(&worker->awake);
+    list_init(&worker->woken);
     list_init(&worker->orphaned_subrequests);
     list_init(&worker->borrowed);
     list_init(&worker->free_connections);

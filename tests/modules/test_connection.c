@@ -55,7 +55,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
     if (str_equal(path, STR("/round")))
         return exchange_internal_redirect(x, STR("/round"), STR(""));
     if (str_equal(path, STR("/cut")))
-        return exchange_cut(x);
+        return exchange_close_without_response(x);
     if (str_equal(path, STR("/later"))) {
         seen.pending = x;
         return OUTCOME_PENDING;

@@ -128,7 +128,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
     if (str_equal(path, STR("/round")))
         return exchange_internal_redirect(x, STR("/round"), STR(""));
     if (str_equal(path, STR("/cut")))
-        return exchange_cut(x);
+        return exchange_close_without_response(x);
     if (str_equal(path, STR("/refused")))
         return exchange_error_response(x, 403);
     if (!str_starts(path, STR("/now")) && !str_starts(path, STR("/inside")) && !str_equal(path, STR("/long")))

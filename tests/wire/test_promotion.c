@@ -235,7 +235,7 @@ START_TEST(narrow_sockets_are_detected)
     if (rows[row].near)
         setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &rows[row].near, sizeof rows[row].near);
     promote(fd, 200000);
-    ck_assert_int_eq(kit.wire.narrow, rows[row].narrow);
+    ck_assert_int_eq(kit.wire.small_send_buffer, rows[row].narrow);
     finish_promoted();
     close(fd);
 }

@@ -42,7 +42,7 @@ static void fill_published(struct cache_fill *fill)
     part_published(cached);
 }
 
-static void head_renewed(struct cache_renewal *renewal)
+static void head_renewed(struct cache_head_update *renewal)
 {
     part_published(container_of(renewal, struct cached, renewal));
 }

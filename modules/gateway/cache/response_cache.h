@@ -64,7 +64,7 @@ struct cached {
     bool revalidates;               /* the request was conditional for `stale` */
     int64_t request_sent_s;
     struct cache_fill *publishing[2]; /* complete, not yet published: the response, and the entry with its Vary names */
-    struct cache_renewal renewal;   /* the new head of a stored response is being written */
+    struct cache_head_update renewal; /* the new head of a stored response is being written */
     bool holds_head;                /* the response's head waits for publication */
     uint64_t stored_bytes;                  /* body bytes added to the fill */
     struct str head;                /* to be stored */

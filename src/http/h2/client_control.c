@@ -66,7 +66,7 @@ static void refuse_later(struct h2_client_stream *stream, const void *argument)
 /* Streams above the last identifier were not processed (RFC 9113 6.8); the others continue. */
 void h2_client_goaway_received(struct h2_client_session *session, struct h2_frame *frame)
 {
-    uint32_t last = h2_number(frame->payload.data) & H2_STREAM_MAX;
+    uint32_t last = h2_read_u32(frame->payload.data) & H2_STREAM_MAX;
 
     h2_client_charge(session, H2_EVENT_SETTINGS);
     session->going_away = true;
@@ -97,7 +97,7 @@ static void widen_stream(struct h2_client_stream *stream, uint32_t increment)
 
 void h2_client_window_update_received(struct h2_client_session *session, struct h2_frame *frame)
 {
-    uint32_t increment = h2_number(frame->payload.data) & H2_WINDOW_MAX;
+    uint32_t increment = h2_read_u32(frame->payload.data) & H2_WINDOW_MAX;
     struct h2_client_stream *stream = h2_client_find(session, frame->stream);
 
     if (increment < LIMIT_H2_SMALL)
@@ -119,7 +119,7 @@ void h2_client_window_update_received(struct h2_client_session *session, struct 
 /* After the whole response, NO_ERROR stops the rest of the request body (RFC 9113 8.1). */
 void h2_client_rst_stream_received(struct h2_client_session *session, struct h2_frame *frame)
 {
-    uint32_t code = h2_number(frame->payload.data);
+    uint32_t code = h2_read_u32(frame->payload.data);
     struct h2_client_stream *stream = h2_client_find(session, frame->stream);
 
     if (!stream && h2_client_is_idle(session, frame->stream)) {

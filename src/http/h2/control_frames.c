@@ -126,7 +126,7 @@ static void widen_stream(struct h2_stream *stream, uint32_t increment)
 
 void h2_window_update_received(struct h2_session *h2, struct h2_frame *frame)
 {
-    uint32_t increment = h2_number(frame->payload.data) & H2_WINDOW_MAX;
+    uint32_t increment = h2_read_u32(frame->payload.data) & H2_WINDOW_MAX;
     struct h2_stream *stream = frame->stream ? h2_stream_find(h2, frame->stream) : NULL;
 
     if (increment < LIMIT_H2_SMALL || (frame->stream && !stream))
@@ -155,7 +155,7 @@ void h2_rst_stream_received(struct h2_session *h2, struct h2_frame *frame)
     h2_stream_forget(h2, frame->stream);
     if (!stream)
         return;
-    protocol_count_error(h2->counters->h2_resets_received, h2_number(frame->payload.data));
+    protocol_count_error(h2->counters->h2_resets_received, h2_read_u32(frame->payload.data));
     h2_stream_end(stream, true);
 }
 
@@ -164,7 +164,7 @@ void h2_priority_received(struct h2_session *h2, struct h2_frame *frame)
     struct h2_stream *stream = h2_stream_find(h2, frame->stream);
 
     h2_session_charge(h2, H2_EVENT_PRIORITY);
-    if ((h2_number(frame->payload.data) & H2_STREAM_MAX) != frame->stream)
+    if ((h2_read_u32(frame->payload.data) & H2_STREAM_MAX) != frame->stream)
         return; /* the tree of RFC 7540 is not used (RFC 9113 5.3.2) */
     if (stream)
         h2_stream_fail(stream, H2_PROTOCOL_ERROR);
@@ -174,7 +174,7 @@ void h2_priority_received(struct h2_session *h2, struct h2_frame *frame)
 
 void h2_priority_update_received(struct h2_session *h2, struct h2_frame *frame)
 {
-    uint32_t id = h2_number(frame->payload.data) & H2_STREAM_MAX;
+    uint32_t id = h2_read_u32(frame->payload.data) & H2_STREAM_MAX;
     struct h2_stream *stream = h2_stream_find(h2, id);
     struct h2_priority priority = {.urgency = H2_URGENCY_DEFAULT};
 

@@ -36,7 +36,7 @@ const char *h2_error_name(uint32_t code)
     return code < H2_ERRORS ? error_names[code] : "unknown";
 }
 
-uint32_t h2_number(const char *at)
+uint32_t h2_read_u32(const char *at)
 {
     uint32_t number;
 
@@ -54,10 +54,10 @@ static char *write_number(char *at, uint32_t number)
 struct h2_frame h2_frame_parse_head(const char *head)
 {
     return (struct h2_frame){
-        .length = h2_number(head) >> 8,
+        .length = h2_read_u32(head) >> 8,
         .type = (uint8_t)head[3],
         .flags = (uint8_t)head[4],
-        .stream = h2_number(head + 5) & H2_STREAM_MAX,
+        .stream = h2_read_u32(head + 5) & H2_STREAM_MAX,
     };
 }
 
@@ -99,7 +99,7 @@ enum h2_error h2_frame_unpad(struct h2_frame *frame, uint32_t *out_depends)
     if (frame->type == H2_HEADERS && (frame->flags & H2_FLAG_PRIORITY)) {
         if (payload.length < 5)
             return H2_FRAME_SIZE_ERROR;
-        *out_depends = h2_number(payload.data) & H2_STREAM_MAX;
+        *out_depends = h2_read_u32(payload.data) & H2_STREAM_MAX;
         payload = str_skip(payload, 5);
     }
     if (padding > payload.length)
@@ -171,7 +171,7 @@ enum h2_error h2_settings_apply(struct h2_peer_settings *settings, struct str pa
 {
     while (payload.length >= H2_SETTING_SIZE) {
         unsigned setting = (unsigned)(unsigned char)payload.data[0] << 8 | (unsigned char)payload.data[1];
-        enum h2_error error = apply_setting(settings, setting, h2_number(payload.data + 2));
+        enum h2_error error = apply_setting(settings, setting, h2_read_u32(payload.data + 2));
 
         if (error)
             return error;

@@ -82,7 +82,7 @@ enum h2_error h2_frame_check(const struct h2_frame *frame);
 enum h2_error h2_frame_unpad(struct h2_frame *frame, uint32_t *out_depends);
 
 /* Reads a 32-bit number in network byte order. */
-uint32_t h2_number(const char *at);
+uint32_t h2_read_u32(const char *at);
 
 /* Each function below formats at `at`, which has room for the whole frame, and returns the end. */
 char *h2_frame_write_head(char *at, size_t length, enum h2_frame_type type, uint8_t flags, uint32_t stream);

@@ -11,9 +11,9 @@ _Static_assert(H2_COUNTED_ERRORS == H2_ERRORS + 1, "each error code is counted")
 
 void h2_session_wake(struct h2_session *h2)
 {
-    if (!h2->wake_owed)
+    if (!h2->wake_pending)
         return;
-    h2->wake_owed = false;
+    h2->wake_pending = false;
     h2->events->wake(h2->owner);
 }
 

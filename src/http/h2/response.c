@@ -373,7 +373,7 @@ void h2_response_taken(struct h2_session *h2)
     if (!stream || stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left)
         return;
     h2->sending = NULL;
-    if (stream->doomed)
+    if (stream->cancelled_in_frame)
         h2_stream_end(stream, true);
 }
 

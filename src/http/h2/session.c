@@ -63,7 +63,7 @@ static struct session *session_open(const struct session_settings *settings, con
         .peer = {.initial_window = H2_WINDOW_INITIAL, .max_frame_size = H2_FRAME_SIZE},
         .window = H2_WINDOW_INITIAL,
         .body_window = settings->http2.body_preread_size,
-        .wake_owed = true,
+        .wake_pending = true,
     };
     list_init(&h2->blocked);
     h2_schedule_init(&h2->schedule);
@@ -244,7 +244,7 @@ static int session_produce(struct session *session, unsigned accept, size_t room
         result = stream ? h2_response_produce(stream, accept, room, out) : -EAGAIN;
     }
     if (result == -EAGAIN)
-        h2->wake_owed = true;
+        h2->wake_pending = true;
     return result;
 }
 

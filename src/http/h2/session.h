@@ -56,7 +56,7 @@ struct h2_session {
     uint32_t data_left;             /* payload bytes of the DATA frame being received */
     uint32_t data_padding;          /* of these, padding at its end */
     uint32_t data_stream;
-    unsigned stream_count;          /* in the table, a doomed one included */
+    unsigned stream_count;          /* in the table, also one with cancelled_in_frame */
     unsigned awaiting;              /* streams whose module waits for their request body, except tunnels */
     unsigned requests;
     uint8_t recent_at;
@@ -67,7 +67,7 @@ struct h2_session {
     bool block_ends_stream;
     bool data_ends_stream;
     bool data_padded;               /* the next byte of DATA is the length of its padding */
-    bool wake_owed;                 /* produce returned -EAGAIN: a wake must follow */
+    bool wake_pending;              /* produce returned -EAGAIN: a wake must follow */
 };
 
 enum h2_stage {
@@ -90,7 +90,7 @@ struct h2_stream {
     bool stalled;                   /* no progress since the last timeout of the connection */
     bool draining;                  /* `finished` was called; the rest of the request body is discarded */
     bool reset_due;                 /* draining: RST_STREAM with NO_ERROR follows the acknowledgement of a PING */
-    bool doomed;                    /* cancelled while it is session->sending: freed after its frame */
+    bool cancelled_in_frame;        /* cancelled while it is session->sending: freed after its frame */
     bool failed;                    /* the response cannot be sent: RST_STREAM with INTERNAL_ERROR is due */
 
     struct body request_body;       /* target of x.request.body, if there is a body */

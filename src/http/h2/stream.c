@@ -46,12 +46,12 @@ struct h2_stream *h2_stream_find(const struct h2_session *h2, uint32_t id)
 
     while (stream && stream->id != id)
         stream = stream->next;
-    return stream && !stream->doomed ? stream : NULL;
+    return stream && !stream->cancelled_in_frame ? stream : NULL;
 }
 
 unsigned h2_stream_open_count(const struct h2_session *h2)
 {
-    bool closed = h2->sending && h2->sending->doomed; /* only the stream being sent can be doomed */
+    bool closed = h2->sending && h2->sending->cancelled_in_frame; /* set only for the stream being sent */
 
     return h2->stream_count - (closed ? 1 : 0);
 }

@@ -39,7 +39,8 @@ void h2_stream_end(struct h2_stream *stream, bool cancelled)
     struct h2_session *h2 = stream->session;
 
     if (h2->sending == stream && cancelled) {
-        stream->doomed = true; /* `part` is lent by the body, and the frame must be completed, also before GOAWAY */
+        /* `part` belongs to the body, and the frame must be completed, also before GOAWAY. */
+        stream->cancelled_in_frame = true;
         if (h2->receiving == stream)
             h2->receiving = NULL;
         return;

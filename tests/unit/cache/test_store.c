@@ -314,7 +314,7 @@ END_TEST
 
 static unsigned renewals;
 
-static void renewed(struct cache_renewal *renewal)
+static void renewed(struct cache_head_update *renewal)
 {
     ck_assert_ptr_null(renewal->task);
     renewals++;
@@ -322,7 +322,7 @@ static void renewed(struct cache_renewal *renewal)
 
 START_TEST(updated_heads_are_found)
 {
-    struct cache_renewal renewal = {.ended = renewed};
+    struct cache_head_update renewal = {.ended = renewed};
     struct cache_entry *entry, *newer;
 
     room_open(&room);
@@ -345,8 +345,8 @@ START_TEST(updated_heads_are_found)
     cache_entry_unref(newer);
     newer = get("a");
     cache_store_update(store, newer, STR("four"), &newer->id.hash, 0, &renewal);
-    cache_renewal_cancel(&renewal);
-    cache_renewal_cancel(&renewal);
+    cache_head_update_cancel(&renewal);
+    cache_head_update_cancel(&renewal);
     settle();
     ck_assert_uint_eq(renewals, 1); /* the head is written nevertheless */
     check_is("a", "four", STR("body"));

@@ -252,11 +252,11 @@ START_TEST(walks_of_the_loader)
 {
     zone = cache_zone_create(SIZE, 0);
     ck_assert(!cache_zone_loaded(zone));
-    ck_assert(cache_zone_unwalked(zone, cache_zone_walks(zone)));
-    cache_zone_walked(zone, cache_zone_walks(zone));
+    ck_assert(cache_zone_scan_is_pending(zone, cache_zone_scans_requested(zone)));
+    cache_zone_scan_done(zone, cache_zone_scans_requested(zone));
     ck_assert(cache_zone_loaded(zone));
     cache_zone_abandon(zone, 7);
-    ck_assert(cache_zone_unwalked(zone, cache_zone_walks(zone)));
+    ck_assert(cache_zone_scan_is_pending(zone, cache_zone_scans_requested(zone)));
     ck_assert(cache_zone_loaded(zone));
     cache_zone_destroy(zone);
 }

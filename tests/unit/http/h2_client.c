@@ -118,7 +118,7 @@ static struct h2_client_stream *stream_state(struct h2_client *client, uint32_t 
 static void settings_sent(struct h2_client *client, struct str payload)
 {
     for (; payload.length >= H2_SETTING_SIZE; payload = str_skip(payload, H2_SETTING_SIZE)) {
-        uint32_t value = h2_number(payload.data + 2);
+        uint32_t value = h2_read_u32(payload.data + 2);
 
         if (payload.data[0] == 0 && payload.data[1] == H2_SETTINGS_INITIAL_WINDOW_SIZE &&
             value > client->initial_most)
@@ -137,7 +137,7 @@ static void frame_sent(struct h2_client *client, const struct h2_frame *frame)
         settings_sent(client, frame->payload);
     if (frame->type != H2_WINDOW_UPDATE || frame->length != 4)
         return;
-    increment = h2_number(frame->payload.data) & H2_WINDOW_MAX;
+    increment = h2_read_u32(frame->payload.data) & H2_WINDOW_MAX;
     if (frame->stream == 0)
         client->increments += increment;
     else if (stream)
@@ -263,7 +263,7 @@ static void reset_received(struct h2_client *client, const struct h2_frame *fram
 {
     struct h2_client_stream *stream = stream_state(client, frame->stream);
 
-    log_text(client, "RST_STREAM %u %s\n", frame->stream, h2_error_name(h2_number(frame->payload.data)));
+    log_text(client, "RST_STREAM %u %s\n", frame->stream, h2_error_name(h2_read_u32(frame->payload.data)));
     if (stream)
         stream->ended = true;
 }
@@ -281,12 +281,12 @@ static void control_received(struct h2_client *client, const struct h2_frame *fr
         log_text(client, "PING %.8s%s\n", at, ack);
         break;
     case H2_GOAWAY:
-        client->goaway = h2_number(at + 4);
-        log_text(client, "GOAWAY %u %s\n", h2_number(at), h2_error_name(h2_number(at + 4)));
+        client->goaway = h2_read_u32(at + 4);
+        log_text(client, "GOAWAY %u %s\n", h2_read_u32(at), h2_error_name(h2_read_u32(at + 4)));
         break;
     case H2_WINDOW_UPDATE:
-        HOLDS(h2_number(at) > 0 && h2_number(at) <= H2_WINDOW_MAX);
-        log_text(client, "WINDOW_UPDATE %u %u\n", frame->stream, h2_number(at));
+        HOLDS(h2_read_u32(at) > 0 && h2_read_u32(at) <= H2_WINDOW_MAX);
+        log_text(client, "WINDOW_UPDATE %u %u\n", frame->stream, h2_read_u32(at));
         break;
     default:
         HOLDS(!"a frame type that a server does not send");

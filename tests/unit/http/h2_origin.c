@@ -100,9 +100,9 @@ static void log_frame(struct h2_origin *origin, const struct h2_frame *frame)
     if (frame->type == H2_DATA)
         log_text(origin, " %u", frame->length);
     if (frame->type == H2_RST_STREAM || frame->type == H2_WINDOW_UPDATE)
-        log_text(origin, " %u", h2_number(frame->payload.data));
+        log_text(origin, " %u", h2_read_u32(frame->payload.data));
     if (frame->type == H2_GOAWAY)
-        log_text(origin, " %s", h2_error_name(h2_number(frame->payload.data + 4)));
+        log_text(origin, " %s", h2_error_name(h2_read_u32(frame->payload.data + 4)));
     if ((frame->type == H2_SETTINGS || frame->type == H2_PING) && (frame->flags & H2_FLAG_ACK))
         log_text(origin, " ack");
     if ((frame->type == H2_DATA || frame->type == H2_HEADERS) && (frame->flags & H2_FLAG_END_STREAM))

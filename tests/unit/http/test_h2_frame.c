@@ -218,7 +218,7 @@ START_TEST(control_frames)
     ck_assert_ptr_eq(h2_frame_write_goaway(goaway, 0x01020304, H2_ENHANCE_YOUR_CALM),
                      goaway + sizeof(goaway));
     ck_assert_mem_eq(goaway, "\0\0\x8\7\0\0\0\0\0\1\2\3\4\0\0\0\xb", sizeof(goaway));
-    ck_assert_uint_eq(h2_number("\xff\0\1\2"), 0xff000102);
+    ck_assert_uint_eq(h2_read_u32("\xff\0\1\2"), 0xff000102);
 }
 END_TEST
 

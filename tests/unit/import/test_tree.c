@@ -14,18 +14,18 @@ static void show(const struct nginx_directive *block, struct buffer *out)
         ck_assert_int_eq(buffer_printf(out, STR_FMT "@%u", STR_ARG(child->name), child->place.line), 0);
         for (size_t i = 0; i < child->count; i++)
             ck_assert_int_eq(buffer_printf(out, " " STR_FMT, STR_ARG(child->words[i])), 0);
-        if (child->before.data)
-            ck_assert_int_eq(buffer_printf(out, " <" STR_FMT, STR_ARG(child->before)), 0);
-        if (child->behind.data)
-            ck_assert_int_eq(buffer_printf(out, " >" STR_FMT, STR_ARG(child->behind)), 0);
+        if (child->comments_above.data)
+            ck_assert_int_eq(buffer_printf(out, " <" STR_FMT, STR_ARG(child->comments_above)), 0);
+        if (child->comment_beside.data)
+            ck_assert_int_eq(buffer_printf(out, " >" STR_FMT, STR_ARG(child->comment_beside)), 0);
         ck_assert_int_eq(buffer_append(out, child->block ? STR("{") : STR(";")), 0);
         if (child->block) {
             show(child, out);
             ck_assert_int_eq(buffer_append(out, STR("}")), 0);
         }
     }
-    if (block->after.data)
-        ck_assert_int_eq(buffer_printf(out, " ." STR_FMT, STR_ARG(block->after)), 0);
+    if (block->comments_below.data)
+        ck_assert_int_eq(buffer_printf(out, " ." STR_FMT, STR_ARG(block->comments_below)), 0);
 }
 
 /* Reads "/n/main" of the files. Ends the printed tree with a NUL. */

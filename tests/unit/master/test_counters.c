@@ -75,7 +75,7 @@ START_TEST(total_is_the_sum_of_all_workers)
     for (unsigned i = 0; i < 3; i++) {
         uint64_t *own = (uint64_t *)(void *)&shared->workers[i].counters;
 
-        ck_assert_int_eq(shared_take(shared), (int)i);
+        ck_assert_int_eq(shared_place_acquire(shared), (int)i);
         for (size_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
             own[word] = (word + 1) << (20 * i);
     }
@@ -90,7 +90,7 @@ START_TEST(total_is_the_sum_of_all_workers)
     ck_assert_uint_eq(total.started_s, 5);
     ck_assert_uint_eq(total.workers, 3);
     ck_assert_uint_eq(total.generation, 6);
-    ck_assert_int_eq(shared_take(shared), -ENOSPC);
+    ck_assert_int_eq(shared_place_acquire(shared), -ENOSPC);
     shared_destroy(shared);
 }
 END_TEST
@@ -127,7 +127,7 @@ START_TEST(the_values_of_the_master_are_private)
     pid_t child;
     int status;
 
-    ck_assert_int_eq(shared_take(shared), 0);
+    ck_assert_int_eq(shared_place_acquire(shared), 0);
     child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
@@ -140,9 +140,9 @@ START_TEST(the_values_of_the_master_are_private)
     ck_assert_uint_eq(shared->size, size);
     ck_assert_uint_eq(shared->place_count, 3);
     ck_assert_ptr_eq(shared->upstreams, upstreams);
-    ck_assert_int_eq(shared_take(shared), 1);
+    ck_assert_int_eq(shared_place_acquire(shared), 1);
     shared_total(shared, &total); /* places_used is out of range */
-    shared_leave(shared, 1);
+    shared_place_release(shared, 1);
     shared_destroy(shared);
 }
 END_TEST
@@ -152,14 +152,14 @@ START_TEST(slot_of_a_dead_worker_is_reused)
     struct shared *shared = shared_create(2);
     struct counters_total total;
 
-    ck_assert_int_eq(shared_take(shared), 0);
-    ck_assert_int_eq(shared_take(shared), 1);
+    ck_assert_int_eq(shared_place_acquire(shared), 0);
+    ck_assert_int_eq(shared_place_acquire(shared), 1);
     count_in_a_child(shared, 0, 3, 2);
     count_in_a_child(shared, 1, 5, 1);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 3);
-    shared_leave(shared, 0);
-    ck_assert_int_eq(shared_take(shared), 0);
+    shared_place_release(shared, 0);
+    ck_assert_int_eq(shared_place_acquire(shared), 0);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
     count_in_a_child(shared, 0, 7, 0);

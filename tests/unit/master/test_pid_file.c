@@ -83,7 +83,7 @@ START_TEST(child_process_keeps_the_file)
     ck_assert_int_eq(pid_file_write(&file, path), 0);
     child = fork();
     if (child == 0) {
-        pid_file_forget(&file);
+        pid_file_close(&file);
         pid_file_remove(&file);
         _exit(0);
     }

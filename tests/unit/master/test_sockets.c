@@ -131,7 +131,7 @@ START_TEST(reload_keeps_sockets)
     }
     ck_assert_int_ge(sockets_get(&fewer, 1, 1), 0);
     ck_assert_int_eq(sockets_get(&fewer, 1, 2), -1);
-    sockets_leave_to(&sockets, &fewer);
+    sockets_close_except(&sockets, &fewer);
     ck_assert_int_eq(sockets_open(&more, &first, 4, &fewer, &recording_log), 0);
     ck_assert_int_ge(sockets_get(&more, 0, 3), 0);
     /* Worker 0 of two also keeps the socket of the former third worker. */
@@ -167,7 +167,7 @@ START_TEST(reload_with_other_addresses)
     taken = endpoint_of(texts[2]);
     ck_assert_int_eq(sockets_open(&sockets, &first, 2, NULL, &recording_log), 0);
     ck_assert_int_eq(sockets_open(&other, &second, 2, &sockets, &recording_log), 0);
-    sockets_leave_to(&sockets, &other);
+    sockets_close_except(&sockets, &other);
     ck_assert_int_eq(sockets_open(&sockets, &third, 1, NULL, &recording_log), 0);
     message[0] = '\0';
     ck_assert_int_eq(sockets_open(&refused, &third, 2, &other, &recording_log), -EADDRINUSE);
@@ -194,10 +194,10 @@ START_TEST(reload_with_unix_paths)
     endpoint = endpoint_of(text);
     ck_assert_int_eq(sockets_open(&sockets, &with, 2, NULL, &recording_log), 0);
     ck_assert_int_eq(sockets_open(&second, &with, 1, &sockets, &recording_log), 0);
-    sockets_leave_to(&sockets, &second);
+    sockets_close_except(&sockets, &second);
     ck_assert_int_eq(access(path, F_OK), 0);
     ck_assert_int_eq(sockets_open(&third, &without, 1, &second, &recording_log), 0);
-    sockets_leave_to(&second, &third);
+    sockets_close_except(&second, &third);
     ck_assert_int_eq(access(path, F_OK), -1);
     sockets_close(&third, true);
     rmdir(directory);

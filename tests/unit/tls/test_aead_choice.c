@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 static const struct decision {
-    enum tls_aead wish;
+    enum tls_aead setting;
     enum aead_state openssl, ipsec_mb;
     bool foreign;
     struct aead_figures openssl_figures, ipsec_mb_figures;
@@ -55,7 +55,7 @@ START_TEST(the_choice)
         choice.figures[AEAD_OPENSSL][cipher] = row->openssl_figures;
         choice.figures[AEAD_IPSEC_MB][cipher] = row->ipsec_mb_figures;
     }
-    aead_choose(row->wish, &choice);
+    aead_choose(row->setting, &choice);
     for (int cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++)
         ck_assert_uint_eq(choice.kind[cipher], row->expected);
 }
@@ -72,8 +72,8 @@ START_TEST(one_wrong_answer_disables_the_engine)
     ck_assert_uint_eq(choice.kind[RECORD_AES_128_GCM], AEAD_IPSEC_MB);
     ck_assert_uint_eq(choice.kind[RECORD_AES_256_GCM], AEAD_IPSEC_MB);
     choice.state[AEAD_IPSEC_MB][RECORD_AES_128_GCM + _i] = AEAD_WRONG;
-    for (int wish = TLS_AEAD_AUTO; wish <= TLS_AEAD_IPSEC_MB; wish++) {
-        aead_choose((enum tls_aead)wish, &choice);
+    for (int setting = TLS_AEAD_AUTO; setting <= TLS_AEAD_IPSEC_MB; setting++) {
+        aead_choose((enum tls_aead)setting, &choice);
         for (int cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++)
             ck_assert_uint_eq(choice.kind[cipher], AEAD_OPENSSL);
     }
