@@ -87,7 +87,7 @@ static void buffered_close(struct body *body)
 }
 
 static const struct body_ops kept_ops = {.next = buffered_next, .close = buffered_close};
-static const struct spool_events events = {.moved = spool_progressed, .failed = spooling_failed};
+static const struct spool_events events = {.progress = spool_progressed, .failed = spooling_failed};
 
 static void replace_request_body(struct buffered_body *buffered, struct exchange *x, struct body *source)
 {

@@ -211,7 +211,7 @@ static bool head_received(struct gateway_request *p)
 }
 
 /* If the body is not stored, at most LIMIT_SUBREQUEST_REST bytes are read, so that the connection can be reused. */
-static bool update_goes_on(struct gateway_request *p)
+static bool may_continue_update(struct gateway_request *p)
 {
     if (p->cached->fill || p->attempt->bytes_received < LIMIT_SUBREQUEST_REST)
         return true;
@@ -224,7 +224,7 @@ static bool part_received(struct gateway_request *p, struct str part)
     if (p->cached)
         p->cache->fill->put(p, part);
     if (p->cached && p->cached->background)
-        return update_goes_on(p);
+        return may_continue_update(p);
     if (p->for_head == FOR_HEAD_FETCHES && p->cached && p->cached->fill) /* no client reads it */
         return true;
     if (p->incoming.transfer == TRANSFER_SPOOLED) {

@@ -41,7 +41,7 @@ static void spooling_failed(void *owner, const char *doing, int error)
 
 int gateway_spool_append(struct gateway_request *p, struct str part)
 {
-    static const struct spool_events events = {.moved = response_spool_progressed, .failed = spooling_failed};
+    static const struct spool_events events = {.progress = response_spool_progressed, .failed = spooling_failed};
     const struct gateway_buffering *buffering = &p->conf->buffering;
     const struct spool_settings settings = {.memory = buffering->count * buffering->size,
                                             .block = buffering->size,

@@ -8,7 +8,7 @@
 #include "http/range.h"
 #include "server/module.h"
 
-struct arrival;
+struct received_response;
 struct cache_slices;
 struct gateway_request;
 struct slicing;
@@ -36,10 +36,10 @@ struct cache_slices {
     struct range (*range)(const struct slice_part *slice);
     /*
      * Processes the head of a subrequest's response: the first one sets the facts for all others. 1:
-     * store the slice; 0: do not; -ENOTSUP: not a slice, handle it as any response; or -ENOMEM. Sets `arrival` and
+     * store the slice; 0: do not; -ENOTSUP: not a slice, handle it as any response; or -ENOMEM. Sets `response` and
      * `metadata` as for any response.
      */
-    int (*response_head)(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
+    int (*response_head)(struct gateway_request *child, struct received_response *received, struct stored_metadata *metadata);
     /* The upstream of a subrequest failed by `reason` (enum gateway_stale): stale slices may be used. */
     void (*failed)(struct gateway_request *child, unsigned reason);
     /* Ends the exchange. */

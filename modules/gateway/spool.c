@@ -27,8 +27,8 @@ struct spool {
     void *owner;
     struct spool_settings settings;
     struct block *first, *last;     /* owned */
-    struct block *lent;             /* holds lent bytes; NULL: none */
-    struct block *held;             /* owned: the lent block after its removal from the list */
+    struct block *current;          /* the block of the last returned chunk; NULL: none */
+    struct block *detached;         /* owned: `current` after its removal from the list */
     struct block *reading;          /* with `keeps`: the next bytes; NULL: the front of the first block */
     size_t reading_at;              /* offset in it */
     uint64_t memory;                /* bytes in the list */
@@ -39,7 +39,7 @@ struct spool {
     bool writing, fetching;
     char *window;                   /* owned: bytes of the file, for consumers without CHUNK_FILE */
     struct str ready;               /* unconsumed bytes of the window */
-    int unread;                     /* error of reading; 0: none */
+    int read_error;                 /* error of reading; 0: none */
     struct op write, fetch, wake;
 };
 
@@ -67,8 +67,8 @@ struct spool *spool_create(struct worker *worker, const struct spool_settings *s
 
 static void drop_block(struct spool *spool, struct block *block)
 {
-    if (block == spool->lent)
-        spool->held = block;
+    if (block == spool->current)
+        spool->detached = block;
     else
         free(block);
 }
@@ -96,9 +96,9 @@ static void advance_blocks(struct spool *spool, uint64_t count)
 
 static void release_lent(struct spool *spool)
 {
-    spool->lent = NULL;
-    free(spool->held);
-    spool->held = NULL;
+    spool->current = NULL;
+    free(spool->detached);
+    spool->detached = NULL;
 }
 
 static struct block *add_block(struct spool *spool)
@@ -214,10 +214,10 @@ static void file_closed(struct op *op, int result)
     spool_free_when_idle(spool);
 }
 
-static void notify_moved(struct spool *spool)
+static void notify_progress(struct spool *spool)
 {
     if (spool->events)
-        spool->events->moved(spool->owner);
+        spool->events->progress(spool->owner);
     else
         spool_free_when_idle(spool);
 }
@@ -242,7 +242,7 @@ static void write_done(struct op *op, int result)
         spool->file.end += (uint64_t)result;
         write_blocks(spool);
     }
-    notify_moved(spool);
+    notify_progress(spool);
 }
 
 /* Starts to write the first blocks, at most SPOOL_FILE_PARTS. */
@@ -272,7 +272,7 @@ static void write_blocks(struct spool *spool)
 static void window_filled(struct spool *spool, int result)
 {
     spool->ready = str_of(spool->window, result > 0 ? (size_t)result : 0);
-    spool->unread = result > 0 ? 0 : result < 0 ? result : -EIO;
+    spool->read_error = result > 0 ? 0 : result < 0 ? result : -EIO;
 }
 
 static void read_done(struct op *op, int result)
@@ -282,7 +282,7 @@ static void read_done(struct op *op, int result)
     spool->fetching = false;
     if (spool->file.fetch_at == spool->file_at) /* otherwise it was rewound meanwhile */
         window_filled(spool, result);
-    notify_moved(spool);
+    notify_progress(spool);
 }
 
 /* Cached pages are read at once, others by a helper thread. */
@@ -295,7 +295,7 @@ static void read_window(struct spool *spool)
     if (!spool->window)
         spool->window = malloc(LIMIT_FILE_WINDOW);
     if (!spool->window) {
-        spool->unread = -ENOMEM;
+        spool->read_error = -ENOMEM;
         return;
     }
     file->fetch_fd = file->fd;
@@ -313,19 +313,19 @@ static void read_window(struct spool *spool)
 
 static int next_read(struct spool *spool, size_t room, struct chunk *out)
 {
-    if (!spool->fetching && str_empty(spool->ready) && !spool->unread)
+    if (!spool->fetching && str_empty(spool->ready) && !spool->read_error)
         read_window(spool);
     if (spool->fetching)
         return -EAGAIN;
     if (str_empty(spool->ready))
-        return spool->unread;
+        return spool->read_error;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(spool->ready, 0, room)};
     spool->ready = str_skip(spool->ready, out->bytes.length);
     spool->file_at += out->bytes.length;
     return 1;
 }
 
-static int next_of_file(struct spool *spool, unsigned accept, size_t room, struct chunk *out)
+static int next_from_file(struct spool *spool, unsigned accept, size_t room, struct chunk *out)
 {
     if (!(accept & CHUNK_FILE) || spool->fetching || !str_empty(spool->ready))
         return next_read(spool, room, out);
@@ -363,7 +363,7 @@ int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *
 
     release_lent(spool);
     if (spool->file_at < spool->file.end)
-        return next_of_file(spool, accept, room, out);
+        return next_from_file(spool, accept, room, out);
     if (spool->writing)
         return -EAGAIN;
     if (spool->settings.keeps)
@@ -371,7 +371,7 @@ int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *
     block = spool->first;
     if (!block)
         return 0;
-    spool->lent = block;
+    spool->current = block;
     *out = (struct chunk){.kind = CHUNK_BYTES,
                           .bytes = str_slice(str_of(block->bytes + block->at, block->end - block->at), 0, room)};
     advance_blocks(spool, out->bytes.length);
@@ -383,12 +383,12 @@ void spool_rewind(struct spool *spool)
     spool->reading = NULL;
     spool->file_at = 0;
     spool->ready = STR("");
-    spool->unread = 0;
+    spool->read_error = 0;
 }
 
 static void wake_done(struct op *op, int result)
 {
-    notify_moved(container_of(op, struct spool, wake));
+    notify_progress(container_of(op, struct spool, wake));
 }
 
 void spool_wake(struct spool *spool)

@@ -23,7 +23,7 @@ struct spool_settings {
 /* Events for the owner, from the loop, never inside a call of the owner. */
 struct spool_events {
     /* Bytes or room may be available again; or spool_wake was called. */
-    void (*moved)(void *owner);
+    void (*progress)(void *owner);
     /* Called once: writing has stopped. `doing` is the failed operation. All bytes remain available. */
     void (*failed)(void *owner, const char *doing, int error);
 };
@@ -44,7 +44,7 @@ MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *
 
 /* Appends a copy, also to a full spool: the owner must check spool_full. 0 or -ENOMEM. */
 MUST_CHECK int spool_append(struct spool *spool, struct str bytes);
-/* Returns true if no bytes should be added until `moved`, or until bytes were consumed. */
+/* Returns true if no bytes should be added until `progress`, or until bytes were consumed. */
 bool spool_full(const struct spool *spool);
 /*
  * Returns true if the spool is full and no write is pending or possible: only consuming makes room. Consumed bytes
@@ -55,14 +55,14 @@ bool spool_streams(struct spool *spool);
 uint64_t spool_length(const struct spool *spool);
 
 /*
- * As body->next. 1: a chunk, lent until the next call; 0: all bytes so far are consumed; -EAGAIN: `moved` follows;
+ * As body->next. 1: a chunk, lent until the next call; 0: all bytes so far are consumed; -EAGAIN: `progress` follows;
  * other -errno: the file cannot be read. With CHUNK_FILE in `accept` the rest of the file is one chunk, and the file
  * stays open until spool_close.
  */
 MUST_CHECK int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *out);
 /* Restarts consuming at the first byte. Requires `keeps`. */
 void spool_rewind(struct spool *spool);
-/* Schedules a call of `moved`. */
+/* Schedules a call of `progress`. */
 void spool_wake(struct spool *spool);
 
 #endif

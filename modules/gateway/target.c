@@ -28,7 +28,7 @@ static bool is_target_unescaped(const struct exchange *x)
  * Joins `front`, the path and the current query. The path is encoded again, unless the client's path had no escapes (as
  * in nginx).
  */
-static struct str made_of(struct exchange *x, struct str front, struct str path)
+static struct str build_uri(struct exchange *x, struct str front, struct str path)
 {
     struct str encoded = str_empty(path)  ? STR("")
                          : is_target_unescaped(x) ? path
@@ -101,7 +101,7 @@ int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
     struct str rest = STR("");
 
     if (!front.data)
-        *out_uri = exchange_uri_changed(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
+        *out_uri = exchange_uri_changed(x) ? build_uri(x, STR(""), x->request.path) : x->request.target;
     else if (!p->conf->pass.upstream)
         *out_uri = encode_blanks(&x->arena, front);
     else {
@@ -109,7 +109,7 @@ int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
             rest = str_skip(x->request.path, location.length);
         if (rest_traverses(front, rest))
             return 404;
-        *out_uri = made_of(x, front, rest);
+        *out_uri = build_uri(x, front, rest);
     }
     return out_uri->data ? 0 : 500;
 }

@@ -26,11 +26,11 @@ bool headers_have_date(const struct headers *headers, int64_t now_s)
     return single_date(headers, STR("Date"), now_s, &date);
 }
 
-static int64_t date_of(const struct arrival *arrival)
+static int64_t date_of(const struct received_response *response)
 {
-    int64_t date = arrival->received_s;
+    int64_t date = response->received_s;
 
-    return single_date(arrival->headers, STR("Date"), arrival->received_s, &date) ? date : arrival->received_s;
+    return single_date(response->headers, STR("Date"), response->received_s, &date) ? date : response->received_s;
 }
 
 static int64_t clamp_delta(int64_t seconds)
@@ -38,20 +38,20 @@ static int64_t clamp_delta(int64_t seconds)
     return seconds < 0 ? 0 : seconds > DELTA_MOST ? DELTA_MOST : seconds;
 }
 
-int64_t freshness_lifetime(const struct arrival *arrival)
+int64_t freshness_lifetime(const struct received_response *response)
 {
-    const struct cache_control *response_control = arrival->response_control;
+    const struct cache_control *response_control = response->response_control;
     int64_t expires;
 
     if (response_control->s_maxage != DELTA_NONE)
         return response_control->s_maxage;
     if (response_control->max_age != DELTA_NONE)
         return response_control->max_age;
-    if (!headers_find(arrival->headers, STR("Expires")))
+    if (!headers_find(response->headers, STR("Expires")))
         return DELTA_NONE;
-    if (!single_date(arrival->headers, STR("Expires"), arrival->received_s, &expires))
+    if (!single_date(response->headers, STR("Expires"), response->received_s, &expires))
         return 0; /* 5.3: an invalid date is in the past */
-    return clamp_delta(expires - date_of(arrival));
+    return clamp_delta(expires - date_of(response));
 }
 
 static bool is_heuristically_cacheable(int status)
@@ -65,15 +65,15 @@ static bool is_heuristically_cacheable(int status)
     return false;
 }
 
-int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
+int64_t freshness_heuristic(const struct received_response *response, int64_t most_s)
 {
     int64_t modified, lifetime;
 
-    if (!is_heuristically_cacheable(arrival->status) && !arrival->response_control->is_public)
+    if (!is_heuristically_cacheable(response->status) && !response->response_control->is_public)
         return DELTA_NONE;
-    if (!single_date(arrival->headers, STR("Last-Modified"), arrival->received_s, &modified))
+    if (!single_date(response->headers, STR("Last-Modified"), response->received_s, &modified))
         return DELTA_NONE;
-    lifetime = clamp_delta((date_of(arrival) - modified) / 10);
+    lifetime = clamp_delta((date_of(response) - modified) / 10);
     return lifetime < most_s ? lifetime : most_s;
 }
 
@@ -88,11 +88,11 @@ static int64_t parse_age(const struct headers *headers)
     return header_list_next(&list, &member) && delta_read(member, &seconds) == 0 ? seconds : 0;
 }
 
-int64_t freshness_initial_age(const struct arrival *arrival)
+int64_t freshness_initial_age(const struct received_response *response)
 {
-    int64_t apparent = clamp_delta(arrival->received_s - date_of(arrival));
+    int64_t apparent = clamp_delta(response->received_s - date_of(response));
     int64_t corrected =
-        clamp_delta(parse_age(arrival->headers) + clamp_delta(arrival->received_s - arrival->request_sent_s));
+        clamp_delta(parse_age(response->headers) + clamp_delta(response->received_s - response->request_sent_s));
 
     return apparent > corrected ? apparent : corrected;
 }
@@ -103,16 +103,16 @@ static bool is_understood(int status)
     return status >= 200 && status < 600 && status != 206 && status != 304;
 }
 
-bool freshness_may_store(const struct arrival *arrival)
+bool freshness_may_store(const struct received_response *response)
 {
-    const struct cache_control *response_control = arrival->response_control;
+    const struct cache_control *response_control = response->response_control;
 
-    if (!is_understood(arrival->status) || arrival->request_control->no_store ||
+    if (!is_understood(response->status) || response->request_control->no_store ||
         response_control->is_private || response_control->malformed)
         return false;
-    if (response_control->must_understand ? str_empty(status_reason(arrival->status)) : response_control->no_store)
+    if (response_control->must_understand ? str_empty(status_reason(response->status)) : response_control->no_store)
         return false;
-    return !arrival->authorized || response_control->is_public || response_control->must_revalidate ||
+    return !response->authorized || response_control->is_public || response_control->must_revalidate ||
            response_control->s_maxage != DELTA_NONE;
 }
 
@@ -132,7 +132,7 @@ void freshness_init(struct freshness *freshness, const struct cache_control *res
         freshness->never_stale = false;
 }
 
-void freshness_arrived(struct freshness *freshness, int64_t lifetime_s, int64_t age_s)
+void freshness_set_received(struct freshness *freshness, int64_t lifetime_s, int64_t age_s)
 {
     freshness->lifetime_s = lifetime_s;
     freshness->age_s = age_s;
@@ -153,17 +153,19 @@ enum reuse freshness_evaluate(const struct freshness *stored, const struct cache
     int64_t left = stored->lifetime_s - stored->age_s; /* 4.2: fresh while its lifetime exceeds its age */
 
     if (stored->no_cache || request_control->no_cache)
-        return REUSE_NOT;
+        return REUSE_REVALIDATE;
     if (request_control->max_age == 0 || is_too_old(stored, request_control)) /* max-age=0 requires revalidation */
-        return REUSE_NOT;
+        return REUSE_REVALIDATE;
     if (left > 0)
-        return request_control->min_fresh != DELTA_NONE && left < request_control->min_fresh ? REUSE_NOT : REUSE_FRESH;
+        return request_control->min_fresh != DELTA_NONE && left < request_control->min_fresh
+                   ? REUSE_REVALIDATE
+                   : REUSE_FRESH;
     if (stored->never_stale || request_control->min_fresh != DELTA_NONE)
-        return REUSE_NOT;
+        return REUSE_REVALIDATE;
     if (request_control->max_stale != DELTA_NONE && -left <= request_control->max_stale)
         return REUSE_STALE;
     return request_control->max_age == DELTA_NONE && stored->stale_while_revalidate > -left ? REUSE_UPDATING
-                                                                                            : REUSE_NOT;
+                                                                                            : REUSE_REVALIDATE;
 }
 
 bool freshness_in_error(const struct freshness *stored, const struct cache_control *request_control, bool allowed)

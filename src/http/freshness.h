@@ -8,7 +8,7 @@
 #include "http/cache_control.h"
 
 /* A response as received, with facts of its request. */
-struct arrival {
+struct received_response {
     bool authorized;                /* the request had an Authorization field */
     const struct cache_control *request_control;
     const struct cache_control *response_control;
@@ -21,21 +21,21 @@ struct arrival {
 /* True if there is exactly one Date and it is valid. */
 bool headers_have_date(const struct headers *headers, int64_t now_s);
 /* The explicit freshness lifetime (4.2.1): s-maxage, max-age, Expires. DELTA_NONE: none. */
-int64_t freshness_lifetime(const struct arrival *arrival);
+int64_t freshness_lifetime(const struct received_response *response);
 /*
  * The heuristic lifetime (4.2.2): a tenth of the time between Last-Modified and Date, at most `most_s`. DELTA_NONE
  * without Last-Modified, or for a status that is not heuristically cacheable (RFC 9110 15.1) without `public`.
  */
-int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s);
-/* The age on arrival (4.2.3), from Age and Date. */
-int64_t freshness_initial_age(const struct arrival *arrival);
+int64_t freshness_heuristic(const struct received_response *response, int64_t most_s);
+/* The age when received (4.2.3), from Age and Date. */
+int64_t freshness_initial_age(const struct received_response *response);
 
 /*
  * True if a shared cache may store the response (3), regardless of its lifetime. Excluded: no-store, private, a
  * malformed Cache-Control, Authorization, must-understand, and statuses that cannot be combined or repeated (1xx, 206,
  * 304).
  */
-bool freshness_may_store(const struct arrival *arrival);
+bool freshness_may_store(const struct received_response *response);
 
 /* A stored response. */
 struct freshness {
@@ -50,16 +50,16 @@ struct freshness {
 /* Sets `never_stale`, `no_cache` and the two values of RFC 5861 from the response's Cache-Control. */
 void freshness_init(struct freshness *freshness, const struct cache_control *response_control);
 /*
- * Sets lifetime and age of a response on arrival; after freshness_init. A response that was never fresh counts as
+ * Sets lifetime and age of a response when it is received; after freshness_init. A response that was never fresh counts as
  * no-cache unless it permits stale use (RFC 5861): RFC 9111 4.2.4 concerns responses that were fresh once.
  */
-void freshness_arrived(struct freshness *freshness, int64_t lifetime_s, int64_t age_s);
+void freshness_set_received(struct freshness *freshness, int64_t lifetime_s, int64_t age_s);
 
 enum reuse {
     REUSE_FRESH,                    /* unchanged */
     REUSE_STALE,                    /* stale, accepted by the client (max-stale) */
     REUSE_UPDATING,                 /* stale, usable during revalidation (stale-while-revalidate) */
-    REUSE_NOT,                      /* must be revalidated first */
+    REUSE_REVALIDATE,               /* must be revalidated first */
 };
 
 /* Determines the reuse of a stored response for a request with these directives (4.2, 5.2.1). */

@@ -12,9 +12,9 @@
 
 static void wake_puller(struct h1_exchange *h)
 {
-    if (!h->awaited)
+    if (!h->wake_pending)
         return;
-    h->awaited = false;
+    h->wake_pending = false;
     if (h->request_body.wake)
         h->request_body.wake(h->request_body.owner);
 }
@@ -51,7 +51,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return h->body_error;
     if (h->body_whole)
         return 0;
-    h->awaited = true;
+    h->wake_pending = true;
     send_continue(h);
     h1_session_wake(h->session); /* the owner updates its timeout: client_body_timeout applies now */
     return -EAGAIN;
@@ -191,7 +191,7 @@ bool h1_body_drainable(const struct h1_exchange *h)
 void h1_body_drain(struct h1_exchange *h)
 {
     h->stage = STAGE_DRAINING;
-    h->awaited = false; /* the module that pulled has ended: its wake must not be called */
+    h->wake_pending = false; /* the module that pulled has ended: its wake must not be called */
     buffer_finish(&h->input);
     h->input_at = 0;
 }

@@ -51,7 +51,7 @@ static bool next_word(struct str *rest, bool may_be_quoted)
 }
 
 /* *( BWS ";" BWS name [ BWS "=" BWS value ] ) (RFC 9112 7.1.1). The meaning is ignored, the syntax is validated. */
-static bool extensions_are_sound(struct str rest)
+static bool extensions_are_valid(struct str rest)
 {
     while (rest.length) {
         struct str behind;
@@ -84,7 +84,7 @@ int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extensi
         size = size << 4 | (uint64_t)digit;
         digits++;
     }
-    if (digits == 0 || !extensions_are_sound(str_skip(line, digits)))
+    if (digits == 0 || !extensions_are_valid(str_skip(line, digits)))
         return -EBADMSG;
     *out_size = size;
     *out_extension = line.length - digits;

@@ -19,7 +19,7 @@ void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *setti
 }
 
 /* Drops the fields of a 1xx and their memory. */
-static void forget_interim(struct h1_reply *reply)
+static void interim_discard(struct h1_reply *reply)
 {
     if (!reply->interim.blocks)
         return;
@@ -29,7 +29,7 @@ static void forget_interim(struct h1_reply *reply)
 
 void h1_reply_finish(struct h1_reply *reply)
 {
-    forget_interim(reply);
+    interim_discard(reply);
     buffer_finish(&reply->head);
     if (reply->stage == READING_CHUNKS)
         h1_chunked_finish(&reply->chunked);
@@ -206,7 +206,7 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
 
     if (str_empty(*in))
         return REPLY_MORE;
-    forget_interim(reply);
+    interim_discard(reply);
     if (before > 0) {
         if (buffer_append(&reply->head, *in) < 0)
             return fail_as(reply, -ENOMEM, "");

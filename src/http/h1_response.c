@@ -21,11 +21,11 @@ static void response_woken(void *owner)
 }
 
 /* True if the connection persists after the response (RFC 9112 9.3). */
-static bool may_stay(const struct h1_exchange *h)
+static bool connection_persists(const struct h1_exchange *h)
 {
     const struct h1_session *h1 = h->session;
 
-    return h1->keepalive && !h1->retiring && h->wants_keepalive &&
+    return h1->keepalive && !h1->retiring && h->keepalive_requested &&
            !h->x.response.close_after && h->framing != FRAMING_CLOSE &&
            h->x.settings->keepalive && h1->requests < h->x.settings->keepalive_requests &&
            h1_body_drainable(h);
@@ -37,7 +37,7 @@ static int write_response_head(struct h1_exchange *h)
     int error;
 
     h->framing = h1_framing_of(&h->x);
-    h1->keepalive = may_stay(h);
+    h1->keepalive = connection_persists(h);
     error = h1_write_head(&h->x, h->x.settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
     if (error == 0)
         h->x.response.head = h->head;

@@ -105,7 +105,7 @@ static void begin_exchange(struct h1_session *h1, struct str bytes)
     }
     head = arena_copy(&h->x.arena, bytes);
     status =
-        head.data ? h1_parse_head(head, h1->settings, &h->x.arena, &h->x.request, &h->wants_keepalive) : 500;
+        head.data ? h1_parse_head(head, h1->settings, &h->x.arena, &h->x.request, &h->keepalive_requested) : 500;
     if (!status && h1_body_open(h) != 0)
         status = 500;
     if (status)
@@ -261,7 +261,7 @@ static enum session_phase session_phase(const struct session *session)
         return SESSION_BODY;
     if (h->interims.length || h->pending.length || (h->stage != STAGE_REQUEST && !h->response_waits))
         return SESSION_SENDING;
-    return h->awaited ? SESSION_BODY : SESSION_WAITING;
+    return h->wake_pending ? SESSION_BODY : SESSION_WAITING;
 }
 
 static void signal_timeout(struct h1_session *h1)

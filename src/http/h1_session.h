@@ -47,7 +47,7 @@ struct h1_exchange {
     struct exchange x;              /* first member: allocated by exchange_create */
     struct h1_session *session;
     enum h1_stage stage;
-    bool wants_keepalive;
+    bool keepalive_requested;
 
     struct body request_body;       /* target of x.request.body, if there is a body */
     struct h1_chunked *chunked;     /* NULL: Content-Length */
@@ -58,7 +58,7 @@ struct h1_exchange {
     size_t drained;
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;
-    bool awaited;                   /* next returned -EAGAIN: a wake must follow */
+    bool wake_pending;              /* next returned -EAGAIN: a wake must follow */
     bool continue_due;              /* 100 Continue is due */
 
     enum h1_framing framing;

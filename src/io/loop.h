@@ -77,7 +77,7 @@ struct op {
         } send;
         struct {
             int fd;
-            bool narrow;            /* OP_SENDFILE: a kTLS socket whose send buffer holds few segments: one record per call */
+            bool small_send_buffer; /* OP_SENDFILE: a kTLS socket whose send buffer holds few segments: one record per call */
             uint8_t fetches;        /* OP_SENDFILE, used by the loop: helper reads since the last sent byte */
             int64_t at;
             uint64_t length;
@@ -89,7 +89,7 @@ struct op {
         } file;
         struct {
             int to;
-            bool narrow;            /* `to` is a kTLS socket whose send buffer holds few segments, as for OP_SENDFILE */
+            bool small_send_buffer;            /* `to` is a kTLS socket whose send buffer holds few segments, as for OP_SENDFILE */
             size_t length;
         } splice;
         struct {
@@ -191,8 +191,8 @@ void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);
 void loop_recv(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
-void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool narrow);
-void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool narrow);
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool small_send_buffer);
+void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool small_send_buffer);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
 /*

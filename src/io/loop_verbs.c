@@ -42,10 +42,11 @@ void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *par
     submit_op(loop, op, OP_SEND, fd);
 }
 
-void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool narrow)
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length,
+                   bool small_send_buffer)
 {
     op->file.fd = file;
-    op->file.narrow = narrow;
+    op->file.small_send_buffer = small_send_buffer;
     op->file.at = at;
     op->file.length = length;
     op->file.progress = 0;
@@ -54,11 +55,11 @@ void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t a
     submit_op(loop, op, OP_SENDFILE, to);
 }
 
-void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool narrow)
+void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool small_send_buffer)
 {
     op->splice.to = to;
     op->splice.length = length;
-    op->splice.narrow = narrow;
+    op->splice.small_send_buffer = small_send_buffer;
     submit_op(loop, op, OP_SPLICE, from);
 }
 

@@ -189,8 +189,8 @@ static bool span_is_cached(struct loop *loop, struct op *op)
 /*
  * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more follows. If the send buffer is
  * smaller than a segment (loopback, tiny SO_SNDBUF) and full, such a record is never sent and POLLOUT never fires.
- * Two remedies, for narrow sockets only: one record per call, whose last page is sent without MSG_MORE; and a flush
- * of a withheld record by clearing TCP_CORK.
+ * Two remedies, for sockets with small_send_buffer only: one record per call, whose last page is sent without MSG_MORE;
+ * and a flush of a withheld record by clearing TCP_CORK.
  */
 static void flush_withheld_record(int fd)
 {
@@ -228,7 +228,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             want = u64_sub_sat(op->file.cached_until, (uint64_t)at);
         if (want > room)
             want = room;
-        if (op->file.narrow && want > LIMIT_RECORD_PLAINTEXT)
+        if (op->file.small_send_buffer && want > LIMIT_RECORD_PLAINTEXT)
             want = LIMIT_RECORD_PLAINTEXT;
         sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
         if (sent == 0)
@@ -236,7 +236,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EAGAIN) {
-            if (op->file.narrow)
+            if (op->file.small_send_buffer)
                 flush_withheld_record(op->fd);
             return wait_for_events(out_wait, op->fd, POLLOUT);
         }
@@ -258,7 +258,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
         return finish_op(loop, op, -errno);
     if (ends[0].revents == 0)
         return wait_for_events(out_wait, op->fd, POLLIN);
-    if (op->splice.narrow)
+    if (op->splice.small_send_buffer)
         flush_withheld_record(op->splice.to);
     if (ends[1].revents == 0)
         return wait_for_events(out_wait, op->splice.to, POLLOUT);
@@ -268,7 +268,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
 
 static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    size_t most = op->splice.narrow ? LIMIT_RECORD_PLAINTEXT : LIMIT_ITERATION_BYTES;
+    size_t most = op->splice.small_send_buffer ? LIMIT_RECORD_PLAINTEXT : LIMIT_ITERATION_BYTES;
     size_t want = op->splice.length < most ? op->splice.length : most;
     ssize_t moved;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Without these the library would use tables, whose timing depends on the key. */
-#define NEEDED (IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ)
+#define REQUIRED_FEATURES (IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ)
 
 struct functions {
     aes_gcm_pre_t expand;
@@ -31,12 +31,13 @@ struct ipsec_mb_key {
     struct gcm_context_data progress; /* holds key stream of the last record */
 };
 
-static bool runs_here(const IMB_MGR *library)
+static bool is_supported(const IMB_MGR *library)
 {
     bool tested =
         !(library->features & IMB_FEATURE_SELF_TEST) || (library->features & IMB_FEATURE_SELF_TEST_PASS);
 
-    return (library->features & NEEDED) == NEEDED && tested && library->gcm128_enc && library->gcm256_enc;
+    return (library->features & REQUIRED_FEATURES) == REQUIRED_FEATURES && tested && library->gcm128_enc &&
+           library->gcm256_enc;
 }
 
 static struct aead *ipsec_mb_open(void)
@@ -46,7 +47,7 @@ static struct aead *ipsec_mb_open(void)
 
     if (library)
         init_mb_mgr_auto(library, NULL);
-    if (!own || !library || !runs_here(library)) {
+    if (!own || !library || !is_supported(library)) {
         if (library)
             free_mb_mgr(library);
         free(own);

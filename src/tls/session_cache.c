@@ -59,7 +59,7 @@ static struct str id_of(const struct record *record)
     return str_of(record->id, record->id_length);
 }
 
-static void forget_all(struct session_cache *cache)
+static void session_cache_clear(struct session_cache *cache)
 {
     OPENSSL_cleanse(cache->ring, cache->room);
     memset(cache->chains, 0, cache->chain_count * sizeof(*cache->chains));
@@ -69,7 +69,7 @@ static void forget_all(struct session_cache *cache)
 static void lock_cache(struct session_cache *cache)
 {
     if (shared_zone_lock(&cache->shared))
-        forget_all(cache);
+        session_cache_clear(cache);
 }
 
 static void unlock_cache(struct session_cache *cache)
@@ -101,7 +101,7 @@ void session_cache_destroy(struct session_cache *cache)
     if (!cache)
         return;
     if (cache->shared.sharers == 0)
-        forget_all(cache);
+        session_cache_clear(cache);
     shared_zone_destroy(&cache->shared);
 }
 

@@ -15,10 +15,10 @@ struct tls_session;
 /* Data stored in a ticket beside its session. */
 struct ticket_appdata {
     bool accepted;      /* the client satisfied ssl_verify_client */
-    int64_t apart_ms;   /* tls_clocks_apart_ms when the ticket was made */
+    int64_t clock_offset_ms; /* tls_clock_offset_ms when the ticket was made */
 };
 /* Difference between the wall clock and the session's monotonic clock. */
-int64_t tls_clocks_apart_ms(const struct tls_session *session);
+int64_t tls_clock_offset_ms(const struct tls_session *session);
 /* Reads the data of a session resumed from a ticket. False: there is none. */
 MUST_CHECK bool tls_ticket_appdata(SSL_SESSION *resumed, struct ticket_appdata *out_appdata);
 

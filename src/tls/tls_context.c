@@ -95,7 +95,7 @@ static int hello_arrived(SSL *ssl, int *alert, void *argument)
 }
 
 /* Sets the client-hello callback in the default server, with whose SSL_CTX every connection begins. */
-static void listen_for_names(struct tls_context *context)
+static void set_client_hello_callback(struct tls_context *context)
 {
     SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);
     tls_session_cache_set_context(context, context->fallback);
@@ -146,7 +146,7 @@ static bool load_servers(struct tls_context *context, const struct tls_settings 
     if (!context->fallback)
         context->fallback = &context->servers[0];
     if (good)
-        listen_for_names(context);
+        set_client_hello_callback(context);
     return good;
 }
 
@@ -230,7 +230,7 @@ bool tls_context_renew(struct tls_context *context, size_t number, const struct 
     if (good)
         *server = new;
     tls_server_finish(good ? &old : &new); /* connections hold references to what they use */
-    listen_for_names(context);
+    set_client_hello_callback(context);
     ERR_clear_error();
     return good;
 }

@@ -14,7 +14,7 @@
  */
 static bool is_age_known(const struct tls_session *session, const struct ticket_appdata *appdata)
 {
-    return llabs(tls_clocks_apart_ms(session) - appdata->apart_ms) <= LIMIT_EARLY_DRIFT_MS;
+    return llabs(tls_clock_offset_ms(session) - appdata->clock_offset_ms) <= LIMIT_EARLY_DRIFT_MS;
 }
 
 static int early_allowed(SSL *ssl, void *unused)

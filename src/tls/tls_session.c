@@ -321,7 +321,7 @@ static int respond_key_update(struct tls_session *session)
  * OpenSSL formats each secret as text for a key log callback, a twelfth of a handshake's cost: the callback is set
  * only during calls that may replace a key.
  */
-static void listen_for_secrets(struct tls_session *session, SSL_CTX_keylog_cb_func listener)
+static void set_keylog_callback(struct tls_session *session, SSL_CTX_keylog_cb_func listener)
 {
     SSL_CTX_set_keylog_callback(SSL_get_SSL_CTX(session->ssl), listener);
 }
@@ -335,9 +335,9 @@ int tls_session_update_key(struct tls_session *session)
     clear_errors();
     if (SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1)
         return session_fail(session, "a new key cannot be derived");
-    listen_for_secrets(session, secret_changed);
+    set_keylog_callback(session, secret_changed);
     int result = SSL_do_handshake(session->ssl);
-    listen_for_secrets(session, NULL);
+    set_keylog_callback(session, NULL);
     int error = result == 1 ? 0 : ssl_result(session, result);
     if (error == -EPROTO)
         return error;
@@ -352,9 +352,9 @@ static ssize_t read_one_record(struct tls_session *session, char *into, size_t s
 {
     size_t length = 0;
     clear_errors();
-    listen_for_secrets(session, secret_changed);
+    set_keylog_callback(session, secret_changed);
     int result = SSL_read_ex(session->ssl, into, size, &length);
-    listen_for_secrets(session, NULL);
+    set_keylog_callback(session, NULL);
     int error = result == 1 ? -EAGAIN : ssl_result(session, result);
 
     if (error != -EAGAIN)

@@ -19,9 +19,10 @@ static struct session_cache *cache_of(const struct tls_server *server)
 
 static bool session_is_cached(SSL *ssl, const struct tls_session *session)
 {
-    bool ticket_holds_it = SSL_version(ssl) == TLS1_3_VERSION && session->server->settings->session_tickets;
+    bool in_stateless_ticket = SSL_version(ssl) == TLS1_3_VERSION && session->server->settings->session_tickets;
 
-    return cache_of(session->server) && !ticket_holds_it && tls_session_client_state(session) == TLS_CLIENT_ACCEPTED;
+    return cache_of(session->server) && !in_stateless_ticket &&
+           tls_session_client_state(session) == TLS_CLIENT_ACCEPTED;
 }
 
 /* Returns 0: OpenSSL keeps its own reference. */

@@ -173,7 +173,7 @@ struct wire {
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
     struct cipher_context *cipher_context;       /* live cipher context; the cache may take it away */
     uint64_t sealed_ms;             /* time of the last sealed record */
-    uint32_t stretch;               /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
+    uint32_t sent_since_idle;       /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
     struct transfer transfer;       /* of chunks without a transfer of their own */
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
@@ -194,7 +194,7 @@ struct wire {
     bool spoke_http;
     bool finishing;                 /* wire_finish: the end follows the queued output */
     bool notified;                  /* close_notify was queued */
-    bool tail_seen;                 /* result of the last check of wire_unacknowledged */
+    bool unacknowledged_before;     /* result of the last check of wire_unacknowledged */
     bool key_exhausted;                      /* `ending` was called */
     uint8_t rekeying;               /* keys queued for the kernel */
     uint8_t blocks_in_flight;       /* blocks in flight, not yet counted as sent */

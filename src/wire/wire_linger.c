@@ -6,7 +6,7 @@
 #include "base/limits.h"
 
 /* The peer closed, but may not have received all output. No event reports its acknowledgements: polls by a timer. */
-static void tail_due(struct op *op, int result)
+static void tail_timer_expired(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
     struct loop *loop = wire->shared->loop;
@@ -29,8 +29,8 @@ static void lingering_done(struct op *op, int result)
     }
     wire->received += result > 0 ? (uint64_t)result : 0;
     if (result == 0 && wire_unacknowledged(wire)) {
-        wire->receive.done = tail_due;
-        tail_due(op, 0);
+        wire->receive.done = tail_timer_expired;
+        tail_timer_expired(op, 0);
     } else if (result <= 0 || wire->received > LIMIT_LINGERING_BYTES) {
         wire_fail(wire, wire->end);
     } else {

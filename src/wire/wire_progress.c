@@ -32,10 +32,10 @@ static bool is_reset(const struct wire *wire)
 
 bool wire_unacknowledged(struct wire *wire)
 {
-    bool before = wire->tail_seen;
+    bool before = wire->unacknowledged_before;
 
-    wire->tail_seen = in_tcp(wire) > 0 && !is_reset(wire);
-    return wire->tail_seen || before;
+    wire->unacknowledged_before = in_tcp(wire) > 0 && !is_reset(wire);
+    return wire->unacknowledged_before || before;
 }
 
 uint64_t wire_bytes_sent(const struct wire *wire)

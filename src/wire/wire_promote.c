@@ -12,7 +12,7 @@
 #include <netinet/tcp.h>
 
 /* A send buffer of fewer records or segments sets small_send_buffer. A small peer window makes segments small. */
-enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
+enum { LARGE_BUFFER_RECORDS = 4, LARGE_BUFFER_SEGMENTS = 8 };
 
 /* Total bytes of the transfer that the span belongs to. */
 static uint64_t transfer_length(const struct wire *wire)
@@ -36,7 +36,7 @@ static unsigned why_not_here(const struct wire *wire, const struct tls_settings 
 }
 
 /* The reason not to use kTLS for a response of `length` bytes; KTLS_OK: none. */
-static unsigned why_not(const struct wire *wire, uint64_t length)
+static unsigned ktls_refusal_reason(const struct wire *wire, uint64_t length)
 {
     const struct tls_settings *settings;
 
@@ -67,7 +67,7 @@ static unsigned why_not(const struct wire *wire, uint64_t length)
 
 bool wire_may_splice(const struct wire *wire)
 {
-    unsigned reason = why_not(wire, UINT64_MAX);
+    unsigned reason = ktls_refusal_reason(wire, UINT64_MAX);
 
     return wire->settings->sendfile && (reason == KTLS_OK || reason == REASON_PLAIN);
 }
@@ -85,7 +85,7 @@ static void account_span(struct wire *wire, unsigned reason)
 
 void wire_choose_sealing(struct wire *wire)
 {
-    unsigned reason = why_not(wire, transfer_length(wire));
+    unsigned reason = ktls_refusal_reason(wire, transfer_length(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
     if (!wire->promoting)
@@ -105,12 +105,12 @@ static bool is_narrow(int fd)
 {
     int size = option_of(fd, SOL_SOCKET, SO_SNDBUF);
 
-    return size < WIDE_RECORDS * LIMIT_RECORD_PLAINTEXT ||
-           size < WIDE_SEGMENTS * option_of(fd, IPPROTO_TCP, TCP_MAXSEG);
+    return size < LARGE_BUFFER_RECORDS * LIMIT_RECORD_PLAINTEXT ||
+           size < LARGE_BUFFER_SEGMENTS * option_of(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
 /* The kernel has accepted the key: from now on the socket accepts plaintext. Cannot fail. */
-static void become_kernel(struct wire *wire)
+static void set_kernel_sealing(struct wire *wire)
 {
     struct output_block *block = wire->first;
     size_t head = wire_record_head(wire);
@@ -136,7 +136,7 @@ bool wire_promote(struct wire *wire)
 
     wire->promoting = false;
     if (reason == KTLS_OK) {
-        become_kernel(wire);
+        set_kernel_sealing(wire);
     } else {
         wire->refused = (uint8_t)reason;
         log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), encryption continues in user space, "

@@ -235,11 +235,12 @@ void wire_push(struct wire *wire)
 
 void wire_flush(struct wire *wire)
 {
-    bool goes_on = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire); /* the file continues the record */
+    /* the file continues the record */
+    bool span_continues_record = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire);
 
     if (wire->state == WIRE_CLOSING)
         return;
-    if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
+    if (!wire->promoting && !span_continues_record && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_CLOSE_ABORT);
     else if (!wire->delivering) /* the receiver may produce more output: one send for all */
         wire_push(wire);

@@ -46,7 +46,7 @@ static size_t record_size_at(const struct wire *wire, size_t ahead)
 
     if (!wire->settings->small_records || wire->sealing != SEALING_USER || size <= SMALL_RECORD_PLAINTEXT)
         return size;
-    return wire->stretch + ahead < SMALL_RECORD_BYTES ? SMALL_RECORD_PLAINTEXT : size;
+    return wire->sent_since_idle + ahead < SMALL_RECORD_BYTES ? SMALL_RECORD_PLAINTEXT : size;
 }
 
 static size_t record_size(const struct wire *wire)
@@ -186,8 +186,8 @@ int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_
     }
     block->filled += (uint32_t)sealed;
     wire->sealed_ms = wire->shared->loop->clock.monotonic_ms;
-    if (wire->stretch < SMALL_RECORD_BYTES)
-        wire->stretch += (uint32_t)length;
+    if (wire->sent_since_idle < SMALL_RECORD_BYTES)
+        wire->sent_since_idle += (uint32_t)length;
     wire->shared->counters->records++;
     return 0;
 }

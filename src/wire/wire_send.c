@@ -20,7 +20,7 @@ static void detect_idle(struct wire *wire)
     if (wire->reading || (wire->last && wire->last->open))
         return;
     if (u64_sub_sat(wire->shared->loop->clock.monotonic_ms, wire->sealed_ms) >= SMALL_RECORD_REST_MS)
-        wire->stretch = 0;
+        wire->sent_since_idle = 0;
 }
 
 static int send_bytes(struct wire *wire, struct str bytes)

@@ -19,7 +19,7 @@ bool wire_span_is_direct(const struct wire *wire)
  * Aborts the connection, because the rest of the response cannot be sent and the client must detect that it is
  * incomplete (rule 13).
  */
-static void span_broken(struct wire *wire, int error)
+static void span_abort(struct wire *wire, int error)
 {
     const char *what = wire->span.kind == CHUNK_PIPE ? "a pipe that is being sent could not be read"
                        : error                       ? "reading a file that is being sent failed"
@@ -101,7 +101,7 @@ enum wire_span_step wire_span_fill(struct wire *wire)
         if (count == -EAGAIN && wire->span.kind == CHUNK_FILE)
             return SPAN_COLD;
         if (count <= 0) {
-            span_broken(wire, (int)count);
+            span_abort(wire, (int)count);
             return SPAN_WAITS;
         }
         span_sent(wire, wire_path_of_bytes(wire), (uint64_t)count);
@@ -140,7 +140,7 @@ bool wire_span_read_done(struct wire *wire, int result)
     wire->reading = NULL;
     output_block_append(wire, block);
     if (result <= 0) {
-        span_broken(wire, result);
+        span_abort(wire, result);
         return false;
     }
     span_sent(wire, wire_path_of_bytes(wire), (uint64_t)result);
@@ -195,7 +195,7 @@ bool wire_span_push_done(struct wire *wire, int result)
     if (result < 0 && result != -ECANCELED) /* cancelled in favour of a record of OpenSSL */
         wire_fail(wire, wire_close_reason_of(result));
     else if (broken)
-        span_broken(wire, 0);
+        span_abort(wire, 0);
     else
         return true;
     return false;

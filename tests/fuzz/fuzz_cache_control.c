@@ -26,10 +26,10 @@ static struct str name_of(struct str line)
 }
 
 /* A malformed field changes nothing. A member whose value is not of the type of its directive counts as absent. */
-static void read_targeted(const struct headers *headers, const struct arrival *untargeted)
+static void read_targeted(const struct headers *headers, const struct received_response *untargeted)
 {
     struct cache_control targeted;
-    struct arrival arrival = *untargeted;
+    struct received_response received = *untargeted;
     bool sent = headers_find(headers, STR("CDN-Cache-Control")) != NULL;
     int error = cache_control_read_targeted(headers, STR("CDN-Cache-Control"), &targeted);
 
@@ -38,9 +38,9 @@ static void read_targeted(const struct headers *headers, const struct arrival *u
     if (error < 0)
         return;
     HOLDS(is_delta(targeted.max_age) && is_delta(targeted.s_maxage));
-    arrival.response_control = &targeted;
-    HOLDS(is_delta(freshness_lifetime(&arrival)));
-    HOLDS(!freshness_may_store(&arrival) || !targeted.is_private);
+    received.response_control = &targeted;
+    HOLDS(is_delta(freshness_lifetime(&received)));
+    HOLDS(!freshness_may_store(&received) || !targeted.is_private);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -48,8 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct str rest = str_of((const char *)bytes, size);
     struct headers headers = {0};
     struct cache_control request, response;
-    struct arrival arrival = {.request_control = &request, .response_control = &response, .headers = &headers,
-                              .status = 200, .request_sent_s = 784111777, .received_s = 784111780};
+    struct received_response received = {.request_control = &request,
+                                         .response_control = &response,
+                                         .headers = &headers,
+                                         .status = 200,
+                                         .request_sent_s = 784111777,
+                                         .received_s = 784111780};
     struct freshness stored;
     struct str vary = STR("");
     struct arena arena;
@@ -66,13 +70,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     cache_control_read(&headers, CACHE_OF_RESPONSE, &response);
     HOLDS(is_delta(response.max_age) && is_delta(response.s_maxage) && is_delta(request.max_stale) &&
           is_delta(request.min_fresh));
-    HOLDS(is_delta(freshness_lifetime(&arrival)));
-    read_targeted(&headers, &arrival);
-    HOLDS(freshness_initial_age(&arrival) >= 0 && freshness_initial_age(&arrival) <= DELTA_MOST);
-    HOLDS(!freshness_may_store(&arrival) || !response.is_private);
+    HOLDS(is_delta(freshness_lifetime(&received)));
+    read_targeted(&headers, &received);
+    HOLDS(freshness_initial_age(&received) >= 0 && freshness_initial_age(&received) <= DELTA_MOST);
+    HOLDS(!freshness_may_store(&received) || !response.is_private);
     freshness_init(&stored, &response);
-    stored.lifetime_s = freshness_lifetime(&arrival);
-    stored.age_s = freshness_initial_age(&arrival);
+    stored.lifetime_s = freshness_lifetime(&received);
+    stored.age_s = freshness_initial_age(&received);
     HOLDS(freshness_evaluate(&stored, &request) != REUSE_FRESH ||
           (stored.age_s < stored.lifetime_s && !response.no_cache));
     HOLDS(!response.must_revalidate || !freshness_in_error(&stored, &request, true));

@@ -321,7 +321,7 @@ def test_server_without_range_support(client, upstream, path):
 
 
 @pytest.mark.parametrize('failure, status', [('close', 502), ('Status: 500', 500), ('Status: 503', 503)])
-def test_stale_facts_where_the_server_fails(client, upstream, path, failure, status):
+def test_stale_metadata_where_the_server_fails(client, upstream, path, failure, status):
     """Stale slices are used as proxy_cache_use_stale permits."""
     for prefix in ('/stale/', '/'):
         target = path(prefix)

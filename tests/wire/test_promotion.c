@@ -226,7 +226,7 @@ START_TEST(narrow_sockets_are_detected)
          * segments.
          */
         int both, near;
-        bool narrow;
+        bool small_send_buffer;
     } rows[] = {{0, 0, false}, {0, 4096, true}, {0, 60000, true}, {4096, 0, true}};
     int fd = kit_file(200000), row = _i % 4;
 
@@ -235,7 +235,7 @@ START_TEST(narrow_sockets_are_detected)
     if (rows[row].near)
         setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &rows[row].near, sizeof rows[row].near);
     promote(fd, 200000);
-    ck_assert_int_eq(kit.wire.small_send_buffer, rows[row].narrow);
+    ck_assert_int_eq(kit.wire.small_send_buffer, rows[row].small_send_buffer);
     finish_promoted();
     close(fd);
 }

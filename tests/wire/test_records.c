@@ -167,13 +167,13 @@ START_TEST(small_response_is_one_record)
     uint32_t stretch;
 
     start(_i, true);
-    stretch = kit.wire.stretch; /* of the tickets */
+    stretch = kit.wire.sent_since_idle; /* of the tickets */
     for (int i = 0; i < 20; i++) {
         ck_assert_uint_eq(check_records(fetch(fd, 1024), SMALL_RECORD_BYTES), 1);
         ck_assert_uint_eq(sends, calls_send() ? 1 : 0);
         check_no_output_held();
     }
-    ck_assert_uint_eq(kit.wire.stretch, stretch + 20 * 1028);
+    ck_assert_uint_eq(kit.wire.sent_since_idle, stretch + 20 * 1028);
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES - stretch - 20 * 1028);
     finish(fd);
 }

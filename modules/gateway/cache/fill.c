@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* Sets the key of the slice. Requests that waited for the facts wait for this slice from now on. */
+/* Sets the key of the slice. Requests that waited for the metadata wait for this slice from now on. */
 static int find_slice_key(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
@@ -43,25 +43,25 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
     if (!cached->head.data)
         return -ENOMEM;
     if (cached->partial)
-        cached_partial_note(cached, &fields, metadata);
+        cached_partial_record(cached, &fields, metadata);
     return cached_fill_begin(cached, cached->key);
 }
 
-/* Starts to store the response if allowed. 0 or -ENOMEM. `control` is memory to which `arrival` will point. */
-static int store(struct cached *cached, struct arrival *arrival, struct cache_control *control,
+/* Starts to store the response if allowed. 0 or -ENOMEM. `response` will point to `control`. */
+static int store(struct cached *cached, struct received_response *received, struct cache_control *control,
                  struct stored_metadata *metadata)
 {
     struct gateway_request *p = cached->p;
     struct headers counting = {0};
     int result;
 
-    if (cached_policy(p, &p->reply.headers, arrival->received_s, &counting, control) < 0)
+    if (cached_policy(p, &p->reply.headers, received->received_s, &counting, control) < 0)
         return -ENOMEM;
-    arrival->headers = &counting;
-    arrival->response_control = control;
-    result = p->slice.of ? p->slice.functions->response_head(p, arrival, metadata) : -ENOTSUP;
+    received->headers = &counting;
+    received->response_control = control;
+    result = p->slice.of ? p->slice.functions->response_head(p, received, metadata) : -ENOTSUP;
     if (result == -ENOTSUP)
-        result = cached_may_store(p, arrival, metadata);
+        result = cached_may_store(p, received, metadata);
     return result > 0 ? start_fill(cached, &counting, metadata) : result;
 }
 
@@ -75,9 +75,10 @@ int cached_response_head(struct gateway_request *p)
     struct cached *cached = cached_of(p);
     struct cache_control control;
     struct stored_metadata metadata = {.status = p->reply.status};
-    struct arrival arrival = {.authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
-                              .status = p->reply.status,
-                              .received_s = clock_wall_s(exchange_clock(p->x))};
+    struct received_response received = {
+        .authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
+        .status = p->reply.status,
+        .received_s = clock_wall_s(exchange_clock(p->x))};
     int result;
 
     if (p->conf->cache.cache && !is_safe(p->sent.method) && p->reply.status >= 200 && p->reply.status < 400)
@@ -86,17 +87,17 @@ int cached_response_head(struct gateway_request *p)
         return 0;
     if (!is_safe(p->sent.method)) /* cached_invalidate does not concern the response of this request */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
-    arrival.request_control = &cached->request_control;
-    arrival.request_sent_s = cached->request_sent_s;
+    received.request_control = &cached->request_control;
+    received.request_sent_s = cached->request_sent_s;
     if (cached->revalidates && p->reply.status == 304) {
-        result = cached_revalidated(p, &arrival);
+        result = cached_revalidated(p, &received);
         if (result == -EAGAIN && cached->partial)
             cached_partial_reset(cached);
         return result;
     }
-    result = cached->partial ? cached_partial_head(cached, &arrival, &metadata) : -ENOTSUP;
+    result = cached->partial ? cached_partial_head(cached, &received, &metadata) : -ENOTSUP;
     if (result == -ENOTSUP)
-        result = store(cached, &arrival, &control, &metadata);
+        result = store(cached, &received, &control, &metadata);
     if (result == 0 && !cached->base.fill)
         cached_release_lock(p);
     return result;
@@ -149,7 +150,7 @@ void cached_fill_failed(struct gateway_request *p)
     if (!cached)
         return;
     if (cached->partial)
-        cached_partial_keep(cached);
+        cached_partial_store_interrupted(cached);
     cache_fill_discard(cached->base.fill);
     cached->base.fill = NULL;
     cached_release_head(cached);

@@ -10,7 +10,7 @@
 /*
  * Method and body that replace those of the client; empty for GET or HEAD without a body. data NULL: out of memory.
  */
-static struct str changed_request(struct gateway_request *p)
+static struct str replaced_request_key(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;
     struct str method = conf->method ? exchange_eval(p->x, conf->method) : STR("");
@@ -33,7 +33,7 @@ struct str cached_primary_key(struct gateway_request *p)
     if (p->conf->cache.key)
         return exchange_eval(p->x, p->conf->cache.key);
     scheme = exchange_eval(p->x, p->conf->scheme);
-    changed = changed_request(p);
+    changed = replaced_request_key(p);
     host = gateway_request_host(p->x);
     forwarded[0] = gateway_forwarded_field(p->x, STR("X-Forwarded-Proto"));
     forwarded[1] = gateway_forwarded_field(p->x, STR("X-Forwarded-Host"));
@@ -49,16 +49,16 @@ struct str cached_primary_key(struct gateway_request *p)
     return arena_join(&p->x->arena, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
-struct str cached_facts_key(struct gateway_request *p, struct str key)
+struct str cached_metadata_key(struct gateway_request *p, struct str key)
 {
     return arena_join(&p->x->arena, (const struct str[]){key, STR("\nslices")}, 2);
 }
 
 bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key)
 {
-    struct str facts = cached_facts_key(p, key), partial = cached_partial_key(p, key);
+    struct str metadata = cached_metadata_key(p, key), partial = cached_partial_key(p, key);
     bool whole = cache_store_remove(store, key);
-    bool sliced = facts.data && cache_store_remove(store, facts);
+    bool sliced = metadata.data && cache_store_remove(store, metadata);
     bool incomplete = partial.data && cache_store_discard(store, partial);
 
     return whole || sliced || incomplete;
@@ -112,7 +112,7 @@ static void invalidate_key(struct cached *cached)
 }
 
 /* Removes the entry of another URI of this server. */
-static void forget_uri(struct cached *cached, struct str target)
+static void remove_uri(struct cached *cached, struct str target)
 {
     struct request *request = &cached->p->x->request;
     const struct request was = *request;
@@ -128,7 +128,7 @@ static void forget_uri(struct cached *cached, struct str target)
 }
 
 /* Converts a location of the same server to a target; data NULL: another server, or none. */
-static struct str own_target(const struct gateway_request *p, struct str place)
+static struct str target_of_location(const struct gateway_request *p, struct str place)
 {
     ssize_t scheme = str_search(place, STR("://"));
     struct str host;
@@ -151,10 +151,10 @@ void cached_invalidate(struct gateway_request *p)
     invalidate_key(&cached);
     for (size_t i = 0; i < 2; i++) {
         struct str value = headers_value(&p->reply.headers, str_from(places[i]));
-        struct str target = value.data ? own_target(p, value) : value;
+        struct str target = value.data ? target_of_location(p, value) : value;
 
         if (target.data)
-            forget_uri(&cached, target);
+            remove_uri(&cached, target);
     }
 }
 

@@ -31,8 +31,8 @@ static enum outcome cache_miss(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
 
-    if (cached->partial && !cached->partial->looked)
-        return cached_partial_look(cached, use_partial);
+    if (cached->partial && !cached->partial->looked_up)
+        return cached_partial_lookup(cached, use_partial);
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
     cached->base.status = CACHED_MISS;
@@ -57,7 +57,7 @@ static enum outcome use_stored(struct cached *cached, struct cache_entry *entry,
         return cached_respond_with(cached, entry, CACHED_STALE);
     case REUSE_UPDATING:
         return cached_expired(cached, entry, true);
-    case REUSE_NOT:
+    case REUSE_REVALIDATE:
         break;
     }
     return cached_expired(cached, entry, false);
@@ -86,7 +86,7 @@ static enum outcome choose_variant(struct cached *cached, struct cache_entry *en
     return cached->key.data ? find_by_key(cached) : exchange_error_response(cached->p->x, 500);
 }
 
-/* The age of a slice is not checked: the facts determine whether the response is fresh. */
+/* The age of a slice is not checked: the metadata determines whether the response is fresh. */
 static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 {
     struct slice_part *slice = &cached->p->slice;
@@ -190,7 +190,7 @@ static struct cached *cached_create(struct gateway_request *p)
     return cached;
 }
 
-/* Looks for a complete response if no facts are stored. */
+/* Looks for a complete response if no metadata is stored. */
 static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
     return outcome == OUTCOME_DECLINED && cached->sliced ? find_by_key(cached) : outcome;
@@ -201,7 +201,7 @@ void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome)
     gateway_resume(p, after_slice_lookup(cached_of(p), outcome));
 }
 
-/* A slice of the parent's response; without facts the first slice is requested to obtain them. */
+/* A slice of the parent's response; without metadata the first slice is requested to obtain it. */
 static enum outcome begin_slice(struct cached *cached)
 {
     cached->key = cached->p->slice.functions->key(cached->p);
@@ -227,7 +227,7 @@ static bool is_for_origin(const struct gateway_request *p)
 }
 
 /* The request is passed on unchanged, and its response is not stored. */
-static enum outcome pass_by(struct cached *cached)
+static enum outcome bypass_cache(struct cached *cached)
 {
     if (cached->request_control.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
@@ -254,7 +254,7 @@ enum outcome cached_lookup(struct gateway_request *p)
         return OUTCOME_DECLINED;
     }
     if (is_for_origin(p))
-        return pass_by(cached);
+        return bypass_cache(cached);
     if (cached_convert_head(p) == OUTCOME_PENDING)
         return OUTCOME_PENDING;
     if (cached->base.background)

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 /* True if the client requests a single range, and no module transforms the body. */
-static bool asks_for_range(const struct exchange *x)
+static bool requests_single_range(const struct exchange *x)
 {
     const struct header *field = headers_find(&x->request.headers, STR("Range"));
     struct range range;
@@ -30,11 +30,11 @@ int cached_partial_begin(struct cached *cached)
     cached->partial = arena_zalloc(&p->x->arena, 1, sizeof(*cached->partial));
     if (!cached->partial)
         return -ENOMEM;
-    cached->partial->takes_range = asks_for_range(p->x) && (!conf->far.set || cached_is_far(p));
+    cached->partial->takes_range = requests_single_range(p->x) && (!conf->far.set || cached_is_far(p));
     return 0;
 }
 
-static void forget(struct cached_partial *partial)
+static void release_entry(struct cached_partial *partial)
 {
     cache_entry_unref(partial->entry);
     partial->entry = NULL;
@@ -49,8 +49,8 @@ void cached_partial_reset(struct cached *cached)
         cache_entry_unref(cached->stale);
         cached->stale = NULL;
     }
-    forget(partial);
-    partial->looked = false;
+    release_entry(partial);
+    partial->looked_up = false;
 }
 
 void cached_partial_drop(struct cached *cached)
@@ -59,25 +59,25 @@ void cached_partial_drop(struct cached *cached)
 
     if (partial->entry)
         cache_store_remove_entry(cached->store, partial->entry);
-    forget(partial);
+    release_entry(partial);
 }
 
 void cached_partial_end(struct cached *cached)
 {
-    cached_partial_keep(cached);
+    cached_partial_store_interrupted(cached);
     cache_lookup_cancel(&cached->partial->lookup);
-    forget(cached->partial);
+    release_entry(cached->partial);
 }
 
 /* Sets `requested`, `whole` and `satisfiable` from the Range of the client. */
-static void find_wanted(struct cached *cached, const struct stored_response *stored)
+static void find_requested_range(struct cached *cached, const struct stored_response *stored)
 {
     struct cached_partial *partial = cached->partial;
     const struct exchange *x = cached->p->x;
     struct str value = headers_value(&x->request.headers, STR("Range"));
     int count = 0;
 
-    if (asks_for_range(x) && conditional_range_allowed(&x->request, &stored->validators, cached_now_s(cached)))
+    if (requests_single_range(x) && conditional_range_allowed(&x->request, &stored->validators, cached_now_s(cached)))
         count = range_parse(value, partial->cached_part.total, &partial->requested, 1);
     partial->satisfiable = count >= 0;
     partial->whole = count == 0;
@@ -116,13 +116,13 @@ static enum outcome partial_outcome(struct cached *cached, struct cache_entry *e
 
     if (!stored || !read_entry(cached, entry, stored)) {
         cache_entry_unref(entry);
-        return partial->judged(cached, NULL);
+        return partial->done(cached, NULL);
     }
     partial->entry = entry;
-    find_wanted(cached, stored);
+    find_requested_range(cached, stored);
     if (is_covered(partial))
-        return partial->judged(cached, cache_entry_ref(entry));
-    return partial->judged(cached, NULL);
+        return partial->done(cached, cache_entry_ref(entry));
+    return partial->done(cached, NULL);
 }
 
 static void found(struct cache_lookup *lookup, struct cache_entry *entry)
@@ -132,15 +132,15 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
     gateway_resume(partial->cached->p, partial_outcome(partial->cached, entry));
 }
 
-enum outcome cached_partial_look(struct cached *cached,
+enum outcome cached_partial_lookup(struct cached *cached,
                                 enum outcome (*judged)(struct cached *cached, struct cache_entry *entry))
 {
     struct cached_partial *partial = cached->partial;
     struct cache_entry *entry;
     bool pending;
 
-    partial->looked = true;
-    partial->judged = judged;
+    partial->looked_up = true;
+    partial->done = judged;
     partial->cached = cached;
     partial->key = cached_partial_key(cached->p, cached->key);
     if (!partial->key.data)

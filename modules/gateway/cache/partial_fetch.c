@@ -84,15 +84,15 @@ int cached_partial_fields(struct cached *cached, struct headers *fields)
 }
 
 /* True if the response has the requested bytes of the stored version. */
-static bool belongs(const struct cached *cached)
+static bool is_missing_part(const struct cached *cached)
 {
     const struct cached_partial *partial = cached->partial;
     const struct stored_response *stored = partial->entry->parsed;
-    struct partial_content came;
+    struct partial_content content;
 
-    return cached->p->reply.status == 206 && partial_content_of(cached->p, &came) == 0 &&
-           came.total == partial->cached_part.total && came.span.first == partial->missing.first &&
-           came.span.last == partial->missing.last &&
+    return cached->p->reply.status == 206 && partial_content_of(cached->p, &content) == 0 &&
+           content.total == partial->cached_part.total && content.span.first == partial->missing.first &&
+           content.span.last == partial->missing.last &&
            partial_same_version(&cached->p->reply.headers, &stored->headers);
 }
 
@@ -119,7 +119,7 @@ static int check_other_status(struct cached *cached)
 }
 
 /* The span combined with the received bytes. */
-static struct partial_content joined(const struct cached_partial *partial)
+static struct partial_content combined_span(const struct cached_partial *partial)
 {
     struct partial_content all = partial->cached_part;
 
@@ -148,36 +148,36 @@ static int set_fields(struct cached *cached, const struct headers *merged)
 }
 
 /* Evaluates the freshness rules as for the complete response: status 200. As cached_may_store. */
-static int may_keep(struct cached *cached, const struct headers *from, struct arrival *arrival,
+static int may_keep(struct cached *cached, const struct headers *from, struct received_response *received,
                     struct headers *counting, struct cache_control *control, struct stored_metadata *metadata)
 {
-    if (cached_policy(cached->p, from, arrival->received_s, counting, control) < 0)
+    if (cached_policy(cached->p, from, received->received_s, counting, control) < 0)
         return -ENOMEM;
-    arrival->headers = counting;
-    arrival->response_control = control;
-    arrival->status = 200;
-    return cached_may_store(cached->p, arrival, metadata);
+    received->headers = counting;
+    received->response_control = control;
+    received->status = 200;
+    return cached_may_store(cached->p, received, metadata);
 }
 
 /* The client gets the stored span and the received bytes; both are stored as one span if allowed. */
-static int combine(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+static int combine(struct cached *cached, struct received_response *received, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     const struct stored_response *stored = partial->entry->parsed;
     struct headers merged = {0}, counting = {0};
-    struct partial_content all = joined(partial);
+    struct partial_content all = combined_span(partial);
     struct cache_control control;
     int result = stored_response_merge(cached->p, stored, &merged);
 
     if (result == 0)
-        result = stored_response_date(&merged, &cached->p->x->arena, arrival->received_s);
+        result = stored_response_date(&merged, &cached->p->x->arena, received->received_s);
     if (result == 0)
         result = set_fields(cached, &merged);
     if (result < 0)
         return result;
     cached->base.combined = true;
     cached->base.status = CACHED_PARTIAL;
-    result = may_keep(cached, &merged, arrival, &counting, &control, metadata);
+    result = may_keep(cached, &merged, received, &counting, &control, metadata);
     if (result > 0)
         return cached_partial_store(cached, &counting, &merged, metadata, &all);
     if (result == 0)
@@ -186,13 +186,13 @@ static int combine(struct cached *cached, struct arrival *arrival, struct stored
 }
 
 /* True if the received span is the range that the client requested. */
-static bool is_asked_for(const struct gateway_request *p, const struct partial_content *came)
+static bool is_requested_range(const struct gateway_request *p, const struct partial_content *content)
 {
     struct str value = headers_value(&p->x->request.headers, STR("Range"));
     struct range range;
 
-    return range_parse(value, came->total, &range, 1) == 1 && range.first == came->span.first &&
-           range.last == came->span.last;
+    return range_parse(value, content->total, &range, 1) == 1 && range.first == content->span.first &&
+           range.last == content->span.last;
 }
 
 static uint64_t length_of(const struct range *range)
@@ -201,7 +201,8 @@ static uint64_t length_of(const struct range *range)
 }
 
 /* Updates the head of an entry that already has all received bytes. 0 or -ENOMEM. */
-static int update_stored_head(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+static int update_stored_head(struct cached *cached, struct received_response *received,
+                              struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     struct headers merged = {0}, counting = {0};
@@ -210,9 +211,9 @@ static int update_stored_head(struct cached *cached, struct arrival *arrival, st
     int result = stored_response_merge(cached->p, partial->entry->parsed, &merged);
 
     if (result == 0)
-        result = stored_response_date(&merged, &cached->p->x->arena, arrival->received_s);
+        result = stored_response_date(&merged, &cached->p->x->arena, received->received_s);
     if (result == 0)
-        result = may_keep(cached, &merged, arrival, &counting, &control, metadata);
+        result = may_keep(cached, &merged, received, &counting, &control, metadata);
     if (result <= 0)
         return result;
     metadata->status = 206;
@@ -225,55 +226,55 @@ static int update_stored_head(struct cached *cached, struct arrival *arrival, st
 }
 
 /* Stores a span alone. Of two spans of one version that do not touch, the longer one stays. */
-static int store_alone(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata,
-                       const struct partial_content *came)
+static int store_alone(struct cached *cached, struct received_response *received, struct stored_metadata *metadata,
+                       const struct partial_content *content)
 {
     struct headers fields = {0}, counting = {0};
     struct cache_control control;
-    int result = may_keep(cached, &cached->p->reply.headers, arrival, &counting, &control, metadata);
+    int result = may_keep(cached, &cached->p->reply.headers, received, &counting, &control, metadata);
 
     if (result <= 0)
         return result;
     if (gateway_end_to_end_fields(cached->p, &cached->p->reply.headers, &fields) < 0 ||
         stored_response_date(&fields, &cached->p->x->arena, metadata->received_s) < 0)
         return -ENOMEM;
-    return cached_partial_store(cached, &counting, &fields, metadata, came);
+    return cached_partial_store(cached, &counting, &fields, metadata, content);
 }
 
-static int update_span(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+static int update_span(struct cached *cached, struct received_response *received, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     const struct headers *headers = &cached->p->reply.headers;
     const struct stored_response *stored = partial->entry ? partial->entry->parsed : NULL;
     const struct range *cached_part = &partial->cached_part.span;
-    struct partial_content came;
+    struct partial_content content;
 
-    if (partial_content_of(cached->p, &came) < 0 || !is_asked_for(cached->p, &came) ||
-        !partial_validated(headers, arrival->received_s, arrival->received_s))
+    if (partial_content_of(cached->p, &content) < 0 || !is_requested_range(cached->p, &content) ||
+        !partial_validated(headers, received->received_s, received->received_s))
         return 0;
-    partial->worth = 0;
-    if (stored && (came.total != partial->cached_part.total || !partial_same_version(headers, &stored->headers))) {
+    partial->minimum_length = 0;
+    if (stored && (content.total != partial->cached_part.total || !partial_same_version(headers, &stored->headers))) {
         cached_partial_drop(cached);
     } else if (stored && partial->entry->updates < LIMIT_CACHE_UPDATES) {
-        if (came.span.first >= cached_part->first && came.span.last <= cached_part->last)
-            return update_stored_head(cached, arrival, metadata);
-        partial->worth = length_of(cached_part);
-        if (length_of(&came.span) <= partial->worth)
+        if (content.span.first >= cached_part->first && content.span.last <= cached_part->last)
+            return update_stored_head(cached, received, metadata);
+        partial->minimum_length = length_of(cached_part);
+        if (length_of(&content.span) <= partial->minimum_length)
             return 0;
     }
-    return store_alone(cached, arrival, metadata, &came);
+    return store_alone(cached, received, metadata, &content);
 }
 
-int cached_partial_head(struct cached *cached, struct arrival *arrival, struct stored_metadata *metadata)
+int cached_partial_head(struct cached *cached, struct received_response *received, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
 
     if (partial->request == PARTIAL_WHOLE)
         return -ENOTSUP;
-    if (partial->request == PARTIAL_MISSING && belongs(cached))
-        return combine(cached, arrival, metadata);
+    if (partial->request == PARTIAL_MISSING && is_missing_part(cached))
+        return combine(cached, received, metadata);
     if (partial->request != PARTIAL_MISSING && cached->p->reply.status == 206)
-        return update_span(cached, arrival, metadata);
+        return update_span(cached, received, metadata);
     return check_other_status(cached);
 }
 

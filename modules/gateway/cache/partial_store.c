@@ -130,7 +130,7 @@ int cached_partial_store(struct cached *cached, const struct headers *counting, 
     return 0;
 }
 
-void cached_partial_note(struct cached *cached, const struct headers *fields, const struct stored_metadata *metadata)
+void cached_partial_record(struct cached *cached, const struct headers *fields, const struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     const struct stored_response *stored = partial->entry ? partial->entry->parsed : NULL;
@@ -145,7 +145,7 @@ void cached_partial_note(struct cached *cached, const struct headers *fields, co
     partial->stored = *fields;
     partial->storing = (struct partial_content){{0, length - 1}, length};
     if (stored && partial->cached_part.total == length && partial_same_version(fields, &stored->headers))
-        partial->worth = partial->cached_part.span.last - partial->cached_part.span.first + 1;
+        partial->minimum_length = partial->cached_part.span.last - partial->cached_part.span.first + 1;
 }
 
 bool cached_partial_whole(struct cached *cached)
@@ -160,7 +160,7 @@ bool cached_partial_whole(struct cached *cached)
     return true;
 }
 
-/* The received bytes, after the copied span if any. False: they cannot be stored, or not more than `worth` arrived. */
+/* The received bytes, after the copied span if any. False: not storable, or not longer than `minimum_length`. */
 static bool find_prefix(const struct cached *cached, struct partial_content *out)
 {
     const struct cached_partial *partial = cached->partial;
@@ -173,13 +173,13 @@ static bool find_prefix(const struct cached *cached, struct partial_content *out
     if (partial->splices)
         length += partial->cached_part.span.last - partial->cached_part.span.first + 1;
     *out = partial->storing;
-    if (length <= partial->worth || length > out->span.last - out->span.first)
+    if (length <= partial->minimum_length || length > out->span.last - out->span.first)
         return false;
     out->span.last = out->span.first + length - 1;
     return true;
 }
 
-void cached_partial_keep(struct cached *cached)
+void cached_partial_store_interrupted(struct cached *cached)
 {
     struct partial_content content;
     struct str head;

@@ -81,12 +81,12 @@ static int64_t configured_lifetime(const struct gateway_cache_conf *conf, int st
 }
 
 /* Rules for later reuse, from the fields left by proxy_ignore_headers. */
-static void set_rules(const struct arrival *arrival, struct stored_metadata *metadata)
+static void set_rules(const struct received_response *received, struct stored_metadata *metadata)
 {
     struct freshness freshness;
 
-    freshness_init(&freshness, arrival->response_control);
-    freshness_arrived(&freshness, metadata->lifetime_s, metadata->initial_age_s);
+    freshness_init(&freshness, received->response_control);
+    freshness_set_received(&freshness, metadata->lifetime_s, metadata->initial_age_s);
     metadata->no_cache = freshness.no_cache;
     metadata->never_stale = freshness.never_stale;
     metadata->stale_while_revalidate = freshness.stale_while_revalidate;
@@ -94,15 +94,16 @@ static void set_rules(const struct arrival *arrival, struct stored_metadata *met
 }
 
 /* A lifetime from X-Accel-Expires or proxy_cache_valid counts from the arrival, regardless of Age. */
-void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
+void cached_set_times(const struct gateway_request *p, const struct received_response *received,
+                      struct stored_metadata *metadata)
 {
-    int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->received_s);
-    int64_t declared_s = freshness_lifetime(arrival);
+    int64_t accel = accel_expires(headers_value(received->headers, STR("X-Accel-Expires")), received->received_s);
+    int64_t declared_s = freshness_lifetime(received);
 
-    metadata->received_s = arrival->received_s;
-    metadata->initial_age_s = freshness_initial_age(arrival);
+    metadata->received_s = received->received_s;
+    metadata->initial_age_s = freshness_initial_age(received);
     if (accel != DELTA_NONE || declared_s == DELTA_NONE) {
-        metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
+        metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, received->status);
         if (metadata->lifetime_s > 0)
             metadata->lifetime_s += metadata->initial_age_s;
         else if (accel == 0) /* must not be stored */
@@ -111,20 +112,20 @@ void cached_set_times(const struct gateway_request *p, const struct arrival *arr
         metadata->lifetime_s = declared_s;
     }
     if (metadata->lifetime_s == DELTA_NONE && accel == DELTA_NONE && p->conf->cache.heuristic_ms > 0)
-        metadata->lifetime_s = freshness_heuristic(arrival, (int64_t)(p->conf->cache.heuristic_ms / 1000));
-    set_rules(arrival, metadata);
+        metadata->lifetime_s = freshness_heuristic(received, (int64_t)(p->conf->cache.heuristic_ms / 1000));
+    set_rules(received, metadata);
 }
 
 /* A response that must be validated on every use is stored only with proxy_cache_revalidate. */
-static bool is_worth_storing(const struct gateway_request *p, const struct arrival *arrival,
+static bool is_worth_storing(const struct gateway_request *p, const struct received_response *received,
                              struct stored_metadata *metadata)
 {
     bool validated =
-        headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
+        headers_find(received->headers, STR("ETag")) || headers_find(received->headers, STR("Last-Modified"));
 
     if (!metadata->no_cache && metadata->lifetime_s >= 0)
         return true;
-    if (metadata->lifetime_s == DELTA_NONE && arrival->response_control->no_cache)
+    if (metadata->lifetime_s == DELTA_NONE && received->response_control->no_cache)
         metadata->lifetime_s = 0;
     return metadata->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }
@@ -136,7 +137,8 @@ uint64_t cached_max_stored_size(const struct gateway_request *p)
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
-int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
+int cached_may_store(struct gateway_request *p, const struct received_response *received,
+                     struct stored_metadata *metadata)
 {
     const struct cached *cached = cached_of(p);
     const struct gateway_cache_conf *conf = &p->conf->cache;
@@ -144,12 +146,12 @@ int cached_may_store(struct gateway_request *p, const struct arrival *arrival, s
 
     if (!cached->stores || p->sent.method == METHOD_HEAD || p->reply.status == 101)
         return 0;
-    if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
+    if (!freshness_may_store(received) || headers_find(received->headers, STR("Set-Cookie")))
         return 0;
     if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > cached_max_stored_size(p))
         return 0;
-    cached_set_times(p, arrival, metadata);
-    if (!is_worth_storing(p, arrival, metadata))
+    cached_set_times(p, received, metadata);
+    if (!is_worth_storing(p, received, metadata))
         return 0;
     refused = cached_any_holds(p->x, &conf->no_cache);
     return refused < 0 ? refused : !refused;

@@ -145,7 +145,7 @@ MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct sto
  * A 304 arrived: the stored response is updated and used. 1; -EAGAIN if the 304 concerns another version: the entry
  * is removed, send the request again; or -ENOMEM.
  */
-MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arrival);
+MUST_CHECK int cached_revalidated(struct gateway_request *p, struct received_response *received);
 
 /* serve_stale.c: true if a stale entry may be used because the upstream failed by `reason` (enum gateway_stale). */
 bool cached_may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason);
@@ -183,8 +183,8 @@ void cached_child_release(struct exchange *child);
  */
 enum outcome cached_convert_head(struct gateway_request *p);
 
-/* key.c: the key of the facts that all slices share. data NULL: out of memory. */
-struct str cached_facts_key(struct gateway_request *p, struct str key);
+/* key.c: the key of the metadata that all slices share. data NULL: out of memory. */
+struct str cached_metadata_key(struct gateway_request *p, struct str key);
 /* Removes the entries of a key: complete, sliced and incomplete. False: there were none. */
 bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key);
 /* The primary key: proxy_cache_key, or the default. data NULL: out of memory. */
@@ -210,14 +210,14 @@ MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *
  */
 MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to, struct cache_control *out);
 /* Sets lifetime, age and rules for stale use in `metadata`. */
-void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
+void cached_set_times(const struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
 /*
  * Processes the response head: stores or updates. 0; 1: x->response was filled from the cache (304); -EAGAIN: send
  * the request again without conditions; or -ENOMEM.
  */
 MUST_CHECK int cached_response_head(struct gateway_request *p);
 /* 1 if request, response and `proxy_no_cache` permit storing; sets the times. 0, or -ENOMEM. */
-MUST_CHECK int cached_may_store(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
+MUST_CHECK int cached_may_store(struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
 /* Sets cached->key from the response's Vary. 0; -ENOTSUP: cannot be stored; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
 /* Starts to store a response under `key`, in cached->base.fill. 0 or -ENOMEM. */

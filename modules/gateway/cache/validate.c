@@ -27,13 +27,13 @@ int stored_response_merge(struct gateway_request *p, const struct stored_respons
 }
 
 /* True if the 304 may update the entry: it may be stored, sets no cookie, and has the same field names in Vary. */
-static bool may_renew(const struct cached *cached, const struct arrival *arrival)
+static bool may_renew(const struct cached *cached, const struct received_response *received)
 {
     struct str known = cached->names.data ? cached->names : STR("");
     struct str names;
 
-    return freshness_may_store(arrival) && !headers_find(arrival->headers, STR("Set-Cookie")) &&
-           vary_read(arrival->headers, &cached->p->x->arena, &names) == 0 && str_equal(names, known);
+    return freshness_may_store(received) && !headers_find(received->headers, STR("Set-Cookie")) &&
+           vary_read(received->headers, &cached->p->x->arena, &names) == 0 && str_equal(names, known);
 }
 
 /*
@@ -62,7 +62,7 @@ static int retry_without_conditions(struct cached *cached)
     return -EAGAIN;
 }
 
-int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
+int cached_revalidated(struct gateway_request *p, struct received_response *received)
 {
     struct cached *cached = cached_of(p);
     const struct stored_response *stored = cached->stale->parsed;
@@ -76,20 +76,20 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return retry_without_conditions(cached);
     error = stored_response_merge(p, stored, &merged);
     if (error == 0)
-        error = stored_response_date(&merged, &p->x->arena, arrival->received_s);
+        error = stored_response_date(&merged, &p->x->arena, received->received_s);
     if (error == 0)
-        error = cached_policy(p, &merged, arrival->received_s, &counting, &control);
+        error = cached_policy(p, &merged, received->received_s, &counting, &control);
     if (error < 0)
         return error;
-    arrival->headers = &counting;
-    arrival->response_control = &control;
-    arrival->status = metadata.status == 206 ? 200 : metadata.status; /* the rules for a complete response apply */
-    cached_set_times(p, arrival, &metadata);
+    received->headers = &counting;
+    received->response_control = &control;
+    received->status = metadata.status == 206 ? 200 : metadata.status; /* the rules for a complete response apply */
+    cached_set_times(p, received, &metadata);
     head = stored_response_write(&metadata, stored->reason, &merged, &p->x->arena);
     error = head.data ? cached_respond(cached, cached->stale, &metadata, &merged) : -ENOMEM;
     if (error < 0)
         return error;
-    if (may_renew(cached, arrival)) {
+    if (may_renew(cached, received)) {
         cached_renew(cached, cached->stale, head, &cached->origin.hash, cached->fill_lock);
         cached->fill_lock = 0;
     } else {

@@ -150,7 +150,7 @@ static void move_waiting(struct gateway_link *link)
     while ((first = link->waiting.next) != &link->waiting) {
         struct gateway_stream *stream = container_of(first, struct gateway_stream, attached);
 
-        stream->events->moved(stream);
+        stream->events->progress(stream);
     }
 }
 

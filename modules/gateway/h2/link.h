@@ -19,7 +19,7 @@ struct gateway_link_events {
     /* The connection is lost, or the deadline has passed; `fault`: the server violated the protocol (else NULL). */
     void (*lost)(struct gateway_stream *stream, int error, const char *fault);
     /* The connection cannot take the stream: it was not sent, and is to begin on another one. */
-    void (*moved)(struct gateway_stream *stream);
+    void (*progress)(struct gateway_stream *stream);
 };
 
 /* One attempt. In the exchange's arena; zeroed at first. */

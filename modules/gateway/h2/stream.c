@@ -225,7 +225,7 @@ static void stream_opened(struct gateway_stream *stream)
 static int stream_connect(struct gateway_request *p)
 {
     static const struct gateway_link_events events = {
-        .opened = stream_opened, .news = stream_news, .lost = stream_lost, .moved = stream_moved};
+        .opened = stream_opened, .news = stream_news, .lost = stream_lost, .progress = stream_moved};
     struct gateway_stream *stream = arena_zalloc(&p->x->arena, 1, sizeof(*stream));
     int error;
 

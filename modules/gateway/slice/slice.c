@@ -29,10 +29,10 @@ static struct str slice_key(const struct gateway_request *child)
     if (!s->known)
         return STR("");
     return arena_printf(&child->x->arena, STR_FMT "\n%llx\n%llu", STR_ARG(s->key),
-                        (unsigned long long)s->facts.metadata.salt, (unsigned long long)child->slice.index);
+                        (unsigned long long)s->metadata.stored.salt, (unsigned long long)child->slice.index);
 }
 
-static void unlock_facts(struct slicing *s)
+static void unlock_metadata(struct slicing *s)
 {
     if (s->fill_lock)
         cache_store_fill_unlock(cached_of(s->p)->store, &s->origin.hash, s->fill_lock);
@@ -43,10 +43,10 @@ static void unlock_facts(struct slicing *s)
 static void release_child(struct slicing *s)
 {
     struct exchange *child = s->child;
-    bool had_response = s->answered;
+    bool had_response = s->has_response;
 
     s->child = NULL;
-    s->answered = false;
+    s->has_response = false;
     if (child && had_response)
         cached_child_release(child);
 }
@@ -149,7 +149,7 @@ static int slice_next(struct body *body, unsigned accept, size_t room, struct ch
             result = request_slice(s, index);
         if (result < 0)
             return result;
-        if (!s->answered) {
+        if (!s->has_response) {
             s->waiting = own;
             return -EAGAIN;
         }
@@ -184,10 +184,10 @@ static enum outcome respond_slices(struct slicing *s)
 {
     struct gateway_request *p = s->p;
     struct headers *fields = &p->x->response.headers;
-    struct str type = headers_value(&s->facts.headers, STR("Content-Type"));
-    const struct representation whole = {.size = s->facts.total,
+    struct str type = headers_value(&s->metadata.headers, STR("Content-Type"));
+    const struct representation whole = {.size = s->metadata.total,
                                          .media_type = type.data ? type : STR(""),
-                                         .validators = s->facts.validators,
+                                         .validators = s->metadata.validators,
                                          .max_ranges = LIMIT_RANGES,
                                          .span = slice_span,
                                          .held = s};
@@ -195,8 +195,8 @@ static enum outcome respond_slices(struct slicing *s)
     s->begun = true;
     p->stage = GATEWAY_DONE;
     fields->count = 0;
-    if (gateway_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
-        cached_add_age(cached_of(p), &s->facts.metadata) < 0)
+    if (gateway_pass_fields(p, &s->metadata.headers, &p->x->arena, fields) < 0 ||
+        cached_add_age(cached_of(p), &s->metadata.stored) < 0)
         return exchange_error_response(p->x, 500);
     if (representation_respond(p->x, &whole) < 0)
         return exchange_error_response(p->x, 500);
@@ -223,7 +223,7 @@ static enum outcome fetch_whole(struct slicing *s)
 {
     s->plain = true;
     cached_of(s->p)->sliced = false;
-    unlock_facts(s);
+    unlock_metadata(s);
     if (headers_find(&s->p->x->request.headers, STR("Range")))
         cached_of(s->p)->stores = false;
     return cached_slices_missed(s->p);
@@ -273,7 +273,7 @@ static enum outcome use_child_response(struct slicing *s)
     }
     if (s->known || s->serve_stale) {
         s->known = true;
-        unlock_facts(s);
+        unlock_metadata(s);
         return respond_slices(s);
     }
     if (s->plain || (status == 416 && s->first == 0)) {
@@ -284,7 +284,7 @@ static enum outcome use_child_response(struct slicing *s)
         s->first = 0;
         return request_slice(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }
-    unlock_facts(s);
+    unlock_metadata(s);
     s->begun = true;
     s->p->stage = GATEWAY_DONE;
     if (!s->child->response.body || pass_on(s) < 0) {
@@ -303,7 +303,7 @@ static void child_responded(struct exchange *child, void *owner)
         cached_child_release(child);
         return;
     }
-    s->answered = true;
+    s->has_response = true;
     s->waiting = NULL;
     if (!s->begun)
         gateway_resume(s->p, use_child_response(s));
@@ -311,35 +311,35 @@ static void child_responded(struct exchange *child, void *owner)
         waiting->body.wake(waiting->body.owner);
 }
 
-/* Parses the facts of an entry into this arena. False: malformed, or for another slice size. */
-static bool read_facts(struct slicing *s, const struct stored_response *stored)
+/* Parses the metadata of an entry into this arena. False: malformed, or for another slice size. */
+static bool read_metadata(struct slicing *s, const struct stored_response *stored)
 {
     struct str place = headers_value(&stored->headers, STR("Content-Range"));
     struct str size = str_cut(&place, '/');
     uint64_t slice;
 
     if (!place.data || str_to_u64(size, &slice) < 0 || slice != size_of(s) ||
-        str_to_u64(place, &s->facts.total) < 0 || s->facts.total == 0)
+        str_to_u64(place, &s->metadata.total) < 0 || s->metadata.total == 0)
         return false;
-    s->facts.metadata = stored->metadata;
+    s->metadata.stored = stored->metadata;
     return slice_copy_fields(s, &stored->headers) == 0;
 }
 
-static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entry)
+static enum outcome use_stored_metadata(struct slicing *s, struct cache_entry *entry)
 {
     struct cached *cached = cached_of(s->p);
     const struct stored_response *stored =
         entry ? stored_response_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
     enum reuse reuse;
 
-    if (!stored || !read_facts(s, stored)) {
+    if (!stored || !read_metadata(s, stored)) {
         cache_entry_unref(entry);
         return s->waited ? slice_fetch(s->p) : OUTCOME_DECLINED;
     }
     reuse = cached_reuse(cached, stored);
     if (reuse == REUSE_FRESH || reuse == REUSE_STALE) {
         cache_entry_unref(entry);
-        unlock_facts(s);
+        unlock_metadata(s);
         s->known = true;
         cached->base.status = reuse == REUSE_FRESH ? CACHED_HIT : CACHED_STALE;
         return respond_slices(s);
@@ -350,21 +350,21 @@ static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entr
     return cached->request_control.only_if_cached ? exchange_error_response(s->p->x, 504) : slice_fetch(s->p);
 }
 
-static void facts_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)
+static void metadata_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct slicing *s = container_of(lookup, struct slicing, lookup);
 
-    cached_slices_looked_up(s->p, use_stored_facts(s, entry));
+    cached_slices_looked_up(s->p, use_stored_metadata(s, entry));
 }
 
-static enum outcome find_facts(struct slicing *s)
+static enum outcome find_metadata(struct slicing *s)
 {
     struct cache_entry *entry;
     bool pending;
 
-    s->lookup.found = facts_lookup_done;
+    s->lookup.found = metadata_lookup_done;
     entry = cache_store_get(cached_of(s->p)->store, &s->lookup, s->key, &pending);
-    return pending ? OUTCOME_PENDING : use_stored_facts(s, entry);
+    return pending ? OUTCOME_PENDING : use_stored_metadata(s, entry);
 }
 
 static enum outcome slice_begin(struct gateway_request *p)
@@ -375,12 +375,12 @@ static enum outcome slice_begin(struct gateway_request *p)
         return exchange_error_response(p->x, 500);
     p->slicing = s;
     s->p = p;
-    s->key = cached_facts_key(p, cached_of(p)->primary);
+    s->key = cached_metadata_key(p, cached_of(p)->primary);
     if (!s->key.data)
         return exchange_error_response(p->x, 500);
     cache_store_hash(s->key, &s->origin.hash);
     find_first(s);
-    return find_facts(s);
+    return find_metadata(s);
 }
 
 static void lock_wait_done(struct cache_waiter *waiter, bool late)
@@ -390,7 +390,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
     s->waited = true;
     if (late)
         cached_of(s->p)->stores = false;
-    cached_slices_looked_up(s->p, late ? fetch_whole(s) : find_facts(s));
+    cached_slices_looked_up(s->p, late ? fetch_whole(s) : find_metadata(s));
 }
 
 static enum outcome slice_fetch(struct gateway_request *p)
@@ -423,7 +423,7 @@ static void slice_end(struct gateway_request *p)
     cache_entry_unref(s->stale);
     s->stale = NULL;
     s->child = NULL; /* it has ended, or continues detached */
-    unlock_facts(s);
+    unlock_metadata(s);
 }
 
 static void slice_failed(struct gateway_request *child, unsigned reason)

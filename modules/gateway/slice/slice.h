@@ -1,9 +1,9 @@
 /*
  * `slice`: large resources are fetched and stored in slices of one size, and responses to any range are assembled
- * from them. Common facts (length, validators, fields) are stored under a key of their own.
+ * from them. Common metadata (length, validators, fields) is stored under a key of their own.
  *
- * slice_begin -> facts known -> response -> slice after slice
- * a miss      -> the first slice is requested -> slice_response_head sets the facts -> response
+ * slice_begin -> metadata known -> response -> slice after slice
+ * a miss      -> the first slice is requested -> slice_response_head sets the metadata -> response
  */
 #ifndef MODULES_GATEWAY_SLICE_SLICE_H
 #define MODULES_GATEWAY_SLICE_SLICE_H
@@ -18,10 +18,10 @@ struct slice_body;
 /* The slicing interface for the cache. */
 extern const struct cache_slices slices;
 
-/* The facts of the complete representation. */
-struct slice_facts {
+/* The metadata of the complete representation. */
+struct slice_metadata {
     uint64_t total;
-    struct stored_metadata metadata;        /* its salt is part of the keys of the slices */
+    struct stored_metadata stored;        /* its salt is part of the keys of the slices */
     struct headers headers;         /* in the arena of the exchange */
     struct validators validators;
 };
@@ -29,14 +29,14 @@ struct slice_facts {
 /* The state of one exchange that is answered from slices. In its arena. */
 struct slicing {
     struct gateway_request *p;
-    struct str key;                 /* of the facts */
+    struct str key;                 /* of the metadata */
     struct cache_lookup lookup;
     struct cache_waiter waiter;
-    struct cache_origin origin;     /* hash of the facts, which `fill_lock` belongs to */
+    struct cache_origin origin;     /* hash of the metadata, which `fill_lock` belongs to */
     uint64_t fill_lock;                 /* held while the first slice is fetched; 0: none */
-    struct cache_entry *stale;      /* referenced: facts that need revalidation; NULL: none */
-    struct slice_facts facts;
-    bool known;                     /* the facts are known */
+    struct cache_entry *stale;      /* referenced: metadata that needs revalidation; NULL: none */
+    struct slice_metadata metadata;
+    bool known;                     /* the metadata is known */
     bool plain;                     /* continue without slices: the response is not a slice, or must not be stored */
     bool waited;                    /* has waited for another request's first slice */
     bool serve_stale;                   /* the upstream failed, and `stale` may be used */
@@ -46,17 +46,17 @@ struct slicing {
     struct exchange *child;         /* the subrequest with the current slice; NULL: none */
     uint64_t index;                 /* index of that slice */
     uint64_t at;                    /* offset of its next byte in the representation */
-    bool answered;                  /* the subrequest has a response */
+    bool has_response;              /* the subrequest has a response */
     struct slice_body *waiting;     /* to be woken by that response; NULL: none */
 };
 
 /*
- * slice_facts.c: copies the fields of the complete representation into s->facts, without those of a slice. 0 or
+ * slice_metadata.c: copies the fields of the complete representation into s->stored, without those of a slice. 0 or
  * -ENOMEM.
  */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
 /* See struct cache_slices. */
 struct range slice_range(const struct slice_part *slice);
-MUST_CHECK int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
+MUST_CHECK int slice_response_head(struct gateway_request *child, struct received_response *received, struct stored_metadata *metadata);
 
 #endif

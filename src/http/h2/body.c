@@ -39,13 +39,13 @@ static void set_awaited(struct h2_stream *stream, bool awaited)
     if (stream->timed != timed)
         stream->session->awaiting += timed ? 1 : -1;
     stream->timed = timed;
-    stream->awaited = awaited;
+    stream->wake_pending = awaited;
     stream->stalled = false;
 }
 
 static void wake_puller(struct h2_stream *stream)
 {
-    if (!stream->awaited)
+    if (!stream->wake_pending)
         return;
     set_awaited(stream, false);
     if (stream->request_body.wake)

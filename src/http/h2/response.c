@@ -357,7 +357,7 @@ static void end_head(struct h2_stream *stream)
 }
 
 /* Gives bytes that are ready. 1: *out is given; 0: there are none. */
-static int give_ready(struct h2_stream *stream, size_t room, struct chunk *out)
+static int produce_ready(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     if (stream->interims_at < stream->interims.length)
         return give_interims(stream, room, out);
@@ -399,7 +399,7 @@ int h2_response_produce(struct h2_stream *stream, unsigned accept, size_t room, 
     struct h2_session *h2 = stream->session;
     int result;
 
-    result = give_ready(stream, room, out);
+    result = produce_ready(stream, room, out);
     if (result > 0) {
         h2->sending = stream;
         return result;

@@ -103,7 +103,7 @@ struct h2_stream {
     uint64_t drained_from;          /* value of `received` when draining began */
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;                /* END_STREAM was received */
-    bool awaited;                   /* next returned -EAGAIN: a wake must follow */
+    bool wake_pending;              /* next returned -EAGAIN: a wake must follow */
     bool timed;                     /* counted in session->awaiting: client_body_timeout applies. Not to an open tunnel */
     bool continue_due;              /* 100 Continue is due */
 

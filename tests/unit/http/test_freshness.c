@@ -54,17 +54,17 @@ START_TEST(lifetimes)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control response;
-        struct arrival arrival = {
+        struct received_response received = {
             .response_control = &response, .status = 200, .request_sent_s = NOW, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
         headers = fields(&arena, cases[i].fields);
-        arrival.headers = &headers;
+        received.headers = &headers;
         cache_control_read(&headers, CACHE_OF_RESPONSE, &response);
-        ck_assert_msg(freshness_lifetime(&arrival) == cases[i].lifetime, "row %zu: %lld", i,
-                      (long long)freshness_lifetime(&arrival));
+        ck_assert_msg(freshness_lifetime(&received) == cases[i].lifetime, "row %zu: %lld", i,
+                      (long long)freshness_lifetime(&received));
         arena_reset(&arena);
     }
 }
@@ -96,15 +96,15 @@ START_TEST(ages)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct arrival arrival = {.status = 200, .request_sent_s = NOW - cases[i].took, .received_s = NOW};
+        struct received_response received = {.status = 200, .request_sent_s = NOW - cases[i].took, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
         headers = fields(&arena, cases[i].fields);
-        arrival.headers = &headers;
-        ck_assert_msg(freshness_initial_age(&arrival) == cases[i].age, "row %zu: %lld", i,
-                      (long long)freshness_initial_age(&arrival));
+        received.headers = &headers;
+        ck_assert_msg(freshness_initial_age(&received) == cases[i].age, "row %zu: %lld", i,
+                      (long long)freshness_initial_age(&received));
         arena_reset(&arena);
     }
 }
@@ -133,17 +133,17 @@ START_TEST(heuristics)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control response;
-        struct arrival arrival = {
+        struct received_response received = {
             .response_control = &response, .status = cases[i].status, .request_sent_s = NOW, .received_s = NOW};
         struct headers headers;
         struct arena arena;
 
         arena_init(&arena, NULL, 0);
         headers = fields(&arena, cases[i].fields);
-        arrival.headers = &headers;
+        received.headers = &headers;
         cache_control_read(&headers, CACHE_OF_RESPONSE, &response);
-        ck_assert_msg(freshness_heuristic(&arrival, 100) == cases[i].lifetime, "row %zu: %lld", i,
-                      (long long)freshness_heuristic(&arrival, 100));
+        ck_assert_msg(freshness_heuristic(&received, 100) == cases[i].lifetime, "row %zu: %lld", i,
+                      (long long)freshness_heuristic(&received, 100));
         arena_reset(&arena);
     }
 }
@@ -188,7 +188,7 @@ START_TEST(storing)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cache_control request, response;
-        struct arrival arrival = {.authorized = cases[i].authorized,
+        struct received_response received = {.authorized = cases[i].authorized,
                                   .request_control = &request,
                                   .response_control = &response,
                                   .status = cases[i].status};
@@ -198,10 +198,10 @@ START_TEST(storing)
         arena_init(&arena, NULL, 0);
         of_request = fields(&arena, cases[i].request);
         of_answer = fields(&arena, cases[i].response);
-        arrival.headers = &of_answer;
+        received.headers = &of_answer;
         cache_control_read(&of_request, CACHE_OF_REQUEST, &request);
         cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
-        ck_assert_msg(freshness_may_store(&arrival) == cases[i].stored, "row %zu", i);
+        ck_assert_msg(freshness_may_store(&received) == cases[i].stored, "row %zu", i);
         arena_reset(&arena);
     }
 }
@@ -216,38 +216,38 @@ START_TEST(reusing)
     } cases[] = {
         {"", "", 60, 0, REUSE_FRESH},
         {"", "", 60, 59, REUSE_FRESH},
-        {"", "", 60, 60, REUSE_NOT},
-        {"", "", 0, 0, REUSE_NOT},
-        {"no-cache", "", 60, 0, REUSE_NOT},
-        {"no-cache", "max-stale", 60, 0, REUSE_NOT},
-        {"", "no-cache", 60, 0, REUSE_NOT},
-        {"", "max-age=0", 60, 0, REUSE_NOT},
+        {"", "", 60, 60, REUSE_REVALIDATE},
+        {"", "", 0, 0, REUSE_REVALIDATE},
+        {"no-cache", "", 60, 0, REUSE_REVALIDATE},
+        {"no-cache", "max-stale", 60, 0, REUSE_REVALIDATE},
+        {"", "no-cache", 60, 0, REUSE_REVALIDATE},
+        {"", "max-age=0", 60, 0, REUSE_REVALIDATE},
         {"", "max-age=10", 60, 10, REUSE_FRESH},
-        {"", "max-age=10", 60, 11, REUSE_NOT},
+        {"", "max-age=10", 60, 11, REUSE_REVALIDATE},
         {"", "max-age=10, max-stale=5", 60, 15, REUSE_FRESH},
-        {"", "max-age=10, max-stale=5", 60, 16, REUSE_NOT},
-        {"", "max-age=100", 60, 70, REUSE_NOT},
+        {"", "max-age=10, max-stale=5", 60, 16, REUSE_REVALIDATE},
+        {"", "max-age=100", 60, 70, REUSE_REVALIDATE},
         {"", "min-fresh=10", 60, 50, REUSE_FRESH},
-        {"", "min-fresh=10", 60, 51, REUSE_NOT},
-        {"", "min-fresh=10, max-stale", 60, 70, REUSE_NOT},
+        {"", "min-fresh=10", 60, 51, REUSE_REVALIDATE},
+        {"", "min-fresh=10, max-stale", 60, 70, REUSE_REVALIDATE},
         {"", "max-stale", 60, 1000000, REUSE_STALE},
         {"", "max-stale=10", 60, 70, REUSE_STALE},
-        {"", "max-stale=10", 60, 71, REUSE_NOT},
+        {"", "max-stale=10", 60, 71, REUSE_REVALIDATE},
         {"", "max-stale=0", 60, 60, REUSE_STALE},
-        {"must-revalidate", "max-stale", 60, 61, REUSE_NOT},
+        {"must-revalidate", "max-stale", 60, 61, REUSE_REVALIDATE},
         {"must-revalidate", "", 60, 59, REUSE_FRESH},
-        {"proxy-revalidate", "max-stale", 60, 61, REUSE_NOT},
-        {"s-maxage=60", "max-stale", 60, 61, REUSE_NOT},
+        {"proxy-revalidate", "max-stale", 60, 61, REUSE_REVALIDATE},
+        {"s-maxage=60", "max-stale", 60, 61, REUSE_REVALIDATE},
         {"stale-while-revalidate=30", "", 60, 60, REUSE_UPDATING},
         {"stale-while-revalidate=30", "", 60, 89, REUSE_UPDATING},
-        {"stale-while-revalidate=30", "", 60, 90, REUSE_NOT},
-        {"stale-while-revalidate=0", "", 60, 60, REUSE_NOT},
-        {"stale-while-revalidate=30, must-revalidate", "", 60, 61, REUSE_NOT},
-        {"stale-while-revalidate=30, proxy-revalidate", "", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30", "", 60, 90, REUSE_REVALIDATE},
+        {"stale-while-revalidate=0", "", 60, 60, REUSE_REVALIDATE},
+        {"stale-while-revalidate=30, must-revalidate", "", 60, 61, REUSE_REVALIDATE},
+        {"stale-while-revalidate=30, proxy-revalidate", "", 60, 61, REUSE_REVALIDATE},
         {"stale-while-revalidate=30, s-maxage=60", "", 60, 61, REUSE_UPDATING},
-        {"stale-while-revalidate=30, s-maxage=60, must-revalidate", "", 60, 61, REUSE_NOT},
-        {"stale-while-revalidate=30", "max-age=1000", 60, 61, REUSE_NOT},
-        {"stale-while-revalidate=30", "min-fresh=1", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30, s-maxage=60, must-revalidate", "", 60, 61, REUSE_REVALIDATE},
+        {"stale-while-revalidate=30", "max-age=1000", 60, 61, REUSE_REVALIDATE},
+        {"stale-while-revalidate=30", "min-fresh=1", 60, 61, REUSE_REVALIDATE},
         {"stale-while-revalidate=30", "max-stale=5", 60, 70, REUSE_UPDATING},
     };
 
@@ -348,13 +348,13 @@ START_TEST(never_fresh)
         cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &request);
         cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
         freshness_init(&stored, &response);
-        freshness_arrived(&stored, cases[i].lifetime, cases[i].age_then);
+        freshness_set_received(&stored, cases[i].lifetime, cases[i].age_then);
         stored.age_s = 100;
         is_stored_stale = freshness_in_error(&stored, &request, true);
         ck_assert_msg(is_stored_stale == cases[i].stale_in_error, "row %zu", i);
         request.max_stale = DELTA_MOST;
         if (stored.no_cache)
-            ck_assert_int_eq(freshness_evaluate(&stored, &request), REUSE_NOT);
+            ck_assert_int_eq(freshness_evaluate(&stored, &request), REUSE_REVALIDATE);
         arena_reset(&arena);
     }
 }

@@ -26,7 +26,7 @@ ssize_t __wrap_sendfile64(int to, int from, off64_t *at, size_t length)
 }
 
 static const struct {
-    bool narrow;
+    bool small_send_buffer;
     unsigned calls;
     size_t longest;
 } ways[] = {
@@ -59,7 +59,7 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
 {
     const size_t length = TURNS * LIMIT_ITERATION_FILE_BYTES + 1000;
     int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), way = _i % 2;
-    bool looked_at = !ways[way].narrow && is_looked_at(file);
+    bool looked_at = !ways[way].small_send_buffer && is_looked_at(file);
     struct loop loop;
     struct probe probe;
 
@@ -68,7 +68,7 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
     probe_init(&probe, &loop);
     calls = 0;
     longest = 0;
-    loop_sendfile(&loop, &probe.op, sink, file, 0, length, ways[way].narrow);
+    loop_sendfile(&loop, &probe.op, sink, file, 0, length, ways[way].small_send_buffer);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, (int)length);
     ck_assert_uint_eq(calls, looked_at ? windows() : ways[way].calls);

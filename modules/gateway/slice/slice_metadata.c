@@ -17,24 +17,24 @@ struct range slice_range(const struct slice_part *slice)
     uint64_t size = slice->of->p->conf->cache.slice, first = slice->index * size;
     uint64_t last = first + size - 1;
 
-    if (slice->of->known && last >= slice->of->facts.total)
-        last = u64_sub_sat(slice->of->facts.total, 1);
+    if (slice->of->known && last >= slice->of->metadata.total)
+        last = u64_sub_sat(slice->of->metadata.total, 1);
     return (struct range){first, last};
 }
 
 int slice_copy_fields(struct slicing *s, const struct headers *from)
 {
-    struct slice_facts *facts = &s->facts;
+    struct slice_metadata *metadata = &s->metadata;
     struct arena *arena = &s->p->x->arena;
 
-    facts->headers.count = 0;
-    if (headers_copy(&facts->headers, arena, from) < 0)
+    metadata->headers.count = 0;
+    if (headers_copy(&metadata->headers, arena, from) < 0)
         return -ENOMEM;
-    headers_remove(&facts->headers, STR("Content-Range"));
-    headers_remove(&facts->headers, STR("Content-Length"));
-    headers_remove(&facts->headers, STR("Accept-Ranges"));
-    stored_response_validators(&facts->headers, facts->metadata.received_s, clock_wall_s(exchange_clock(s->p->x)),
-                               &facts->validators);
+    headers_remove(&metadata->headers, STR("Content-Range"));
+    headers_remove(&metadata->headers, STR("Content-Length"));
+    headers_remove(&metadata->headers, STR("Accept-Ranges"));
+    stored_response_validators(&metadata->headers, metadata->stored.received_s, clock_wall_s(exchange_clock(s->p->x)),
+                               &metadata->validators);
     return 0;
 }
 
@@ -54,11 +54,12 @@ static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
 }
 
 /* True if equal validators imply equal bytes. */
-static bool is_strong(const struct slice_facts *facts)
+static bool is_strong(const struct slice_metadata *metadata)
 {
-    if (facts->validators.etag.length > 0 && !str_starts(facts->validators.etag, STR("W/")))
+    if (metadata->validators.etag.length > 0 && !str_starts(metadata->validators.etag, STR("W/")))
         return true;
-    return facts->validators.modified >= 0 && facts->metadata.received_s - facts->validators.modified >= STRONG_AFTER_S;
+    return metadata->validators.modified >= 0 &&
+           metadata->stored.received_s - metadata->validators.modified >= STRONG_AFTER_S;
 }
 
 static bool same_field(const struct headers *a, const struct headers *b, struct str name)
@@ -73,28 +74,28 @@ static bool same_version(const struct headers *a, const struct headers *b)
     return same_field(a, b, STR("ETag")) && same_field(a, b, STR("Last-Modified"));
 }
 
-/* True if stale facts equal the new ones: the facts and their slices remain valid. */
-static bool facts_still_match(const struct slicing *s, const struct headers *headers, uint64_t total)
+/* True if stale metadata equals the new one: it and its slices remain valid. */
+static bool metadata_still_matches(const struct slicing *s, const struct headers *headers, uint64_t total)
 {
-    return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
+    return s->stale && s->metadata.total == total && same_version(&s->metadata.headers, headers);
 }
 
-/* Stores the facts. The slice of `owner` is delayed until they are stored. 0 or -ENOMEM. */
-static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
+/* Stores the metadata. The slice of `owner` is delayed until it is stored. 0 or -ENOMEM. */
+static int store_metadata(struct slicing *s, bool renewed, struct cached *owner)
 {
     struct arena *arena = &s->p->x->arena;
     struct cache_store *store = cached_of(s->p)->store;
     struct headers fields = {0};
     struct cache_fill *fill;
     struct str head, place = arena_printf(arena, "%llu/%llu", (unsigned long long)s->p->conf->cache.slice,
-                                          (unsigned long long)s->facts.total);
+                                          (unsigned long long)s->metadata.total);
     int error = place.data ? 0 : -ENOMEM;
 
-    for (unsigned i = 0; i < s->facts.headers.count && error == 0; i++)
-        error = headers_add(&fields, arena, s->facts.headers.items[i].name, s->facts.headers.items[i].value);
+    for (unsigned i = 0; i < s->metadata.headers.count && error == 0; i++)
+        error = headers_add(&fields, arena, s->metadata.headers.items[i].name, s->metadata.headers.items[i].value);
     if (error == 0)
         error = headers_add(&fields, arena, STR("Content-Range"), place);
-    head = error == 0 ? stored_response_write(&s->facts.metadata, STR(""), &fields, arena) : (struct str){NULL, 0};
+    head = error == 0 ? stored_response_write(&s->metadata.stored, STR(""), &fields, arena) : (struct str){NULL, 0};
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
@@ -111,39 +112,39 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
     return 0;
 }
 
-/* Sets and stores the facts. 1; 0: slicing or storing is impossible; or -ENOMEM. */
-static int update_facts(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
-                        uint64_t total)
+/* Sets and stores the metadata. 1; 0: slicing or storing is impossible; or -ENOMEM. */
+static int update_metadata(struct gateway_request *child, struct received_response *received,
+                        struct stored_metadata *metadata, uint64_t total)
 {
     struct slicing *s = child->slice.of;
-    uint64_t salt = s->facts.metadata.salt;
+    uint64_t salt = s->metadata.stored.salt;
     struct headers fields = {0};
     bool renewed;
     int result;
 
-    arrival->status = 200; /* the complete representation is stored, in slices */
-    result = cached_may_store(child, arrival, metadata);
-    if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
+    received->status = 200; /* the complete representation is stored, in slices */
+    result = cached_may_store(child, received, metadata);
+    if (result <= 0 || headers_find(received->headers, STR("Vary")))
         return result < 0 ? result : 0;
     if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||
         stored_response_date(&fields, &child->x->arena, metadata->received_s) < 0)
         return -ENOMEM;
-    renewed = facts_still_match(s, &fields, total);
-    s->facts.total = total;
-    s->facts.metadata = *metadata;
+    renewed = metadata_still_matches(s, &fields, total);
+    s->metadata.total = total;
+    s->metadata.stored = *metadata;
     if (slice_copy_fields(s, &fields) < 0)
         return -ENOMEM;
-    if (!is_strong(&s->facts))
+    if (!is_strong(&s->metadata))
         return 0;
-    s->facts.metadata.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(cached_of(child)->store)->zone);
-    result = store_facts(s, renewed, cached_of(child));
+    s->metadata.stored.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(cached_of(child)->store)->zone);
+    result = store_metadata(s, renewed, cached_of(child));
     s->known = result == 0;
     if (renewed && result == 0)
         s->p->cached->status = CACHED_REVALIDATED;
     return result < 0 ? result : 1;
 }
 
-/* Aborts the response, because the version has changed, and removes the facts: the next request sets them again. */
+/* Aborts the response, because the version has changed, and removes the metadata: the next request sets it again. */
 static void version_changed(struct gateway_request *child)
 {
     struct slicing *s = child->slice.of;
@@ -157,17 +158,18 @@ static void version_changed(struct gateway_request *child)
         gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->sent.uri));
 }
 
-int slice_response_head(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
+int slice_response_head(struct gateway_request *child, struct received_response *received,
+                        struct stored_metadata *metadata)
 {
     struct slicing *s = child->slice.of;
     uint64_t total;
     bool piece = is_piece(child, &total);
     int result;
 
-    arrival->request_control = &cached_of(s->p)->request_control;
+    received->request_control = &cached_of(s->p)->request_control;
     if (s->known) {
-        if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
-            metadata->received_s = arrival->received_s;
+        if (piece && total == s->metadata.total && same_version(&child->reply.headers, &s->metadata.headers)) {
+            metadata->received_s = received->received_s;
             child->slice.fits = true;
             return cached_of(child)->stores;
         }
@@ -176,7 +178,7 @@ int slice_response_head(struct gateway_request *child, struct arrival *arrival, 
     }
     if (child->reply.status != 206) /* only a complete response may be stored */
         return child->reply.status == 416 ? 0 : -ENOTSUP;
-    result = piece ? update_facts(child, arrival, metadata, total) : 0;
+    result = piece ? update_metadata(child, received, metadata, total) : 0;
     s->plain = result == 0;
     cached_of(s->p)->sliced = !s->plain;
     child->slice.fits = result > 0;
