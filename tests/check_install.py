@@ -1,40 +1,67 @@
 #!/usr/bin/env python3
-"""Checks `meson install`: the installed files, a configuration that loads and listens on loopback only, and that an existing
-configuration is not overwritten.
+"""Checks `meson install`: the installed files and the paths in them, a configuration that loads and listens on loopback only, the
+systemd unit, the manual pages, and that an existing configuration is not changed.
 """
 import argparse
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 
-CONF = {'sluice.yaml', 'types.yaml'}
-SHARE = {'sluice.schema.json', 'www/icon.svg', 'www/index.html', 'www/style.css'}
+LOOPBACK = ['127.0.0.1:8080', '127.0.0.1:8443']
+SYSTEM = {'systemd/system/sluice.service', 'systemd/system/sluice.socket', 'sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf',
+          'modules-load.d/sluice.conf'}
+CONF = {'sluice/sluice.yaml', 'sluice/types.yaml', 'sluice/conf.d/default.yaml', 'logrotate.d/sluice'}
+SHARE = {'sluice/sluice.schema.json', 'sluice/www/icon.svg', 'sluice/www/index.html', 'sluice/www/style.css', 'man/man1/sluice.1',
+         'man/man5/sluice.yaml.5', 'bash-completion/completions/sluice', 'zsh/site-functions/_sluice', 'fish/vendor_completions.d/sluice.fish'}
 DOC = {'README.md', 'modules.md', 'types.yaml', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
+EXPOSURE = 2.0  # the highest that `systemd-analyze security` may find
+ROFF = {r'\-': '-', r'\e': '\\', r'\(aq': "'", r'\(ga': '`', r'\(ha': '^', r'\(ti': '~', r'\(dq': '"', r'\&': ''}
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
 def meson(*arguments, **environment):
-    return subprocess.run(['meson', *arguments], check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}).stdout
+    return run('meson', *arguments, env={**os.environ, **environment})
 
 
-def option(build, name):
-    return next(row['value'] for row in json.loads(meson('introspect', build, '--buildoptions')) if row['name'] == name)
+def install(build, root):
+    meson('install', '-C', build, '--no-rebuild', '--quiet', DESTDIR=str(root))
 
 
 def files(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob('*') if path.is_file()}
 
 
-def effective(sluice, path):
-    """The lines of the effective configuration."""
-    return subprocess.run([sluice, '-T', '-c', path], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+def same(found, expected):
+    assert found == expected, f'missing: {sorted(expected - found)}; unexpected: {sorted(found - expected)}'
+
+
+class Installed:
+    """The directories of an installation: their names in installed files, and by at() their places below `root`."""
+
+    def __init__(self, build, root):
+        options = {row['name']: row['value'] for row in json.loads(meson('introspect', build, '--buildoptions'))}
+        self.root, self.prefix = root, pathlib.Path(options['prefix'])
+        self.sbin, self.etc, self.share, self.var = (self.prefix / options[name]
+                                                     for name in ('sbindir', 'sysconfdir', 'datadir', 'localstatedir'))
+        self.conf, self.doc, self.lib = self.etc / 'sluice/sluice.yaml', self.share / 'doc/sluice', self.prefix / 'lib'
+
+    def at(self, path):
+        return self.root / path.relative_to('/')
+
+    def text(self, path):
+        return self.at(path).read_text(encoding='utf-8')
 
 
 def listening(lines):
     """The addresses of the listen directive."""
-    start = next(number for number, line in enumerate(lines) if line.strip() == '- listen:')
+    start = next(number for number, line in enumerate(lines) if line.strip() in ('- listen:', 'listen:'))
     return [found[1] for line in lines[start + 1:start + 10] if (found := re.match(r'\s+- ([\d.]+:\d+)( ssl)?$', line))]
 
 
@@ -44,29 +71,115 @@ def broken_links(folder):
     return [f'{page.relative_to(folder)}: {link}' for page, link in found if not (page.parent / link).exists()]
 
 
-def check(build, sluice, root):
-    meson('install', '-C', build, '--no-rebuild', '--quiet', DESTDIR=str(root))
-    prefix = pathlib.Path(option(build, 'prefix'))
-    conf, share = prefix / option(build, 'sysconfdir') / 'sluice', prefix / option(build, 'datadir') / 'sluice'
-    doc = prefix / option(build, 'datadir') / 'doc/sluice'
+def check_files(installed):
+    same(files(installed.at(installed.etc)), CONF)
+    same({name for name in files(installed.at(installed.share)) if not name.startswith('doc/')}, SHARE)
+    same({name for name in files(installed.at(installed.lib)) if '.d/' in name or name.startswith('systemd/')}, SYSTEM)
+    assert files(installed.at(installed.doc)) > DOC, files(installed.at(installed.doc))
+    assert not broken_links(installed.at(installed.doc)), broken_links(installed.at(installed.doc))
+    for path in installed.root.rglob('*'):
+        if path.is_file() and not path.is_relative_to(installed.at(installed.sbin)):
+            assert not re.search(rb'@[A-Z]{2,}@', path.read_bytes()), f'{path} contains a name without its value'
 
-    def installed(path):
-        return root / path.relative_to('/')
-    assert files(installed(conf)) == CONF, files(installed(conf))
-    assert files(installed(share)) == SHARE, files(installed(share))
-    assert files(installed(doc)) > DOC, files(installed(doc))
-    assert not broken_links(installed(doc)), broken_links(installed(doc))
-    shipped = installed(conf / 'sluice.yaml')
-    text = shipped.read_text()
-    assert text.startswith(f'# yaml-language-server: $schema={share}/sluice.schema.json\n'), text
-    lines = effective(sluice, shipped)
-    assert any(line.strip() == f'root: {share}/www' for line in lines), lines
-    assert listening(lines) == ['127.0.0.1:8080', '127.0.0.1:8443'], lines
-    shipped.write_text('# changed\n')
-    installed(share / 'sluice.schema.json').write_text('{}')
-    meson('install', '-C', build, '--no-rebuild', '--quiet', DESTDIR=str(root))
-    assert shipped.read_text() == '# changed\n', 'an existing configuration is not overwritten'
-    assert len(installed(share / 'sluice.schema.json').read_text()) > 100, 'the schema is updated'
+
+def check_configuration(installed, sluice):
+    text = installed.text(installed.conf)
+    assert text.startswith(f'# yaml-language-server: $schema={installed.share}/sluice/sluice.schema.json\n'), text
+    lines = run(sluice, '-T', '-c', installed.at(installed.conf)).splitlines()
+    words = ' '.join(lines)
+    assert re.search(rf'root: {installed.share}/sluice/www\b', words), words
+    for name in ('access', 'error'):
+        assert f'{installed.var}/log/sluice/{name}.log' in words, words
+    assert listening(lines) == LOOPBACK, lines
+    site = installed.at(installed.etc / 'sluice/conf.d/default.yaml')
+    text = site.read_text(encoding='utf-8')
+    site.write_text(text.replace(f'root: {installed.share}', f'root: {installed.at(installed.share)}'), encoding='utf-8')
+    assert run(sluice, 'lint', installed.at(installed.conf)) == '', 'the configuration has no lint'
+    site.write_text(text, encoding='utf-8')
+
+
+def check_page(installed):
+    """The page of the default site names files that are installed, and its style."""
+    page = installed.text(installed.share / 'sluice/www/index.html')
+    for path in (installed.conf, installed.etc / 'sluice/conf.d/default.yaml', installed.doc / 'examples'):
+        assert f'<code>{path}</code>' in page and installed.at(path).exists(), path
+    for name in re.findall(r'(?:href|src)="([^"]*)"', page):
+        assert installed.at(installed.share / 'sluice/www' / name).exists(), name
+
+
+def settings(unit):
+    """[(name, value)] of the assignments of a unit."""
+    return re.findall(r'^(\w+)=(.*)$', unit, re.M)
+
+
+def check_units(installed):
+    folder = installed.lib / 'systemd/system'
+    service, socket = installed.text(folder / 'sluice.service'), installed.text(folder / 'sluice.socket')
+    for name, word in (('ExecStart', 'sluice'), ('ExecReload', 'sluice -s reload')):
+        assert (name, f'{installed.sbin}/{word} -c {installed.conf}') in settings(service), service
+    assert installed.at(installed.sbin / 'sluice').exists()
+    assert [value for name, value in settings(socket) if name == 'ListenStream'] == LOOPBACK, socket
+    writable = f'-{installed.var}/log/sluice -{installed.var}/cache/sluice'
+    assert ('ReadWritePaths', writable) in settings(service), service
+    for path in (f'{installed.var}/log/sluice', f'{installed.var}/cache/sluice', '/run/sluice'):
+        assert re.search(rf'^d {path} ', installed.text(installed.lib / 'tmpfiles.d/sluice.conf'), re.M), path
+    assert installed.text(installed.etc / 'logrotate.d/sluice').startswith(f'{installed.var}/log/sluice/*.log {{\n')
+
+
+def check_exposure(installed):
+    unit = installed.at(installed.lib / 'systemd/system/sluice.service')
+    found = re.search(r'exposure level for \S+ ([\d.]+)', run('systemd-analyze', 'security', '--offline=true', '--no-pager', unit))
+    assert float(found[1]) <= EXPOSURE, f'{found[0]}: more than {EXPOSURE}'
+
+
+def roff_text(page):
+    """The words of a manual page without requests and escapes."""
+    text = re.sub(r'\\f[BIR]|\\:', '', page)
+    for escape, character in ROFF.items():
+        text = text.replace(escape, character)
+    return text
+
+
+def check_manual(installed, root):
+    """sluice.yaml(5) has each heading and each example of the reference, and an input that it cannot translate is a fault."""
+    page = roff_text(installed.text(installed.share / 'man/man5/sluice.yaml.5'))
+    reference = (root / 'conf/README.md').read_text(encoding='utf-8')
+    for heading in re.findall(r'^### (.*)$', reference, re.M):
+        assert f'\n.SS "{heading.replace("`", "")}"\n' in page, heading
+    for example in re.findall(r'^```yaml\n(.*?)^```', reference, re.M | re.S):
+        assert f'\n.EX\n{example}.EE\n' in page, example
+    with tempfile.NamedTemporaryFile('w', suffix='.md') as unknown:
+        for text in ('## A\n\n- a list\n', '## A\n\nno ASCII: \u00e4\n', '## A\n\n```\nno end\n'):
+            unknown.seek(0)
+            unknown.truncate()
+            unknown.write(text)
+            unknown.flush()
+            result = subprocess.run(['python3', root / 'conf/install/manual.py', unknown.name, '1'], check=False, capture_output=True)
+            assert result.returncode != 0, text
+    if shutil.which('man') and shutil.which('groff'):
+        for name in ('man1/sluice.1', 'man5/sluice.yaml.5'):
+            faults = subprocess.run(['man', '--warnings', '-E', 'UTF-8', '-l', '-Tutf8', '-Z', installed.at(installed.share / 'man' / name)],
+                                    check=True, capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C.UTF-8'}).stderr
+            assert not faults, faults
+
+
+def check_again(installed, build):
+    """A second installation changes no file of the administrator, and restores none that was deleted."""
+    changed = [installed.at(installed.conf), installed.at(installed.etc / 'logrotate.d/sluice')]
+    for path in changed:
+        path.write_text('# changed\n')
+    site, types = (installed.at(installed.etc / 'sluice' / name) for name in ('conf.d/default.yaml', 'types.yaml'))
+    site.unlink()
+    schema = installed.at(installed.share / 'sluice/sluice.schema.json')
+    schema.write_text('{}')
+    install(build, installed.root)
+    assert {path.read_text() for path in changed} == {'# changed\n'}, 'an existing configuration is not overwritten'
+    assert not site.exists(), 'a deleted site stays deleted'
+    assert len(schema.read_text()) > 100, 'the schema is updated'
+    changed[0].unlink()
+    types.write_text('# changed\n')
+    install(build, installed.root)
+    assert changed[0].exists() and site.exists() and types.read_text() == '# changed\n', 'only missing files are installed'
 
 
 def main():
@@ -75,7 +188,16 @@ def main():
     parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        check(options.build, options.sluice, pathlib.Path(root))
+        install(options.build, root)
+        installed = Installed(options.build, pathlib.Path(root))
+        check_files(installed)
+        check_configuration(installed, options.sluice)
+        check_page(installed)
+        check_units(installed)
+        if shutil.which('systemd-analyze'):
+            check_exposure(installed)
+        check_manual(installed, pathlib.Path(__file__).resolve().parent.parent)
+        check_again(installed, options.build)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,52 @@
+# fish completion of sluice(1)
+
+# Directives, blocks and log formats that this program explains.
+function __sluice_help_names
+    sluice help 2>/dev/null | sed -n '2,${/^variables/d;s/^[^:]*://p}' | tr -s ' ' '\n'
+end
+
+set -l commands serve doctor explain lint fmt schema help import
+set -l main "not __fish_seen_subcommand_from $commands"
+
+complete -c sluice -n __fish_use_subcommand -f -a serve -d 'serve a directory over HTTPS'
+complete -c sluice -n __fish_use_subcommand -f -a doctor -d 'test whether kernel TLS works here'
+complete -c sluice -n __fish_use_subcommand -f -a explain -d 'print what answers a URL'
+complete -c sluice -n __fish_use_subcommand -f -a lint -d 'report probable mistakes in a configuration'
+complete -c sluice -n __fish_use_subcommand -f -a fmt -d 'format configurations'
+complete -c sluice -n __fish_use_subcommand -f -a schema -d 'print the JSON Schema of the configuration'
+complete -c sluice -n __fish_use_subcommand -f -a help -d 'explain a directive'
+complete -c sluice -n __fish_use_subcommand -f -a import -d 'translate a configuration of nginx'
+
+complete -c sluice -n $main -s c -r -F -d 'configuration'
+complete -c sluice -n $main -s p -x -a '(__fish_complete_directories)' -d 'where relative paths start'
+complete -c sluice -n $main -s e -r -F -d 'error log'
+complete -c sluice -n $main -s g -x -d 'YAML read after the file'
+complete -c sluice -n $main -s t -d 'test the configuration'
+complete -c sluice -n $main -s T -d 'test and print the configuration'
+complete -c sluice -n $main -s q -d 'print errors only'
+complete -c sluice -n $main -s s -x -a 'stop quit reopen reload' -d 'signal the server'
+complete -c sluice -n $main -s v -d 'version'
+complete -c sluice -n $main -s V -d 'version and build options'
+complete -c sluice -n $main -s h -d 'summary'
+
+complete -c sluice -n "__fish_seen_subcommand_from $commands" -l help -d 'print a summary'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -x -a '(__fish_complete_directories)'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l port -x -d 'port'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l spa -d 'single-page application'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l autoindex -d 'list directories'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l cert -r -F -d 'certificate'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l key -r -F -d 'private key'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l open-to-network -d 'listen on all addresses'
+complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l json -d 'print JSON'
+complete -c sluice -n '__fish_seen_subcommand_from explain' -s c -r -F -d 'configuration'
+complete -c sluice -n '__fish_seen_subcommand_from explain import' -s p -x -a '(__fish_complete_directories)' \
+    -d 'where relative paths start'
+complete -c sluice -n '__fish_seen_subcommand_from explain' -s g -x -d 'YAML read after the file'
+complete -c sluice -n '__fish_seen_subcommand_from explain' -l format -x -a 'text json' -d 'output'
+complete -c sluice -n '__fish_seen_subcommand_from lint' -l format -x -a 'text gcc json sarif' -d 'output'
+complete -c sluice -n '__fish_seen_subcommand_from fmt' -s w -d 'write the files'
+complete -c sluice -n '__fish_seen_subcommand_from fmt' -l check -d 'report unformatted files'
+complete -c sluice -n '__fish_seen_subcommand_from fmt' -l diff -d 'print the differences'
+complete -c sluice -n '__fish_seen_subcommand_from help' -f -a '(__sluice_help_names)'
+complete -c sluice -n '__fish_seen_subcommand_from import' -s o -r -F -d 'output'
+complete -c sluice -n '__fish_seen_subcommand_from import' -l report -d 'report in the output'

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Checks that the completions for bash, zsh and fish and the manual page have the options of the program, and no others: each one
+is passed to the program, and each one that `sluice -h` prints must be among them.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+COMMANDS = {'serve', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import'}
+VALUES = {'--format': 'text', '-s': 'stop', '--port': '1', '-g': 'daemon: off'}  # of options that do not accept any text
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / 'conf/install'
+
+
+def bash(script, sluice):
+    path = f'{pathlib.Path(sluice).parent}:{os.environ["PATH"]}'
+    return subprocess.run(['bash', '-c', f'. {FOLDER}/sluice.bash; {script}'], check=True, capture_output=True, text=True,
+                          env={**os.environ, 'PATH': path}).stdout.split()
+
+
+def complete(sluice, *words):
+    """What bash proposes for the last word."""
+    quoted = ' '.join(f"'{word}'" for word in words)
+    return set(bash(f'COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _sluice; echo "${{COMPREPLY[@]}}"', sluice))
+
+
+def accepts(sluice, command, option):
+    """True if the program parses the option, followed by a value or not: it then prints the usage."""
+    for value in ([VALUES.get(option, 'value')], []):
+        words = [*([command] if command else []), option, *value, '--help']
+        result = subprocess.run([sluice, *words], check=False, capture_output=True, text=True, timeout=30)
+        if result.returncode == 0 and result.stdout.startswith('sluice '):
+            return True
+    return False
+
+
+def zsh_options(command):
+    text = (FOLDER / '_sluice').read_text(encoding='utf-8')
+    if command:
+        branch = re.search(rf'^    {command}\)(.*?);;$', text, re.M | re.S) or re.search(r'^    \*\)(.*?);;$', text, re.M | re.S)
+    else:
+        branch = re.search(r"^    _arguments '-c(.*?)^}", text, re.M | re.S)
+    options = set(re.findall(r"'(?:\([^)]*\))?(-{1,2}[\w-]+)\[", branch[0]))
+    return options | ({'--help'} if '$help' in branch[0] else set())
+
+
+def fish_options(command):
+    found = set()
+    for line in (FOLDER / 'sluice.fish').read_text(encoding='utf-8').splitlines():
+        seen = re.match(r"complete -c sluice -n (?:\$main|['\"]__fish_seen_subcommand_from ([^'\"]*)['\"])", line)
+        if seen and (seen[1] is None if not command else seen[1] and {command, '$commands'} & set(seen[1].split())):
+            found |= {f'-{name}' for name in re.findall(r' -s (\w)\b', line)} | {f'--{name}' for name in re.findall(r' -l ([\w-]+)', line)}
+    return found
+
+
+def check_options(sluice):
+    """The same options in all shells, each accepted by the program and documented, and none missing that -h prints."""
+    usage = subprocess.run([sluice, '-h'], check=True, capture_output=True, text=True).stdout
+    page = (FOLDER / 'sluice.1.in').read_text(encoding='utf-8').replace('\\-', '-')
+    every = set()
+    for command in ['', *sorted(COMMANDS)]:
+        options = set(bash(f'_sluice_options {command}', sluice))
+        assert options, command
+        every |= options
+        assert zsh_options(command) == options, f'{command}: bash {sorted(options)}, zsh {sorted(zsh_options(command))}'
+        assert fish_options(command) == options, f'{command}: bash {sorted(options)}, fish {sorted(fish_options(command))}'
+        for option in options:
+            assert accepts(sluice, command, option), f'the program does not accept: sluice {command} {option}'
+            assert option == '--help' or re.search(rf'(?<![\w-]){option}(?![\w-])', page), f'sluice(1) lacks {option}'
+        assert command == 'help' or not accepts(sluice, command, '--nosuch'), command
+    printed = set(re.findall(r'(?<![\w-])--?[A-Za-z][\w-]*', usage))
+    assert printed <= every, f'no completion: {sorted(printed - every)}'
+    assert COMMANDS == set(re.findall(r'^  sluice (\w+)', usage.split('Examples')[0], re.M)), 'the commands of -h'
+
+
+def check_words(sluice):
+    assert complete(sluice, 'sluice', '') == COMMANDS
+    assert complete(sluice, 'sluice', 'se') == {'serve'}
+    assert complete(sluice, 'sluice', '-s', 're') == {'reopen', 'reload'}
+    assert complete(sluice, 'sluice', 'lint', '--format', '') == {'text', 'gcc', 'json', 'sarif'}
+    assert complete(sluice, 'sluice', 'help', 'proxy_pass_r') == {'proxy_pass_request_body', 'proxy_pass_request_headers'}
+    assert complete(sluice, 'sluice', 'help', '') > {'root', 'location', 'combined', 'listen'}
+    assert complete(sluice, 'sluice', 'serve', '--au') == {'--autoindex'}
+    assert complete(sluice, 'sluice', '-c', '') == set(), 'names of files'
+    for name in complete(sluice, 'sluice', 'help', ''):
+        subprocess.run([sluice, 'help', name], check=True, stdout=subprocess.DEVNULL)
+
+
+def check_syntax():
+    for shell, option, name in (('bash', '-n', 'sluice.bash'), ('zsh', '-n', '_sluice'), ('fish', '--no-execute', 'sluice.fish')):
+        if shutil.which(shell):
+            subprocess.run([shell, option, FOLDER / name], check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
+    sluice = parser.parse_args().sluice
+    check_syntax()
+    check_options(sluice)
+    check_words(sluice)
+
+
+if __name__ == '__main__':
+    main()
