@@ -61,7 +61,6 @@ static const struct {
     {"create_full_put_path", "serve uploads by an application: sluice does not support WebDAV"},
     {"dav_*", "serve uploads by an application: sluice does not support WebDAV"},
     {"min_delete_depth", "serve uploads by an application: sluice does not support WebDAV"},
-    {"debug_connection", "use error_log: {path: ..., level: debug}"},
     {"debug_points", "delete it: use a debugger"},
     {"directio*", "delete it: files are sent from the page cache"},
     {"empty_gif", "serve a file, or use return: 204"},

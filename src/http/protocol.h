@@ -48,6 +48,8 @@ struct exchange_events {
      * PREFACE_HEAD, and the owner continues with protocol_http2 after consume returns. May be NULL: 505.
      */
     void (*preface)(void *owner);
+    /* Debug log: a frame of HTTP/2 was received or queued. NULL: none, and no text is formatted. */
+    void (*trace)(void *owner, struct str text);
 };
 /* The part of HTTP/2's preface that HTTP/1 takes for a request head. */
 #define PREFACE_HEAD STR("PRI * HTTP/2.0\r\n\r\n")

@@ -13,6 +13,7 @@
 #include "server/connection.h"
 
 #include "log/access_log.h"
+#include "server/connection_debug.h"
 #include "server/connection_internal.h"
 #include "server/error_response.h"
 #include "server/internal_redirect.h"
@@ -27,19 +28,12 @@
 enum { STATUS_CUT = 444 }; /* `return: 444`: the connection is closed without a response */
 
 static const struct wire_events wire_events, proxy_header_events;
-static const struct exchange_events exchange_events;
+static const struct exchange_events exchange_events, traced_exchange_events;
 
 static void connection_timer_done(struct op *op, int result);
 
 /* The supported protocols; the first is used when ALPN selects none. */
 static const struct protocol *const protocols[] = {&protocol_http1, &protocol_http2};
-
-static const char plain_to_tls[] = "HTTP/1.1 400 Bad Request\r\n"
-                                   "Content-Type: text/plain; charset=utf-8\r\n"
-                                   "Content-Length: 46\r\n"
-                                   "Connection: close\r\n"
-                                   "\r\n"
-                                   "The plain HTTP request was sent to HTTPS port\n";
 
 static struct connection *connection_of(struct wire *wire)
 {
@@ -68,6 +62,7 @@ void connection_accept(void *owner, struct listener *listener, int fd, const str
     connection_log_memory(worker, false);
     connection->timer.done = connection_timer_done;
     connection_timeout_start(connection);
+    connection_debug_accepted(connection);
 }
 
 /* Keeps the PROXY protocol header for $proxy_protocol_addr and realip. */
@@ -82,19 +77,6 @@ static void connection_proxy_header_received(struct wire *wire, const struct pro
         wire_close(wire, WIRE_CLOSE_ABORT);
 }
 
-/* Sends a plain-text 400: the client spoke HTTP without TLS on a TLS port. */
-static void send_plain_http_error(struct connection *connection)
-{
-    struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = {plain_to_tls, sizeof plain_to_tls - 1}};
-
-    log_write(connection->worker->log, LOG_INFO, "*%llu client sent plain HTTP request to HTTPS port",
-              (unsigned long long)connection->number);
-    if (wire_send(&connection->wire, &chunk) < 0)
-        wire_close(&connection->wire, WIRE_CLOSE_ABORT);
-    else
-        wire_close(&connection->wire, WIRE_CLOSE_ORDERLY);
-}
-
 static const struct protocol *protocol_by_name(struct str alpn)
 {
     for (size_t i = 1; i < sizeof protocols / sizeof protocols[0]; i++) {
@@ -107,15 +89,18 @@ static const struct protocol *protocol_by_name(struct str alpn)
 /* Opens the session of the connection; if the allocation fails, the connection is closed. */
 static bool open_session(struct connection *connection, const struct protocol *protocol)
 {
+    const struct exchange_events *events = connection->debug ? &traced_exchange_events : &exchange_events;
     struct worker *worker = connection->worker;
 
-    connection->session =
-        protocol->open(&connection->location->session, &exchange_events, connection, &worker->sessions);
-    if (!connection->session)
+    connection->session = protocol->open(&connection->location->session, events, connection, &worker->sessions);
+    if (!connection->session) {
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
-    else if (worker->draining)
+        return false;
+    }
+    connection_debug_opened(connection);
+    if (worker->draining)
         connection->session->protocol->signal(connection->session, SESSION_DRAIN);
-    return connection->session;
+    return true;
 }
 
 /*
@@ -127,7 +112,7 @@ static void connection_handshake_done(struct wire *wire)
     struct connection *connection = connection_of(wire);
 
     if (wire_got_plain_http(wire)) {
-        send_plain_http_error(connection);
+        connection_refuse_plain_http(connection);
         return;
     }
     if (!open_session(connection, protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""))))
@@ -208,6 +193,8 @@ static void request_begun(void *owner, struct exchange *x)
     struct request_state *request = begin_request(owner, x);
     int status = request ? connection_authorize(request) : 0;
 
+    if (request)
+        request_debug(request, "request received, stream: %u", (unsigned)x->request.stream_id);
     if (status)
         request_refuse(request, status);
     else if (request)
@@ -225,6 +212,8 @@ static void request_locate(struct request_state *request)
 {
     route_next(request);
     request_apply_settings(request);
+    request_debug(request, "%s \"" STR_FMT "\"", request->in_server ? "rules of the server" : "location",
+                  STR_ARG(request->location->pattern));
     satisfy_reset(request);
     request->next_module = 0;
     request_continue(request, route_guard(request));
@@ -238,8 +227,10 @@ static void request_refused(void *owner, struct exchange *x, int status)
 {
     struct request_state *request = begin_request(owner, x);
 
-    if (request)
+    if (request) {
+        request_debug(request, "request rejected: status %d, stream: %u", status, (unsigned)x->request.stream_id);
         request_refuse(request, status);
+    }
 }
 
 /* Responds from the server's own scope, because no location is known yet. */
@@ -288,6 +279,7 @@ static void request_serve(struct request_state *request)
 
         request->next_module = index + 1;
         outcome = satisfy_run_module(request, index);
+        request_debug(request, "module %s: %s", module_table[index]->name, connection_debug_outcome(outcome));
     }
     if (outcome == OUTCOME_DECLINED || outcome == OUTCOME_ALLOWED)
         outcome = request->in_server ? OUTCOME_INTERNAL_REDIRECT : satisfy_result(request);
@@ -399,7 +391,7 @@ static void request_finish(void *owner, struct exchange *x)
     if (!request)
         return;
     if (x->response.fault.length)
-        log_write(connection->worker->log, LOG_ERROR,
+        log_write(connection_log(connection), LOG_ERROR,
                   "*%llu the response to \"" STR_FMT "\" was not valid: " STR_FMT,
                   (unsigned long long)connection->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
     if (x->cancelled)
@@ -407,6 +399,7 @@ static void request_finish(void *owner, struct exchange *x)
     request->tls_path = transfer.path;
     request->tls_reason = transfer.reason;
     request->zero_copy = transfer.zero_copy;
+    connection_debug_finished(request);
     if (request->worker->trace)
         request->worker->trace->finished(request->worker->trace, request);
     request_release(request);
@@ -465,8 +458,7 @@ static void connection_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct connection *connection = connection_of(wire);
 
-    log_write(connection->worker->log, LOG_DEBUG, "*%llu closed (%d)", (unsigned long long)connection->number,
-              (int)end);
+    connection_debug(connection, "closed (%d)", (int)end);
     if (connection->session)
         connection->session->protocol->close(connection->session);
     connection->session = NULL;
@@ -480,11 +472,9 @@ static void connection_closed(struct wire *wire, enum wire_close_reason end)
 static const struct wire_events wire_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = connection_proxy_header_received};
 
-static const struct exchange_events exchange_events = {
-    .begun = request_begun,
-    .refused = request_refused,
-    .finished = request_finish,
-    .left = request_client_closed,
-    .wake = connection_wake,
-    .preface = connection_preface_received,
-};
+#define EXCHANGE_EVENTS                                                                                      \
+    .begun = request_begun, .refused = request_refused, .finished = request_finish,                          \
+    .left = request_client_closed, .wake = connection_wake, .preface = connection_preface_received
+
+static const struct exchange_events exchange_events = {EXCHANGE_EVENTS};
+static const struct exchange_events traced_exchange_events = {EXCHANGE_EVENTS, .trace = connection_debug_trace};

@@ -26,6 +26,7 @@ struct connection {
     uint8_t phase;                  /* enum phase of connection_timeout.c */
     bool http2_preface;             /* the bytes being received are the beginning of HTTP/2's preface */
     bool closed;                    /* the wire is closed; the timer's cancellation is pending */
+    bool debug;                     /* has a debug log: connection_debug.h */
     union proxy_address peer;
     struct {
         uint64_t mark;              /* wire_bytes_sent or wire_bytes_received at the start of the window */
@@ -37,6 +38,14 @@ struct connection {
     } min_rate;                         /* for client_min_rate: connection_timeout.c */
     struct proxy_header *proxy_header;  /* owned: the received PROXY protocol header; NULL: none */
 };
+
+/* The log of the connection: the worker's, or its debug log. */
+static inline struct log *connection_log(const struct connection *connection)
+{
+    struct worker *worker = connection->worker;
+
+    return connection->debug && worker->log->level < LOG_DEBUG ? &worker->debug_log : worker->log;
+}
 
 /* Creates a connection for a socket accepted by a listener (`owner` is the worker). Owns fd. */
 void connection_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);

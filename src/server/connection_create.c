@@ -2,6 +2,7 @@
  * Creates and releases connections, within the limits of their number and of the memory for output. The path of a
  * request through a connection: connection.c.
  */
+#include "server/connection_debug.h"
 #include "server/connection_internal.h"
 
 #include "base/limits.h"
@@ -50,6 +51,7 @@ static struct connection *connection_init(struct worker *worker, const union pro
         .peer = *peer,
         .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
         .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
+    connection->debug = connection_debug_wanted(worker, peer);
     list_init(&connection->woken);
     list_push(&worker->connection_list, &connection->link);
     return connection;

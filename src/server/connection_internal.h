@@ -68,6 +68,11 @@ void connection_address_unreserve(struct worker *worker, const union proxy_addre
  */
 int connection_authorize(struct request_state *request);
 
+/* connection_plain_http.c */
+
+/* Sends a plain-text 400 and closes: the client spoke HTTP without TLS on a TLS port. */
+void connection_refuse_plain_http(struct connection *connection);
+
 /* connection_timeout.c */
 
 /* Starts the connection's only timer; connection->timer.done is set. */

@@ -153,7 +153,7 @@ static void measure_rate(struct connection *connection, enum phase phase, uint64
 
 static void log_slow(struct connection *connection)
 {
-    log_write(connection->worker->log, LOG_INFO,
+    log_write(connection_log(connection), LOG_INFO,
               "*%llu the client %s less than %llu bytes a second (client_min_rate) for %u s: the connection is closed",
               (unsigned long long)connection->number, connection->phase == PHASE_BODY ? "sends" : "takes",
               (unsigned long long)connection->location->site->client_min_rate, LIMIT_SLOW_WINDOW_MS / 1000);

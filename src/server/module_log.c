@@ -9,7 +9,7 @@
 
 struct log *exchange_log(const struct exchange *x)
 {
-    return request_state_of(x)->worker->log;
+    return connection_log(request_state_of(x)->connection);
 }
 
 PRINTF_LIKE(3, 0)

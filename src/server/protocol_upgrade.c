@@ -166,7 +166,7 @@ void upgraded_log(const struct upgraded_session *upgraded, enum log_level level,
 {
     if (!upgraded->connection)
         return;
-    log_write(upgraded->connection->worker->log, level,
+    log_write(connection_log(upgraded->connection), level,
               "*%llu %s (%d: %s) while proxying upgraded connection, upstream: \"" STR_FMT "\"",
               (unsigned long long)upgraded->connection->number, what, -error, strerror(-error),
               STR_ARG(server));

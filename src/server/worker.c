@@ -446,6 +446,8 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
     log_write(&once, LOG_INFO, "loop: %s", worker->loop.backend->name);
     worker->loop.log = worker->log;
     worker->log->clock = &worker->loop.clock;
+    worker->debug_log = *worker->log;
+    worker->debug_log.level = LOG_DEBUG;
     return 0;
 }
 

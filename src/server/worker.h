@@ -24,6 +24,7 @@ typedef void worker_accept(void *worker, struct listener *listener, int fd, cons
 struct worker {
     struct loop loop;
     struct log *log;                        /* of error_log */
+    struct log debug_log;                   /* the same with level debug: connection_log */
     struct error_log *error_log;
     struct trace *trace;                    /* of `sluice explain`; NULL: none */
     const struct configuration *configuration;

@@ -41,6 +41,7 @@ struct core_main {
         struct str path;            /* a file, or "stderr"; syslog is rejected */
         int level;                  /* enum log_level */
     } error_log;
+    struct conf_rows debug_connections; /* struct cidr */
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
     int aead;                       /* enum tls_aead */
     struct str prefix;

@@ -1,6 +1,7 @@
 /*
  * Directives of the main scope and of `events`: processes, privileges, error log.
  */
+#include "base/cidr.h"
 #include "base/limits.h"
 #include "build_options.h"
 #include "io/backends.h"
@@ -156,6 +157,20 @@ static int read_error_log(struct conf_reader *reader, const struct conf_node *no
     return error;
 }
 
+static int read_debug_connection(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    if (cidr_parse(text, out) == 0)
+        return 0;
+    conf_error(reader->errors, node->mark, STR("10.0.0.0/8, \"2001:db8::/32\", 127.0.0.1 or \"unix:\""),
+               "\"" STR_FMT "\" is not an address or a range of addresses", STR_ARG(text));
+    return -EINVAL;
+}
+
 static const char *const backends[] = {"auto", "io_uring", "epoll", NULL};
 
 const char *configuration_backend(const struct configuration *configuration)
@@ -302,6 +317,17 @@ static const struct directive directives[] = {
      .example = "worker_connections_per_address: 100",
      .help = "The maximum number of connections of one worker from one IPv4 address or one IPv6 /64 network; "
              "further ones are closed at once. 0: no limit."},
+    {.name = "debug_connection",
+     .scopes = SCOPE_EVENTS,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(debug_connections),
+     .row_size = sizeof(struct cidr),
+     .row = read_debug_connection,
+     .syntax = "address | address/bits | unix:",
+     .example = "debug_connection: [127.0.0.1, \"2001:db8::/32\"]",
+     .help = "Clients whose connections in http are logged at level debug, whatever the level of error_log: their "
+             "requests, the modules that handle them, and each frame of HTTP/2, without header fields and bodies. "
+             "The address is that of the connection, not one in a header field. Unlike nginx, no host names."},
     {.name = "multi_accept",
      .scopes = SCOPE_EVENTS,
      .type = DIRECTIVE_SWITCH,

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "http/h1_parse.h"
 #include "http/h2/field_write.h"
+#include "http/h2/frame_log.h"
 #include "http/h2/stream.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ int h2_interim_queue(struct h2_stream *stream, int status, const struct headers 
         return error == -ENOBUFS ? 0 : error;
     end = h2_section_write(queue->data + queue->length, &section, h2->peer.max_frame_size, stream->id,
                            false);
+    h2_log_sent(h2, str_of(queue->data + queue->length, (size_t)(end - queue->data) - queue->length));
     queue->length = (size_t)(end - queue->data);
     h2_stream_ready(stream);
     return 0;

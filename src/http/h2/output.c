@@ -4,6 +4,7 @@
 #include "http/h2/output.h"
 
 #include "base/limits.h"
+#include "http/h2/frame_log.h"
 
 #include <errno.h>
 
@@ -32,6 +33,7 @@ void h2_output_frame(struct h2_session *h2, struct str frame)
 
     if (h2_session_over(h2))
         return;
+    h2_log_sent(h2, frame);
     h2->control.max = LIMIT_H2_CONTROL_BYTES;
     error = buffer_append(&h2->control, frame);
     if (error)

@@ -8,6 +8,7 @@
 #include "http/date.h"
 #include "http/h2/body.h"
 #include "http/h2/field_write.h"
+#include "http/h2/frame_log.h"
 #include "http/h2/interim.h"
 #include "http/h2/output.h"
 #include "http/h2/shutdown.h"
@@ -40,6 +41,7 @@ static int write_section(struct h2_stream *stream, const struct h2_section *sect
         return -ENOMEM;
     stream->pending =
         str_of(frames, (size_t)(h2_section_write(frames, section, max, stream->id, end_stream) - frames));
+    h2_log_sent(stream->session, stream->pending);
     return 0;
 }
 
@@ -214,6 +216,7 @@ static void begin_frame(struct h2_stream *stream, uint8_t flags)
 {
     h2_frame_write_head(stream->head, stream->frame_left, H2_DATA, flags, stream->id);
     stream->pending = str_of(stream->head, sizeof stream->head);
+    h2_log_sent(stream->session, stream->pending);
     stream->session->sending = stream;
 }
 

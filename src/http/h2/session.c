@@ -8,6 +8,7 @@
 #include "base/saturate.h"
 #include "http/h2/body.h"
 #include "http/h2/control_frames.h"
+#include "http/h2/frame_log.h"
 #include "http/h2/headers_frame.h"
 #include "http/h2/output.h"
 #include "http/h2/payload.h"
@@ -112,6 +113,7 @@ static enum h2_error check_order(const struct h2_session *h2, const struct h2_fr
 
 static void dispatch(struct h2_session *h2, struct h2_frame *frame)
 {
+    h2_log_received(h2, frame);
     if (frame->type < sizeof handlers / sizeof handlers[0] && handlers[frame->type])
         handlers[frame->type](h2, frame);
     else
@@ -162,6 +164,7 @@ static size_t consume_frame(struct h2_session *h2, struct str bytes)
     length = H2_FRAME_HEAD + frame.length;
     if (frame.type == H2_DATA) {
         buffer_finish(&h2->input);
+        h2_log_received(h2, &frame);
         h2_payload_started(h2, &frame);
         return in_place ? H2_FRAME_HEAD : taken;
     }

@@ -344,9 +344,10 @@ END_TEST
 static const struct {
     const char *nginx, *key, *yaml, *noted;
 } others[] = {
-    {"user www-data; worker_processes 2; events { worker_connections 768; use epoll; } http { server { "
-     "return 204; } }",
-     "events:", "worker_connections: 768\nuse: epoll\n", ""},
+    {"user www-data; worker_processes 2; events { worker_connections 768; debug_connection ::1; debug_connection a.b; "
+     "} http { server { return 204; } }",
+     "events:", "worker_connections: 768\ndebug_connection:\n  - '::1'\n  # not carried over: debug_connection a.b\n",
+     "is not an address or a range of addresses"},
     {"http { map $http_upgrade $kind { default upgrade; '' close; ~^a$ b; } server { return 204; } }",
      "  map:", "$http_upgrade $kind:\n  default: upgrade\n  '': close\n  ~^a$: b\n", ""},
     {"http { map $host $x { hostnames; *.a.test 1; } server { return 204; } }",

@@ -1,0 +1,81 @@
+/*
+ * Lines of the debug log. They are written with the worker's debug log, whose level is debug.
+ */
+#include "server/connection_debug.h"
+
+#include "base/cidr.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool connection_debug_wanted(const struct worker *worker, const union proxy_address *peer)
+{
+    const struct conf_rows *clients = &worker->configuration->main->debug_connections;
+    const struct cidr *ranges = clients->items;
+
+    for (size_t i = 0; i < clients->count; i++) {
+        if (cidr_contains(&ranges[i], &peer->any))
+            return true;
+    }
+    return worker->log->level >= LOG_DEBUG;
+}
+
+void connection_debug_write(const struct connection *connection, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    log_write(connection_log(connection), LOG_DEBUG, "*%llu %s", (unsigned long long)connection->number, text);
+}
+
+void connection_debug_trace(void *connection, struct str text)
+{
+    connection_debug_write(connection, STR_FMT, STR_ARG(text));
+}
+
+void connection_debug_accepted(const struct connection *connection)
+{
+    struct listen_address client = {.length = sizeof connection->peer};
+    char text[128];
+
+    if (!connection->debug)
+        return;
+    memcpy(&client.socket, &connection->peer, sizeof connection->peer);
+    connection_debug_write(connection, "accepted, client: " STR_FMT ", listen: " STR_FMT,
+                           STR_ARG(listen_address_format(&client, text, sizeof text)),
+                           STR_ARG(connection->endpoint->text));
+}
+
+void connection_debug_opened(const struct connection *connection)
+{
+    const struct tls_session *tls = connection->wire.tls;
+
+    if (tls)
+        connection_debug(connection, "handshake done: " STR_FMT ", " STR_FMT "%s", STR_ARG(tls_session_protocol(tls)),
+                         STR_ARG(tls_session_cipher(tls)), tls_session_reused(tls) ? ", resumed" : "");
+    connection_debug(connection, "protocol: %s", connection->session->protocol->alpn);
+}
+
+const char *connection_debug_outcome(enum outcome outcome)
+{
+    static const char *const names[] = {
+        [OUTCOME_DECLINED] = "declined", [OUTCOME_RESPONDED] = "responded", [OUTCOME_PENDING] = "pending",
+        [OUTCOME_ALLOWED] = "allowed",   [OUTCOME_INTERNAL_REDIRECT] = "internal redirect",
+    };
+
+    return names[outcome];
+}
+
+void connection_debug_finished(const struct request_state *request)
+{
+    const struct exchange *x = request->x;
+
+    request_debug(request, "response %s: status %d, %llu bytes, %llu of the body, %s",
+                  x->cancelled ? "cut" : "sent", request_status(request),
+                  (unsigned long long)x->response.bytes_sent, (unsigned long long)x->response.body_bytes_sent,
+                  wire_path_name(request->tls_path));
+}

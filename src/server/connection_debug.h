@@ -1,0 +1,39 @@
+/*
+ * The debug log of chosen clients (debug_connection), or of all with error_log's level debug. The functions do
+ * nothing for other connections.
+ */
+#ifndef SERVER_CONNECTION_DEBUG_H
+#define SERVER_CONNECTION_DEBUG_H
+
+#include "server/connection.h"
+
+/* True if the connections of this client have a debug log. */
+bool connection_debug_wanted(const struct worker *worker, const union proxy_address *peer);
+
+/* private: use connection_debug and request_debug */
+void connection_debug_write(const struct connection *connection, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The trace of exchange_events. */
+void connection_debug_trace(void *connection, struct str text);
+
+/* A new connection, and the protocol that it speaks once its handshake is done. */
+void connection_debug_accepted(const struct connection *connection);
+void connection_debug_opened(const struct connection *connection);
+/* "responded" and so on. */
+const char *connection_debug_outcome(enum outcome outcome);
+/* The end of a response, complete or cut. */
+void connection_debug_finished(const struct request_state *request);
+
+/* One line about the connection. */
+#define connection_debug(connection, ...)                                                                    \
+    do {                                                                                                     \
+        if ((connection)->debug)                                                                             \
+            connection_debug_write(connection, __VA_ARGS__);                                                 \
+    } while (0)
+/* One line about the request, with client, server, request line, host and id. */
+#define request_debug(request, ...)                                                                          \
+    do {                                                                                                     \
+        if ((request)->connection->debug)                                                                    \
+            exchange_log_error((request)->x, LOG_DEBUG, __VA_ARGS__);                                        \
+    } while (0)
+
+#endif
