@@ -54,13 +54,13 @@ static void seal_in_place(struct subject *subject, size_t size)
     seal(subject, size, true);
 }
 
-static void seal_elsewhere(struct subject *subject, size_t size)
+static void seal_from_buffer(struct subject *subject, size_t size)
 {
     seal(subject, size, false);
 }
 
 /* Sets the key before each record, as with more busy connections than cipher contexts. */
-static void seal_keyed_anew(struct subject *subject, size_t size)
+static void seal_with_new_key(struct subject *subject, size_t size)
 {
     subject->key.key[0] ^= 1;
     seal(subject, size, true);
@@ -158,8 +158,8 @@ static void print_suite(const struct suite *suite, enum aead_kind kind, unsigned
     for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
         printf("%-22s %-8s %7zu %9.0f %10.0f %9.0f %10.0f\n", suite->name, aead_engine(kind)->name, sizes[j],
                nanoseconds(seal_in_place, &subject, sizes[j], rounds),
-               nanoseconds(seal_elsewhere, &subject, sizes[j], rounds),
-               nanoseconds(seal_keyed_anew, &subject, sizes[j], rounds),
+               nanoseconds(seal_from_buffer, &subject, sizes[j], rounds),
+               nanoseconds(seal_with_new_key, &subject, sizes[j], rounds),
                nanoseconds(write_ssl, &subject, sizes[j], rounds));
     cipher_context_cache_destroy(subject.cache);
     SSL_free(subject.ssl);

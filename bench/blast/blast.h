@@ -33,7 +33,7 @@ struct options {
     double seconds;
     double warm;                    /* seconds of the same load before the ready line */
     double rate;                    /* requests per second; 0: each response triggers the next request */
-    uint64_t answers;               /* stop after this many; 0: by time */
+    uint64_t responses;             /* stop after this many; 0: by time */
     uint64_t slow;                  /* bytes that each connection reads per second; 0: no limit */
     bool plain;
     bool tls12;
@@ -55,7 +55,7 @@ struct connection {
 };
 
 struct counts {
-    uint64_t answers;
+    uint64_t responses;
     uint64_t bytes;                 /* plaintext, including response heads */
 };
 
@@ -66,7 +66,7 @@ struct blast {
     struct connection *connections;
     char request[2048];
     char probe[2048];               /* a request for one byte, used if complete responses have too many bytes */
-    uint64_t answer_length;         /* head and body */
+    uint64_t response_length;       /* head and body */
     uint64_t head_length;
     uint8_t body_digest[DIGEST_SIZE];
     struct counts done;
@@ -75,7 +75,7 @@ struct blast {
     uint64_t resumed;
     struct histogram latency;
     struct histogram opening;       /* time of connect and handshake */
-    uint64_t looking;               /* nanoseconds of polls that found no response (busy) */
+    uint64_t idle_poll_ns;          /* nanoseconds of polls that found no response (busy) */
     bool closing;                   /* after the measured time: waits for outstanding responses, sends no requests */
     int poll_fd;
     uint8_t *scratch;
@@ -91,7 +91,7 @@ void options_read(int argc, char **argv, struct options *out_options);
 /*
  * dial.c: Returns a connected, blocking socket. `turn` selects the source address, so that ports are not exhausted.
  */
-int dial(const struct options *options, unsigned turn);
+int connection_dial(const struct options *options, unsigned turn);
 SSL_CTX *tls_open(const struct options *options);
 
 /* open.c: Opens all connections, checks a response on each, and makes their descriptors non-blocking. */
@@ -101,14 +101,14 @@ void connections_open(struct blast *blast);
  * Reads and decrypts a response from a blocking descriptor. Sets head_length and body_digest; returns the length of
  * head and body.
  */
-uint64_t answer_open(struct blast *blast, struct connection *connection, const char *request);
+uint64_t response_read(struct blast *blast, struct connection *connection, const char *request);
 
 /*
- * receive.c: connection_ask sends one request; its latency counts from asked_at (nanoseconds, as now). connection_take
+ * receive.c: connection_send_request sends one request; its latency counts from asked_at (nanoseconds, as now). connection_receive
  * reads at most `most` received bytes, and returns the number of completed responses.
  */
-void connection_ask(struct blast *blast, struct connection *connection, uint64_t asked_at);
-unsigned connection_take(struct blast *blast, struct connection *connection, size_t most);
+void connection_send_request(struct blast *blast, struct connection *connection, uint64_t asked_at);
+unsigned connection_receive(struct blast *blast, struct connection *connection, size_t most);
 
 /*
  * run.c: Runs the load for a time or a number of responses, then waits for outstanding responses, unless they have too

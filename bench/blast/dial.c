@@ -30,7 +30,7 @@ static void source_choose(int fd, const struct options *options, unsigned turn)
         fail("bind");
 }
 
-int dial(const struct options *options, unsigned turn)
+int connection_dial(const struct options *options, unsigned turn)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(options->port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -61,7 +61,7 @@ static void ready_print(const struct blast *blast)
     const SSL *ssl = blast->connections ? blast->connections[0].ssl : NULL;
 
     printf("{\"ready\": true, \"answer\": %llu, \"version\": \"%s\", \"suite\": \"%s\", \"opening\": ",
-           (unsigned long long)blast->answer_length, ssl ? SSL_get_version(ssl) : "", ssl ? SSL_get_cipher(ssl) : "");
+           (unsigned long long)blast->response_length, ssl ? SSL_get_version(ssl) : "", ssl ? SSL_get_cipher(ssl) : "");
     histogram_print(&blast->opening, stdout);
     puts("}");
     fflush(stdout);
@@ -69,7 +69,7 @@ static void ready_print(const struct blast *blast)
 
 static void result_print(const struct blast *blast, const struct counts *inside, double seconds, double cpu)
 {
-    double length = (double)blast->answer_length;       /* an incomplete response counts as a fraction */
+    double length = (double)blast->response_length;       /* an incomplete response counts as a fraction */
 
     printf("{\"answers\": %.3f, \"bytes\": %llu, \"seconds\": %.6f, \"answers_all\": %.3f, \"bytes_all\": %llu, "
            "\"client_cpu\": %.6f, \"verified\": %llu, \"handshakes\": %llu, \"resumed\": %llu, \"latency\": ",
@@ -87,7 +87,7 @@ static void result_print(const struct blast *blast, const struct counts *inside,
 static void forget(struct blast *blast)
 {
     blast->done = (struct counts){0};
-    blast->looking = 0;
+    blast->idle_poll_ns = 0;
     blast->verified = blast->handshakes = blast->resumed = 0;
     blast->latency = blast->opening = (struct histogram){0};
 }
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     forget(&blast);
     cpu = own_cpu_seconds();
     seconds = run(&blast, options.seconds, &inside);
-    cpu = own_cpu_seconds() - cpu - (double)blast.looking * 1e-9;
+    cpu = own_cpu_seconds() - cpu - (double)blast.idle_poll_ns * 1e-9;
     result_print(&blast, &inside, seconds, cpu > 0 ? cpu : 0);
     return 0;
 }

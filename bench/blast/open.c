@@ -84,7 +84,7 @@ static uint64_t answer_read(struct blast *blast, struct connection *connection)
     return whole;
 }
 
-uint64_t answer_open(struct blast *blast, struct connection *connection, const char *request)
+uint64_t response_read(struct blast *blast, struct connection *connection, const char *request)
 {
     answer_ask(connection, request);
     return answer_read(blast, connection);
@@ -112,7 +112,7 @@ static void connection_begin(struct blast *blast, struct connection *connection,
     int result;
 
     connection->asked_at[0] = now();
-    connection->fd = dial(blast->options, turn);
+    connection->fd = connection_dial(blast->options, turn);
     if (!blast->tls)
         return;
     connection->ssl = SSL_new(blast->tls);
@@ -139,7 +139,7 @@ static void connection_finish(struct blast *blast, struct connection *connection
 
 static bool asks_for_all(const struct blast *blast)
 {
-    return blast->options->connections * blast->answer_length <= CHECKED_BYTES_MAX;
+    return blast->options->connections * blast->response_length <= CHECKED_BYTES_MAX;
 }
 
 /* Checks a response against that of the first connection. */
@@ -152,7 +152,7 @@ static void answer_check(struct blast *blast, struct connection *connection)
     memcpy(digest, blast->body_digest, DIGEST_SIZE);
     length = answer_read(blast, connection);
     if (asks_for_all(blast)
-        && (length != blast->answer_length || memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0)) {
+        && (length != blast->response_length || memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0)) {
         errno = 0;
         fail("two answers differ");
     }
@@ -182,8 +182,8 @@ static void batch_open(struct blast *blast, struct connection *batch, unsigned f
         connection_begin(blast, &batch[i], first + i);
     for (unsigned i = 0; i < count; i++) {
         connection_finish(blast, &batch[i]);
-        if (blast->answer_length == 0)
-            blast->answer_length = answer_open(blast, &batch[i], blast->request);
+        if (blast->response_length == 0)
+            blast->response_length = response_read(blast, &batch[i], blast->request);
         answer_ask(&batch[i], asks_for_all(blast) ? blast->request : blast->probe);
     }
     for (unsigned i = 0; i < count; i++) {

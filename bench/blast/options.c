@@ -62,7 +62,7 @@ static void option_read(int letter, struct options *options)
     case 'a': options->address = optarg; break;
     case 'c': options->connections = (unsigned)number(optarg); break;
     case 's': options->seconds = number(optarg); break;
-    case 'm': options->answers = (uint64_t)number(optarg); break;
+    case 'm': options->responses = (uint64_t)number(optarg); break;
     case 'W': options->warm = number(optarg); break;
     case 'r': options->rate = number(optarg); break;
     case 'p': options->pipeline = (unsigned)number(optarg); break;

@@ -10,7 +10,7 @@
 
 enum { DROP_MIN = 4096, SMALL_READ = 16 * 1024, READS_AT_ONCE = 64, DROP_PLAIN = 4 << 20 };
 
-void connection_ask(struct blast *blast, struct connection *connection, uint64_t asked_at)
+void connection_send_request(struct blast *blast, struct connection *connection, uint64_t asked_at)
 {
     size_t length = strlen(blast->request);
     ssize_t sent = connection->ssl ? SSL_write(connection->ssl, blast->request, (int)length)
@@ -42,19 +42,19 @@ static unsigned plaintext_count(struct blast *blast, struct connection *connecti
 
     blast->done.bytes += plain;
     connection->have += plain;
-    while (connection->outstanding > 0 && connection->have >= blast->answer_length) {
+    while (connection->outstanding > 0 && connection->have >= blast->response_length) {
         moment = moment ? moment : now();
         histogram_record(&blast->latency, moment - connection->asked_at[connection->oldest]);
         connection->oldest = (connection->oldest + 1) % PIPELINE_MAX;
         connection->outstanding--;
-        connection->have -= blast->answer_length;
+        connection->have -= blast->response_length;
         over++;
     }
     if (connection->outstanding == 0 && connection->have > 0) {
         errno = 0;
         fail("an answer is longer than the first one");
     }
-    blast->done.answers += over;
+    blast->done.responses += over;
     return over;
 }
 
@@ -65,14 +65,14 @@ static unsigned plaintext_verify(struct blast *blast, struct connection *connect
     unsigned over = 0;
 
     while (length > 0) {
-        uint64_t end = connection->have < blast->head_length ? blast->head_length : blast->answer_length;
+        uint64_t end = connection->have < blast->head_length ? blast->head_length : blast->response_length;
         size_t step = length < end - connection->have ? length : (size_t)(end - connection->have);
 
         if (connection->have == 0)
             EVP_DigestInit_ex(connection->digest, EVP_sha256(), NULL);
         if (connection->have >= blast->head_length)
             EVP_DigestUpdate(connection->digest, bytes, step);
-        if (connection->have + step == blast->answer_length)
+        if (connection->have + step == blast->response_length)
             body_verify(blast, connection);
         over += plaintext_count(blast, connection, step);
         bytes += step;
@@ -124,7 +124,7 @@ static size_t records_step(struct blast *blast, struct connection *connection, s
                            uint64_t *plain)
 {
     struct walk *walk = &connection->walk;
-    uint64_t awaited = connection->outstanding * blast->answer_length - connection->have;
+    uint64_t awaited = connection->outstanding * blast->response_length - connection->have;
     size_t room = SMALL_READ;
     size_t got;
 
@@ -143,7 +143,7 @@ static size_t records_step(struct blast *blast, struct connection *connection, s
     return got;
 }
 
-unsigned connection_take(struct blast *blast, struct connection *connection, size_t most)
+unsigned connection_receive(struct blast *blast, struct connection *connection, size_t most)
 {
     bool whole = true;
     unsigned over = 0;

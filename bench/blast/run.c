@@ -12,24 +12,25 @@
 
 enum { EVENTS = 256 };
 static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 60000000000, DRAINED_BYTES_MAX = 256 << 20;
-static const uint64_t LOOK_MAX = 5000;     /* nanoseconds; a longer poll includes time of other processes on this CPU */
+/* nanoseconds; a longer poll includes time of other processes on this CPU */
+static const uint64_t IDLE_POLL_MAX = 5000;
 
 struct load {
     uint64_t begin;
     uint64_t end;
-    uint64_t answers_end;           /* by count; 0: by time only */
+    uint64_t responses_end;         /* by count; 0: by time only */
     double interval;                /* nanoseconds between two requests; 0: closed loop */
-    uint64_t request_control;                 /* due requests that were sent */
-    struct connection **resting;    /* ring of connections without a request */
-    unsigned resting_first;
-    unsigned resting_count;
+    uint64_t requests_sent;                 /* due requests that were sent */
+    struct connection **idle;       /* ring of connections without a request */
+    unsigned idle_first;
+    unsigned idle_count;
 };
 
 static void rest(struct blast *blast, struct load *load, struct connection *connection)
 {
     unsigned size = blast->options->connections;
 
-    load->resting[(load->resting_first + load->resting_count++) % size] = connection;
+    load->idle[(load->idle_first + load->idle_count++) % size] = connection;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -39,7 +40,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static uint64_t next_due(const struct load *load)
 {
-    return load->begin + (uint64_t)(load->interval * (double)load->request_control);
+    return load->begin + (uint64_t)(load->interval * (double)load->requests_sent);
 }
 
 /* Sends the due requests while connections are free. */
@@ -47,17 +48,17 @@ static void ask_due(struct blast *blast, struct load *load)
 {
     uint64_t moment = now();
 
-    while (load->resting_count > 0 && next_due(load) <= moment && next_due(load) < load->end) {
-        struct connection *connection = load->resting[load->resting_first];
+    while (load->idle_count > 0 && next_due(load) <= moment && next_due(load) < load->end) {
+        struct connection *connection = load->idle[load->idle_first];
 
-        load->resting_first = (load->resting_first + 1) % blast->options->connections;
-        load->resting_count--;
-        connection_ask(blast, connection, next_due(load));
-        load->request_control++;
+        load->idle_first = (load->idle_first + 1) % blast->options->connections;
+        load->idle_count--;
+        connection_send_request(blast, connection, next_due(load));
+        load->requests_sent++;
     }
 }
 
-static void answers_over(struct blast *blast, struct load *load, struct connection *connection, unsigned over)
+static void responses_completed(struct blast *blast, struct load *load, struct connection *connection, unsigned over)
 {
     if (over == 0 || blast->closing)
         return;
@@ -65,10 +66,10 @@ static void answers_over(struct blast *blast, struct load *load, struct connecti
         rest(blast, load, connection);
         return;
     }
-    if (load->answers_end > 0 && blast->done.answers >= load->answers_end)
+    if (load->responses_end > 0 && blast->done.responses >= load->responses_end)
         return;
     for (uint64_t moment = now(); over > 0; over--)
-        connection_ask(blast, connection, moment);
+        connection_send_request(blast, connection, moment);
 }
 
 /* Waits for responses, at most until the next request is due. */
@@ -82,7 +83,7 @@ static void step(struct blast *blast, struct load *load, uint64_t end)
 
     if (!blast->closing && load->interval > 0) {
         ask_due(blast, load);
-        if (load->resting_count > 0 && next_due(load) < until)
+        if (load->idle_count > 0 && next_due(load) < until)
             until = next_due(load);
     }
     if (until > moment && !blast->options->busy)
@@ -92,17 +93,17 @@ static void step(struct blast *blast, struct load *load, uint64_t end)
     if (count < 0 && errno != EINTR)
         fail("epoll_pwait2");
     if (count == 0 && blast->options->busy)
-        blast->looking += least(now() - moment, LOOK_MAX);
+        blast->idle_poll_ns += least(now() - moment, IDLE_POLL_MAX);
     for (int i = 0; i < count; i++) {
         struct connection *connection = events[i].data.ptr;
 
-        answers_over(blast, load, connection, connection_take(blast, connection, SIZE_MAX));
+        responses_completed(blast, load, connection, connection_receive(blast, connection, SIZE_MAX));
     }
 }
 
 static bool is_over(const struct blast *blast, const struct load *load)
 {
-    return now() >= load->end || (load->answers_end > 0 && blast->done.answers >= load->answers_end);
+    return now() >= load->end || (load->responses_end > 0 && blast->done.responses >= load->responses_end);
 }
 
 static unsigned outstanding(const struct blast *blast)
@@ -124,7 +125,7 @@ static void begin(struct blast *blast, struct load *load)
             continue;
         }
         while (connection->outstanding < blast->options->pipeline)
-            connection_ask(blast, connection, now());
+            connection_send_request(blast, connection, now());
     }
 }
 
@@ -133,10 +134,10 @@ double run_requests(struct blast *blast, double seconds, struct counts *out_insi
     struct load load = {.interval = blast->options->rate > 0 ? 1e9 / blast->options->rate : 0};
     double took;
 
-    load.resting = calloc(blast->options->connections, sizeof(struct connection *));
-    if (!load.resting)
+    load.idle = calloc(blast->options->connections, sizeof(struct connection *));
+    if (!load.idle)
         fail("memory");
-    load.answers_end = blast->options->answers > 0 ? blast->done.answers + blast->options->answers : 0;
+    load.responses_end = blast->options->responses > 0 ? blast->done.responses + blast->options->responses : 0;
     load.begin = now();
     load.end = load.begin + (uint64_t)(seconds * 1e9);
     blast->closing = false;
@@ -146,9 +147,9 @@ double run_requests(struct blast *blast, double seconds, struct counts *out_insi
     took = (double)(now() - load.begin) * 1e-9;
     *out_inside = blast->done;
     blast->closing = true;
-    if (outstanding(blast) * blast->answer_length <= DRAINED_BYTES_MAX)
+    if (outstanding(blast) * blast->response_length <= DRAINED_BYTES_MAX)
         for (uint64_t end = now() + DRAIN_MAX; outstanding(blast) > 0 && now() < end;)
             step(blast, &load, end);
-    free(load.resting);
+    free(load.idle);
     return took;
 }

@@ -15,7 +15,7 @@ double run_slow(struct blast *blast, double seconds, struct counts *out_inside)
     uint64_t turn = 0;
 
     for (unsigned i = 0; i < blast->options->connections; i++)
-        connection_ask(blast, &blast->connections[i], begin);
+        connection_send_request(blast, &blast->connections[i], begin);
     for (uint64_t due = begin; due < end; due = begin + ++turn * (1000000000 / TURNS_PER_SECOND)) {
         struct timespec moment = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
 
@@ -23,8 +23,8 @@ double run_slow(struct blast *blast, double seconds, struct counts *out_inside)
         for (unsigned i = 0; i < blast->options->connections; i++) {
             struct connection *connection = &blast->connections[i];
 
-            if (connection_take(blast, connection, blast->options->slow / TURNS_PER_SECOND + 1) > 0)
-                connection_ask(blast, connection, now());
+            if (connection_receive(blast, connection, blast->options->slow / TURNS_PER_SECOND + 1) > 0)
+                connection_send_request(blast, connection, now());
         }
     }
     *out_inside = blast->done;

@@ -166,7 +166,7 @@ static const struct directive directives[] = {
 };
 
 /* The statuses for which nginx adds headers without `always`. */
-static bool is_good(int status)
+static bool is_without_error(int status)
 {
     static const int good[] = {200, 201, 204, 206, 301, 302, 303, 304, 307, 308};
 
@@ -199,7 +199,7 @@ static bool is_validator(struct str name)
 static int add_header_filter(struct exchange *x, const void *conf)
 {
     const struct add_header_conf *own = conf;
-    bool good = is_good(x->response.status);
+    bool good = is_without_error(x->response.status);
 
     for (size_t i = 0; i < own->count; i++) {
         const struct added *header = &own->headers[i];

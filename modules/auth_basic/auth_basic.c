@@ -15,13 +15,13 @@ struct auth_basic_conf {
     struct str file;
 };
 
-struct attempt {
+struct login_attempt {
     struct login login;
     struct exchange *x; /* held while the check is pending */
     const struct auth_basic_conf *conf;
     struct str user;    /* `user` and `password` end with a NUL */
     struct str password;
-    bool answered;      /* the verdict also applies after internal redirects */
+    bool verified;      /* the verdict also applies after internal redirects */
 };
 
 #define AT(field) offsetof(struct auth_basic_conf, field)
@@ -167,14 +167,14 @@ static enum outcome respond_unreadable_file(struct exchange *x, const struct aut
                                        STR_ARG(own->file), -error, strerror(-error));
 }
 
-static enum outcome login_outcome(struct attempt *attempt)
+static enum outcome login_outcome(struct login_attempt *attempt)
 {
-    const struct password_check *question = &attempt->login.question;
+    const struct password_check *check = &attempt->login.check;
     const struct auth_basic_conf *own = attempt->conf;
     struct exchange *x = attempt->x;
 
-    attempt->answered = true;
-    switch (question->verdict) {
+    attempt->verified = true;
+    switch (check->verdict) {
     case PASSWORD_GOOD:
         return OUTCOME_ALLOWED;
     case PASSWORD_BAD:
@@ -188,14 +188,14 @@ static enum outcome login_outcome(struct attempt *attempt)
         exchange_log_error(x, LOG_ERROR,
                            STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is stored as %s, which is "
                                                           "too weak; write it anew: htpasswd -B FILE USER",
-                           STR_ARG(own->file), question->line, STR_ARG(attempt->user), question->scheme);
+                           STR_ARG(own->file), check->line, STR_ARG(attempt->user), check->scheme);
         break;
     case PASSWORD_COSTLY:
         exchange_log_error(
             x, LOG_ERROR,
             STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the hash takes too long (bcrypt up to a cost "
                     "of %d, SHA-crypt up to %d rounds)",
-            STR_ARG(own->file), question->line, STR_ARG(attempt->user), LIMIT_BCRYPT_COST, LIMIT_SHA_ROUNDS);
+            STR_ARG(own->file), check->line, STR_ARG(attempt->user), LIMIT_BCRYPT_COST, LIMIT_SHA_ROUNDS);
         break;
     }
     return respond_unauthorized(x, own);
@@ -210,7 +210,7 @@ static void wipe_secret(struct str secret)
 
 static void password_checked(struct login *login, int error)
 {
-    struct attempt *attempt = container_of(login, struct attempt, login);
+    struct login_attempt *attempt = container_of(login, struct login_attempt, login);
     struct exchange *x = attempt->x;
 
     wipe_secret(attempt->password);
@@ -250,7 +250,7 @@ static int read_credentials(struct exchange *x, struct str *out_user, struct str
     return error;
 }
 
-static enum outcome check_login(struct exchange *x, struct logins *logins, struct attempt *attempt)
+static enum outcome check_login(struct exchange *x, struct logins *logins, struct login_attempt *attempt)
 {
     int error = login_check(logins, &attempt->login);
 
@@ -265,15 +265,15 @@ static enum outcome check_login(struct exchange *x, struct logins *logins, struc
 static enum outcome auth_basic_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct auth_basic_conf *own = conf;
-    struct attempt *attempt, **noted;
+    struct login_attempt *attempt, **noted;
     struct str user = {NULL, 0}, password = {NULL, 0};
     int error;
 
     if (str_empty(own->file))
         return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: no auth_basic_user_file is set");
-    noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
-    if (noted && *noted && (*noted)->answered && str_equal((*noted)->conf->file, own->file))
-        return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : respond_unauthorized(x, own);
+    noted = exchange_state(x, &module_auth_basic, sizeof(struct login_attempt *));
+    if (noted && *noted && (*noted)->verified && str_equal((*noted)->conf->file, own->file))
+        return (*noted)->login.check.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : respond_unauthorized(x, own);
     error = read_credentials(x, &user, &password);
     if (error == -EINVAL)
         return respond_unauthorized(x, own);
@@ -282,8 +282,8 @@ static enum outcome auth_basic_handler(struct exchange *x, const void *conf, voi
         wipe_secret(password);
         return exchange_error_response(x, 500);
     }
-    *attempt = (struct attempt){.x = x, .conf = own, .user = user, .password = password};
-    attempt->login.question =
+    *attempt = (struct login_attempt){.x = x, .conf = own, .user = user, .password = password};
+    attempt->login.check =
         (struct password_check){.path = own->file.data, .user = user, .password = password.data};
     attempt->login.done = password_checked;
     *noted = attempt;
@@ -292,7 +292,7 @@ static enum outcome auth_basic_handler(struct exchange *x, const void *conf, voi
 
 static void auth_basic_cancel(struct exchange *x, void *state)
 {
-    struct attempt **attempt = exchange_state_found(x, &module_auth_basic);
+    struct login_attempt **attempt = exchange_state_found(x, &module_auth_basic);
 
     login_cancel(&(*attempt)->login);
 }

@@ -63,14 +63,14 @@ void logins_destroy(struct logins *logins)
 /* Computes the HMAC that identifies a login. The lengths make the input of each login unique. */
 static int make_key(const struct logins *logins, struct login *login)
 {
-    const struct password_check *question = &login->question;
+    const struct password_check *check = &login->check;
     struct {
         uint64_t path, user, password;
-    } lengths = {strlen(question->path), question->user.length, strlen(question->password)};
+    } lengths = {strlen(check->path), check->user.length, strlen(check->password)};
     const struct str parts[] = {{(const char *)&lengths, sizeof(lengths)},
-                                {question->path, lengths.path},
-                                question->user,
-                                {question->password, lengths.password}};
+                                {check->path, lengths.path},
+                                check->user,
+                                {check->password, lengths.password}};
     unsigned char text[sizeof(lengths) + LIMIT_LOGIN_PATH + 2 * LIMIT_LOGIN_TEXT];
     unsigned length = LOGIN_KEY;
     size_t at = 0;
@@ -87,7 +87,7 @@ static int make_key(const struct logins *logins, struct login *login)
     return good ? 0 : -ENOMEM;
 }
 
-static struct known *set_of(struct logins *logins, const struct login *login)
+static struct known *known_set(struct logins *logins, const struct login *login)
 {
     uint32_t number;
 
@@ -96,17 +96,17 @@ static struct known *set_of(struct logins *logins, const struct login *login)
 }
 
 /* Monotonic time in ms, never 0. */
-static uint64_t now_of(const struct logins *logins)
+static uint64_t now_ms(const struct logins *logins)
 {
     return worker_clock(logins->worker)->monotonic_ms + 1;
 }
 
 static struct known *find_known(struct logins *logins, const struct login *login)
 {
-    struct known *set = set_of(logins, login);
+    struct known *set = known_set(logins, login);
 
     for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].used_ms && u64_sub_sat(now_of(logins), set[i].used_ms) < LIMIT_LOGIN_KNOWN_MS &&
+        if (set[i].used_ms && u64_sub_sat(now_ms(logins), set[i].used_ms) < LIMIT_LOGIN_KNOWN_MS &&
             CRYPTO_memcmp(set[i].key, login->key, LOGIN_KEY) == 0)
             return &set[i];
     }
@@ -116,7 +116,7 @@ static struct known *find_known(struct logins *logins, const struct login *login
 static void remember_login(struct logins *logins, const struct login *login)
 {
     struct known *known = find_known(logins, login);
-    struct known *set = set_of(logins, login);
+    struct known *set = known_set(logins, login);
 
     for (unsigned i = 0; !known && i < WAYS; i++) {
         if (!set[i].used_ms)
@@ -130,8 +130,8 @@ static void remember_login(struct logins *logins, const struct login *login)
         }
     }
     memcpy(known->key, login->key, LOGIN_KEY);
-    known->state = login->question.state;
-    known->looked_ms = known->used_ms = now_of(logins);
+    known->state = login->check.state;
+    known->looked_ms = known->used_ms = now_ms(logins);
 }
 
 static void forget_known(struct logins *logins, const struct login *login)
@@ -143,21 +143,21 @@ static void forget_known(struct logins *logins, const struct login *login)
 }
 
 /*
- * Returns true if the login was verified recently: no check is needed. Otherwise sets question.known, with which
+ * Returns true if the login was verified recently: no check is needed. Otherwise sets check.known, with which
  * password_verify may only compare the state of the file.
  */
 static bool is_known(struct logins *logins, struct login *login)
 {
     struct known *known = find_known(logins, login);
 
-    login->question.known = known != NULL;
+    login->check.known = known != NULL;
     if (!known)
         return false;
-    login->question.state = known->state;
-    if (u64_sub_sat(now_of(logins), known->looked_ms) > TRUSTED_MS)
+    login->check.state = known->state;
+    if (u64_sub_sat(now_ms(logins), known->looked_ms) > TRUSTED_MS)
         return false;
-    known->used_ms = now_of(logins);
-    login->question.verdict = PASSWORD_GOOD;
+    known->used_ms = now_ms(logins);
+    login->check.verdict = PASSWORD_GOOD;
     return true;
 }
 
@@ -172,7 +172,7 @@ static void start_login_check(struct logins *logins, struct login *login)
 {
     logins->active++;
     login->op.done = login_check_done;
-    worker_offload(logins->worker, &login->op, check_password_work, &login->question);
+    worker_offload(logins->worker, &login->op, check_password_work, &login->check);
 }
 
 /* Starts waiting checks up to the limit. Logins verified in the meantime call `done` at once, which only queues. */
@@ -197,7 +197,7 @@ static void login_check_done(struct op *op, int result)
     struct logins *logins = login->logins;
 
     logins->active--;
-    if (result == 0 && login->question.verdict == PASSWORD_GOOD)
+    if (result == 0 && login->check.verdict == PASSWORD_GOOD)
         remember_login(logins, login);
     else
         forget_known(logins, login);

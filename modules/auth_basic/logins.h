@@ -14,7 +14,7 @@ struct logins;
 
 /* One check, embedded in its owner, which must outlive the call of `done`. */
 struct login {
-    struct password_check question; /* `path`, `user` and `password` point to memory of the owner */
+    struct password_check check;    /* `path`, `user` and `password` point to memory of the owner */
     void (*done)(struct login *login, int error); /* result of password_verify; -ECANCELED after login_cancel */
     struct logins *logins;
     struct list link;               /* in logins->waiting */

@@ -204,50 +204,50 @@ static bool find_user(struct str text, struct str user, struct line *out, struct
     return found;
 }
 
-static void verify_password(struct password_check *question, struct str text)
+static void verify_password(struct password_check *check, struct str text)
 {
     struct str first;
     struct line line = {0};
-    bool found = find_user(text, question->user, &line, &first);
+    bool found = find_user(text, check->user, &line, &first);
 
     bool hashable = found && is_taken(line.hash) && !is_costly(line.hash);
-    bool match = password_matches(question->password, hashable ? line.hash : first);
+    bool match = password_matches(check->password, hashable ? line.hash : first);
 
-    question->line = line.number;
+    check->line = line.number;
     if (!found) {
-        question->verdict = PASSWORD_UNKNOWN_USER;
+        check->verdict = PASSWORD_UNKNOWN_USER;
     } else if (!is_taken(line.hash)) {
-        name_scheme(line.hash, question->scheme, sizeof(question->scheme));
-        question->verdict = PASSWORD_WEAK;
+        name_scheme(line.hash, check->scheme, sizeof(check->scheme));
+        check->verdict = PASSWORD_WEAK;
     } else if (!hashable) {
-        question->verdict = PASSWORD_COSTLY;
+        check->verdict = PASSWORD_COSTLY;
     } else {
-        question->verdict = match ? PASSWORD_GOOD : PASSWORD_BAD;
+        check->verdict = match ? PASSWORD_GOOD : PASSWORD_BAD;
     }
 }
 
-int password_verify(struct password_check *question)
+int password_verify(struct password_check *check)
 {
     struct password_file_state now;
     struct stat status;
     size_t length = 0;
     char *text = NULL;
-    int error, fd = open_regular(question->path, &status);
+    int error, fd = open_regular(check->path, &status);
 
     if (fd < 0)
         return fd;
     now = state_of(&status);
-    if (question->known && same_state(&now, &question->state)) {
+    if (check->known && same_state(&now, &check->state)) {
         close(fd);
-        question->verdict = PASSWORD_GOOD;
+        check->verdict = PASSWORD_GOOD;
         return 0;
     }
-    question->state = now;
+    check->state = now;
     error = read_password_file(fd, (size_t)status.st_size, &text, &length);
     close(fd);
     if (error < 0)
         return error;
-    verify_password(question, str_of(text, length));
+    verify_password(check, str_of(text, length));
     OPENSSL_clear_free(text, (size_t)status.st_size + 1);
     return 0;
 }

@@ -39,7 +39,7 @@ struct password_check {
  * Checks user and password, and sets `verdict`. An unknown user, or one that cannot log in, takes as long as the
  * first usable hash of the file. 0, or -errno if the file cannot be read (-EFBIG beyond LIMIT_PASSWORD_FILE).
  */
-MUST_CHECK int password_verify(struct password_check *question);
+MUST_CHECK int password_verify(struct password_check *check);
 
 /*
  * For the loader: finds the first line with a hash that is not accepted. 1 with its number, user and scheme; 0:

@@ -182,5 +182,5 @@ const struct module module_compress = {
     .worker_start = compress_worker_start,
     .worker_stop = compress_worker_stop,
     .filter = compress_filter,
-    .wants_whole = compress_needs_whole_body,
+    .needs_whole_body = compress_needs_whole_body,
 };

@@ -70,7 +70,7 @@ MUST_CHECK int compress_confirm(struct exchange *x);
 
 /* `gunzip`: decodes a gzip-encoded response if the client does not accept gzip. 0 or -ENOMEM. */
 MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared);
-/* wants_whole of struct module: true if the response will be decoded. */
+/* needs_whole_body of struct module: true if the response will be decoded. */
 bool compress_needs_whole_body(const struct exchange *x, const void *conf);
 
 #endif

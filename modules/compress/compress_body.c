@@ -16,10 +16,10 @@ struct compress_worker {
     struct worker *worker;
     const struct clock *clock;
     size_t memory;       /* upper bound for all open coders */
-    uint64_t turn_us;    /* start of the current iteration */
+    uint64_t iteration_us; /* start of the current iteration */
     size_t left;         /* input bytes left in this iteration, not counting shares already granted */
     struct list waiting; /* struct stream */
-    struct op turn;      /* a timer due at once */
+    struct op next_iteration; /* a timer due at once */
     bool stopped;
 };
 
@@ -53,22 +53,22 @@ static void wake_body(struct stream *stream)
 
 static void begin_turn(struct compress_worker *shared)
 {
-    if (shared->turn_us == shared->clock->monotonic_us)
+    if (shared->iteration_us == shared->clock->monotonic_us)
         return;
-    shared->turn_us = shared->clock->monotonic_us;
+    shared->iteration_us = shared->clock->monotonic_us;
     shared->left = LIMIT_COMPRESS_ITERATION;
 }
 
 static void request_turn(struct compress_worker *shared)
 {
-    if (op_idle(&shared->turn) && !list_empty(&shared->waiting))
-        worker_timer(shared->worker, &shared->turn, 0);
+    if (op_idle(&shared->next_iteration) && !list_empty(&shared->waiting))
+        worker_timer(shared->worker, &shared->next_iteration, 0);
 }
 
 /* Grants shares to waiting bodies while the limit has room for a whole piece. The other bodies keep their order. */
-static void turn_started(struct op *op, int result)
+static void iteration_started(struct op *op, int result)
 {
-    struct compress_worker *shared = container_of(op, struct compress_worker, turn);
+    struct compress_worker *shared = container_of(op, struct compress_worker, next_iteration);
 
     if (shared->stopped) {
         free(shared);
@@ -86,7 +86,7 @@ static void turn_started(struct op *op, int result)
 }
 
 /* Returns the bytes of input that the stream may consume now; NULL: none. Streams that already wait come first. */
-static size_t *share_of(struct stream *stream)
+static size_t *available_share(struct stream *stream)
 {
     struct compress_worker *shared = stream->shared;
 
@@ -183,7 +183,7 @@ static int produce_output(struct stream *stream)
         error = read_input(stream);
     if (error < 0)
         return error;
-    share = share_of(stream);
+    share = available_share(stream);
     return share ? run_coder(stream, share) : wait_for_turn(stream);
 }
 
@@ -252,7 +252,7 @@ int compress_worker_start(struct worker *worker, void **out_state)
         return -ENOMEM;
     shared->worker = worker;
     shared->clock = worker_clock(worker);
-    shared->turn.done = turn_started;
+    shared->next_iteration.done = iteration_started;
     list_init(&shared->waiting);
     *out_state = shared;
     return 0;
@@ -264,10 +264,10 @@ void compress_worker_stop(void *state)
     struct compress_worker *shared = state;
 
     shared->stopped = true;
-    if (op_idle(&shared->turn))
+    if (op_idle(&shared->next_iteration))
         free(shared);
     else
-        worker_cancel(shared->worker, &shared->turn);
+        worker_cancel(shared->worker, &shared->next_iteration);
 }
 
 bool compress_wrap(struct exchange *x, struct compress_worker *shared, const struct coder_kind *kind, unsigned level)

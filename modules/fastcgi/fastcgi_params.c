@@ -37,18 +37,27 @@ struct pairs {
  * set the proxy of scripts that are HTTP clients. The names are compared as parameters, since "_" and "-" give the
  * same name.
  */
-static const char *const not_set[] = {"HTTP_CONNECTION", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_EXPECT",
-                                      "HTTP_KEEP_ALIVE", "HTTP_PROXY", "HTTP_PROXY_AUTHORIZATION",
-                                      "HTTP_PROXY_CONNECTION", "HTTP_TE", "HTTP_TRAILER", "HTTP_TRANSFER_ENCODING",
-                                      "HTTP_UPGRADE", NULL};
+static const char *const omitted_names[] = {"HTTP_CONNECTION",
+                                            "HTTP_CONTENT_LENGTH",
+                                            "HTTP_CONTENT_TYPE",
+                                            "HTTP_EXPECT",
+                                            "HTTP_KEEP_ALIVE",
+                                            "HTTP_PROXY",
+                                            "HTTP_PROXY_AUTHORIZATION",
+                                            "HTTP_PROXY_CONNECTION",
+                                            "HTTP_TE",
+                                            "HTTP_TRAILER",
+                                            "HTTP_TRANSFER_ENCODING",
+                                            "HTTP_UPGRADE",
+                                            NULL};
 
 /* Fields about the client that are accepted from trusted peers only. */
-static const char *const of_origin[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST",
+static const char *const forwarded_names[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST",
                                         "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_SERVER",
                                         "HTTP_X_REAL_IP", NULL};
 
 /* Parameters that are file system paths. */
-static const char *const of_files[] = {"DOCUMENT_ROOT", "PATH_TRANSLATED", "SCRIPT_FILENAME", NULL};
+static const char *const path_names[] = {"DOCUMENT_ROOT", "PATH_TRANSLATED", "SCRIPT_FILENAME", NULL};
 
 static bool is_listed(const char *const *names, struct str name)
 {
@@ -111,7 +120,7 @@ static int set_param_values(struct gateway_request *p, struct pairs *pairs, cons
 
         if (!value.data)
             return -ENOMEM;
-        if (is_listed(of_files, param->name) && exchange_path_traverses(p->x, param->value, value, value, false))
+        if (is_listed(path_names, param->name) && exchange_path_traverses(p->x, param->value, value, value, false))
             return -ENOENT;
         if (str_equal(param->name, STR("HTTP_PROXY")) || (param->if_not_empty && str_empty(value) && !pair))
             continue;
@@ -139,7 +148,7 @@ static struct str field_name(struct arena *arena, struct str name)
 }
 
 /* Only names with dashes are accepted: a trusted proxy may pass on a client's name with underscores unfiltered. */
-static bool may_send_origin(const struct gateway_request *p, const struct header *field)
+static bool may_send_forwarded(const struct gateway_request *p, const struct header *field)
 {
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
 }
@@ -196,7 +205,7 @@ static int set_field(struct gateway_request *p, struct pairs *pairs, size_t own,
 
     if (!name.data)
         return -ENOMEM;
-    if (is_listed(not_set, name) || (is_listed(of_origin, name) && !may_send_origin(p, field)) ||
+    if (is_listed(omitted_names, name) || (is_listed(forwarded_names, name) && !may_send_forwarded(p, field)) ||
         (pair && pair < pairs->items + own))
         return 0;
     /* "X-User" takes precedence over "X_User". */

@@ -112,7 +112,7 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
         into->status = headers_find(&into->headers, STR("Location")) ? 302 : 200;
     into->bodiless = reply->head || into->status == 204 || into->status == 304;
     reply->left = into->content_length;
-    reply->headed = true;
+    reply->has_head = true;
     return REPLY_HEAD;
 }
 
@@ -194,11 +194,11 @@ static enum h1_reply_step read_end(struct fastcgi_reply *reply, struct str *in, 
         return REPLY_MORE;
     if (reply->record[4] != 0)
         return reply_fail(reply, "FastCGI rejected the request");
-    if (!reply->headed)
+    if (!reply->has_head)
         return reply_fail(reply, "an end without a header");
     if (!reply->reply->bodiless && reply->reply->content_length != BODY_LENGTH_UNKNOWN && reply->left > 0)
         return reply_fail(reply, "a body shorter than its Content-Length");
-    reply->over = true;
+    reply->ended = true;
     return REPLY_MORE;
 }
 
@@ -210,7 +210,7 @@ static enum h1_reply_step read_content(struct fastcgi_reply *reply, struct str *
         return read_stderr(reply, in, part);
     if (reply->kind == FASTCGI_END)
         return read_end(reply, in, part);
-    return reply->headed ? read_body(reply, in, part, out_part) : read_head(reply, in, part);
+    return reply->has_head ? read_body(reply, in, part, out_part) : read_head(reply, in, part);
 }
 
 static const char *check_header(struct fastcgi_reply *reply)
@@ -227,10 +227,10 @@ static const char *check_header(struct fastcgi_reply *reply)
     reply->padding = reply->record[6];
     if (kind == FASTCGI_END && reply->content != FASTCGI_HEADER)
         return "an invalid FCGI_END_REQUEST record";
-    if (kind == FASTCGI_STDOUT && reply->out_ended)
+    if (kind == FASTCGI_STDOUT && reply->stdout_ended)
         return "output after its end";
     if (kind == FASTCGI_STDOUT && reply->content == 0)
-        reply->out_ended = true;
+        reply->stdout_ended = true;
     return NULL;
 }
 
@@ -245,7 +245,7 @@ static enum h1_reply_step read_header(struct fastcgi_reply *reply, struct str *i
     if (reply->record_length < FASTCGI_HEADER)
         return REPLY_MORE;
     fault = check_header(reply);
-    reply->inside = true;
+    reply->in_content = true;
     return fault ? reply_fail(reply, fault) : REPLY_MORE;
 }
 
@@ -260,7 +260,7 @@ static void skip_padding(struct fastcgi_reply *reply, struct str *in)
 /* Processes one step at the front of *in, which is not empty. */
 static enum h1_reply_step read_reply_record(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
 {
-    if (!reply->inside)
+    if (!reply->in_content)
         return read_header(reply, in);
     if (reply->content > 0)
         return read_content(reply, in, out_part);
@@ -273,11 +273,11 @@ enum h1_reply_step fastcgi_reply_read(struct fastcgi_reply *reply, struct str *i
     enum h1_reply_step step = reply->failed ? REPLY_BAD : REPLY_MORE;
 
     while (step == REPLY_MORE) {
-        if (reply->inside && reply->content == 0 && reply->padding == 0) {
-            reply->inside = false;
+        if (reply->in_content && reply->content == 0 && reply->padding == 0) {
+            reply->in_content = false;
             reply->record_length = 0;
         }
-        if (reply->over && !reply->inside)
+        if (reply->ended && !reply->in_content)
             return REPLY_WHOLE;
         if (str_empty(*in))
             return REPLY_MORE;

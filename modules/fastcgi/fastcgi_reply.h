@@ -20,13 +20,13 @@ struct fastcgi_reply {
     unsigned char record[FASTCGI_HEADER]; /* header of the current record, or content of END */
     unsigned record_length;         /* bytes of it received */
     unsigned kind;                  /* enum fastcgi_kind of the current record, valid once its header is complete */
-    bool inside;                    /* the header is complete: the content follows */
+    bool in_content;                /* the header is complete: the content follows */
     size_t content, padding;        /* bytes of the record not yet received */
     struct buffer text;             /* the CGI head received so far */
     size_t seen, line;              /* bytes of it searched for its end, and start of the current line */
     struct buffer stderr_text;             /* STDERR received so far, up to LIMIT_FASTCGI_STDERR bytes */
     uint64_t left;                  /* bytes left of Content-Length */
-    bool headed, out_ended, over, failed;
+    bool has_head, stdout_ended, ended, failed;
 };
 
 void fastcgi_reply_init(struct fastcgi_reply *reply, struct h1_reply *into, struct arena *arena, size_t head_max, bool head);

@@ -151,15 +151,15 @@ static enum outcome reject_request(struct exchange *x, const struct limit_req_co
 }
 
 /* Result of the limits: the delay, or the limit that rejects the request. */
-struct found {
+struct result {
     uint64_t wait_ms, wait_level;
     const struct limit_req_row *slowest; /* limit with the longest delay; NULL: none */
-    const struct limit_req_row *refuser; /* limit that rejects the request; NULL: none */
-    uint64_t refused_level;
+    const struct limit_req_row *rejecting; /* limit that rejects the request; NULL: none */
+    uint64_t rejecting_level;
 };
 
 /* Counts the request in each zone; keys[i] is 0 for a limit that did not count it. 0 or -ENOMEM. */
-static int count_request(struct exchange *x, const struct limit_req_conf *own, uint64_t *keys, struct found *found)
+static int count_request(struct exchange *x, const struct limit_req_conf *own, uint64_t *keys, struct result *result)
 {
     const struct limit_req_row *rows = own->limits.items;
     uint64_t now_ms = exchange_clock(x)->monotonic_ms;
@@ -176,15 +176,15 @@ static int count_request(struct exchange *x, const struct limit_req_conf *own, u
         keys[i] = table_hash_long(key) | 1;
         if (!limit_zone_fill(zone->zone, keys[i], zone->rate, rows[i].burst, now_ms, &level)) {
             keys[i] = 0;
-            found->refuser = &rows[i];
-            found->refused_level = level;
+            result->rejecting = &rows[i];
+            result->rejecting_level = level;
             return 0;
         }
         wait_ms = level > rows[i].delay ? (level - rows[i].delay + zone->rate - 1) / zone->rate : 0;
-        if (wait_ms > found->wait_ms) {
-            found->wait_ms = wait_ms;
-            found->wait_level = level;
-            found->slowest = &rows[i];
+        if (wait_ms > result->wait_ms) {
+            result->wait_ms = wait_ms;
+            result->wait_level = level;
+            result->slowest = &rows[i];
         }
     }
     return 0;
@@ -213,23 +213,24 @@ static void delay_done(struct op *op, int result)
 }
 
 static enum outcome limit_outcome(struct exchange *x, const struct limit_req_conf *own, struct limiting *limiting,
-                                  const struct found *found)
+                                  const struct result *result)
 {
-    if (found->refuser) {
+    if (result->rejecting) {
         limiting->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
-        log_limit(x, own, "limiting requests", 0, found->refused_level, found->refuser->use.name);
-        return own->refusal.dry_run ? OUTCOME_DECLINED : reject_request(x, own, found->refuser, found->refused_level);
+        log_limit(x, own, "limiting requests", 0, result->rejecting_level, result->rejecting->use.name);
+        return own->refusal.dry_run ? OUTCOME_DECLINED
+                                    : reject_request(x, own, result->rejecting, result->rejecting_level);
     }
-    if (!found->slowest)
+    if (!result->slowest)
         return OUTCOME_DECLINED;
     limiting->verdict = own->refusal.dry_run ? DELAYED_DRY_RUN : DELAYED;
-    log_limit(x, own, "delaying request", 1, found->wait_level, found->slowest->use.name);
+    log_limit(x, own, "delaying request", 1, result->wait_level, result->slowest->use.name);
     if (own->refusal.dry_run)
         return OUTCOME_DECLINED;
     exchange_hold(x);
     exchange_end_with_client(x, true); /* a disconnect of the client ends the delay */
     limiting->timer.done = delay_done;
-    worker_timer(exchange_worker(x), &limiting->timer, found->wait_ms);
+    worker_timer(exchange_worker(x), &limiting->timer, result->wait_ms);
     return OUTCOME_PENDING;
 }
 
@@ -237,19 +238,19 @@ static enum outcome limit_req_handler(struct exchange *x, const void *conf, void
 {
     const struct limit_req_conf *own = conf;
     struct limiting *limiting;
-    struct found found = {0};
+    struct result result = {0};
     uint64_t *keys;
 
     if (exchange_is_child(x) || exchange_state_found(x, &module_limit_req))
         return OUTCOME_DECLINED;
     limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
     keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));
-    if (!limiting || !keys || count_request(x, own, keys, &found) < 0)
+    if (!limiting || !keys || count_request(x, own, keys, &result) < 0)
         return exchange_error_response(x, 500);
     limiting->x = x;
-    if (found.refuser)
+    if (result.rejecting)
         uncount_request(own, keys);
-    return limit_outcome(x, own, limiting, &found);
+    return limit_outcome(x, own, limiting, &result);
 }
 
 static void limit_req_cancel(struct exchange *x, void *state)

@@ -22,7 +22,7 @@ static int replace_front(struct arena *arena, struct str *value, struct str fron
  * Maps "http://backend/one/x" to "/two/x" if the location /two/ passes to http://backend/one/. 1: changed; 0; or
  * -ENOMEM.
  */
-static int by_default(struct gateway_request *p, struct str *location)
+static int rewrite_by_default(struct gateway_request *p, struct str *location)
 {
     struct exchange *x = p->x;
     struct str uri = p->target.uri.data ? p->target.uri : STR("/");
@@ -41,7 +41,7 @@ static int by_default(struct gateway_request *p, struct str *location)
 }
 
 /* 1: the row matched and changed the value; 0; or -ENOMEM. */
-static int by_pair(struct gateway_request *p, const struct proxy_rewrite *row, struct str *value)
+static int rewrite_by_pair(struct gateway_request *p, const struct proxy_rewrite *row, struct str *value)
 {
     struct str from = exchange_eval(p->x, row->from);
     struct str to = exchange_eval(p->x, row->to);
@@ -54,7 +54,7 @@ static int by_pair(struct gateway_request *p, const struct proxy_rewrite *row, s
 }
 
 /* Applies the first row that matches. 0 or -ENOMEM. */
-static int rewrite_place(struct gateway_request *p, struct str *place)
+static int rewrite_url(struct gateway_request *p, struct str *url)
 {
     static const struct proxy_rewrite usual = {.kind = REWRITE_DEFAULT};
     const struct proxy_rewrite *rows = proxy_conf_of(p)->redirects.items;
@@ -66,13 +66,13 @@ static int rewrite_place(struct gateway_request *p, struct str *place)
         count = 1;
     }
     for (size_t i = 0; i < count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
-        done = rows[i].kind == REWRITE_DEFAULT ? by_default(p, place)
-                                               : by_pair(p, &rows[i], place);
+        done = rows[i].kind == REWRITE_DEFAULT ? rewrite_by_default(p, url)
+                                               : rewrite_by_pair(p, &rows[i], url);
     return done < 0 ? done : 0;
 }
 
 /* Returns the offset of the URL in "5; url=http://backend/x", found as in nginx; -1: none. */
-static ssize_t refresh_place(struct str value)
+static ssize_t refresh_url_offset(struct str value)
 {
     for (size_t i = 0; i + 4 <= value.length; i++) {
         if (str_equal_nocase(str_slice(value, i, i + 4), STR("url=")))
@@ -83,15 +83,15 @@ static ssize_t refresh_place(struct str value)
 
 static int rewrite_refresh(struct gateway_request *p, struct str *value)
 {
-    ssize_t at = refresh_place(*value);
-    struct str place = at < 0 ? STR("") : str_skip(*value, (size_t)at);
-    struct str was = place;
+    ssize_t at = refresh_url_offset(*value);
+    struct str url = at < 0 ? STR("") : str_skip(*value, (size_t)at);
+    struct str was = url;
 
     if (at < 0)
         return 0;
-    if (rewrite_place(p, &place) < 0)
+    if (rewrite_url(p, &url) < 0)
         return -ENOMEM;
-    return place.data == was.data ? 0 : replace_front(&p->x->arena, value, str_slice(*value, 0, (size_t)at), place);
+    return url.data == was.data ? 0 : replace_front(&p->x->arena, value, str_slice(*value, 0, (size_t)at), url);
 }
 
 int proxy_rewrite_location(struct gateway_request *p)
@@ -99,7 +99,7 @@ int proxy_rewrite_location(struct gateway_request *p)
     const struct headers *headers = &p->x->response.headers;
     struct header *location = headers_find(headers, STR("Location"));
     struct header *refresh = headers_find(headers, STR("Refresh"));
-    int error = location ? rewrite_place(p, &location->value) : 0;
+    int error = location ? rewrite_url(p, &location->value) : 0;
 
     return error == 0 && refresh ? rewrite_refresh(p, &refresh->value) : error;
 }
@@ -136,7 +136,7 @@ static int rewrite_path(struct gateway_request *p, struct str *value)
     int done = 0;
 
     for (size_t i = 0; i < proxy_conf_of(p)->cookie_paths.count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
-        done = by_pair(p, &rows[i], value);
+        done = rewrite_by_pair(p, &rows[i], value);
     return done < 0 ? done : 0;
 }
 

@@ -154,7 +154,7 @@ const struct module module_return = {
     .conf_size = sizeof(struct return_conf),
     .conf_check = check_return,
     .idle = return_idle,
-    .server_rule = SERVER_RULE_DECIDES,
-    .settles = return_settles,
+    .server_rule = SERVER_RULE_RESPONDS,
+    .responds = return_settles,
     .handler = return_handler,
 };

@@ -305,6 +305,6 @@ const struct module module_rewrite = {
     .conf_size = sizeof(struct rewrite_conf),
     .conf_check = check_rules,
     .idle = rewrite_idle,
-    .server_rule = SERVER_RULE_DECIDES,
+    .server_rule = SERVER_RULE_RESPONDS,
     .handler = rewrite_handler,
 };

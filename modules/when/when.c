@@ -405,7 +405,7 @@ const struct module module_when = {
     .conf_size = sizeof(struct when_conf),
     .conf_check = check_when,
     .idle = when_idle,
-    .server_rule = SERVER_RULE_DECIDES,
+    .server_rule = SERVER_RULE_RESPONDS,
     .handler = when_handler,
     .cancel = when_cancel,
 };

@@ -21,7 +21,7 @@ struct loader_round {
     struct import *import;
     unsigned faults;
     bool changed; /* a directive was left out: the rest is loaded again */
-    bool stuck;   /* the loader reported an error that no imported directive caused */
+    bool has_foreign_error; /* the loader reported an error that no imported directive caused */
     int error;
 };
 
@@ -38,7 +38,7 @@ static void collect_fault(struct loader_round *loader_round, const struct conf_e
                               : -ENOENT;
     loader_round->faults++;
     loader_round->changed |= result == 1;
-    loader_round->stuck |= result == -ENOENT;
+    loader_round->has_foreign_error |= result == -ENOENT;
     if (result == -ENOMEM)
         loader_round->error = result;
 }
@@ -64,7 +64,7 @@ static int print_loadable(struct import *import, bool report, struct buffer *out
         buffer_consume(diagnostics, diagnostics->length);
         loader_round.error = import_print(import, false, out);
         source.text = buffer_str(out);
-        loader_round.changed = loader_round.stuck = false;
+        loader_round.changed = loader_round.has_foreign_error = false;
         if (loader_round.error == 0 && !import_serves(import))
             return -ENODATA;
         if (loader_round.error == 0)
@@ -74,7 +74,7 @@ static int print_loadable(struct import *import, bool report, struct buffer *out
         buffer_consume(out, out->length);
         loader_round.error = import_print(import, true, out);
     }
-    if (loader_round.error == 0 && (loader_round.stuck || loader_round.changed))
+    if (loader_round.error == 0 && (loader_round.has_foreign_error || loader_round.changed))
         loader_round.error = -EBADMSG;
     return loader_round.error;
 }

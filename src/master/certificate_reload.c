@@ -70,12 +70,12 @@ static int write_all(int fd, const char *bytes, size_t length)
 }
 
 /* MFD_NOEXEC_SEAL, undefined in headers before Linux 6.3. With vm.memfd_noexec=2 only such memory can be created. */
-enum { NEVER_A_PROGRAM = 8 };
+enum { MEMFD_NOEXEC_SEAL = 8 };
 
 static int make_memory(void)
 {
     static const char name[] = "sluice-tls-files";
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | NEVER_A_PROGRAM);
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_NOEXEC_SEAL);
 
     return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
 }

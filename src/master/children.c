@@ -109,7 +109,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
                                      .shared = master->shared,
                                      .number = number,
                                      .workers = generation->child_count,
-                                     .place = (unsigned)generation->children[number].place,
+                                     .shared_index = (unsigned)generation->children[number].shared_index,
                                      .error_log = &master->error_log,
                                      .sockets = own,
                                      .socket_count = worker_sockets_collect(sockets, number, own),
@@ -142,18 +142,18 @@ static void plan_restart(struct master *master, struct child *child)
     uint64_t delay_ms = 0;
 
     if (u64_sub_sat(master->clock.monotonic_ms, child->started_ms) < SOON_MS)
-        child->deaths++;
+        child->failed_starts++;
     else
-        child->deaths = 0;
-    if (child->deaths > 1)
-        delay_ms = child->deaths > 8 ? LIMIT_RESTART_DELAY_MS : (uint64_t)50 << child->deaths;
+        child->failed_starts = 0;
+    if (child->failed_starts > 1)
+        delay_ms = child->failed_starts > 8 ? LIMIT_RESTART_DELAY_MS : (uint64_t)50 << child->failed_starts;
     if (delay_ms > LIMIT_RESTART_DELAY_MS)
         delay_ms = LIMIT_RESTART_DELAY_MS;
     child->restart_ms = master->clock.monotonic_ms + delay_ms;
     if (delay_ms > 0)
         log_write(&master->error_log.log, LOG_ALERT,
                   "%u workers in a row exited within a second of their start: the next one starts in %llu ms",
-                  child->deaths, (unsigned long long)delay_ms);
+                  child->failed_starts, (unsigned long long)delay_ms);
 }
 
 static void start_child(struct master *master, struct generation *generation, unsigned number)
@@ -347,11 +347,11 @@ static void child_ended(struct master *master, struct generation *generation, st
     child_channel_close(child);
     child->ready = false;
     child->kill_ms = 0;
-    caches_abandon(&generation->configuration->caches, (unsigned)child->place);
-    limits_abandon(&generation->configuration->limits, (unsigned)child->place);
+    caches_abandon(&generation->configuration->caches, (unsigned)child->shared_index);
+    limits_abandon(&generation->configuration->limits, (unsigned)child->shared_index);
     if (generation->phase != PHASE_RUNNING) {
-        shared_place_release(master->shared, (unsigned)child->place);
-        child->place = -1;
+        shared_place_release(master->shared, (unsigned)child->shared_index);
+        child->shared_index = -1;
         if (generation->phase == PHASE_STARTING)
             fail_start(master, generation);
         return;
@@ -360,7 +360,7 @@ static void child_ended(struct master *master, struct generation *generation, st
         if (generation->children[i].acceptor == child - generation->children)
             generation->children[i].acceptor = -1;
     }
-    shared_place_reset(master->shared, (unsigned)child->place);
+    shared_place_reset(master->shared, (unsigned)child->shared_index);
     master->shared->restarts++;
     plan_restart(master, child);
 }

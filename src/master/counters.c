@@ -33,7 +33,7 @@ void counters_set_memory(struct counters *counters, struct memory_budget *budget
     budget->refusals = 0;
 }
 
-void counters_abandoned(struct counters *counters)
+void counters_reset_current(struct counters *counters)
 {
     for (unsigned state = 0; state < CONNECTION_STATES; state++)
         counters->connections[state] = 0;

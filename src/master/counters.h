@@ -67,7 +67,7 @@ void counters_add_response(struct counters *counters, int status, uint64_t took_
 /* Copies the memory in use, and moves the refusals counted since the previous call. */
 void counters_set_memory(struct counters *counters, struct memory_budget *budget);
 /* Clears the current values of a worker that has exited. */
-void counters_abandoned(struct counters *counters);
+void counters_reset_current(struct counters *counters);
 /* Adds counters that another process may be updating. */
 void counters_add(struct counters *sum, const struct counters *part);
 

@@ -170,7 +170,8 @@ static int make_children(struct master *master, struct generation *generation)
                       count);
             return place;
         }
-        generation->children[i] = (struct child){.place = place, .channel_fd = -1, .acceptor = -1, .restart_ms = 1};
+        generation->children[i] =
+            (struct child){.shared_index = place, .channel_fd = -1, .acceptor = -1, .restart_ms = 1};
         list_init(&generation->children[i].queued);
         generation->child_count++;
     }
@@ -241,8 +242,8 @@ void generation_close(struct master *master, struct generation *generation)
     else
         sockets_close(&generation->sockets, !master->failed);
     for (unsigned i = 0; i < generation->child_count; i++) {
-        if (generation->children[i].place >= 0)
-            shared_place_release(master->shared, (unsigned)generation->children[i].place);
+        if (generation->children[i].shared_index >= 0)
+            shared_place_release(master->shared, (unsigned)generation->children[i].shared_index);
     }
     close_access_logs(generation->configuration);
     caches_close(&generation->configuration->caches);
@@ -253,7 +254,7 @@ void generation_close(struct master *master, struct generation *generation)
     configuration_destroy(generation->configuration);
     if (master->current == generation)
         master->current = NULL;
-    if (master->coming == generation)
-        master->coming = NULL;
+    if (master->next_generation == generation)
+        master->next_generation = NULL;
     free(generation);
 }

@@ -73,7 +73,7 @@ static void worker_hangs(struct master *master, struct generation *generation, s
 static void check_worker(struct master *master, struct generation *generation, struct child *child, uint64_t missed_ms)
 {
     uint64_t timeout_ms = generation->configuration->main->worker_heartbeat_timeout_ms;
-    uint64_t seen = __atomic_load_n(&master->shared->workers[child->place].heartbeat, __ATOMIC_RELAXED);
+    uint64_t seen = __atomic_load_n(&master->shared->workers[child->shared_index].heartbeat, __ATOMIC_RELAXED);
     uint64_t now_ms = master->clock.monotonic_ms;
 
     if (child->kill_ms > 0) {

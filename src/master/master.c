@@ -74,10 +74,10 @@ static int open_all(struct master *master)
         return -ENOMEM;
     }
     master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
-    master->coming = generation_open(master, master->start->configuration);
-    if (!master->coming)
+    master->next_generation = generation_open(master, master->start->configuration);
+    if (!master->next_generation)
         return -EINVAL;
-    if (!master->start->no_pid_file && write_pid(master, master->coming->configuration) < 0)
+    if (!master->start->no_pid_file && write_pid(master, master->next_generation->configuration) < 0)
         return -EINVAL;
     result = block_signals(master);
     if (result < 0)
@@ -117,7 +117,7 @@ static void reopen_error_log(struct master *master, struct generation *generatio
         return;
     }
     children_send(master, generation, CHANNEL_ERROR_LOG, 0, fd);
-    if (generation == (master->coming ? master->coming : master->current))
+    if (generation == (master->next_generation ? master->next_generation : master->current))
         error_log_replace(&master->error_log, fd);
     else
         close(fd);
@@ -224,7 +224,7 @@ static void reload_configuration(struct master *master)
 
     if (master->ending)
         return;
-    if (master->coming) {
+    if (master->next_generation) {
         master->reload_again = true;
         return;
     }
@@ -233,9 +233,9 @@ static void reload_configuration(struct master *master)
     configuration = load_again(master);
     if (configuration) {
         log_unchanged(master, configuration->main);
-        master->coming = generation_open(master, configuration);
+        master->next_generation = generation_open(master, configuration);
     }
-    if (!master->coming)
+    if (!master->next_generation)
         retain_generation(master);
 }
 
@@ -388,8 +388,8 @@ static void switch_generation(struct master *master)
 {
     struct generation *before = master->current;
 
-    master->current = master->coming;
-    master->coming = NULL;
+    master->current = master->next_generation;
+    master->next_generation = NULL;
     master->current->phase = PHASE_RUNNING;
     master->error_log.echo = false;
     __atomic_store_n(&master->shared->worker_count, master->current->child_count, __ATOMIC_RELAXED);
@@ -407,7 +407,7 @@ static void switch_generation(struct master *master)
 
 static void close_generation(struct master *master, struct generation *generation)
 {
-    bool came = generation == master->coming;
+    bool came = generation == master->next_generation;
 
     if (came && !master->current && !master->ending)
         master->failed = true;

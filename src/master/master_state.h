@@ -25,12 +25,12 @@ enum phase {
 /* One worker of a generation; a replacement process reuses the struct. */
 struct child {
     pid_t pid;                      /* 0: none */
-    int place;                      /* in shared memory; -1: released */
+    int shared_index;               /* in shared memory; -1: released */
     int channel_fd;                 /* -1: none */
     struct list queued;             /* messages not yet sent, because the channel was full */
     bool ready;
     int acceptor;                   /* the worker that accepts from its sockets while it is down or hangs; -1: none */
-    unsigned deaths;                /* consecutive, each soon after its start */
+    unsigned failed_starts;         /* consecutive, each soon after its start */
     uint64_t started_ms;
     uint64_t restart_ms;            /* time of the next start; 0: not planned */
     uint64_t heartbeat;             /* last one seen */
@@ -60,7 +60,7 @@ struct master {
     struct listen_fds *passed;      /* owned; sockets of the service manager, until the first generation has them */
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
-    struct generation *coming;      /* is starting, and will replace `current`; NULL: none */
+    struct generation *next_generation; /* is starting, and will replace `current`; NULL: none */
     uint64_t heartbeats_ms;         /* last check of the heartbeats; 0: never */
     bool reload_again;              /* HUP was received while a generation was starting */
     bool is_root;
@@ -71,7 +71,7 @@ struct master {
     bool aead_chosen;
     bool ktls_chosen;               /* with the engines of aead_setting */
     enum tls_aead aead_setting;     /* of the generation for which it was chosen */
-    uint64_t tickets_drawn_ms;      /* when the current session ticket key was generated */
+    uint64_t tickets_generated_ms;  /* when the current session ticket key was generated */
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */
 };

@@ -38,7 +38,7 @@ static int rotate_ticket_key(struct master *master)
 {
     int result = ticket_keys_rotate(&master->shared->tickets);
 
-    master->tickets_drawn_ms = master->clock.monotonic_ms;
+    master->tickets_generated_ms = master->clock.monotonic_ms;
     if (result < 0)
         log_write(&master->error_log.log, LOG_ALERT,
                   "a key of session tickets could not be generated: no random numbers are available");
@@ -59,7 +59,7 @@ int master_tickets_open(struct master *master, struct generation *generation)
 int master_tickets_next_ms(const struct master *master)
 {
     uint64_t life_ms = longest_life_ms(master),
-             age_ms = u64_sub_sat(master->clock.monotonic_ms, master->tickets_drawn_ms);
+             age_ms = u64_sub_sat(master->clock.monotonic_ms, master->tickets_generated_ms);
 
     if (life_ms == 0)
         return -1;

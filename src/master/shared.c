@@ -53,7 +53,7 @@ int shared_place_acquire(struct shared *shared)
 
 void shared_place_reset(struct shared *shared, unsigned place)
 {
-    counters_abandoned(&shared->workers[place].counters);
+    counters_reset_current(&shared->workers[place].counters);
     upstream_zone_abandon(shared->upstreams, place);
 }
 

@@ -20,7 +20,7 @@ struct worker_start {
     struct shared *shared;
     unsigned number;                        /* index among the workers of its generation */
     unsigned workers;                       /* their number */
-    unsigned place;                         /* index in shared memory */
+    unsigned shared_index;                  /* index in shared memory */
     struct error_log *error_log;
     const struct stream_listening *stream;  /* NULL: no `stream` listeners */
     const struct worker_socket {

@@ -119,7 +119,8 @@ bool exchange_needs_whole_body(const struct exchange *x)
     for (uint64_t left = location->filtering; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
 
-        if (module_table[index]->wants_whole && module_table[index]->wants_whole(x, location->module_conf[index]))
+        if (module_table[index]->needs_whole_body &&
+            module_table[index]->needs_whole_body(x, location->module_conf[index]))
             return true;
     }
     return false;

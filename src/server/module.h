@@ -109,14 +109,14 @@ typedef void exchange_child_responded(struct exchange *child, void *owner);
  * locations respond, and access modules do not run). With uri data NULL it has x's URI, location and regular
  * expression captures, and starts at the calling module without being located again.
  * It is a GET without a body and with x's fields, except those that frame a body; until the caller returns to the
- * server, its request may be changed. When it has a response, `answered` is called, never inside this call, and the
+ * server, its request may be changed. When it has a response, `responded` is called, never inside this call, and the
  * owner calls exchange_child_end then or later. A subrequest is not logged or filtered, gets no error page, and is
- * cut when x ends: then `answered` is not called, and the subrequest must not be used any more.
- * With `answered` NULL the response is discarded, and x may complete before it. It is still cut if x is cut.
+ * cut when x ends: then `responded` is not called, and the subrequest must not be used any more.
+ * With `responded` NULL the response is discarded, and x may complete before it. It is still cut if x is cut.
  * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_DETACHED_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or
  * -ENOMEM.
  */
-MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *answered, void *owner,
+MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *responded, void *owner,
                               struct exchange **out_child);
 /*
  * Sets fields of x's final response, also after an internal redirect, replacing that response's own; not copied. Not

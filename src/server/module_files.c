@@ -56,7 +56,7 @@ static int full_alias(struct exchange *x, struct str whole, struct str uri, stru
  * In location /a with `alias: /www/b` the path "/ax" is not below /www/b (in nginx it maps to /www/bx): if neither
  * prefix nor root ends with a slash, the rest of the URI must begin with one.
  */
-static bool is_beside(const struct core_site *site, struct str root, struct str rest)
+static bool path_is_outside_alias(const struct core_site *site, struct str root, struct str rest)
 {
     return rest.length && rest.data[0] != '/' && !str_ends(site->alias.prefix, STR("/")) && !str_ends(root, STR("/"));
 }
@@ -65,7 +65,7 @@ static bool is_beside(const struct core_site *site, struct str root, struct str 
  * Returns true if a name below `root` begins with a dot; false if the constant text of an alias that is the whole path
  * contains such a name.
  */
-static bool alias_hides(const struct core_site *site, struct str root, struct str path)
+static bool alias_path_is_hidden(const struct core_site *site, struct str root, struct str path)
 {
     return url_path_hidden(path) &&
            !(site->alias.whole && url_path_hidden(str_skip(template_text(site->alias.path), root.length)));
@@ -84,10 +84,10 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         return -ENOMEM;
     if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
         *out_path = str_skip(uri, site->alias.prefix.length);
-    if (site->alias.path && !site->alias.whole && is_beside(site, root, *out_path))
+    if (site->alias.path && !site->alias.whole && path_is_outside_alias(site, root, *out_path))
         return -ENOENT;
     /* The URI has no hidden name, but its rest after a prefix ("/i.git/x" of "/i") or a capture can have one. */
-    if (site->alias.path && alias_hides(site, *out_root, *out_path))
+    if (site->alias.path && alias_path_is_hidden(site, *out_root, *out_path))
         return -ENOENT;
     /* An alias of a single file. */
     if (site->alias.path && str_empty(*out_path) && !str_ends(root, STR("/")))

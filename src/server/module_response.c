@@ -29,7 +29,7 @@ int exchange_out_of_descriptors(struct exchange *x)
  * Returns "https://name:port" according to `server_name_in_redirect` and `port_in_redirect`; empty if no server name
  * is known.
  */
-static struct str own_origin(struct exchange *x)
+static struct str redirect_origin(struct exchange *x)
 {
     const struct request_state *request = request_state_of(x);
     const struct core_site *site = request->location->site;
@@ -50,7 +50,7 @@ static struct str own_origin(struct exchange *x)
 }
 
 /* Reduces leading slashes and backslashes to one slash: browsers interpret "//name" and "/\name" as another host. */
-static struct str own_path(struct exchange *x, struct str location)
+static struct str normalize_redirect_path(struct exchange *x, struct str location)
 {
     size_t count = 0;
 
@@ -67,9 +67,9 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
 
     exchange_error_response(x, status);
     request->error_status = 0; /* an error page that redirects has the status of the redirect, as in nginx */
-    location = own_path(x, location);
+    location = normalize_redirect_path(x, location);
     if (str_starts(location, STR("/")) && request->location->site->absolute_redirect) {
-        struct str origin = own_origin(x);
+        struct str origin = redirect_origin(x);
 
         if (!origin.data)
             return exchange_error_response(x, 500);

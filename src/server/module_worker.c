@@ -22,7 +22,7 @@ struct file_cache *worker_file_cache(struct worker *worker)
 
 unsigned worker_place(const struct worker *worker)
 {
-    return worker->place;
+    return worker->shared_index;
 }
 
 void worker_counters(const struct worker *worker, struct counters_total *out_total)

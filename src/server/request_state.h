@@ -28,8 +28,8 @@ struct request_state {
     bool internal;                  /* internally redirected: `internal` locations may respond */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps the exchange (OUTCOME_PENDING) */
-    bool allowed;                   /* satisfy: any, and an access module allowed the request */
-    int denied;                     /* status of a denial, kept until all access modules have run; 0: none */
+    bool access_allowed;            /* satisfy: any, and an access module allowed the request */
+    int access_denied_status;       /* status of a denial, kept until all access modules have run; 0: none */
     struct headers denied_headers;  /* and its fields */
     struct headers headers_always;        /* exchange_set_headers_always */
     bool error_page;                /* an error page is in progress */

@@ -180,8 +180,8 @@ static bool rules_decide(const struct request_state *request)
     for (uint64_t left = location->handlers & location->rules; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
 
-        if (module_table[index]->settles &&
-            module_table[index]->settles(request->x, location->module_conf[index]))
+        if (module_table[index]->responds &&
+            module_table[index]->responds(request->x, location->module_conf[index]))
             return true;
     }
     return false;

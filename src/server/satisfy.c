@@ -13,8 +13,8 @@ static bool is_denial(int status)
 
 void satisfy_reset(struct request_state *request)
 {
-    request->allowed = false;
-    request->denied = 0;
+    request->access_allowed = false;
+    request->access_denied_status = 0;
 }
 
 /* 401 contains a challenge, so it replaces a 403; otherwise the first denial is kept. */
@@ -22,8 +22,8 @@ static void save_denied(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
-    if (!request->denied || (response->status == 401 && request->denied != 401)) {
-        request->denied = response->status;
+    if (!request->access_denied_status || (response->status == 401 && request->access_denied_status != 401)) {
+        request->access_denied_status = response->status;
         request->denied_headers = response->headers;
     }
     response->headers = (struct headers){0};
@@ -34,9 +34,9 @@ static enum outcome respond_denied(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
-    response->status = request->denied;
+    response->status = request->access_denied_status;
     response->headers = request->denied_headers;
-    request->denied = 0;
+    request->access_denied_status = 0;
     return OUTCOME_RESPONDED;
 }
 
@@ -46,8 +46,8 @@ enum outcome satisfy_combine(struct request_state *request, enum outcome outcome
         !module_table[request->next_module - 1]->access)
         return outcome;
     if (outcome == OUTCOME_ALLOWED) {
-        request->allowed = true;
-        request->denied = 0;
+        request->access_allowed = true;
+        request->access_denied_status = 0;
     } else if (outcome == OUTCOME_RESPONDED && is_denial(request->x->response.status)) {
         save_denied(request);
         return OUTCOME_DECLINED;
@@ -65,9 +65,9 @@ enum outcome satisfy_run_module(struct request_state *request, unsigned index)
 {
     const struct module *module = module_table[index];
 
-    if (module->access && (request->allowed || request->parent)) /* access was checked for the parent */
+    if (module->access && (request->access_allowed || request->parent)) /* access was checked for the parent */
         return OUTCOME_DECLINED;
-    if (!module->access && request->denied)
+    if (!module->access && request->access_denied_status)
         return respond_denied(request);
     if (request->worker->trace)
         return satisfy_combine(request, request->worker->trace->call_module(request->worker->trace, request, index));
@@ -76,5 +76,5 @@ enum outcome satisfy_run_module(struct request_state *request, unsigned index)
 
 enum outcome satisfy_result(struct request_state *request)
 {
-    return request->denied ? respond_denied(request) : exchange_error_response(request->x, 404);
+    return request->access_denied_status ? respond_denied(request) : exchange_error_response(request->x, 404);
 }

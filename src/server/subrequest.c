@@ -23,11 +23,11 @@ static int drain_body(struct subrequest *sub)
     struct chunk chunk;
     int result;
 
-    if (!body || (sub->dropped >= LIMIT_SUBREQUEST_REST && !sub->is_left))
+    if (!body || (sub->discarded_bytes >= LIMIT_SUBREQUEST_REST && !sub->reads_whole_body))
         return 0;
     result = body->ops->next(body, CHUNK_BYTES | CHUNK_FILE, LIMIT_SUBREQUEST_REST, &chunk);
     if (result > 0)
-        sub->dropped += chunk_length(&chunk);
+        sub->discarded_bytes += chunk_length(&chunk);
     return result;
 }
 
@@ -54,9 +54,9 @@ static void subrequest_respond(struct exchange *x)
 {
     struct subrequest *sub = subrequest_of(x);
 
-    if (sub->stage == STAGE_STARTED && sub->answered) {
+    if (sub->stage == STAGE_STARTED && sub->responded) {
         sub->stage = STAGE_RESPONDED;
-        sub->answered(x, sub->owner);
+        sub->responded(x, sub->owner);
         return;
     }
     if (sub->stage == STAGE_STARTED)
@@ -117,7 +117,7 @@ void exchange_child_detach(struct exchange *child)
     if (!sub->detached && worker->detached < LIMIT_DETACHED_SUBREQUESTS &&
         create_detached(sub, sub->request->connection) == 0)
         worker->detached++;
-    sub->is_left = sub->detached != NULL;
+    sub->reads_whole_body = sub->detached != NULL;
     exchange_child_end(child);
 }
 
@@ -221,7 +221,7 @@ static int subrequest_init(struct subrequest *sub, struct request_state *parent,
     error = make_request(parent->x, uri, parent->location->site->merge_slashes, x);
     if (error == 0)
         error = make_request_state(sub, parent, !uri.data);
-    if (error == 0 && !sub->answered)
+    if (error == 0 && !sub->responded)
         error = create_detached(sub, parent->connection);
     return error;
 }
@@ -238,19 +238,19 @@ static bool may_start(struct request_state *request, bool detached)
     return depth <= LIMIT_SUBREQUEST_DEPTH && request->child_count < LIMIT_SUBREQUESTS;
 }
 
-int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *answered, void *owner,
+int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *responded, void *owner,
                    struct exchange **out_child)
 {
     struct request_state *request = request_state_of(x);
     struct subrequest *sub;
     int error;
 
-    if (!may_start(request, !answered))
+    if (!may_start(request, !responded))
         return -EMFILE;
     sub = container_of(exchange_create(&request->worker->arenas, sizeof(*sub)), struct subrequest, x);
     if (!sub)
         return -ENOMEM;
-    sub->answered = answered;
+    sub->responded = responded;
     sub->owner = owner;
     error = subrequest_init(sub, request, uri);
     if (error < 0) {
@@ -275,7 +275,7 @@ bool subrequest_ends_with_client(const struct request_state *request)
     for (const struct list *link = request->children.next; link != &request->children && !ends; link = link->next) {
         const struct subrequest *sub = container_of(link, const struct subrequest, link);
 
-        ends = sub->answered && sub->stage == STAGE_STARTED && subrequest_ends_with_client(sub->request);
+        ends = sub->responded && sub->stage == STAGE_STARTED && subrequest_ends_with_client(sub->request);
     }
     return ends;
 }

@@ -16,12 +16,12 @@ struct subrequest {
     struct exchange x; /* first: exchange_create allocated the whole struct */
     struct request_state *request;
     struct list link;            /* in the parent's request->children, or worker->orphaned_subrequests */
-    exchange_child_responded *answered; /* NULL: the response is discarded */
+    exchange_child_responded *responded; /* NULL: the response is discarded */
     void *owner;
     struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
     enum subrequest_stage stage;
-    size_t dropped; /* bytes of the body that were read and discarded */
-    bool is_left;   /* the whole body is read and discarded, without LIMIT_SUBREQUEST_REST */
+    size_t discarded_bytes; /* bytes of the body that were read and discarded */
+    bool reads_whole_body; /* the whole body is read and discarded, without LIMIT_SUBREQUEST_REST */
 };
 
 /* Releases the subrequest's memory, then its reference to the parent, whose memory it uses. */

@@ -297,7 +297,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     file_cache_grant(worker->files, &worker->roots);
     file_reader_init(&worker->reader, &worker->loop);
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams,
-                                             worker->shared->upstreams, start->place);
+                                             worker->shared->upstreams, start->shared_index);
     if (!worker->upstreams)
         return -ENOMEM;
     upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
@@ -310,7 +310,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
                                            (unsigned)worker->configuration->access_log_count);
     if (!worker->access_log)
         return -ENOMEM;
-    result = open_caches(worker, start->place);
+    result = open_caches(worker, start->shared_index);
     if (result == 0)
         result = start_modules(worker);
     if (result == 0)
@@ -333,9 +333,9 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .stream = start->stream,
                               .configuration = start->configuration,
                               .shared = start->shared,
-                              .siblings = start->workers,
-                              .counters = &start->shared->workers[start->place].counters,
-                              .place = start->place,
+                              .worker_count = start->workers,
+                              .counters = &start->shared->workers[start->shared_index].counters,
+                              .shared_index = start->shared_index,
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};

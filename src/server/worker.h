@@ -30,8 +30,8 @@ struct worker {
     const struct configuration *configuration;
     struct shared *shared;                  /* memory shared by all workers */
     struct counters *counters;              /* this worker's entry in it */
-    unsigned place;                         /* index of that entry */
-    unsigned siblings;                      /* number of workers of this generation, including this one */
+    unsigned shared_index;                  /* index of that entry */
+    unsigned worker_count;                  /* number of workers of this generation, including this one */
     struct wire_shared wires;
     struct arena_pool arenas;
     struct session_shared sessions;         /* of all connections: arenas, the loop's clock and this worker's counters */

@@ -11,7 +11,7 @@ static void heartbeat_due(struct op *op, int result)
 
     if (result == -ECANCELED)
         return;
-    __atomic_fetch_add(&worker->shared->workers[worker->place].heartbeat, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&worker->shared->workers[worker->shared_index].heartbeat, 1, __ATOMIC_RELAXED);
     loop_timer(&worker->loop, op, worker->loop.clock.monotonic_ms +
                                       worker_heartbeat_interval_ms(worker->configuration->main));
 }

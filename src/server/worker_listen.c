@@ -12,14 +12,14 @@
 static void listener_stopped(void *owner, struct listener *listener)
 {
     struct worker *worker = owner;
-    struct worker_listener *place = container_of(listener, struct worker_listener, listener);
+    struct worker_listener *entry = container_of(listener, struct worker_listener, listener);
 
     loop_close_fd(&worker->loop, listener->fd);
     listener->fd = -1;
     worker->listeners_open--;
-    if (place->borrowed) {
-        list_remove(&place->link);
-        free(place);
+    if (entry->borrowed) {
+        list_remove(&entry->link);
+        free(entry);
     }
 }
 
@@ -28,19 +28,19 @@ static bool reclaim_descriptors(void *owner)
     return descriptors_reclaim(owner);
 }
 
-static void start_listener(struct worker *worker, struct worker_listener *place,
+static void start_listener(struct worker *worker, struct worker_listener *entry,
                            const struct endpoint *endpoint, int fd)
 {
-    place->endpoint = endpoint;
-    place->listener.loop = &worker->loop;
-    place->listener.log = worker->log;
-    place->listener.fd = fd;
-    place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : worker->accept;
-    place->listener.stopped = listener_stopped;
-    place->listener.exhausted = reclaim_descriptors;
-    place->listener.owner = worker;
+    entry->endpoint = endpoint;
+    entry->listener.loop = &worker->loop;
+    entry->listener.log = worker->log;
+    entry->listener.fd = fd;
+    entry->listener.accepted = entry->endpoint->servers[0]->stream ? worker->stream->accept : worker->accept;
+    entry->listener.stopped = listener_stopped;
+    entry->listener.exhausted = reclaim_descriptors;
+    entry->listener.owner = worker;
     worker->listeners_open++;
-    listener_start(&place->listener);
+    listener_start(&entry->listener);
 }
 
 int worker_listen(struct worker *worker, const struct worker_start *start)
@@ -57,9 +57,9 @@ int worker_listen(struct worker *worker, const struct worker_start *start)
     return 0;
 }
 
-void worker_listen_for(struct worker *worker, uint32_t place, int fd)
+void worker_listen_for(struct worker *worker, uint32_t socket_index, int fd)
 {
-    size_t endpoint = place / worker->siblings;
+    size_t endpoint = socket_index / worker->worker_count;
     struct worker_listener *borrowed = NULL;
 
     if (endpoint < worker->configuration->endpoint_count && !worker->draining && !worker->stopping)
@@ -69,7 +69,7 @@ void worker_listen_for(struct worker *worker, uint32_t place, int fd)
         return;
     }
     borrowed->borrowed = true;
-    borrowed->lender = place % worker->siblings;
+    borrowed->lender = socket_index % worker->worker_count;
     list_push(&worker->borrowed, &borrowed->link);
     start_listener(worker, borrowed, &worker->configuration->endpoints[endpoint], fd);
     if (worker->paused)
@@ -79,10 +79,10 @@ void worker_listen_for(struct worker *worker, uint32_t place, int fd)
 void worker_unlisten_for(struct worker *worker, uint32_t number)
 {
     for (struct list *link = worker->borrowed.next; link != &worker->borrowed; link = link->next) {
-        struct worker_listener *place = container_of(link, struct worker_listener, link);
+        struct worker_listener *entry = container_of(link, struct worker_listener, link);
 
-        if (place->lender == number)
-            listener_stop(&place->listener);
+        if (entry->lender == number)
+            listener_stop(&entry->listener);
     }
 }
 

@@ -8,8 +8,8 @@
 
 /* Starts accepting from start->sockets. Returns 0 or -ENOMEM. */
 MUST_CHECK int worker_listen(struct worker *worker, const struct worker_start *start);
-/* Accepts also from a dead worker's socket; owns fd. `place`: endpoint * workers + that worker's number. */
-void worker_listen_for(struct worker *worker, uint32_t place, int fd);
+/* Accepts also from a dead worker's socket; owns fd. `socket_index`: endpoint * workers + that worker's number. */
+void worker_listen_for(struct worker *worker, uint32_t socket_index, int fd);
 /* Stops accepting from the sockets of worker `number`, which was replaced. */
 void worker_unlisten_for(struct worker *worker, uint32_t number);
 

@@ -133,7 +133,7 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
     values = load_scope(load, SCOPE_HTTP, node, values, inner);
     if (!values)
         return -ENOMEM;
-    load->sound_http = load->sound && !load->unreadable;
+    load->http_valid = load->valid && !load->unreadable;
     set_file_cache(load);
     error = load_upstreams(load, node, values);
     if (error == 0)

@@ -104,7 +104,7 @@ struct location {
     struct wire_settings wire;
     void *const *module_conf;       /* by index in module_table; points into values */
     uint64_t handlers, filtering;    /* the modules to call here: bit i is module_table[i] */
-    uint64_t rules;                 /* of `handlers`, those with a server_rule; 0 if no SERVER_RULE_DECIDES is among them */
+    uint64_t rules;                 /* of `handlers`, those with a server_rule; 0 if no SERVER_RULE_RESPONDS is among them */
     uint64_t finishing;             /* modules with `finish`: an exchange may have called them in another location */
     struct location **inner;        /* nested locations: exact ones first, then the longest prefix */
     size_t inner_count;

@@ -14,7 +14,7 @@
     "\"$http_user_agent\""
 
 /* The format `basic` of nginx's documentation. */
-#define CONNECTION "$remote_addr [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"
+#define BASIC "$remote_addr [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"
 
 static const struct {
     const char *name;
@@ -35,8 +35,8 @@ static const struct {
      "\"tls_path\":\"$tls_path\",\"tls_path_reason\":\"$tls_path_reason\","
      "\"bytes_zero_copy\":$bytes_zero_copy,\"request_id\":\"$request_id\"}",
      LOG_ESCAPE_JSON},
-    {"main", CONNECTION " $upstream_addr $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT, true},
-    {"basic", CONNECTION, LOG_ESCAPE_DEFAULT, true},
+    {"main", BASIC " $upstream_addr $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT, true},
+    {"basic", BASIC, LOG_ESCAPE_DEFAULT, true},
     {"json",
      "{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"protocol\":\"$protocol\",\"status\":$status,"
      "\"bytes_sent\":$bytes_sent,\"bytes_received\":$bytes_received,\"session_time\":$session_time,"

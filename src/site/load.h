@@ -13,7 +13,7 @@ struct loaded_server {
     const struct core_ssl *ssl;
     const struct conf_scope_values *values;
     const struct conf_node *node;
-    bool sound;                     /* no error in its scope and in http's */
+    bool valid;                     /* no error in its scope and in http's */
     bool tls_checked;                    /* OpenSSL's errors about its settings have been reported */
 };
 
@@ -32,8 +32,8 @@ struct load {
     const struct core_http *http;
     struct loaded_server *servers;
     size_t server_count;
-    bool sound;                     /* no error in the scope that was read last */
-    bool sound_http;
+    bool valid;                     /* no error in the scope that was read last */
+    bool http_valid;
     bool unreadable;                /* parts of the file are not valid YAML: they may contain a missing directive */
 };
 

@@ -74,7 +74,7 @@ int load_access_logs(struct load *load, const struct conf_rows *logs, const stru
 }
 
 /* Warns of a missing root directory, below which every request would get 404. */
-static void warn_of_root(struct load *load, const struct conf_node *scope, const struct template *root)
+static void warn_missing_root(struct load *load, const struct conf_node *scope, const struct template *root)
 {
     const struct conf_node *node = conf_map_get(scope, STR("root"));
     struct str path = {NULL, 0};
@@ -104,14 +104,14 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
         return NULL;
     load->reader.scope = scope;
     conf_scope_check(&load->reader, load->schema, values);
-    load->sound = !load->errors->failed;
+    load->valid = !load->errors->failed;
     load->errors->failed |= failed;
     site = conf_scope_group(values, CORE_SITE);
     if (scope == SCOPE_HTTP)
         load->http = conf_scope_group(values, CORE_HTTP);
     if (site == outer_site || !(scope & SCOPE_SITE))
         return values;
-    warn_of_root(load, node, site->root);
+    warn_missing_root(load, node, site->root);
     if (make_types(load, site, outer_site) < 0 ||
         load_access_logs(load, &site->access_logs, &load->http->log_formats) < 0)
         return NULL;

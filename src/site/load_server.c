@@ -80,7 +80,7 @@ static int load_server(struct load *load, const struct conf_node *node, const st
         .ssl = conf_scope_group(values, CORE_SSL),
         .values = values,
         .node = node,
-        .sound = load->sound_http && load->sound,
+        .valid = load->http_valid && load->valid,
     };
     server->patterns = loaded->own->patterns;
     server->pattern_count = loaded->own->pattern_count;

@@ -43,7 +43,7 @@ static uint64_t lingering_ms(const struct core_site *site)
  */
 static bool location_select_modules(struct location *location)
 {
-    bool decides = false, upgrades = false;
+    bool responds = false, upgrades = false;
 
     for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
         const struct module *module = module_table[i];
@@ -54,11 +54,11 @@ static bool location_select_modules(struct location *location)
             continue;
         location->handlers |= module->handler ? bit : 0;
         location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
-        decides |= module->server_rule == SERVER_RULE_DECIDES;
+        responds |= module->server_rule == SERVER_RULE_RESPONDS;
         upgrades |= module->upgrades && module->upgrades(location->module_conf[i]);
         location->filtering |= module->filter ? bit : 0;
     }
-    if (!decides)
+    if (!responds)
         location->rules = 0;
     return upgrades;
 }

@@ -29,7 +29,7 @@ static void check_server(struct load *load, const struct conf_node *node, const 
     if (loaded->own->listens.count == 0)
         conf_error(load->errors, node->mark, STR("listen: 5432"),
                    "a server of stream has no listen: there is no default port");
-    if (!conf->pass.upstream && !conf->pass.text && !conf->text && loaded->sound)
+    if (!conf->pass.upstream && !conf->pass.text && !conf->text && loaded->valid)
         conf_error(load->errors, node->mark, STR("proxy_pass: 127.0.0.1:15432"),
                    "this server has neither proxy_pass nor return");
     if ((conf->pass.upstream || conf->pass.text) && conf->text)
@@ -56,7 +56,7 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
         .ssl = conf_scope_group(values, CORE_SSL),
         .values = values,
         .node = node,
-        .sound = load->sound_http && load->sound,
+        .valid = load->http_valid && load->valid,
     };
     stream->wire = wire_of(loaded->ssl);
     if (load_access_logs(load, &stream->conf->access_logs, &stream->conf->log_formats) < 0)

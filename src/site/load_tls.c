@@ -166,7 +166,7 @@ static void check_certificates(struct load *load)
         const struct loaded_server *loaded = &load->servers[i];
         const struct listen_row *row = ssl_row(loaded);
 
-        if (row && loaded->sound && loaded->ssl->certificates.count == 0 && !loaded->ssl->reject)
+        if (row && loaded->valid && loaded->ssl->certificates.count == 0 && !loaded->ssl->reject)
             conf_error(load->errors, loaded->node->mark,
                        STR("ssl_certificate: self-signed, or a PEM file with ssl_certificate_key"),
                        "this server listens with ssl on \"" STR_FMT "\" and has no certificate",
@@ -257,7 +257,7 @@ static bool is_reported(const struct tls_check *check, const struct loaded_serve
 {
     if (loaded->tls_checked || (check->alone && !*fault->directive))
         return false;
-    return loaded->sound || !str_starts(str_from(fault->directive), STR("ssl_certificate"));
+    return loaded->valid || !str_starts(str_from(fault->directive), STR("ssl_certificate"));
 }
 
 static void report_tls_fault(void *owner, const struct tls_fault *fault)

@@ -41,12 +41,12 @@ struct stream_part {
 /*
  * The part of a module in the server-level rules, which run in the server's own scope before a location is found (as
  * in nginx), for the request and again after each internal redirect to a URI. No other modules run then, unless one
- * of the rules `settles`.
+ * of the rules `responds`.
  */
 enum server_rule {
     SERVER_RULE_NONE,
-    SERVER_RULE_PREPARES, /* runs if a deciding rule does */
-    SERVER_RULE_DECIDES,  /* may respond or change the URI */
+    SERVER_RULE_PREPARES, /* runs if a rule that may respond does */
+    SERVER_RULE_RESPONDS, /* may respond or change the URI */
 };
 
 struct module {
@@ -64,7 +64,7 @@ struct module {
     void (*worker_stop)(void *state);
     enum outcome (*handler)(struct exchange *x, const void *conf, void *state);
     int (*filter)(struct exchange *x, const void *conf); /* called before the head is sent: may edit it and wrap the body. 0 or -errno (status 500) */
-    bool (*wants_whole)(const struct exchange *x, const void *conf); /* called with the response's fields set: true if the filter needs the whole body, so no range may be served */
+    bool (*needs_whole_body)(const struct exchange *x, const void *conf); /* called with the response's fields set: true if the filter needs the whole body, so no range may be served */
     void (*finish)(struct exchange *x, const void *conf); /* called once per exchange, in every location */
     void (*cancel)(struct exchange *x, void *state);   /* the exchange ends while PENDING: release resources, do not resume */
     const struct variable_table *variables;
@@ -74,7 +74,7 @@ struct module {
      * With a server_rule: returns true if it will respond; then all modules of the server's own scope run, too. NULL:
      * not known.
      */
-    bool (*settles)(const struct exchange *x, const void *conf);
+    bool (*responds)(const struct exchange *x, const void *conf);
     bool access;                                    /* an access check that `satisfy` counts. Such modules are adjacent in the list */
     enum explain_mode explain_mode;                 /* for `sluice explain` */
     const struct stream_part *stream;               /* NULL: none */

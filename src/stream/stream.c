@@ -69,7 +69,7 @@ static void send_text(struct stream *stream)
 /* Called when the virtual server is selected: sends the text of `return`, or proxies the connection. */
 static void serve_stream(struct stream *stream)
 {
-    int status = stream_admit(stream);
+    int status = stream_check_access(stream);
 
     if (status == 0 && stream->conf->text) {
         stream->return_text = stream_eval(stream, stream->conf->text);
@@ -95,8 +95,8 @@ static void choose_server(struct stream *stream, const struct virtual_server *vi
     stream->prereading = false;
     stream->hello_bytes = stream->hello.length;
     stream->virtual = virtual;
-    stream->own = stream->virtual->stream;
-    stream->conf = stream->own->conf;
+    stream->server_conf = stream->virtual->stream;
+    stream->conf = stream->server_conf->conf;
     serve_stream(stream);
 }
 
@@ -155,7 +155,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     }
     *copy = *header;
     stream->header = copy;
-    stream_moved(stream);
+    stream_record_activity(stream);
 }
 
 /* Returns false for a missing or invalid client certificate: the caller closes the connection, without a message. */
@@ -189,7 +189,7 @@ static void client_opened(struct wire *wire)
         stream_refuse(stream, 400);
         return;
     }
-    stream_moved(stream);
+    stream_record_activity(stream);
     if (stream->conf->ssl_preread && !wire->tls)
         wire_receive(wire);
     else
@@ -201,13 +201,13 @@ static size_t client_received(struct wire *wire, struct str bytes)
     struct stream *stream = stream_of(wire);
     size_t taken;
 
-    stream_moved(stream);
+    stream_record_activity(stream);
     if (stream->prereading)
         return preread_hello(stream, bytes);
     if (!stream->up.to)
         return 0;
     taken = stream_flow_received(&stream->up, bytes);
-    stream_watch_for_end(stream);
+    stream_end_if_complete(stream);
     return taken;
 }
 
@@ -217,7 +217,7 @@ static void client_piped(struct wire *wire, size_t count)
 
     if (!stream->up.to)
         return;
-    stream_moved(stream);
+    stream_record_activity(stream);
     stream_flow_piped(&stream->up, count);
 }
 
@@ -225,12 +225,12 @@ static void client_has_room(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
 
-    stream_moved(stream);
+    stream_record_activity(stream);
     if (stream->return_text.length > 0)
         send_text(stream);
     stream_flow_room(&stream->down);
     if (stream->server)
-        stream_watch_for_end(stream);
+        stream_end_if_complete(stream);
 }
 
 static void client_closed(struct wire *wire, enum wire_close_reason how)
@@ -307,8 +307,8 @@ static struct stream *stream_create(struct worker *worker, const struct endpoint
     stream->worker = worker;
     stream->endpoint = endpoint;
     stream->virtual = endpoint->servers[0];
-    stream->own = stream->virtual->stream;
-    stream->conf = stream->own->conf;
+    stream->server_conf = stream->virtual->stream;
+    stream->conf = stream->server_conf->conf;
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
     stream->timer.done = stream_timer_done;
@@ -339,7 +339,7 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
     stream = stream_create(worker, endpoint, address);
     if (stream &&
         wire_open(&stream->client, &worker->wires, endpoint->proxy_protocol ? &proxy_header_events : &client_events,
-                  &stream->own->wire, fd, endpoint->tls) == 0) {
+                  &stream->server_conf->wire, fd, endpoint->tls) == 0) {
         loop_timer(&worker->loop, &stream->timer, stream->moved_ms + stream->conf->preread_timeout_ms);
         return;
     }

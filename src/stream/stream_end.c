@@ -46,15 +46,15 @@ void stream_refuse(struct stream *stream, int status)
 }
 
 /* With proxy_half_close, both directions must have ended; without it, one of them. */
-void stream_watch_for_end(struct stream *stream)
+void stream_end_if_complete(struct stream *stream)
 {
-    bool both = stream->up.over && stream->down.over;
+    bool both = stream->up.end_forwarded && stream->down.end_forwarded;
 
-    if (both || (!stream->conf->half_close && (stream->up.over || stream->down.over)))
+    if (both || (!stream->conf->half_close && (stream->up.end_forwarded || stream->down.end_forwarded)))
         stream_end(stream, WIRE_CLOSE_ORDERLY);
 }
 
-void stream_moved(struct stream *stream)
+void stream_record_activity(struct stream *stream)
 {
     stream->moved_ms = stream_now_ms(stream);
 }

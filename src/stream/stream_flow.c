@@ -31,7 +31,7 @@ static void pause_done(struct op *op, int result)
 }
 
 /* Returns true if more bytes were sent than the rate allows by now; then starts the timer for the next read. */
-static bool is_ahead(struct stream_flow *flow)
+static bool rate_exceeded(struct stream_flow *flow)
 {
     struct loop *loop = flow->from->shared->loop;
     uint64_t due_ms;
@@ -56,7 +56,7 @@ static size_t pipe_read_limit(const struct stream_flow *flow)
 
 static void receive_more(struct stream_flow *flow)
 {
-    if (flow->ended || flow->from->receiving || is_ahead(flow))
+    if (flow->ended || flow->from->receiving || rate_exceeded(flow))
         return;
     if (may_splice(flow))
         wire_receive_pipe(flow->from, flow->pipe, pipe_read_limit(flow));
@@ -64,17 +64,17 @@ static void receive_more(struct stream_flow *flow)
         wire_receive(flow->from);
 }
 
-static void flow_broke(struct stream_flow *flow)
+static void flow_abort(struct stream_flow *flow)
 {
     wire_close(flow->to, WIRE_CLOSE_ABORT);
 }
 
 /* Forwards the end after all bytes before it. */
-static void pass_end(struct stream_flow *flow)
+static void forward_end(struct stream_flow *flow)
 {
-    if (!flow->ended || flow->over || flow->piped > 0)
+    if (!flow->ended || flow->end_forwarded || flow->pipe_bytes > 0)
         return;
-    flow->over = true;
+    flow->end_forwarded = true;
     wire_finish(flow->to);
 }
 
@@ -83,12 +83,12 @@ static void send_piped(struct stream_flow *flow)
     struct chunk chunk = {.kind = CHUNK_PIPE};
 
     chunk.pipe.fd = flow->pipe->from;
-    chunk.pipe.length = flow->piped;
+    chunk.pipe.length = flow->pipe_bytes;
     chunk.pipe.whole = UINT64_MAX;
-    flow->bytes += flow->piped;
-    flow->piped = 0;
+    flow->bytes += flow->pipe_bytes;
+    flow->pipe_bytes = 0;
     if (wire_send(flow->to, &chunk) < 0)
-        flow_broke(flow);
+        flow_abort(flow);
     else
         wire_flush(flow->to);
 }
@@ -109,13 +109,13 @@ size_t stream_flow_received(struct stream_flow *flow, struct str bytes)
 
     if (str_empty(bytes)) {
         flow->ended = true;
-        pass_end(flow);
+        forward_end(flow);
         return 0;
     }
     if (room == 0)
         return 0;
     if (wire_send(flow->to, &chunk) < 0) {
-        flow_broke(flow);
+        flow_abort(flow);
         return bytes.length;
     }
     flow->bytes += chunk.bytes.length;
@@ -127,7 +127,7 @@ size_t stream_flow_received(struct stream_flow *flow, struct str bytes)
 
 void stream_flow_piped(struct stream_flow *flow, size_t count)
 {
-    flow->piped = count;
+    flow->pipe_bytes = count;
     stream_flow_room(flow);
 }
 
@@ -135,9 +135,9 @@ void stream_flow_room(struct stream_flow *flow)
 {
     if (!flow->to || wire_room(flow->to) == 0)
         return;
-    if (flow->piped > 0)
+    if (flow->pipe_bytes > 0)
         send_piped(flow);
-    pass_end(flow);
+    forward_end(flow);
     if (wire_room(flow->to) > 0)
         receive_more(flow);
 }

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 /* One module's memory, in the arena of the connection. */
-struct stream_held {
-    struct stream_held *next;
+struct stream_module_memory {
+    struct stream_module_memory *next;
     const struct module *module;
     void *memory;
 };
@@ -56,24 +56,25 @@ struct worker *stream_worker(const struct stream *stream)
 
 void *stream_state_found(const struct stream *stream, const struct module *module)
 {
-    const struct stream_held *held = stream->held;
+    const struct stream_module_memory *module_memory = stream->module_memory;
 
-    while (held && held->module != module)
-        held = held->next;
-    return held ? held->memory : NULL;
+    while (module_memory && module_memory->module != module)
+        module_memory = module_memory->next;
+    return module_memory ? module_memory->memory : NULL;
 }
 
 void *stream_state(struct stream *stream, const struct module *module, size_t size)
 {
     void *found = stream_state_found(stream, module);
-    struct stream_held *held = found ? NULL : arena_zalloc(&stream->arena, 1, sizeof(*held));
+    struct stream_module_memory *module_memory = found ? NULL : arena_zalloc(&stream->arena, 1, sizeof(*module_memory));
 
-    if (found || !held)
+    if (found || !module_memory)
         return found;
-    *held = (struct stream_held){stream->held, module, arena_zalloc(&stream->arena, 1, size)};
-    if (held->memory)
-        stream->held = held;
-    return held->memory;
+    *module_memory =
+        (struct stream_module_memory){stream->module_memory, module, arena_zalloc(&stream->arena, 1, size)};
+    if (module_memory->memory)
+        stream->module_memory = module_memory;
+    return module_memory->memory;
 }
 
 void stream_report(struct stream *stream, enum log_level level, const char *format, ...)
@@ -90,7 +91,7 @@ void stream_report(struct stream *stream, enum log_level level, const char *form
 }
 
 /* Calls the modules in the same order as for requests, until one rejects the connection. */
-int stream_admit(struct stream *stream)
+int stream_check_access(struct stream *stream)
 {
     int status = 0;
 
@@ -98,7 +99,7 @@ int stream_admit(struct stream *stream)
         const struct stream_part *part = module_table[index]->stream;
 
         if (part && part->connected)
-            status = part->connected(stream, stream->own->module_conf[index],
+            status = part->connected(stream, stream->server_conf->module_conf[index],
                                      stream->worker->module_states[index]);
         if (status != 0)
             stream_report(stream, LOG_ERROR, "refused with %d by module %s", status, module_table[index]->name);
@@ -112,6 +113,6 @@ void stream_modules_ended(struct stream *stream)
         const struct stream_part *part = module_table[index]->stream;
 
         if (part && part->ended)
-            part->ended(stream, stream->own->module_conf[index]);
+            part->ended(stream, stream->server_conf->module_conf[index]);
     }
 }

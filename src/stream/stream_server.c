@@ -26,7 +26,7 @@ static struct str host_of(const struct upstream *upstream)
 
 static int set_upstream_tls(struct stream *stream)
 {
-    const struct core_stream_tls *conf = stream->own->tls;
+    const struct core_stream_tls *conf = stream->server_conf->tls;
 
     if (!conf->on)
         return 0;
@@ -84,7 +84,7 @@ static void server_opened(void *user)
     }
     stream->connected = true;
     stream->attempt->connect_us = since_begun(stream);
-    stream_moved(stream);
+    stream_record_activity(stream);
     upstream_peer_succeeded(stream->peer);
     upstream_set_timeout(stream->server, 0);
     stream->up.rate = stream->conf->upload_rate;
@@ -98,11 +98,11 @@ static size_t server_received(void *user, struct str bytes)
     struct stream *stream = user;
     size_t taken;
 
-    stream_moved(stream);
+    stream_record_activity(stream);
     if (stream->attempt->first_byte_us == UINT64_MAX && !str_empty(bytes))
         stream->attempt->first_byte_us = since_begun(stream);
     taken = stream_flow_received(&stream->down, bytes);
-    stream_watch_for_end(stream);
+    stream_end_if_complete(stream);
     return taken;
 }
 
@@ -110,7 +110,7 @@ static void server_piped(void *user, size_t count)
 {
     struct stream *stream = user;
 
-    stream_moved(stream);
+    stream_record_activity(stream);
     stream_flow_piped(&stream->down, count);
 }
 
@@ -118,9 +118,9 @@ static void server_has_room(void *user)
 {
     struct stream *stream = user;
 
-    stream_moved(stream);
+    stream_record_activity(stream);
     stream_flow_room(&stream->up);
-    stream_watch_for_end(stream);
+    stream_end_if_complete(stream);
 }
 
 static bool may_try_another(const struct stream *stream)

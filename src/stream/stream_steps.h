@@ -25,7 +25,7 @@ struct stream {
     struct worker *worker;
     const struct endpoint *endpoint;
     const struct virtual_server *virtual; /* the default server until the SNI name selects another */
-    const struct stream_server *own; /* its `stream` configuration */
+    const struct stream_server *server_conf; /* its `stream` configuration */
     const struct core_stream *conf; /* its directives */
     struct wire client;
     struct upstream_group *group;
@@ -41,7 +41,7 @@ struct stream {
         struct str name, protocol, alpn; /* of the ClientHello, for variables; data NULL: not read */
     } preread;
     struct arena arena;             /* memory with the lifetime of the connection; empty at first */
-    struct stream_held *held;       /* memory of modules */
+    struct stream_module_memory *module_memory; /* memory of modules */
     struct user_variable_values user_variable_values;   /* values of the variables defined by the configuration */
     struct stream_attempt *attempts, *attempt; /* the list, and the newest one */
     struct transfer transfer;       /* of the client's wire, at the end */
@@ -74,9 +74,9 @@ static inline uint64_t stream_now_ms(const struct stream *stream)
 /* Writes a line to the error log; `error` 0: none. */
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error);
 /* Records activity, for the timeout. */
-void stream_moved(struct stream *stream);
+void stream_record_activity(struct stream *stream);
 /* Ends the connection when both directions have ended and the end was forwarded; without half_close, one of them. */
-void stream_watch_for_end(struct stream *stream);
+void stream_end_if_complete(struct stream *stream);
 /* Closes the server's side; `orderly`: after the queued output was sent. */
 void stream_release_server(struct stream *stream, bool orderly);
 /* Closes the server's side, then the client's side with `how`. */
@@ -87,7 +87,7 @@ void stream_refuse(struct stream *stream, int status);
 /* stream_modules.c */
 
 /* Runs the modules' access checks. Returns 0 or a status. */
-int stream_admit(struct stream *stream);
+int stream_check_access(struct stream *stream);
 /* Informs the modules that the connection has ended. */
 void stream_modules_ended(struct stream *stream);
 

@@ -54,7 +54,7 @@ static void ask(const char *line, const char *fields)
     loopback_ask(&server, request);
 }
 
-/* Joins the chunks of the body. *out_ended: the last chunk was received. */
+/* Joins the chunks of the body. *stdout_ended: the last chunk was received. */
 static struct str joined(bool *out_ended)
 {
     static char text[2 * sizeof(page)];

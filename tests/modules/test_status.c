@@ -157,7 +157,7 @@ START_TEST(prometheus_format)
     ck_assert_text(loopback_field(&server, "Cache-Control"), "no-store");
     expect_lines(server.body, lines);
     ck_assert(str_ends(server.body, STR("\n")));
-    counters_abandoned(server.worker.counters);
+    counters_reset_current(server.worker.counters);
     loopback_close(&server);
 }
 END_TEST
@@ -186,7 +186,7 @@ START_TEST(json_format)
     ck_assert(str_search(server.body, STR("\"+Inf\": 11}, \"sum\": 64.008001, \"count\": 11},\n")) >= 0);
     ck_assert(str_starts(server.body, STR("{\n")));
     ck_assert(str_ends(server.body, STR("\n}\n")));
-    counters_abandoned(server.worker.counters);
+    counters_reset_current(server.worker.counters);
     loopback_close(&server);
 }
 END_TEST
@@ -217,7 +217,7 @@ START_TEST(html_format)
     ck_assert(str_starts(server.body, STR("<!doctype html>\n")));
     ck_assert(str_ends(server.body, STR("</html>\n")));
     ck_assert(str_search(server.body, STR("<script")) < 0);
-    counters_abandoned(server.worker.counters);
+    counters_reset_current(server.worker.counters);
     loopback_close(&server);
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(stub_status_format)
                                 "server accepts handled requests\n"
                                 " 1001 1001 2001 \n"
                                 "Reading: 3 Writing: 4 Waiting: 4 \n");
-    counters_abandoned(server.worker.counters);
+    counters_reset_current(server.worker.counters);
     loopback_close(&server);
 }
 END_TEST
