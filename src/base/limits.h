@@ -91,6 +91,8 @@
 #define LIMIT_HEARTBEAT_INTERVAL_MS 1000            /* longest time between two heartbeats of a worker, and between two checks of the master */
 #define LIMIT_ABORT_MS              1000            /* a worker that has not exited this long after SIGABRT is killed */
 #define LIMIT_LISTEN_FDS            1024            /* sockets passed by a service manager (LISTEN_FDS) */
+#define LIMIT_UPGRADE_MS            60000           /* time after which a new binary that does not serve is killed */
+#define LIMIT_UPGRADE_CHECK_MS      500             /* interval between two checks during an upgrade */
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 
 /* tls */

@@ -4,6 +4,7 @@
 #include "command/commands.h"
 
 #include "build_options.h"
+#include "command/command_upgrade.h"
 #include "log/error_log.h"
 #include "master/master.h"
 #include "master/pid_file.h"
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int print_buffer(FILE *stream, const struct buffer *text)
 {
@@ -83,6 +85,29 @@ int command_worker(const struct worker_start *start)
     return worker_run(&own);
 }
 
+/*
+ * Writes the absolute path of the program to `into`, and returns it. Symbolic links stay as they are, because an
+ * installation may change them. NULL: unknown.
+ */
+static const char *executable_path(const char *name, char into[PATH_MAX])
+{
+    char directory[PATH_MAX];
+    ssize_t length;
+
+    if (strchr(name, '/')) {
+        bool absolute = name[0] == '/';
+
+        if (!absolute && !getcwd(directory, sizeof(directory)))
+            return NULL;
+        length = snprintf(into, PATH_MAX, "%s%s%s", absolute ? "" : directory, absolute ? "" : "/", name);
+    } else {
+        length = readlink("/proc/self/exe", into, PATH_MAX - 1);
+        if (length >= 0)
+            into[length] = '\0';
+    }
+    return length > 0 && length < PATH_MAX ? into : NULL;
+}
+
 int command_run(const struct options *options)
 {
     char space[PATH_MAX];
@@ -93,9 +118,12 @@ int command_run(const struct options *options)
                                      path ? load_configuration(options, path, false, options->quiet) : NULL,
                                  .error_log = options->error_log,
                                  .owner = &again};
+    char executable[PATH_MAX];
 
     if (!start.configuration)
         return EXIT_FAILURE;
+    start.executable = executable_path(options->argv[0], executable);
+    start.argv = start.executable ? options->argv : NULL;
     if (strcmp(path, "-") != 0)
         start.load = load_again;
     return master_run(&start);
@@ -143,7 +171,7 @@ static int signal_number(const char *name)
     static const struct {
         const char *name;
         int number;
-    } signals[] = {{"stop", SIGTERM}, {"quit", SIGQUIT}, {"reopen", SIGUSR1}, {"reload", SIGHUP}};
+    } signals[] = {{"stop", SIGTERM}, {"quit", SIGQUIT}, {"reopen", SIGUSR1}, {"reload", SIGHUP}, {"upgrade", SIGUSR2}};
     size_t i = 0;
 
     while (i + 1 < sizeof(signals) / sizeof(signals[0]) && strcmp(name, signals[i].name) != 0)
@@ -187,7 +215,7 @@ int command_signal(const struct options *options)
         return EXIT_FAILURE;
     if (configuration->main->pid.length < sizeof(space)) {
         snprintf(space, sizeof(space), STR_FMT, STR_ARG(configuration->main->pid));
-        status = send_signal(space, number);
+        status = number == SIGUSR2 ? command_upgrade(space) : send_signal(space, number);
     }
     configuration_destroy(configuration);
     return status;

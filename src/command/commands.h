@@ -15,7 +15,7 @@ int command_run(const struct options *options);
  * Needs no privileges.
  */
 int command_test(const struct options *options);
-/* -s: signals the running server, found by its pid file. */
+/* -s: signals the running server, found by its pid file; with `upgrade` replaces it. */
 int command_signal(const struct options *options);
 /* -V: prints versions and build options. */
 int command_build(void);

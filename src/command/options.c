@@ -218,6 +218,7 @@ int options_parse(int argc, char *const *argv, struct options *out_options, char
         if (result < 0)
             return result;
     }
+    options.argv = argv;
     *out_options = options;
     return 0;
 }
@@ -267,7 +268,8 @@ const char *options_usage(void)
            "                          list what was not converted (--report: in the YAML, too)\n"
            "\n"
            "Control it\n"
-           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (the logs), reload\n"
+           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (the logs), reload,\n"
+           "                 upgrade (to the executable that is installed now)\n"
            "\n"
            "  -v, -V         version; version and build options\n"
            "  -h, -?         this text\n"

@@ -28,11 +28,12 @@ enum output_format { OUTPUT_TEXT, OUTPUT_GCC, OUTPUT_JSON, OUTPUT_SARIF };
 
 struct options {
     enum command command;
+    char *const *argv;              /* arguments of main */
     const char *conf;               /* -c, or lint FILE; NULL: not given */
     const char *prefix;             /* -p */
     const char *error_log;          /* -e */
     const char *overlay;            /* -g */
-    const char *signal;             /* -s: one of stop, quit, reopen, reload */
+    const char *signal;             /* -s: one of stop, quit, reopen, reload, upgrade */
     bool quiet;                     /* -q */
     bool json;                      /* doctor --json */
     const char *directive;          /* help DIRECTIVE; NULL: all of them */

@@ -26,7 +26,7 @@ static const struct flag flags[] = {
     {'p', FLAG_TEXT, COMMAND_RUN, FIELD(prefix), "a directory"},
     {'e', FLAG_TEXT, COMMAND_RUN, FIELD(error_log), "a file name or \"stderr\""},
     {'g', FLAG_TEXT, COMMAND_RUN, FIELD(overlay), "directives"},
-    {'s', FLAG_TEXT, COMMAND_SIGNAL, FIELD(signal), "a signal name: stop, quit, reopen or reload"},
+    {'s', FLAG_TEXT, COMMAND_SIGNAL, FIELD(signal), "a signal name: stop, quit, reopen, reload or upgrade"},
     {'q', FLAG_SWITCH, COMMAND_RUN, FIELD(quiet), NULL},
     {'t', FLAG_COMMAND, COMMAND_TEST, 0, NULL},
     {'T', FLAG_COMMAND, COMMAND_TEST_PRINT, 0, NULL},
@@ -38,7 +38,7 @@ static const struct flag flags[] = {
 
 #define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
-static const char *const signal_names[] = {"stop", "quit", "reopen", "reload"};
+static const char *const signal_names[] = {"stop", "quit", "reopen", "reload", "upgrade"};
 
 int options_fail(struct parse *parse, const char *format, ...)
 {
@@ -83,7 +83,7 @@ static int check_signal(struct parse *parse)
         if (strcmp(parse->options->signal, signal_names[i]) == 0)
             return 0;
     }
-    return options_fail(parse, "invalid option: \"-s %s\": it takes stop, quit, reopen or reload",
+    return options_fail(parse, "invalid option: \"-s %s\": it takes stop, quit, reopen, reload or upgrade",
                 parse->options->signal);
 }
 

@@ -237,6 +237,7 @@ void generation_close(struct master *master, struct generation *generation)
 {
     const struct generation *current = master->current;
 
+    generation->sockets.keep_paths |= upgrade_shares_sockets(master);
     if (current && current != generation)
         sockets_close_except(&generation->sockets, &current->sockets);
     else

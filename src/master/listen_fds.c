@@ -1,6 +1,7 @@
 /*
- * The passed sockets are stored as the sockets of a generation with one slot, so that sockets_open inherits them as in
- * a reload. All workers accept from one socket.
+ * Passed sockets are stored as the sockets of a generation, so that sockets_open inherits them as in a reload. All
+ * workers accept from one socket of a service manager; the sockets of an address that another master opened for its
+ * workers have one slot each.
  */
 #include "master/listen_fds.h"
 
@@ -35,6 +36,11 @@ static unsigned read_count(struct log *log)
     return 0;
 }
 
+static bool same_address(const struct listen_address *a, const struct listen_address *b)
+{
+    return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
+}
+
 static int socket_option(int fd, int option)
 {
     int value = 0;
@@ -44,65 +50,140 @@ static int socket_option(int fd, int option)
 }
 
 /* Returns 0, or -errno: not a listening stream socket. */
-static int take_socket(int fd, struct listen_address *out_address)
+static int check_socket(int fd)
 {
-    struct listen_address address = {.length = sizeof(address.socket)};
-    const int off = 0;
-    const int on = 1;
-
     if (socket_option(fd, SO_TYPE) < 0)
         return socket_option(fd, SO_TYPE);
     if (socket_option(fd, SO_TYPE) != SOCK_STREAM || socket_option(fd, SO_ACCEPTCONN) != 1)
         return -EPROTOTYPE;
-    if (getsockname(fd, (struct sockaddr *)&address.socket, &address.length) < 0 ||
-        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-        return -errno;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+/* Sets the options of a socket that the service manager opened. Returns 0 or -errno. */
+static int prepare_socket(int fd)
+{
+    const int off = 0;
+    const int on = 1;
+
+    if (socket_option(fd, SO_DOMAIN) == AF_UNIX)
+        return 0;
     /* sockets_open shares a socket without SO_REUSEPORT between all workers. */
-    if (address.socket.ss_family != AF_UNIX && (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &off, sizeof(off)) < 0 ||
-                                                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0))
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &off, sizeof(off)) < 0 ||
+                   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0
+               ? -errno
+               : 0;
+}
+
+/* Finds the endpoint with the address, or adds it. */
+static size_t endpoint_of(struct listen_fds *passed, const struct listen_address *address)
+{
+    struct configuration *configuration = &passed->configuration;
+    size_t i = 0;
+
+    while (i < configuration->endpoint_count && !same_address(&configuration->endpoints[i].address, address))
+        i++;
+    if (i == configuration->endpoint_count)
+        configuration->endpoints[configuration->endpoint_count++].address = *address;
+    return i;
+}
+
+/* Stores a socket in the next slot of its address. */
+static int add_socket(struct listen_fds *passed, int fd)
+{
+    struct listen_address address = {.length = sizeof(address.socket)};
+    struct sockets *sockets = &passed->sockets;
+    unsigned slot = 0;
+    size_t at;
+
+    if (getsockname(fd, (struct sockaddr *)&address.socket, &address.length) < 0)
         return -errno;
-    *out_address = address;
+    at = endpoint_of(passed, &address) * sockets->slots;
+    while (slot < sockets->slots && sockets->fds[at + slot] >= 0)
+        slot++;
+    if (slot == sockets->slots)
+        return -ENOSPC;
+    sockets->fds[at + slot] = fd;
+    sockets->endpoints = passed->configuration.endpoint_count;
     return 0;
 }
 
-static void take_all(struct listen_fds *passed, int first, unsigned count, struct log *log)
+static struct listen_fds *listen_fds_create(size_t count, unsigned slots)
 {
-    for (unsigned i = 0; i < count; i++) {
-        int fd = first + (int)i;
-        struct listen_address *address = &passed->configuration.endpoints[passed->sockets.endpoints].address;
-        int result = take_socket(fd, address);
+    struct listen_fds *passed = calloc(1, sizeof(*passed));
 
-        if (result < 0) {
-            log_write(log, LOG_WARN, "LISTEN_FDS: descriptor %d is not a listening stream socket (%d: %s): ignored", fd,
-                      -result, strerror(-result));
-            if (result != -EBADF)
-                close(fd);
-            continue;
-        }
-        passed->sockets.keep_paths |= address->socket.ss_family == AF_UNIX;
-        passed->sockets.fds[passed->sockets.endpoints++] = fd;
+    if (!passed)
+        return NULL;
+    passed->sockets = (struct sockets){.fds = calloc(count * slots, sizeof(int)),
+                                       .workers = slots,
+                                       .slots = slots,
+                                       .configuration = &passed->configuration};
+    passed->configuration.endpoints = calloc(count, sizeof(struct endpoint));
+    if (passed->sockets.fds && passed->configuration.endpoints) {
+        memset(passed->sockets.fds, -1, count * slots * sizeof(int));
+        return passed;
     }
-    passed->configuration.endpoint_count = passed->sockets.endpoints;
+    listen_fds_finish(passed, NULL, NULL);
+    return NULL;
+}
+
+struct listen_fds *listen_fds_adopt(const int *fds, size_t count, unsigned slots, struct log *log)
+{
+    struct listen_fds *passed = count > 0 && slots > 0 ? listen_fds_create(count, slots) : NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        int result = passed ? check_socket(fds[i]) : -ENOMEM;
+
+        if (result == 0)
+            result = add_socket(passed, fds[i]);
+        if (result == 0)
+            continue;
+        log_write(log, LOG_WARN, "descriptor %d is not a listening stream socket (%d: %s): ignored", fds[i], -result,
+                  strerror(-result));
+        if (result != -EBADF)
+            close(fds[i]);
+    }
+    return passed;
 }
 
 struct listen_fds *listen_fds_take(int first, struct log *log)
 {
     unsigned count = read_count(log);
-    struct listen_fds *passed = count > 0 ? calloc(1, sizeof(*passed)) : NULL;
+    int fds[LIMIT_LISTEN_FDS];
+    struct listen_fds *passed;
 
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
-    if (!passed)
-        return NULL;
-    passed->sockets = (struct sockets){.fds = calloc(count, sizeof(int)),
-                                       .workers = 1,
-                                       .slots = 1,
-                                       .configuration = &passed->configuration};
-    passed->configuration.endpoints = calloc(count, sizeof(struct endpoint));
-    if (passed->sockets.fds && passed->configuration.endpoints)
-        take_all(passed, first, count, log);
+    for (unsigned i = 0; i < count; i++) {
+        fds[i] = first + (int)i;
+        if (prepare_socket(fds[i]) < 0)
+            errno = 0; /* check_socket finds the cause */
+    }
+    passed = listen_fds_adopt(fds, count, 1, log);
+    if (passed)
+        passed->sockets.keep_paths = true;
     return passed;
+}
+
+struct listen_fds *listen_fds_keep(const struct sockets *sockets, struct log *log)
+{
+    int *fds = calloc(sockets->endpoints * sockets->slots + 1, sizeof(*fds));
+    size_t listed = fds ? sockets_list(sockets, fds) : 0, count = 0;
+    struct listen_fds *kept;
+
+    for (size_t i = 0; i < listed; i++) {
+        int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+
+        if (fd >= 0)
+            fds[count++] = fd;
+        else
+            log_write(log, LOG_ALERT, "a listening socket cannot be kept (%d: %s)", errno, strerror(errno));
+    }
+    kept = listen_fds_adopt(fds, count, sockets->slots, log);
+    if (kept)
+        kept->sockets.keep_paths = sockets->keep_paths;
+    free(fds);
+    return kept;
 }
 
 const struct sockets *listen_fds_sockets(const struct listen_fds *passed)
@@ -113,9 +194,7 @@ const struct sockets *listen_fds_sockets(const struct listen_fds *passed)
 static bool has_address(const struct configuration *configuration, const struct listen_address *address)
 {
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        const struct listen_address *other = &configuration->endpoints[i].address;
-
-        if (other->length == address->length && memcmp(&other->socket, &address->socket, address->length) == 0)
+        if (same_address(&configuration->endpoints[i].address, address))
             return true;
     }
     return false;
@@ -133,7 +212,7 @@ void listen_fds_finish(struct listen_fds *passed, const struct configuration *co
         if (!has_address(configuration, address)) {
             struct str name = listen_address_format(address, text, sizeof(text));
 
-            log_write(log, LOG_WARN, "LISTEN_FDS: no server listens on " STR_FMT ": the socket is closed",
+            log_write(log, LOG_WARN, "no server listens on " STR_FMT ": its passed socket is closed",
                       STR_ARG(name));
         }
     }

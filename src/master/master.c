@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "build_options.h"
-#include "log/access_log.h"
 #include "master/daemon.h"
 #include "master/master_state.h"
 
@@ -65,8 +64,12 @@ static int block_signals(struct master *master)
 static int open_all(struct master *master)
 {
     struct log *log = &master->error_log.log;
-    int result;
+    int result = block_signals(master);
 
+    if (result < 0) {
+        log_write(log, LOG_EMERG, "signalfd() failed (%d: %s)", -result, strerror(-result));
+        return result;
+    }
     clock_read(&master->clock);
     master->shared = shared_create(LIMIT_WORKERS);
     if (!master->shared) {
@@ -74,64 +77,14 @@ static int open_all(struct master *master)
         return -ENOMEM;
     }
     master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
+    upgrade_inherit_tickets(master);
     master->next_generation = generation_open(master, master->start->configuration);
     if (!master->next_generation)
         return -EINVAL;
-    if (!master->start->no_pid_file && write_pid(master, master->next_generation->configuration) < 0)
-        return -EINVAL;
-    result = block_signals(master);
-    if (result < 0)
-        log_write(log, LOG_EMERG, "signalfd() failed (%d: %s)", -result, strerror(-result));
-    return result;
-}
-
-static void reopen_access_logs(struct master *master, struct generation *generation)
-{
-    for (size_t i = 0; i < generation->configuration->access_log_count; i++) {
-        struct access_log_target *target = generation->configuration->access_logs[i];
-        int fd = generation_open_log(master, target->path);
-
-        if (fd < 0) {
-            log_write(&master->error_log.log, LOG_ALERT,
-                      "\"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays in use",
-                      STR_ARG(target->path),
-                      -fd, strerror(-fd));
-            continue;
-        }
-        children_send(master, generation, CHANNEL_ACCESS_LOG, (uint32_t)i, fd);
-        if (target->fd >= 0)
-            close(target->fd);
-        target->fd = fd;
-    }
-}
-
-/* Every generation has its own error log; the master writes to the newest one. */
-static void reopen_error_log(struct master *master, struct generation *generation)
-{
-    int fd = generation_open_log(master, generation_error_log(master, generation));
-
-    if (fd < 0) {
-        log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays "
-                                                     "in use",
-                  -fd, strerror(-fd));
-        return;
-    }
-    children_send(master, generation, CHANNEL_ERROR_LOG, 0, fd);
-    if (generation == (master->next_generation ? master->next_generation : master->current))
-        error_log_replace(&master->error_log, fd);
-    else
-        close(fd);
-}
-
-static void reopen_logs(struct master *master)
-{
-    log_write(&master->error_log.log, LOG_NOTICE, "signal USR1: reopening the logs");
-    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
-        struct generation *generation = container_of(link, struct generation, link);
-
-        reopen_error_log(master, generation);
-        reopen_access_logs(master, generation);
-    }
+    /* In an upgrade the pid file means that the new server serves: it is written later. */
+    if (master->start->no_pid_file || upgrade_shares_sockets(master))
+        return 0;
+    return write_pid(master, master->next_generation->configuration);
 }
 
 /* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
@@ -157,7 +110,12 @@ static void end_generation(struct master *master, struct generation *generation,
 static void end_all(struct master *master, enum channel_kind how)
 {
     master->ending = true;
-    service_notify("STOPPING=1");
+    if (!upgrade_shares_sockets(master))
+        service_notify("STOPPING=1");
+    upgrade_hand_over(master);
+    /* Another master continues: clients of idle connections may send one more request. */
+    if (how == CHANNEL_QUIT && upgrade_shares_sockets(master))
+        how = CHANNEL_RETIRE;
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         struct generation *generation = container_of(link, struct generation, link);
 
@@ -165,8 +123,8 @@ static void end_all(struct master *master, enum channel_kind how)
         /*
          * Closes the master's copies of the sockets, too: while they are open, the kernel queues further connections.
          */
-        if (how == CHANNEL_QUIT)
-            sockets_close(&generation->sockets, true);
+        if (how != CHANNEL_STOP)
+            sockets_close(&generation->sockets, !upgrade_shares_sockets(master));
     }
 }
 
@@ -199,6 +157,11 @@ static struct configuration *load_again(struct master *master)
 
 static void retain_generation(struct master *master)
 {
+    if (master->drained) {
+        log_write(&master->error_log.log, LOG_ERROR, "reload failed: no workers run; HUP tries again");
+        service_notify("READY=1");
+        return;
+    }
     if (generation_use_error_log(master, master->current) < 0)
         log_write(&master->error_log.log, LOG_ALERT, "the error log is unchanged");
     log_write(&master->error_log.log, LOG_ERROR, "reload failed: the running configuration stays in use");
@@ -232,11 +195,37 @@ static void reload_configuration(struct master *master)
     service_notify("RELOADING=1");
     configuration = load_again(master);
     if (configuration) {
-        log_unchanged(master, configuration->main);
+        if (master->current)
+            log_unchanged(master, configuration->main);
         master->next_generation = generation_open(master, configuration);
     }
     if (!master->next_generation)
         retain_generation(master);
+}
+
+/* WINCH: the workers exit when open responses are sent. The sockets stay, for HUP. */
+static void drain(struct master *master, struct log *log)
+{
+    if (master->ending || master->next_generation || !master->current) {
+        log_write(log, LOG_WARN, "signal WINCH: ignored, because the server is starting, reloading or ending");
+        return;
+    }
+    log_write(log, LOG_NOTICE, "signal WINCH: workers exit when open responses are sent; HUP starts new ones");
+    master->passed = listen_fds_keep(&master->current->sockets, log);
+    master->drained = true;
+    end_generation(master, master->current, CHANNEL_RETIRE);
+    sockets_close(&master->current->sockets, false);
+    master->current = NULL;
+}
+
+/* After a failed upgrade the workers that WINCH ended start again. */
+static void reap_children(struct master *master)
+{
+    bool had_successor = master->upgrade.successor > 0;
+
+    children_reap(master);
+    if (had_successor && master->upgrade.successor == 0 && master->drained)
+        reload_configuration(master);
 }
 
 static void dispatch_signal(struct master *master, int number)
@@ -258,14 +247,16 @@ static void dispatch_signal(struct master *master, int number)
         break;
     case SIGUSR1:
         if (master->current)
-            reopen_logs(master);
+            master_reopen_logs(master);
         break;
     case SIGCHLD:
-        children_reap(master);
+        reap_children(master);
         break;
-    default:
-        log_write(log, LOG_WARN, "signal %s is not supported in this version: nothing was changed",
-                  number == SIGUSR2 ? "USR2 (upgrade)" : "WINCH (drain)");
+    case SIGUSR2:
+        upgrade_start(master);
+        break;
+    case SIGWINCH:
+        drain(master, log);
         break;
     }
 }
@@ -290,6 +281,7 @@ static int wait_ms(const struct master *master)
     int wait = earlier_wait(master_tickets_next_ms(master), master_files_next_ms(master));
 
     wait = earlier_wait(wait, heartbeats_next_ms(master));
+    wait = earlier_wait(wait, upgrade_next_ms(master));
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         const struct generation *generation = container_of(link, struct generation, link);
 
@@ -332,11 +324,13 @@ static unsigned watch_channels(struct master *master, struct pollfd *entries, st
 /* One iteration: waits for a signal, a worker's message or a deadline. */
 static void wait_round(struct master *master)
 {
-    struct pollfd entries[LIMIT_WORKERS + 1] = {{.fd = master->signal_fd, .events = POLLIN}};
+    struct pollfd entries[LIMIT_WORKERS + 3] = {{.fd = master->signal_fd, .events = POLLIN}};
     struct watched watched[LIMIT_WORKERS];
     unsigned count = watch_channels(master, entries + 1, watched);
 
-    if (poll(entries, count + 1, wait_ms(master)) < 0 && errno != EINTR)
+    entries[count + 1] = (struct pollfd){.fd = master->upgrade.report_fd, .events = POLLIN};
+    entries[count + 2] = (struct pollfd){.fd = master->upgrade.ready_fd, .events = POLLIN};
+    if (poll(entries, count + 3, wait_ms(master)) < 0 && errno != EINTR)
         log_write(&master->error_log.log, LOG_ALERT, "poll() failed (%d: %s)", errno, strerror(errno));
     clock_read(&master->clock);
     /* Messages before SIGCHLD: a worker may send the reason of its exit. */
@@ -346,6 +340,7 @@ static void wait_round(struct master *master)
         if (entries[i + 1].revents & ~POLLOUT)
             child_read(master, watched[i].generation, watched[i].child);
     }
+    upgrade_read(master);
     read_signals(master);
 }
 
@@ -371,6 +366,10 @@ static void first_generation_started(struct master *master)
     master->report_fd = -1;
     if (master->start->ready)
         master->start->ready(master->start->owner, &master->shared->ktls);
+    if (upgrade_shares_sockets(master) && !master->start->no_pid_file &&
+        write_pid(master, master->current->configuration) < 0)
+        log_write(&master->error_log.log, LOG_ALERT, "continuing without a pid file");
+    upgrade_report(&master->upgrade);
 }
 
 /* Handles a HUP received while a generation was starting. */
@@ -400,8 +399,9 @@ static void switch_generation(struct master *master)
     }
     log_started(master, master->current->configuration);
     service_notify("READY=1");
-    if (!before)
+    if (!before && !master->drained)
         first_generation_started(master);
+    master->drained = false;
     reload_if_requested(master);
 }
 
@@ -409,10 +409,10 @@ static void close_generation(struct master *master, struct generation *generatio
 {
     bool came = generation == master->next_generation;
 
-    if (came && !master->current && !master->ending)
+    if (came && !master->current && !master->ending && !master->drained)
         master->failed = true;
     generation_close(master, generation);
-    if (came && master->current && !master->ending) {
+    if (came && !master->failed && !master->ending) {
         retain_generation(master);
         reload_if_requested(master);
     }
@@ -441,11 +441,12 @@ static void run_loop(struct master *master)
             next = link->next;
             generation_step(master, container_of(link, struct generation, link));
         }
-        if (list_empty(&master->generations))
+        if (list_empty(&master->generations) && (master->ending || !master->drained))
             return;
         master_tickets_check(master);
         master_files_check(master);
         heartbeats_check(master);
+        upgrade_check(master);
         wait_round(master);
     }
 }
@@ -456,6 +457,7 @@ static void master_finish(struct master *master)
         generation_close(master, container_of(master->generations.next, struct generation, link));
     listen_fds_finish(master->passed, NULL, &master->error_log.log);
     pid_file_remove(&master->pid_file);
+    upgrade_close(&master->upgrade);
     if (master->signal_fd >= 0)
         close(master->signal_fd);
     if (master->report_fd >= 0)
@@ -473,8 +475,10 @@ int master_run(const struct master_start *start)
     master.pid_file.fd = -1;
     list_init(&master.generations);
     opened = error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0;
-    master.passed = listen_fds_take(SOCKETS_FIRST, &master.error_log.log); /* before the fork: LISTEN_PID */
-    if (opened && start->configuration->main->daemon)
+    master.passed = upgrade_inherit(&master.upgrade, &master.error_log.log);
+    if (!master.passed)
+        master.passed = listen_fds_take(SOCKETS_FIRST, &master.error_log.log); /* before the fork: LISTEN_PID */
+    if (opened && start->configuration->main->daemon && !upgrade_shares_sockets(&master))
         result = daemon_detach(&master.report_fd);
     if (result < 0) {
         error_log_print(LOG_EMERG, "daemon: %s", strerror(-result));

@@ -16,6 +16,8 @@ struct master_start {
     struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics); /* loads the configuration again, for HUP; NULL: there is no file */
     const char *error_log;          /* -e: used if the configuration names none; NULL: stderr */
     bool no_pid_file;
+    const char *executable;         /* absolute path, executed with `argv` for an upgrade */
+    char *const *argv;              /* arguments of main; NULL: an upgrade is not possible */
     void (*ready)(void *owner, const struct ktls_support *ktls); /* called when every worker accepts connections; may be NULL */
     void *owner;
 };

@@ -14,6 +14,7 @@
 #include "master/privileges.h"
 #include "master/shared.h"
 #include "master/sockets.h"
+#include "master/upgrade.h"
 
 enum phase {
     PHASE_STARTING,                 /* not every worker is ready */
@@ -57,7 +58,8 @@ struct master {
     struct error_log error_log;
     struct shared *shared;
     struct pid_file pid_file;
-    struct listen_fds *passed;      /* owned; sockets of the service manager, until the first generation has them */
+    struct listen_fds *passed;      /* owned; passed sockets until a generation has them, or those kept after WINCH */
+    struct upgrade upgrade;
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
     struct generation *next_generation; /* is starting, and will replace `current`; NULL: none */
@@ -71,7 +73,8 @@ struct master {
     bool aead_chosen;
     bool ktls_chosen;               /* with the engines of aead_setting */
     enum tls_aead aead_setting;     /* of the generation for which it was chosen */
-    uint64_t tickets_generated_ms;  /* when the current session ticket key was generated */
+    uint64_t tickets_generated_ms;      /* when the current session ticket key was generated */
+    bool drained;                   /* WINCH: no workers run until HUP */
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */
 };
@@ -90,6 +93,9 @@ void generation_close(struct master *master, struct generation *generation);
 int generation_open_log(const struct master *master, struct str path);
 /* Returns the path of a generation's error log. */
 struct str generation_error_log(const struct master *master, const struct generation *generation);
+
+/* USR1: opens the logs of all generations again. A log that cannot be opened stays as it is; that is logged. */
+void master_reopen_logs(struct master *master);
 
 /*
  * Sets the session ticket keys shared by all generations in the generation's servers; generates the first key. Returns

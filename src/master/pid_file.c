@@ -89,6 +89,36 @@ int pid_file_write(struct pid_file *file, const char *path)
     return result;
 }
 
+/* Changes the times of the file first: `-s upgrade` compares them. */
+static int rename_to(struct pid_file *file, const char *path)
+{
+    if (futimens(file->fd, NULL) < 0 || rename(file->path, path) < 0)
+        return -errno;
+    memmove(file->path, path, strlen(path) + 1);
+    return 0;
+}
+
+int pid_file_set_aside(struct pid_file *file)
+{
+    char path[sizeof(file->path) + sizeof(PID_FILE_OLD)];
+
+    if (!file->path[0])
+        return 0;
+    snprintf(path, sizeof(path), "%s" PID_FILE_OLD, file->path);
+    return strlen(path) < sizeof(file->path) ? rename_to(file, path) : -ENAMETOOLONG;
+}
+
+int pid_file_restore(struct pid_file *file)
+{
+    size_t length = strlen(file->path), suffix = sizeof(PID_FILE_OLD) - 1;
+    char path[sizeof(file->path)];
+
+    if (length <= suffix || strcmp(file->path + length - suffix, PID_FILE_OLD) != 0)
+        return 0;
+    snprintf(path, sizeof(path), "%.*s", (int)(length - suffix), file->path);
+    return rename_to(file, path);
+}
+
 void pid_file_remove(struct pid_file *file)
 {
     struct stat ours;

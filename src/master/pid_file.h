@@ -9,6 +9,9 @@
 
 #include <sys/types.h>
 
+/* Suffix of the pid file of a master that is being replaced. */
+#define PID_FILE_OLD ".oldbin"
+
 struct pid_file {
     char path[4096];                /* empty: none */
     int fd;                         /* holds the lock; -1: none */
@@ -24,6 +27,12 @@ MUST_CHECK long pid_file_owner(const char *path);
  * if a running master holds it, or -errno.
  */
 MUST_CHECK int pid_file_write(struct pid_file *file, const char *path);
+/*
+ * Renames the file to `path`.oldbin (as nginx does in an upgrade), and back. The lock stays. Returns 0 or -errno; without a
+ * file 0.
+ */
+MUST_CHECK int pid_file_set_aside(struct pid_file *file);
+MUST_CHECK int pid_file_restore(struct pid_file *file);
 /* Removes the file if this process still owns it. Accepts one that was never written. */
 void pid_file_remove(struct pid_file *file);
 /* In a worker: closes the descriptor without removing or unlocking the file. */

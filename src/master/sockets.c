@@ -230,6 +230,21 @@ int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot)
     return sockets->fds[endpoint * sockets->slots + slot];
 }
 
+size_t sockets_list(const struct sockets *sockets, int *out_fds)
+{
+    size_t count = 0;
+
+    for (size_t at = 0; at < sockets->endpoints * sockets->slots; at++) {
+        bool listed = sockets->fds[at] < 0;
+
+        for (size_t i = 0; i < count && !listed; i++)
+            listed = out_fds[i] == sockets->fds[at];
+        if (!listed)
+            out_fds[count++] = sockets->fds[at];
+    }
+    return count;
+}
+
 /* Closes one socket and clears all its slots. */
 static void close_socket_slots(struct sockets *sockets, size_t at)
 {

@@ -33,6 +33,11 @@ MUST_CHECK int sockets_open(struct sockets *sockets, const struct configuration 
                             const struct sockets *before, struct log *log);
 /* Returns the socket in a slot, or -1. */
 int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot);
+/*
+ * Writes the descriptors without repetition, slot by slot within each endpoint, to `out_fds` (endpoints * slots). Returns
+ * their number.
+ */
+size_t sockets_list(const struct sockets *sockets, int *out_fds);
 /* In a worker: closes the sockets of all others. */
 void sockets_close_others(struct sockets *sockets, unsigned worker);
 /* Closes all; in the master also removes unix: paths if `unlink_paths`. Accepts a zeroed struct. */

@@ -38,6 +38,8 @@ bool replay_window_add(struct replay_window *window, const uint8_t random[32], u
     uint64_t *slots, old = 0;
     unsigned place;
 
+    if (__atomic_load_n(&window->closed, __ATOMIC_ACQUIRE))
+        return false;
     memcpy(&mark, random, sizeof(mark));
     memcpy(&bucket, random + sizeof(mark), sizeof(bucket));
     slots = window->slots[bucket % REPLAY_BUCKETS];

@@ -12,12 +12,13 @@ enum { REPLAY_BUCKETS = 16384, REPLAY_SLOTS = 8 };
 
 /* One megabyte, of which only used pages are touched. Zeroed: empty. */
 struct replay_window {
+    uint64_t closed;                /* 1: another window may have recorded ClientHellos for the same keys: all are rejected; atomic */
     uint64_t slots[REPLAY_BUCKETS][REPLAY_SLOTS]; /* second << 32 | mark; 0: free; atomic */
 };
 
 /*
- * Records a ClientHello by its random for LIMIT_EARLY_S seconds. False if it was recorded before or there is no
- * room: its early data must be rejected. Of concurrent calls with the same random, in any process, at most one
+ * Records a ClientHello by its random for LIMIT_EARLY_S seconds. False if it was recorded before, there is no
+ * room, or the window is closed: its early data must be rejected. Of concurrent calls with the same random, in any process, at most one
  * returns true. Lock-free.
  */
 bool replay_window_add(struct replay_window *window, const uint8_t random[32], uint64_t now_ms);

@@ -60,7 +60,7 @@ def test_passed_sockets_are_used(activate):
     early = http1.connect(port)
     server = activate([f'127.0.0.1:{port}', f'127.0.0.1:{own}'], [passed, unused], worker_processes=2)
     assert early.get('/one.txt').body == b'one\n'
-    assert f'LISTEN_FDS: no server listens on 127.0.0.1:{unused.getsockname()[1]}' in server.errors()
+    assert f'no server listens on 127.0.0.1:{unused.getsockname()[1]}' in server.errors()
     server.tree['worker_processes'] = 3
     with open(server.config_path, 'w', encoding='utf-8') as stream:
         stream.write(server_kit.yaml(server.tree) + '\n')

@@ -51,7 +51,7 @@ def test_usage():
 
 @pytest.mark.parametrize('arguments, output', [
     (['-x'], 'invalid option: "-x"'), (['-c'], 'requires a file name'), (['srve'], 'did you mean "serve"'),
-    (['-s', 'hup'], 'stop, quit, reopen or reload'), (['-t', '-s', 'quit'], 'does not go together'),
+    (['-s', 'hup'], 'stop, quit, reopen, reload or upgrade'), (['-t', '-s', 'quit'], 'does not go together'),
     (['serve', '--port', '0'], 'invalid port')])
 def test_mistakes(arguments, output):
     ran = run(*arguments)

@@ -153,14 +153,3 @@ def test_usr1_keeps_the_old_log_where_the_new_one_cannot_be_had(start):
              '?kept' in server_kit.read_text(server.access_path + '.1'), 'lines in the old log')
     os.rmdir(server.access_path)
     assert signal_and_wait(server, signal.SIGTERM) == 0
-
-
-@pytest.mark.parametrize('how', [signal.SIGUSR2, signal.SIGWINCH])
-def test_other_signals_change_nothing(start, how):
-    server = start()
-    workers = server.workers()
-    server.process.send_signal(how)
-    wait_for(lambda: 'not supported in this version' in server.errors(), 'a log line')
-    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
-    assert server.workers() == workers
-    assert signal_and_wait(server, signal.SIGTERM) == 0

@@ -75,7 +75,7 @@ START_TEST(all_workers_share_a_passed_socket)
     ck_assert(fcntl(FIRST, F_GETFL) & O_NONBLOCK);
     ck_assert_int_eq(sockets_open(&sockets, &configuration, 3, listen_fds_sockets(passed), &recording_log), 0);
     listen_fds_finish(passed, &configuration, &recording_log);
-    ck_assert_msg(strstr(message, "LISTEN_FDS: no server listens on 127.0.0.1:") != NULL, "%s", message);
+    ck_assert_msg(strstr(message, "no server listens on 127.0.0.1:") != NULL, "%s", message);
     ck_assert(!is_open(FIRST) && !is_open(FIRST + 1));
     ck_assert_int_ge(sockets_get(&sockets, 0, 0), 0);
     ck_assert_int_eq(sockets_get(&sockets, 0, 2), sockets_get(&sockets, 0, 0));
@@ -84,6 +84,45 @@ START_TEST(all_workers_share_a_passed_socket)
     ck_assert_int_eq(sockets_get(&reloaded, 0, 4), sockets_get(&reloaded, 0, 0));
     sockets_close(&sockets, true);
     sockets_close(&reloaded, true);
+}
+END_TEST
+
+/* The sockets of a master with two workers: after an upgrade each worker has its own again. */
+START_TEST(adopted_sockets_keep_their_slots)
+{
+    struct endpoint endpoint = {.backlog = 16};
+    struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct listen_fds *passed;
+    struct sockets sockets;
+    struct sockets opened;
+    int listed[2];
+    int fds[3];
+
+    message[0] = '\0';
+    open_socket(FIRST, SOCK_STREAM, false, &endpoint.address);
+    close(FIRST);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &recording_log), 0);
+    ck_assert_uint_eq(sockets_list(&sockets, listed), 2);
+    ck_assert_int_ne(listed[0], listed[1]);
+    fds[0] = fcntl(listed[0], F_DUPFD, FIRST);
+    fds[1] = fcntl(listed[1], F_DUPFD, FIRST);
+    fds[2] = fcntl(listed[1], F_DUPFD, FIRST); /* more than there are slots */
+    passed = listen_fds_adopt(fds, 3, 2, &recording_log);
+    ck_assert_ptr_nonnull(passed);
+    ck_assert(!is_open(fds[2]));
+    ck_assert_msg(strstr(message, "ignored") != NULL, "%s", message);
+    ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 0), fds[0]);
+    ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 1), fds[1]);
+    ck_assert_int_eq(sockets_open(&opened, &configuration, 2, listen_fds_sockets(passed), &recording_log), 0);
+    listen_fds_finish(passed, &configuration, &recording_log);
+    ck_assert(!is_open(fds[0]) && !is_open(fds[1]));
+    passed = listen_fds_keep(&opened, &recording_log);
+    ck_assert_ptr_nonnull(passed);
+    sockets_close(&opened, false);
+    ck_assert(is_open(sockets_get(listen_fds_sockets(passed), 0, 1)));
+    listen_fds_finish(passed, NULL, &recording_log);
+    sockets_close(&sockets, false);
+    ck_assert_ptr_null(listen_fds_adopt(NULL, 0, 2, &recording_log));
 }
 END_TEST
 
@@ -153,5 +192,6 @@ int main(void)
 {
     return run_tests("listen_fds", (const TTest *const[]){
                                        all_workers_share_a_passed_socket, descriptors_of_other_kinds_are_closed,
-                                       variables_of_another_process_are_ignored, malformed_counts_are_ignored, NULL});
+                                       variables_of_another_process_are_ignored,
+                                       adopted_sockets_keep_their_slots, malformed_counts_are_ignored, NULL});
 }

@@ -54,6 +54,33 @@ START_TEST(is_written_locked_and_removed)
 }
 END_TEST
 
+START_TEST(is_set_aside_and_restored)
+{
+    char old[sizeof(path) + sizeof(PID_FILE_OLD)];
+    struct pid_file file;
+    struct pid_file next;
+
+    setup();
+    snprintf(old, sizeof(old), "%s" PID_FILE_OLD, path);
+    ck_assert_int_eq(pid_file_write(&file, path), 0);
+    ck_assert_int_eq(pid_file_restore(&file), 0); /* nothing to do */
+    ck_assert_int_eq(pid_file_owner(path), getpid());
+    ck_assert_int_eq(pid_file_set_aside(&file), 0);
+    ck_assert_int_eq(pid_file_owner(path), -ENOENT);
+    ck_assert_int_eq(pid_file_owner(old), getpid());
+    ck_assert_int_eq(pid_file_write(&next, path), 0);
+    pid_file_remove(&next);
+    ck_assert_int_eq(pid_file_restore(&file), 0);
+    ck_assert_int_eq(pid_file_owner(path), getpid());
+    ck_assert_int_eq(pid_file_owner(old), -ENOENT);
+    unlink(path);
+    ck_assert_int_eq(pid_file_set_aside(&file), -ENOENT);
+    pid_file_remove(&file);
+    ck_assert_int_eq(pid_file_set_aside(&file), 0); /* no file */
+    teardown();
+}
+END_TEST
+
 START_TEST(stale_files_are_replaced)
 {
     static const char *const stale[] = {"1\n", "999999", "", "hello\n", "-5\n", "99999999999999999999\n"};
@@ -133,5 +160,5 @@ int main(void)
     return run_tests("pid_file", (const TTest *const[]){
                                      is_written_locked_and_removed, stale_files_are_replaced,
                                      child_process_keeps_the_file, file_of_another_server_is_preserved,
-                                     special_files_are_refused, NULL});
+                                     special_files_are_refused, is_set_aside_and_restored, NULL});
 }

@@ -33,6 +33,9 @@ static const uint8_t *number(uint32_t mark, uint32_t bucket)
 
 START_TEST(value_is_added_once)
 {
+    seen->closed = 1;
+    ck_assert(!replay_window_add(seen, number(7, 9), 1000));
+    seen->closed = 0;
     ck_assert(replay_window_add(seen, number(7, 9), 1000));
     ck_assert(!replay_window_add(seen, number(7, 9), 1000));
     ck_assert(!replay_window_add(seen, number(7, 9), 900)); /* by a worker whose clock is behind */

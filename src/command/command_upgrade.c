@@ -1,0 +1,104 @@
+/*
+ * `-s upgrade`: USR2 to the running master, and QUIT after the new one serves. The pid file shows what happens: the
+ * master renames it, the new one writes its own when its workers accept connections, and if that one fails the master
+ * gives its file the former name back, with new times.
+ */
+#include "command/command_upgrade.h"
+
+#include "base/limits.h"
+#include "log/error_log.h"
+#include "master/pid_file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define POLL_MS  20
+#define WATCH_MS 1000 /* time during which the new server must stay */
+#define WAIT_MS  (LIMIT_UPGRADE_MS + 5000)
+
+static bool status_changed(const char *path, const struct stat *before)
+{
+    struct stat now;
+
+    return stat(path, &now) == 0 && (now.st_ctim.tv_sec != before->st_ctim.tv_sec ||
+                                     now.st_ctim.tv_nsec != before->st_ctim.tv_nsec);
+}
+
+/* Waits for the new server's pid file. Returns its pid; 0: the old one continues; -ETIMEDOUT; or -ESRCH: both ended. */
+static long wait_for_successor(const char *path, long old, const struct stat *before)
+{
+    for (int waited = 0; waited < WAIT_MS; waited += POLL_MS) {
+        long owner = pid_file_owner(path);
+
+        if (owner > 0 && owner != old)
+            return owner;
+        if (owner == old && status_changed(path, before))
+            return 0;
+        if (kill((pid_t)old, 0) < 0 && errno == ESRCH)
+            return -ESRCH;
+        poll(NULL, 0, POLL_MS);
+    }
+    return -ETIMEDOUT;
+}
+
+/* True if the new server still runs after a while. */
+static bool stays(const char *path, long successor)
+{
+    for (int waited = 0; waited < WATCH_MS; waited += POLL_MS) {
+        if (pid_file_owner(path) != successor)
+            return false;
+        poll(NULL, 0, POLL_MS);
+    }
+    return true;
+}
+
+static int fail(const char *reason, long old)
+{
+    error_log_print(LOG_ERROR, "upgrade failed: %s; process %ld continues (its error log has the cause)", reason, old);
+    return EXIT_FAILURE;
+}
+
+/* True, after a message, if the pid file of a former upgrade shows a master that has not exited. */
+static bool is_in_progress(const char *path)
+{
+    char old[4096 + sizeof(PID_FILE_OLD)];
+    long owner;
+
+    snprintf(old, sizeof(old), "%s" PID_FILE_OLD, path);
+    owner = pid_file_owner(old);
+    if (owner > 0)
+        error_log_print(LOG_ERROR, "an upgrade has not ended: process %ld still runs (\"%s\")", owner, old);
+    return owner > 0;
+}
+
+int command_upgrade(const char *pid_path)
+{
+    long old = pid_file_owner(pid_path), successor;
+    struct stat before;
+
+    if (is_in_progress(pid_path))
+        return EXIT_FAILURE;
+    if (stat(pid_path, &before) < 0 || old <= 0 || kill((pid_t)old, SIGUSR2) < 0) {
+        error_log_print(LOG_ERROR, "\"%s\" names no server that can be signalled (%d: %s)", pid_path, errno,
+                        strerror(errno));
+        return EXIT_FAILURE;
+    }
+    successor = wait_for_successor(pid_path, old, &before);
+    if (successor == -ESRCH) {
+        error_log_print(LOG_ALERT, "upgrade failed: process %ld ended", old);
+        return EXIT_FAILURE;
+    }
+    if (successor == -ETIMEDOUT)
+        return fail("no new server appeared", old);
+    if (successor == 0 || !stays(pid_path, successor))
+        return fail("the new server ended", old);
+    if (kill((pid_t)old, SIGQUIT) < 0)
+        return fail("the old server cannot be signalled", old);
+    fprintf(stderr, "sluice: process %ld replaced process %ld\n", successor, old);
+    return EXIT_SUCCESS;
+}
