@@ -137,7 +137,7 @@ static struct str get_cache_status(const void *subject, struct str parameter, st
 
 static const struct variable variables[] = {
     {"upstream_addr", false, get_server, .type = "address",
-     .help = "Servers that were tried, separated by commas."},
+     .help = "Addresses of the upstream servers that were tried, separated by commas."},
     {"upstream_bytes_received", false, get_bytes_received, .late = true, .type = "bytes",
      .help = "Bytes received from each server that was tried."},
     {"upstream_bytes_sent", false, get_bytes_sent, .late = true, .type = "bytes",

@@ -27,8 +27,8 @@ static const struct directive keys[] = {
      .type = DIRECTIVE_TEXT,
      .offset = IN(levels),
      .fallback = "1:2",
-     .help = "Its subdirectories: how many of the last digits of a file's name each level has, 1 or 2, for at most "
-             "three levels."},
+     .help = "The levels of subdirectories: for each of at most three levels, 1 or 2 of the last digits of a file's "
+             "name."},
     {.name = "keys_zone",
      .type = DIRECTIVE_TEXT,
      .offset = IN(zone),
@@ -61,7 +61,7 @@ static const struct directive keys[] = {
      .offset = IN(conf.step_ms),
      .fallback = "200ms",
      .low = 1,
-     .help = "The maximum duration of such a step."},
+     .help = "The maximum duration of a step of loading or deleting."},
     {.name = "manager_sleep",
      .type = DIRECTIVE_DURATION,
      .offset = IN(conf.pause_ms),

@@ -183,8 +183,8 @@ static int parse_subcommand(struct parse *parse)
     if (suggestion)
         return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, suggestion);
     return options_fail(parse,
-                "unknown command \"%s\": there are serve, doctor, schema, help, import, fmt, lint and explain; a "
-                "configuration file goes after -c",
+                "unknown command \"%s\": the commands are serve, doctor, schema, help, import, fmt, lint and explain; "
+                "a configuration file goes after -c",
                 name);
 }
 

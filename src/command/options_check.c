@@ -51,7 +51,7 @@ static int parse_format(struct parse *parse, const char *name)
             return 0;
         }
     }
-    return options_fail(parse, "invalid format \"%s\": there are text, gcc, json and sarif", name);
+    return options_fail(parse, "invalid format \"%s\": use text, gcc, json or sarif", name);
 }
 
 /* Parses "--format NAME" or "--format=NAME"; 1: the argument is neither. */

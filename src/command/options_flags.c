@@ -72,7 +72,7 @@ static int choose_command(struct parse *parse, const struct flag *flag)
         return 0;
     if (options->command != COMMAND_RUN && options->command != flag->command &&
         !(options->command == COMMAND_TEST && flag->command == COMMAND_TEST_PRINT))
-        return options_fail(parse, "option \"-%c\" does not go together with another command", flag->letter);
+        return options_fail(parse, "option \"-%c\" cannot be combined with another command", flag->letter);
     options->command = flag->command;
     return 0;
 }

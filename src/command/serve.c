@@ -115,9 +115,9 @@ static void log_reader(const char *directory)
 {
     struct stat status;
 
-    printf("As root: files are read as user nobody.\n");
+    printf("Started as root: the server reads files as user nobody.\n");
     if (stat(directory, &status) == 0 && !(status.st_mode & S_IXOTH))
-        printf("User nobody may not enter %s: chmod o+x it, or run this as its owner.\n", directory);
+        printf("User nobody has no permission to enter %s: chmod o+x it, or run this as its owner.\n", directory);
 }
 
 static void log_ready(void *owner, const struct ktls_support *ktls)
@@ -205,7 +205,7 @@ static int find_certificate(struct serving *serving, const struct options *optio
     int error;
 
     if (options->key && !options->certificate) {
-        error_log_print(LOG_EMERG, "--key FILE belongs to --cert FILE, which is not given");
+        error_log_print(LOG_EMERG, "--key FILE requires --cert FILE");
         return -EINVAL;
     }
     error = find_file(options->certificate, serving->certificate, &serving->plan.certificate);

@@ -229,7 +229,7 @@ static void merge_file(void *argument, struct str path, const struct conf_node *
         return;
     if (root->kind != CONF_MAP) {
         conf_error(merge->loader->errors, at->mark,
-                   STR("a list comes in by '- !include FILE', as an item of a list"),
+                   STR("include a list by '- !include FILE', as an item of a list"),
                    STR_FMT " contains no mapping, as include: requires", STR_ARG(path));
         return;
     }

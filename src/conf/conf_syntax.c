@@ -105,7 +105,7 @@ static unsigned document_start(const struct fault *fault)
     }
     if (fault->last->line)
         return colon_missing(fault, fault->last->line);
-    conf_error(fault->errors, fault->at, STR(""), "this line does not fit the lines above it");
+    conf_error(fault->errors, fault->at, STR(""), "the indentation of this line matches no line above it");
     return fault->at.line;
 }
 

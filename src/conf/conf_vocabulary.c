@@ -55,7 +55,8 @@ static const struct {
     {"charset_map", "store the files as UTF-8: sluice does not recode"},
     {"charset_types", "delete it: charset is added to all of text/*"},
     {"chunked_transfer_encoding", "delete it: a body of unknown length is chunked"},
-    {"client_body_in_file_only", "use proxy_request_buffering: on, which keeps long bodies in files without names"},
+    {"client_body_in_file_only",
+     "use proxy_request_buffering: on, which keeps long bodies in files without names"},
     {"client_body_in_single_buffer", "delete it: sluice has no $request_body"},
     {"connection_pool_size", "delete it: the sizes of memory areas cannot be set"},
     {"create_full_put_path", "serve uploads by an application: sluice does not support WebDAV"},
@@ -69,20 +70,22 @@ static const struct {
     {"f4f*", "serve HLS or DASH as files: sluice does not split video"},
     {"fastcgi_bind", "let the routing table choose the address"},
     {"fastcgi_busy_buffers_size", "delete it: fastcgi_buffers limits the buffered bytes"},
-    {"fastcgi_cache*", "let the application speak HTTP and use proxy_cache: FastCGI responses are not cached"},
+    {"fastcgi_cache*",
+     "use HTTP between sluice and the application, and use proxy_cache: FastCGI responses are not cached"},
     {"fastcgi_no_cache", "delete it: FastCGI responses are not cached"},
     {"fastcgi_catch_stderr", "delete it: the application's standard error goes to the error log"},
-    {"fastcgi_force_ranges", "let the application speak HTTP and use proxy_force_ranges"},
+    {"fastcgi_force_ranges", "use HTTP between sluice and the application, and use proxy_force_ranges"},
     {"fastcgi_limit_rate", "use limit_rate, which limits the rate to the client"},
     {"fastcgi_pass_request_*", "delete it: the application gets body and header fields"},
     {"fastcgi_send_lowat", "delete it: the kernel chooses the value"},
     {"fastcgi_socket_keepalive", "delete it: timeouts find a dead connection"},
-    {"fastcgi_store*", "let the application write the file: sluice does not store responses as files of a site"},
+    {"fastcgi_store*",
+     "let the application write the file: sluice does not store responses as files of a site"},
     {"fastcgi_temp_file_write_size", "delete it: the size of writes cannot be set"},
     {"flv", "serve the file: players request ranges"},
     {"geoip_*", "use geo with the ranges of addresses, or map of a field that a CDN adds"},
     {"geoip2*", "use geo with the ranges of addresses, or map of a field that a CDN adds"},
-    {"google_perftools_profiles", "delete it: perf needs no directive"},
+    {"google_perftools_profiles", "delete it: profile with perf"},
     {"grpc_bind", "delete it: the system chooses the local address"},
     {"grpc_socket_keepalive", "delete it: it is always on"},
     {"gunzip_buffers", "delete it: one small buffer holds the next encoded bytes"},
@@ -102,7 +105,7 @@ static const struct {
     {"http2_streams_index_size", "delete it: the table of streams has a fixed size"},
     {"http3*", "delete it: sluice does not support HTTP/3"},
     {"if", "write 'when: {condition: {directives}}'"},
-    {"image_filter*", "make the images beforehand, or by an application"},
+    {"image_filter*", "generate the images in advance, or in an application"},
     {"js_*", "sluice runs no JavaScript: put the code behind a proxy"},
     {"keepalive_disable", "delete it: the browsers that needed it are obsolete"},
     {"keyval*", "use map with include:, and sluice -s reload"},
@@ -145,7 +148,7 @@ static const struct {
     {"request_pool_size", "delete it: the sizes of memory areas cannot be set"},
     {"reuseport", "delete it: every worker has its own sockets"},
     {"rewrite_log", "use sluice explain URL, which prints the effect of each rewrite"},
-    {"scgi_*", "let the application speak HTTP or FastCGI: sluice does not support SCGI"},
+    {"scgi_*", "use HTTP or FastCGI between sluice and the application: sluice does not support SCGI"},
     {"secure_link_secret", "use secure_link and secure_link_sha256"},
     {"sendfile_max_chunk", "delete it: the loop limits the bytes per connection and iteration"},
     {"server_names_hash_*", "delete it: hash tables grow as needed"},
@@ -170,7 +173,7 @@ static const struct {
     {"uninitialized_variable_warn", "delete it: a variable that is never set is an error at load"},
     {"upstream_conf", "change the file, and run sluice -s reload"},
     {"userid*", "let the application set the cookie, or use add_header Set-Cookie with $request_id"},
-    {"uwsgi_*", "let the application speak HTTP or FastCGI: sluice does not support uwsgi"},
+    {"uwsgi_*", "use HTTP or FastCGI between sluice and the application: sluice does not support uwsgi"},
     {"valid_referers", "use when with a condition of $http_referer"},
     {"variables_hash_*", "delete it: hash tables grow as needed"},
     {"worker_aio_requests", "delete it: the event loop has no such limit"},
@@ -240,7 +243,7 @@ enum vocabulary_word vocabulary_find(const struct conf_schema *schema, struct st
         struct str family = str_from(of_modules[i]);
 
         if (is_family(family, name) && !has_family(schema, family)) {
-            *out_hint = STR("sluice -V lists the modules that are");
+            *out_hint = STR("sluice -V lists the modules of this build");
             return VOCABULARY_LEFT_OUT;
         }
     }

@@ -41,7 +41,7 @@ static void examine_groups(struct diagnosis *diagnosis)
 {
     if (tls_has_group("X25519MLKEM768")) {
         doctor_find(diagnosis, "key-exchange", VERDICT_GOOD,
-                    "key exchange: X25519MLKEM768, which quantum computers do not break, is preferred");
+                    "key exchange: X25519MLKEM768 (post-quantum) is preferred");
         return;
     }
     doctor_find(diagnosis, "key-exchange", VERDICT_NOTE,
@@ -53,7 +53,7 @@ static void examine_groups(struct diagnosis *diagnosis)
 static void advise_aead(struct diagnosis *diagnosis, const struct aead_choice *choice, uint8_t cipher)
 {
     if (choice->state[AEAD_OPENSSL][cipher] == AEAD_WRONG)
-        doctor_advise(diagnosis, "OpenSSL encrypts incorrectly: reinstall it, and suspect the hardware");
+        doctor_advise(diagnosis, "OpenSSL encrypts incorrectly: reinstall it, and test the hardware");
     else if (choice->state[AEAD_IPSEC_MB][cipher] == AEAD_WRONG)
         doctor_advise(diagnosis, "ipsec-mb encrypts incorrectly on this processor, and is not used");
     else if (choice->state[AEAD_IPSEC_MB][cipher] == AEAD_NOT_BUILT && cipher == RECORD_AES_128_GCM && BUILD_AMD64)

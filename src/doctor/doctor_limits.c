@@ -33,7 +33,7 @@ static void advise_forbidden(struct diagnosis *diagnosis, const struct host *hos
             "used instead");
     else if (host_line(host, "/proc/self/status", "Seccomp:", seccomp, sizeof(seccomp)) && seccomp[0] == '2')
         doctor_advise(diagnosis,
-                      "a seccomp filter forbids it, as containers' usual profiles do; epoll is used instead");
+                      "a seccomp filter forbids it (the default profiles of containers do); epoll is used instead");
     else
         doctor_advise(diagnosis, "a security module of the kernel forbids it; epoll is used instead");
 }
@@ -158,7 +158,7 @@ static void report_device(struct diagnosis *diagnosis, const struct host *host, 
     struct ktls_device offload = {false, false};
 
     if (host->offload(device, &offload) < 0)
-        doctor_find(diagnosis, "device", VERDICT_NOTE, "%.32s: whether it encrypts TLS is unknown",
+        doctor_find(diagnosis, "device", VERDICT_NOTE, "%.32s: TLS offload could not be queried",
                     device);
     else if (offload.active)
         doctor_find(diagnosis, "device", VERDICT_GOOD,

@@ -17,7 +17,7 @@ static void report_openssl(struct diagnosis *diagnosis, const struct self_test *
                     self_test->fault);
         doctor_advise(diagnosis,
                       "kernel TLS cannot be tested without it; a system-wide openssl.cnf may be too strict, or "
-                      "loopback (127.0.0.1) down");
+                      "the loopback interface (127.0.0.1) may be down");
     } else if (self_test->key_offered) {
         doctor_find(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
                     self_test->protocol, self_test->cipher);
@@ -25,8 +25,8 @@ static void report_openssl(struct diagnosis *diagnosis, const struct self_test *
         doctor_find(diagnosis, "openssl_ktls", VERDICT_FAULT, "OpenSSL offers no write key (%s, %s)",
                     self_test->protocol, self_test->cipher);
         doctor_advise(diagnosis,
-                      "this libssl was built without kTLS: it needs the configure option enable-ktls, as "
-                      "Debian's and Ubuntu's have it");
+                      "this libssl was built without kTLS: it needs the configure option enable-ktls, which "
+                      "Debian and Ubuntu set");
     }
 }
 
@@ -38,7 +38,7 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
     if (!self_test->delivered) {
         doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent over loopback did not arrive complete: %s",
                     self_test->fault);
-        doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
+        doctor_advise(diagnosis, "run with ssl_ktls: off, and report this bug");
         return false;
     }
     if (self_test->path == PATH_KTLS_SENDFILE) {
@@ -118,7 +118,7 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
     if (!self_test->delivered) {
         doctor_find(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive complete: %s", suite->name,
                     self_test->fault);
-        doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
+        doctor_advise(diagnosis, "run with ssl_ktls: off, and report this bug");
         return false;
     }
     if (self_test->path == PATH_KTLS_SENDFILE)

@@ -141,7 +141,7 @@ static void wire_closed(struct wire *wire, enum wire_close_reason end)
     struct stage *stage = container_of(wire, struct stage, wire);
 
     if (end != WIRE_CLOSE_ORDERLY)
-        set_fault(stage->self_test, end == WIRE_CLOSE_PROTOCOL ? "TLS failed" : "the connection broke", 0);
+        set_fault(stage->self_test, end == WIRE_CLOSE_PROTOCOL ? "TLS failed" : "the connection was closed", 0);
     stage->closed = true;
     loop_cancel(&stage->loop, &stage->deadline);
 }

@@ -113,7 +113,7 @@ static int request_url(const struct explain *explain, const struct explain_url *
         error_log_print(LOG_ERROR, "request to %s failed: %s", explain->url,
                         fd < 0                   ? strerror(errno)
                         : explain->endpoint->ssl ? "the handshake failed"
-                                               : "the connection broke");
+                                               : "the connection was closed");
         kill(worker, SIGKILL);
     }
     while (waitpid(worker, &status, 0) < 0 && errno == EINTR)

@@ -104,7 +104,7 @@ static void print_server(struct explain_writer *writer, const struct explain *ex
 static const char *const outcome_texts[] = {
     [OUTCOME_DECLINED] = "continues",
     [OUTCOME_RESPONDED] = "answers",
-    [OUTCOME_PENDING] = "checks, and then",
+    [OUTCOME_PENDING] = "waits",
     [OUTCOME_ALLOWED] = "grants access",
     [OUTCOME_INTERNAL_REDIRECT] = "redirects internally",
 };
@@ -139,8 +139,8 @@ static void print_step(struct explain_writer *writer, const struct explain *expl
     if (step->not_called)
         writer_text(writer, "does",
                     module_table[step->module]->explain_mode == EXPLAIN_UPSTREAM
-                      ? STR("passes the request on (not done here)")
-                      : STR("sends a subrequest (not done here; success is assumed)"));
+                      ? STR("passes the request on (skipped)")
+                      : STR("is skipped (assumed to allow the request)"));
     else
         writer_text(writer, "does", str_from(outcome_texts[step->outcome]));
     print_effect(writer, step, next, request);

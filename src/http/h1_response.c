@@ -135,12 +135,12 @@ static int pull_part(struct h1_exchange *h, unsigned accept, size_t room)
     if (result < 0)
         return result;
     if (result == 0)
-        return h->framing == FRAMING_LENGTH ? abort_response(h, STR("the body is shorter than its length"))
+        return h->framing == FRAMING_LENGTH ? abort_response(h, STR("the body is shorter than Content-Length"))
                                             : 0;
     length = chunk_length(&h->part);
     if (h->framing == FRAMING_LENGTH) {
         if (length > h->rest)
-            return abort_response(h, STR("the body is longer than its length"));
+            return abort_response(h, STR("the body is longer than Content-Length"));
         h->rest -= length;
     }
     h->x.response.body_bytes_sent += length;

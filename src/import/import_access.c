@@ -80,7 +80,8 @@ void carry_access(struct import *import, const struct scope *scope, const struct
     const struct nginx_directive *before = hidden_by(import, scope, directive);
 
     if (before)
-        import_add_note(import, IMPORT_NEEDLESS, directive, "line %u applies to the whole range", before->place.line);
+        import_add_note(import, IMPORT_NEEDLESS, directive, "the rule in line %u already covers this range",
+                        before->place.line);
     else if (directive->count != 1)
         import_leave_out(import, scope->map, directive, "it takes one address");
     else

@@ -203,7 +203,7 @@ static void table_leave_out(struct import *import, struct yaml_builder *map, con
                             const char *why)
 {
     import_add_note(import, IMPORT_LEFT_OUT, line,
-                    "%s: without it the variable would be wrong, so that the whole table is left out", why);
+                    "%s: without this line the variable would be wrong, so the whole table is omitted", why);
     if (map)
         map->left_out = true;
 }

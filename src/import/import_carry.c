@@ -136,8 +136,8 @@ void carry_alias(struct import *import, const struct scope *scope, const struct 
         str_ends(directive->words[0], STR("/")))
         return;
     import_add_note(import, IMPORT_CHANGED, directive,
-                    "nginx joins \"" STR_FMT "\" and the path behind \"" STR_FMT "\" without a slash; here it is "
-                    "a folder, or one file",
+                    "nginx joins \"" STR_FMT "\" and the path after \"" STR_FMT "\" without a slash; in sluice it "
+                    "is a directory, or one file",
                     STR_ARG(directive->words[0]), STR_ARG(path));
 }
 

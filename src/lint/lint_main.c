@@ -8,7 +8,7 @@ static void user_root(struct lint *lint, const struct lint_place *place)
     const struct conf_node *user = conf_map_get(lint->configuration->tree, STR("user"));
 
     if (str_equal(config_text(user), STR("root")))
-        lint_report(lint, user->mark, STR("user: www-data, or another that owns nothing"),
+        lint_report(lint, user->mark, STR("user: www-data, or another user without files of its own"),
                     "workers keep the rights of root: a compromised worker controls the machine");
 }
 
@@ -17,10 +17,10 @@ static void log_debug(struct lint *lint, const struct lint_place *place)
     const struct conf_node *log = conf_map_get(lint->configuration->tree, STR("error_log"));
 
     if (log && lint->configuration->main->error_log.level == LOG_DEBUG)
-        lint_report(lint, log->mark, STR("level notice is the usual one"),
+        lint_report(lint, log->mark, STR("use level notice"),
                     "each request writes to the error log at level debug");
     if (log && str_equal(lint->configuration->main->error_log.path, STR("/dev/null")))
-        lint_report(lint, log->mark, STR("error_log: {path: stderr, level: crit} is quiet, too"),
+        lint_report(lint, log->mark, STR("use error_log: {path: stderr, level: crit}"),
                     "errors are discarded: the causes of failures are lost");
 }
 
@@ -151,7 +151,7 @@ static void timeouts_long(struct lint *lint, const struct lint_place *place)
 
         if (node && timeouts[i].ms > TIMEOUT_MS)
             lint_report(lint, node->mark, STR("one minute is enough"),
-                        "%s keeps the connection of a silent client open for %llu minutes",
+                        "%s keeps the connection of an idle client open for %llu minutes",
                         timeouts[i].name, (unsigned long long)(timeouts[i].ms / 60000));
     }
 }

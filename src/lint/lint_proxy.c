@@ -53,7 +53,7 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
 
     for (size_t i = 0; pass && i < host.length; i++) {
         if (host.data[i] == '$' && is_chosen(variable_name(str_skip(host, i)))) {
-            lint_report(lint, pass->mark, STR("name the server, or make the variable by a map with a default"),
+            lint_report(lint, pass->mark, STR("name the server, or set the variable by a map with a default"),
                         "the client can choose the target of this request, internal hosts included: \"" STR_FMT "\"",
                         STR_ARG(host));
             return;

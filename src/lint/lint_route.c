@@ -81,7 +81,7 @@ static void check_unhandled_location(struct lint *lint, const struct lint_place 
             return;
     }
     if (place->outer && !config_find(values, "try_files") && !config_find(values, "location"))
-        lint_report(lint, config_mark(place), STR("give it a root, a return or a proxy_pass"),
+        lint_report(lint, config_mark(place), STR("add root, return or proxy_pass"),
                     "no directive handles requests in location \"" STR_FMT "\": it has neither files nor a server to "
                                                                            "pass them to",
                     STR_ARG(place->location->pattern));

@@ -84,7 +84,7 @@ static void log_dropped_lines(struct access_log *log)
         log_write(log->error_log, LOG_ERROR,
                   "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
                   (unsigned long long)batch->dropped,
-                  batch->error ? strerror(-batch->error) : "its reader is too slow");
+                  batch->error ? strerror(-batch->error) : "the batch was full");
         batch->dropped = 0;
         batch->error = 0;
     }

@@ -141,7 +141,7 @@ static int find_identity(struct master *master, struct generation *generation)
 
     if (!master->is_root) {
         if (!str_empty(main->user))
-            log_write(&master->error_log.log, LOG_WARN, "\"user\" makes sense only for root: ignored");
+            log_write(&master->error_log.log, LOG_WARN, "\"user\" is ignored, because the master is not root");
         return 0;
     }
     result = identity_find(main->user, main->group, &generation->identity, &missing);

@@ -85,7 +85,7 @@ int privileges_drop(const struct identity *identity, const char **out_step)
      * The kernel clears all capability sets with the last user id 0 (capabilities(7)), unless the target is root
      * itself.
      */
-    *out_step = "giving up root";
+    *out_step = "dropping root privileges";
     if (identity->user != 0 && setuid(0) == 0)
         return -EPERM;
     /*

@@ -56,7 +56,7 @@ static void log_refused_address(struct worker *worker, struct address *address, 
     else
         inet_ntop(AF_INET6, &peer->ip6.sin6_addr, text, sizeof(text));
     log_write(worker->log, LOG_WARN,
-              "%s has %u connections already: more are closed (worker_connections_per_address)", text,
+              "%s has %u connections: further ones are closed (worker_connections_per_address)", text,
               address->connections);
 }
 

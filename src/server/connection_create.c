@@ -25,7 +25,7 @@ void connection_limit_accept(struct worker *worker)
         return;
     worker->paused = pause;
     if (pause)
-        log_write(worker->log, LOG_WARN, "accepting pauses: %u connections, %zu bytes held for output",
+        log_write(worker->log, LOG_WARN, "accepting is paused: %u connections, %zu bytes of queued output",
                   worker->connections, worker->wires.output_bytes);
     worker_listen_pause(worker);
 }
@@ -98,7 +98,7 @@ struct connection *connection_create(struct worker *worker, const union proxy_ad
 void connection_log_memory(struct worker *worker, bool missing)
 {
     if (missing && !worker->memory_missing)
-        log_write(worker->log, LOG_CRIT, "no memory for another connection beside %u: dropped",
+        log_write(worker->log, LOG_CRIT, "out of memory: a connection is closed; %u are open",
                   worker->connections);
     worker->memory_missing = missing;
 }

@@ -18,9 +18,9 @@ static const char *status_sentence(int status)
     } sentences[] = {
         {400, "The server could not understand this request."},
         {401, "This page requires a user name and a password."},
-        {403, "You may not see this page."},
-        {404, "There is nothing at this address."},
-        {405, "This page cannot be used in that way."},
+        {403, "Access to this page is denied."},
+        {404, "This server has no page at this address."},
+        {405, "This page does not support the method of the request."},
         {408, "The request took too long to arrive."},
         {412, "The page does not meet the conditions of the request."},
         {413, "The request is larger than this server accepts."},
@@ -34,7 +34,7 @@ static const char *status_sentence(int status)
         {STATUS_CERTIFICATE_BAD, "This page requires a certificate, and the certificate that was sent is not "
                                  "accepted."},
         {STATUS_CERTIFICATE_ABSENT, "This page requires a certificate, and none was sent."},
-        {500, "Something went wrong on the server."},
+        {500, "The server failed to process the request."},
         {501, "The server does not support this kind of request."},
         {502, "The upstream server sent no valid response."},
         {503, "The server is busy; try again in a moment."},

@@ -136,7 +136,7 @@ static const struct variable variables[] = {
     {"status", false, get_response_status, .type = "number",
      .help = "Status of the response."},
     {"tls_path", false, get_tls_path, .late = true, .type = "text",
-     .help = "How the bytes were sent: plain, user, openssl, ktls-send, ktls-sendfile and others."},
+     .help = "Transmission path of the response: plain, user, openssl, ktls-send, ktls-sendfile and others."},
     {"tls_path_reason", false, get_tls_path_reason, .late = true, .type = "text",
      .help = "The reason for $tls_path."},
 };

@@ -153,7 +153,7 @@ static void channel_readable(struct op *op, int result)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
         /* A worker that outlives its master would keep the port in use. */
-        log_write(worker->log, LOG_ALERT, "the master has exited, so this worker exits");
+        log_write(worker->log, LOG_ALERT, "the master has exited; this worker exits");
         stop_now(worker);
         return;
     }

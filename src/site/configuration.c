@@ -111,7 +111,7 @@ static const struct conf_node *find_http(struct load *load, const struct conf_no
         return node;
     if (!stream) {
         conf_error(load->errors, tree->mark, STR("http: {server: {listen: 8080, root: www}}"),
-                   "there is nothing to serve: the file has no http");
+                   "the file has neither http nor stream");
         return NULL;
     }
     none = arena_zalloc(load->reader.arena, 1, sizeof(*none));

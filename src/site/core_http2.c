@@ -47,7 +47,7 @@ static const struct directive directives[] = {
      .fallback = "16k",
      .example = "http2_chunk_size: 8k",
      .help = "Maximum length of an HTTP/2 DATA frame. 16k: a frame fills one TLS record together with its head. A "
-             "smaller value lets urgent responses overtake sooner, and costs more per byte."},
+             "smaller value sends urgent responses sooner, and takes more CPU time per byte."},
     {.name = "http2_recv_buffer_size",
      .scopes = SCOPE_HTTP,
      .type = DIRECTIVE_SIZE,

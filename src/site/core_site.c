@@ -198,8 +198,8 @@ static const struct directive directives[] = {
      .choices = error_formats,
      .fallback = "auto",
      .example = "error_page_format: json",
-     .help = "The format of built-in error pages: html, json or text, or (auto) the best one by Accept. The page "
-             "contains the $request_id, which can also be logged."},
+     .help = "The format of built-in error pages: html, json or text, or (auto) the preferred one by the Accept "
+             "field. The page contains the $request_id, which can also be logged."},
     {.name = "access_log",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,
@@ -310,7 +310,7 @@ static const struct directive directives[] = {
      .high = 16ull * 1024 * 1024,
      .fallback = "16k",
      .example = "client_body_buffer_size: 128k",
-     .help = "How much of a request body is kept in memory before reading pauses."},
+     .help = "The maximum bytes of a request body in memory; at the limit reading pauses."},
     {.name = "max_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_NUMBER,
@@ -329,7 +329,8 @@ static const struct directive directives[] = {
      .example = "lingering_close: always",
      .help =
          "Read and discard input for a while before closing, so that the client receives the whole "
-                      "response. on behaves as always: the server cannot know whether the client is still sending."},
+                      "response. on has the same effect as always, because the server does not detect whether the "
+                      "client is still sending."},
     {.name = "lingering_time",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
@@ -433,8 +434,8 @@ static const struct directive directives[] = {
      .offset = AT(absolute_redirect),
      .fallback = "off",
      .example = "absolute_redirect: on",
-     .help = "Begin redirects with scheme and host; off by default, unlike nginx: a relative Location is correct "
-             "behind every proxy and port."},
+     .help = "Begin redirects with scheme and host; off by default, unlike nginx: a relative Location "
+             "remains valid if a proxy changes scheme, host or port."},
     {.name = "port_in_redirect",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,

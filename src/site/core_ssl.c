@@ -117,8 +117,8 @@ static const struct directive directives[] = {
      .row = read_core_file,
      .syntax = "file",
      .example = "ssl_password_file: keys.pass",
-     .help = "A file with the pass phrases of encrypted keys, one per line: each is tried. It is read at start and "
-             "when a key is reloaded, and then wiped from memory."},
+     .help = "A file with the pass phrases of encrypted keys, one per line; the server tries each. It is read at "
+             "start and when a key is reloaded, and then wiped from memory."},
     {.name = "ssl_reject_handshake",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
@@ -184,8 +184,8 @@ static const struct directive directives[] = {
      .syntax = "file | auto",
      .example = "ssl_dhparam: auto",
      .help = "Parameters for suites of TLS 1.2 whose names begin with DHE, if `ssl_ciphers` has any: a PEM file of "
-             "at least 2048 bits, or auto: groups of OpenSSL, as strong as the certificate. Without it these "
-             "suites are not used; the default list has none."},
+             "at least 2048 bits, or auto: groups of OpenSSL, of the strength of the certificate's key. Without it "
+             "these suites are not used; the default list has none."},
     {.name = "ssl_conf_command",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -223,8 +223,8 @@ static const struct directive directives[] = {
      .example = "ssl_session_cache: shared:SSL:10m",
      .help = "Cache the sessions of clients without tickets: those of TLS 1.2 that do not support them, and all if "
              "`ssl_session_tickets: off`. shared:NAME:SIZE is memory that all workers and all servers with that "
-             "name share (1m: about 3000 sessions); builtin or builtin:NUMBER is an unnamed one for so many "
-             "sessions; off and none (default): no cache."},
+             "name share (1m: about 3000 sessions); builtin or builtin:NUMBER is a cache without a name for that "
+             "number of sessions; off and none (default): no cache."},
     {.name = "ssl_alpn",
      .scopes = SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_WORDS,
@@ -269,8 +269,9 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "ssl_verify_client: optional",
      .help = "Request client certificates. on: a client without a certificate, or with one that is not trusted, "
-             "gets 400 (for error_page: 496, 495); optional: no certificate is accepted as well; optional_no_ca: "
-             "so is one whose issuer is unknown. A request for a server other than that of the connection gets 421."},
+             "gets 400 (for error_page: 496, 495); optional: a client without a certificate is accepted, too; "
+             "optional_no_ca: also a certificate with an unknown issuer. A request for a server other than that of "
+             "the connection gets 421."},
     {.name = "ssl_client_certificate",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -336,10 +337,10 @@ static const struct directive directives[] = {
      .choices = ktls,
      .fallback = "auto",
      .example = "ssl_ktls: off",
-     .help = "Pass session keys to the kernel, which encrypts what sendfile sends. on: refuse to start without "
-             "it. auto: where the kernel supports it, the server measures at start (at most 100 ms) whether kernel "
-             "or user space takes less CPU time for large bodies, and uses that; a NIC with `tls-hw-tx-offload` "
-             "always encrypts."},
+     .help = "Pass session keys to the kernel, which encrypts what sendfile sends. on: the server does not "
+             "start if kernel TLS is not available. auto: where the kernel supports it, the server measures at start "
+             "(at most 100 ms) whether kernel or user space takes less CPU time for large bodies, and uses that; a "
+             "NIC with `tls-hw-tx-offload` always encrypts."},
     {.name = "ssl_ktls_threshold",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SIZE,

@@ -39,7 +39,7 @@ static struct endpoint *add_endpoint(struct load *load, const struct listen_row 
 static void report_difference(struct load *load, const struct endpoint *endpoint,
                               const struct listen_row *row, const char *word, bool has)
 {
-    conf_error(load->errors, row->mark, STR("write it with both, or use another port"),
+    conf_error(load->errors, row->mark, STR("set it in both servers, or use another port"),
                "\"" STR_FMT "\" is %s%s here, and %s%s at " STR_FMT ":%u", STR_ARG(row->text),
                has ? "" : "not ", word, has ? "not " : "", word,
                STR_ARG(endpoint->mark.file ? endpoint->mark.file->path : STR("the default")),
@@ -67,13 +67,13 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
         return -ENOMEM;
     for (size_t i = 0; i < endpoint->server_count; i++) {
         if (endpoint->servers[i] == server) {
-            conf_error(load->errors, row->mark, STR("one of the two is enough"),
+            conf_error(load->errors, row->mark, STR("delete one of the two"),
                        "duplicate listen \"" STR_FMT "\"", STR_ARG(row->text));
             return 0;
         }
     }
     if (endpoint->server_count > 0 && !endpoint->servers[0]->stream != !server->stream)
-        conf_error(load->errors, row->mark, STR("use another port for one of the two"),
+        conf_error(load->errors, row->mark, STR("use another port for one of the servers"),
                    "servers of http and of stream both listen on \"" STR_FMT "\"", STR_ARG(row->text));
     if (endpoint->ssl != row->ssl)
         report_difference(load, endpoint, row, "ssl", row->ssl);

@@ -136,6 +136,6 @@ void location_set_alias_prefix(struct load *load, const struct conf_node *node, 
     site->alias.whole = location->regex != NULL;
     site->alias.prefix = location->pattern;
     if (location->kind == LOCATION_NAMED)
-        conf_error(load->errors, alias->mark, STR("write root: it has no prefix that an alias could stand for"),
+        conf_error(load->errors, alias->mark, STR("use root: a named location has no prefix that alias could replace"),
                    "a named location has no alias");
 }

@@ -111,7 +111,7 @@ int load_servers(struct load *load, const struct conf_node *http, const struct c
         return 0;
     if (count + more == 0) {
         conf_error(load->errors, http->mark, STR("server: {listen: 8080, root: www}"),
-                   "there is nothing to serve: http has no server");
+                   "http has no server");
         return 0;
     }
     load->servers = arena_zalloc(load->reader.arena, count + more, sizeof(*load->servers));
@@ -199,7 +199,7 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
         return false;
     }
     if (nested && !str_starts(location->pattern, outer->pattern)) {
-        conf_error(load->errors, key->mark, STR("a path inside begins with the outer one"),
+        conf_error(load->errors, key->mark, STR("the path of a nested location begins with the outer path"),
                    "location \"" STR_FMT "\" is outside of \"" STR_FMT "\"", STR_ARG(location->pattern),
                    STR_ARG(outer->pattern));
         return false;

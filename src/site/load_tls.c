@@ -67,7 +67,7 @@ static int set_session_store(struct load *load, const struct core_ssl_cache *cac
         if (!str_equal(stores->items[i]->name, cache->name))
             continue;
         if (stores->items[i]->size != cache->size)
-            conf_error(load->errors, cache->mark, STR("give it one size"),
+            conf_error(load->errors, cache->mark, STR("use the same size in both"),
                        "the session cache \"" STR_FMT "\" has two sizes", STR_ARG(cache->name));
         out->store = stores->items[i];
         return 0;

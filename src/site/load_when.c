@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define HINT STR("write: $name = text, $name ~ regex, -f path, or $name alone; != and !~ negate, and joins")
+#define HINT STR("write: $name = text, $name ~ regex, -f path, or $name alone; negate with != and !~; join with and")
 
 #define EXCEPT_HINT STR("write: limit_except: {GET POST: {deny: all}}")
 
@@ -89,7 +89,7 @@ static int read_operator(struct conf_reader *reader, const struct conf_node *nod
             return capture_read(reader, node, operand, operators[i].nocase, &out->pattern);
         return conf_read_template_word(reader, node, operand, &out->operand);
     }
-    return report_condition_error(reader, node, word, "a word is neither a comparison nor \"and\"");
+    return report_condition_error(reader, node, word, "expected a comparison operator or \"and\"");
 }
 
 static int read_condition(struct conf_reader *reader, const struct conf_node *node, struct words *words,
@@ -102,7 +102,7 @@ static int read_condition(struct conf_reader *reader, const struct conf_node *no
         return error;
     value = next_word(words);
     if (str_find(value, '$') < 0)
-        return report_condition_error(reader, node, value, "a value without a variable is always the same");
+        return report_condition_error(reader, node, value, "the condition contains no variable");
     error = conf_read_template_word(reader, node, value, &out->value);
     return error < 0 ? error : read_operator(reader, node, words, out);
 }

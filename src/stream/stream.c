@@ -291,8 +291,8 @@ static void stream_timer_done(struct op *op, int result)
     }
     if (!stream->ending)
         stream_log_line(stream, LOG_INFO,
-                        stream->prereading ? "the preread phase timed out"
-                                           : "the connection was idle for too long",
+                        stream->prereading ? "preread_timeout expired"
+                                           : "proxy_timeout expired",
                         -ETIMEDOUT);
     stream_end(stream, WIRE_CLOSE_TIMEOUT);
 }

@@ -53,7 +53,7 @@ int stream_find_group(struct stream *stream)
         if (text.data)
             stream->group = upstream_pool_target_of(pool, UPSTREAM_STREAM, text, 0, &error);
         if (!stream->group) {
-            stream_log_line(stream, LOG_ERROR, "proxy_pass: the value of its variables is not an address", error);
+            stream_log_line(stream, LOG_ERROR, "proxy_pass: the evaluated value is not an address", error);
             return error == -ENOMEM ? 500 : 502;
         }
     }

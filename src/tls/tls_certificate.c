@@ -30,7 +30,7 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
         good = sk_X509_num(chain) < LIMIT_PEM_CHAIN && sk_X509_push(chain, one) > 0;
         if (!good) {
             X509_free(one);
-            tls_fail(failure, "\"%s\" holds more than %d certificates", file->name, LIMIT_PEM_CHAIN);
+            tls_fail(failure, "\"%s\" contains more than %d certificates", file->name, LIMIT_PEM_CHAIN);
         }
     }
     BIO_free(reader);
@@ -57,7 +57,7 @@ static bool check_match(STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
         if (X509_check_private_key(sk_X509_value(chain, i), key) == 1) {
             ERR_clear_error();
             return tls_fail(failure,
-                            "\"%s\" has the server's own certificate in place %d\nit must come first", file,
+                            "\"%s\" contains the server's own certificate as number %d\nit must come first", file,
                             i + 1);
         }
     ERR_clear_error();

@@ -27,8 +27,8 @@ static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_f
     else if (!tls_pem_fault_text(file, "DH PARAMETERS-----"))
         tls_pem_lacks(file, "parameters of Diffie-Hellman", "dhparam", failure);
     else
-        tls_fail(failure, "the parameters in \"%s\" cannot be read\nwrite ssl_dhparam: auto, or make some with: "
-                          "openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048",
+        tls_fail(failure, "the parameters in \"%s\" cannot be read\nwrite ssl_dhparam: auto, or generate parameters "
+                          "with: openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048",
                  file->name);
     EVP_PKEY_free(parameters);
     return NULL;

@@ -22,5 +22,5 @@ bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *to
         return tls_fail(
             failure, "\"%s\" is not PEM text\nif it is DER, convert it with: openssl %s -inform der -in %s",
             file->name, tool, file->name);
-    return tls_fail(failure, "\"%s\" holds no %s", file->name, what);
+    return tls_fail(failure, "\"%s\" contains no %s", file->name, what);
 }

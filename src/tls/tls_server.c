@@ -122,7 +122,7 @@ static bool set_ciphers(struct tls_server *server, const struct tls_failure *fai
 
     static const struct list_setting old = {
         "ssl_ciphers", SSL_CTX_set_cipher_list,
-        "openssl ciphers -v lists the available ones; those of TLS 1.3 stand in "
+        "openssl ciphers -v lists the available ones; set those of TLS 1.3 in "
         "ssl_ciphersuites"};
     static const struct list_setting new = {"ssl_ciphersuites", SSL_CTX_set_ciphersuites,
                                             "openssl ciphers -v -s -tls1_3 lists the available ones"};
@@ -171,7 +171,7 @@ static char *known_groups(struct str list)
 static bool set_curves(struct tls_server *server, const struct tls_failure *failure)
 {
     static const struct list_setting setting = {"ssl_ecdh_curve", set_groups_text,
-                                                "for example X25519:prime256v1; auto leaves it to OpenSSL"};
+                                                "for example X25519:prime256v1; auto selects OpenSSL's default list"};
     struct str curves = server->settings->curves;
 
     if (str_empty(curves) || str_equal(curves, STR("auto")))

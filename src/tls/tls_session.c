@@ -126,7 +126,7 @@ static const char *fault_text(const struct tls_session *session)
     case SSL_R_UNSUPPORTED_PROTOCOL:
         return "the client supports none of ssl_protocols";
     case SSL_R_NO_SHARED_CIPHER:
-        return "no cipher is common to the client and ssl_ciphers (or no certificate suits the client)";
+        return "no cipher is common to the client and ssl_ciphers (or the client supports no configured certificate)";
     case SSL_R_NO_APPLICATION_PROTOCOL:
         return "the client offers only application protocols (ALPN) that are not supported";
     case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC:

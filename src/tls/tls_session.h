@@ -89,7 +89,7 @@ MUST_CHECK int tls_session_update_key(struct tls_session *session);
 void tls_session_shutdown(struct tls_session *session);
 
 /*
- * An error text for the last -EPROTO: OpenSSL's reason, or a plainer text such as "HTTP spoken to a TLS port". Never
+ * An error text for the last -EPROTO: OpenSSL's reason, or a plainer text such as "plain HTTP request on a TLS port". Never
  * NULL; not freed.
  */
 const char *tls_session_error(const struct tls_session *session);

@@ -124,7 +124,7 @@ static bool read_items(struct tls_server *server, const char *directive, struct 
         good = tls_fail(&at, "%s number %zu in \"%s\" cannot be read: %s", lists ? "list" : "certificate",
                         count + 1, file.name, tls_openssl_reason());
     else if (good && count == 0)
-        good = tls_fail(&at, "\"%s\" holds no %s", file.name,
+        good = tls_fail(&at, "\"%s\" contains no %s", file.name,
                         lists ? "list of revoked certificates (-----BEGIN X509 CRL-----)" : "certificate");
     ERR_clear_error();
     tls_file_finish(&file);

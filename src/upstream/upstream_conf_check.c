@@ -70,8 +70,7 @@ static const struct directive keys[] = {
      .offset = IN(proxy_protocol),
      .choices = proxy_protocol_words,
      .fallback = "off",
-     .help = "Begin with a PROXY protocol header, which has no client address, for servers that require one: on, "
-             "or v2."},
+     .help = "Send a PROXY protocol header without a client address before the request: on (version 1), or v2."},
     {0},
 };
 

@@ -21,7 +21,7 @@ static const struct directive keys[] = {
     {.name = "valid",
      .type = DIRECTIVE_DURATION,
      .offset = IN(valid_ms),
-     .help = "Replaces the time to live of records."},
+     .help = "The time for which answers are used, instead of the time to live of records."},
     {.name = "ipv4", .type = DIRECTIVE_SWITCH, .offset = IN(ipv4), .fallback = "on", .help = "Query A records."},
     {.name = "ipv6", .type = DIRECTIVE_SWITCH, .offset = IN(ipv6), .fallback = "on", .help = "Query AAAA records."},
     {0},

@@ -40,7 +40,7 @@ static const struct directive server_keys[] = {
      .type = DIRECTIVE_DURATION,
      .offset = IN(fail_timeout_ms),
      .fallback = "10s",
-     .help = "How long it is not used; doubled after each request that fails again, up to 5m."},
+     .help = "The time for which it is not used; doubled after each failed retry, up to 5m."},
     {.name = "slow_start",
      .type = DIRECTIVE_DURATION,
      .offset = IN(slow_start_ms),
@@ -61,7 +61,11 @@ static const struct directive server_keys[] = {
      .offset = IN(resolve),
      .fallback = "on",
      .help = "No effect: names are always resolved again."},
-    {.name = "down", .type = DIRECTIVE_SWITCH, .offset = IN(down), .fallback = "off", .help = "Never used."},
+    {.name = "down",
+     .type = DIRECTIVE_SWITCH,
+     .offset = IN(down),
+     .fallback = "off",
+     .help = "The server is not used."},
     {0},
 };
 
@@ -82,7 +86,7 @@ int upstream_words_to_map(struct conf_reader *reader, const struct conf_node *no
         if (!made)
             return -ENOMEM;
         if (i > 0 && first && str_equal(name, str_from(first))) {
-            conf_error(reader->errors, node->mark, STR("write it once, as the first word"), "there is one %s",
+            conf_error(reader->errors, node->mark, STR("write it once, as the first word"), "%s is set twice",
                        first);
             return -EINVAL;
         }

@@ -133,7 +133,7 @@ static bool may_update_key(void *owner)
 
     if (wire_may_rekey(wire))
         return true;
-    wire_log(wire, LOG_INFO, "kTLS: the peer asked for a new key; the connection is closed after this response", 0);
+    wire_log(wire, LOG_INFO, "kTLS: the peer requested a new key; the connection is closed after this response", 0);
     wire_announce_end(wire);
     return false;
 }

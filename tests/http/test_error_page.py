@@ -31,7 +31,7 @@ def test_each_form(served):
     assert page.status == 404 and page.headers['content-type'] == 'text/html; charset=utf-8'
     assert page.headers['vary'] == 'Accept'
     text = ask(served, '/nowhere', 'text/plain')
-    assert text.body.splitlines()[:2] == [b'404 Not Found', b'There is nothing at this address.']
+    assert text.body.splitlines()[:2] == [b'404 Not Found', b'This server has no page at this address.']
     for kind in ('application/json', 'application/problem+json'):
         answer = ask(served, '/nowhere', kind)
         assert answer.headers['content-type'] == kind

@@ -131,7 +131,7 @@ def test_a_condition(made):
 def test_servers_that_get_no_request(made):
     output = ask(made, '/app/users')
     does = dict(summary(output)[-1][1])
-    assert 'success is assumed' in does['auth_request'] and 'not done here' in does['proxy']
+    assert 'assumed to allow' in does['auth_request'] and 'skipped' in does['proxy']
     assert output['answer']['by'] == 'the upstream server, which was not contacted' and 'status' not in output['answer']
     assert output['location']['name'] == '/app/'
 

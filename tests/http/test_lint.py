@@ -32,7 +32,7 @@ RULES = {
                       '  server: {{listen: 8080, return: 404}}\n'),
     'unused-location': ('{server}      location:\n        /: {{root: www}}\n        "@app": {{return: 200 app}}\n', 6, '@app',
                         '{server}      location:\n        /: {{root: www, try_files: [$uri, "@app"]}}\n        "@app": {{return: 200 app}}\n'),
-    'long-timeout': ('{server}      send_timeout: 1h\n', 4, 'connection of a silent client open for 60 minutes', '{server}      send_timeout: 1m\n'),
+    'long-timeout': ('{server}      send_timeout: 1h\n', 4, 'connection of an idle client open for 60 minutes', '{server}      send_timeout: 1m\n'),
     'unlimited-body': ('{server}      client_max_body_size: 0\n', 4, 'is not limited', '{server}      client_max_body_size: 1g\n'),
     'weak-cipher': ('{tls}      ssl_ciphers: ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256\n', 5, 'ECDHE-RSA-AES128-SHA: it is not an AEAD',
                     '{tls}      ssl_ciphers: ECDHE-RSA-AES128-GCM-SHA256\n'),

@@ -51,7 +51,7 @@ def test_usage():
 
 @pytest.mark.parametrize('arguments, output', [
     (['-x'], 'invalid option: "-x"'), (['-c'], 'requires a file name'), (['srve'], 'did you mean "serve"'),
-    (['-s', 'hup'], 'stop, quit, reopen, reload or upgrade'), (['-t', '-s', 'quit'], 'does not go together'),
+    (['-s', 'hup'], 'stop, quit, reopen, reload or upgrade'), (['-t', '-s', 'quit'], 'cannot be combined'),
     (['serve', '--port', '0'], 'invalid port')])
 def test_mistakes(arguments, output):
     ran = run(*arguments)
@@ -359,6 +359,6 @@ def test_serve_as_root_prints_the_user(tmp_path):
             assert http1.connect(serve.port, 'user').get('/').status == status
             rest = [serve.process.stdout.readline() for _ in range(1 if status == 200 else 2)]
             assert 'as user nobody' in rest[0]
-            assert status == 200 or f'User nobody may not enter {folder}' in rest[1]
+            assert status == 200 or f'User nobody has no permission to enter {folder}' in rest[1]
         finally:
             assert serve.end()[0] == 0

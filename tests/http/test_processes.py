@@ -236,7 +236,7 @@ def test_worker_connections(launch_one):
     server, port, _ = launch_one(main={'events': {'use': os.environ.get('SLUICE_LOOPS', 'epoll').split()[0], 'worker_connections': 16}})
     until(lambda: server.workers(), 'a worker')
     held = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
-    until(lambda: 'accepting pauses' in server.errors(), 'the cap')
+    until(lambda: 'accepting is paused' in server.errors(), 'the cap')
     before = server.ticks()
     time.sleep(2)
     assert server.ticks() - before < 100, 'it does not spin at the cap'
@@ -263,7 +263,7 @@ def test_connections_per_address(launch_one, loop):
         with socket.create_connection(('127.0.0.1', number), timeout=20 * PATIENCE) as extra:
             assert extra.recv(1) == b''
     assert all(client.get('/one.txt').status == 200 for client in held)
-    assert server.errors().count('127.0.0.1 has 3 connections already') >= 1
+    assert server.errors().count('127.0.0.1 has 3 connections: further ones are closed') >= 1
     held.pop().close()
     until(lambda: answers(port), 'room again')
 

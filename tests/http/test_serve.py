@@ -164,7 +164,7 @@ def test_serve_follows_a_link_to_the_renewed_certificate(serve, site, certificat
 
 
 WRONG = [(['--cert', '/nowhere.pem'], '"/nowhere.pem" cannot be opened (2: No such file or directory)'),
-         (['--key', '/nowhere.key'], '--key FILE belongs to --cert FILE, which is not given'),
+         (['--key', '/nowhere.key'], '--key FILE requires --cert FILE'),
          (['--cert', '/etc/hostname'], 'is not PEM text'),
          (['--port', 'x'], 'invalid port "x"'),
          (['--open'], 'invalid option of serve: "--open"')]

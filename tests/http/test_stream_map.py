@@ -93,7 +93,7 @@ def test_a_name_that_makes_no_address(mapped):
     with mapped.connect('names') as stream, pytest.raises((ssl.SSLError, ConnectionError)):
         ssl._create_unverified_context().wrap_socket(stream, server_hostname='nowhere.test')
     wait_for(lambda: [row for row in mapped.line('names') if row[0] == 'no address' and row[2] == 'bad'], 'no such line')
-    assert 'the value of its variables is not an address' in mapped.server.errors()
+    assert 'the evaluated value is not an address' in mapped.server.errors()
 
 
 def test_without_a_name_the_default_is_selected(mapped):

@@ -70,7 +70,7 @@ START_TEST(connections_per_address_are_limited)
     ck_assert(is_open(first) && is_open(second));
     ck_assert(!loopback_logged(&server, "192.0.2.1"));
     expect("192.0.2.1", false);
-    ck_assert(loopback_logged(&server, "192.0.2.1 has 2 connections already"));
+    ck_assert(loopback_logged(&server, "192.0.2.1 has 2 connections: further ones are closed"));
     server.logged.length = 0;
     expect("192.0.2.1", false);
     ck_assert(!loopback_logged(&server, "192.0.2.1")); /* logged only once */
@@ -92,7 +92,7 @@ START_TEST(ipv6_addresses_count_by_network)
     fds[0] = connect_from("2001:db8:0:1::1");
     fds[1] = connect_from("2001:db8:0:1:ffff::2");
     expect("2001:db8:0:1::3", false);
-    ck_assert(loopback_logged(&server, "2001:db8:0:1::3 has 2 connections already"));
+    ck_assert(loopback_logged(&server, "2001:db8:0:1::3 has 2 connections: further ones are closed"));
     expect("2001:db8:0:2::1", true);
     expect("32.1.13.184", true); /* an IPv4 address with the same first four bytes */
     leave(fds[0]);

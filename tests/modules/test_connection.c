@@ -443,7 +443,7 @@ START_TEST(accepting_pauses_at_worker_connections)
     loopback_turn(&server, 30);
     ck_assert_uint_eq(server.worker.connections, 2);
     ck_assert(server.worker.paused);
-    ck_assert(loopback_logged(&server, "accepting pauses"));
+    ck_assert(loopback_logged(&server, "accepting is paused"));
     close(fds[0]);
     loopback_turn(&server, 50);
     ck_assert_uint_eq(server.worker.connections, 2);

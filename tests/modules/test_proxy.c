@@ -74,7 +74,7 @@ static const struct {
     {"backend: {}", "has no server"},
     {"backend: {server: [{address: 127.0.0.1, backup: on}]}", "only backup"},
     {"backend: {server: 127.0.0.1, least_conn: on, ip_hash: on}", "more than one load balancing method"},
-    {"backend: {server: 'no address'}", "one address"},
+    {"backend: {server: 'no address'}", "address is set twice"},
     {"backend: {server: '127.0.0.1:70000'}", "not an address of a server"},
     {"backend: {server: '127.0.0.1 weight=0'}", "1"},
     {"backend: {server: '127.0.0.1 colour=red'}", "colour"},

@@ -77,7 +77,7 @@ static int write_head(struct h2_stream *stream)
     int error;
 
     if (response->status < 200 || response->status > 999) {
-        response->fault = STR("a status that is none");
+        response->fault = STR("an invalid status");
         return -EINVAL;
     }
     error = headers_make_sendable(&response->headers, &stream->x.arena, &response->fault);
@@ -272,11 +272,11 @@ static int pull_part(struct h2_stream *stream, unsigned accept)
     if (result < 0)
         return abort_response(stream, STR(""));
     if (result == 0 && stream->rest != BODY_LENGTH_UNKNOWN)
-        return abort_response(stream, STR("the body is shorter than its length"));
+        return abort_response(stream, STR("the body is shorter than Content-Length"));
     if (result == 0)
         return end_body(stream);
     if (stream->rest != BODY_LENGTH_UNKNOWN && chunk_length(&stream->part) > stream->rest)
-        return abort_response(stream, STR("the body is longer than its length"));
+        return abort_response(stream, STR("the body is longer than Content-Length"));
     announce_length(stream);
     return 1;
 }

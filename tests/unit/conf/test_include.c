@@ -238,7 +238,7 @@ START_TEST(included_file_must_be_a_mapping)
     expect("a.yaml:1:11: error: b.yaml contains no mapping, as include: requires\n"
            "    1 | include: [b.yaml, {}]\n"
            "      |           ^\n"
-           "      hint: a list comes in by '- !include FILE', as an item of a list\n"
+           "      hint: include a list by '- !include FILE', as an item of a list\n"
            "a.yaml:1:19: error: include needs a file name, a pattern, or a list of them\n"
            "    1 | include: [b.yaml, {}]\n"
            "      |                   ^\n"

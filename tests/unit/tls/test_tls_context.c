@@ -64,9 +64,9 @@ START_TEST(file_errors_are_reported)
     assert_loads(pem_path("empty.pem"), pem_path("one.key"), "is empty");
     assert_loads(pem_path("der.pem"), pem_path("one.key"), "openssl x509 -inform der");
     assert_loads(pem_path("one.pem"), pem_path("der.pem"), "openssl pkey -inform der");
-    assert_loads(pem_path("one.key"), pem_path("one.key"), "holds no certificate");
-    assert_loads(pem_path("one.pem"), pem_path("one.pem"), "holds no private key");
-    assert_loads(pem_path("one.pem"), STR(""), "holds no private key");
+    assert_loads(pem_path("one.key"), pem_path("one.key"), "contains no certificate");
+    assert_loads(pem_path("one.pem"), pem_path("one.pem"), "contains no private key");
+    assert_loads(pem_path("one.pem"), STR(""), "contains no private key");
     assert_loads(pem_path("cut.pem"), pem_path("one.key"), "certificate number 1 in");
     assert_loads(pem_path("bad.pem"), pem_path("one.key"), "certificate number 1 in");
     assert_loads(pem_path("one.pem"), pem_path("bad.key"), "cannot be read");

@@ -178,7 +178,7 @@ static const struct {
     {"dh.pem", NULL, true},
     {"weak.pem", "have 1024 bits", false},
     {"cut.pem", "cannot be read", false},
-    {"one.pem", "holds no parameters of Diffie-Hellman", false},
+    {"one.pem", "contains no parameters of Diffie-Hellman", false},
     {"none.pem", "cannot be opened: No such file", false},
 };
 

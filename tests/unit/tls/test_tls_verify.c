@@ -377,10 +377,10 @@ START_TEST(invalid_files_are_reported)
         const char *directive, *file, *words;
     } faults[] = {
         {"named", "absent.pem", "absent.pem\" cannot be opened: No such file"},
-        {"named", "empty.pem", "holds no certificate"},
+        {"named", "empty.pem", "contains no certificate"},
         {"named", "bad.pem", "certificate number 2 in"},
-        {"trusted", "lists.pem", "holds no certificate"},
-        {"revoked", "authority.pem", "holds no list of revoked certificates"},
+        {"trusted", "lists.pem", "contains no certificate"},
+        {"revoked", "authority.pem", "contains no list of revoked certificates"},
         {"revoked", "absent.pem", "cannot be opened"},
     };
     struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
