@@ -179,7 +179,7 @@ static const struct {
     {"worker_aio_requests", "delete it: the event loop has no such limit"},
     {"worker_cpu_affinity", "delete it, or let the service manager do it (CPUAffinity=)"},
     {"worker_priority", "set it in the service manager (Nice=)"},
-    {"worker_rlimit_core", "set the limit in the service manager (LimitCORE=)"},
+    {"worker_rlimit_core", "set the limit in the service manager (LimitCORE=), and sandbox without its part no_dump"},
     {"worker_rlimit_nofile", "set the limit in the service manager (LimitNOFILE=)"},
     {"working_directory", "set it in the service manager (WorkingDirectory=)"},
     {"xml_entities", "transform the pages beforehand, or by an application"},

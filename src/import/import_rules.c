@@ -133,7 +133,8 @@ const struct rule import_rules[] = {
     {"worker_aio_requests", ANY, carry_needless, "the event loop has no such limit"},
     {"worker_cpu_affinity", ANY, carry_needless, "the kernel or the service manager assigns processes to CPUs"},
     {"worker_priority", ANY, carry_needless, "the service manager sets it (Nice=)"},
-    {"worker_rlimit_core", ANY, carry_needless, "the service manager sets it (LimitCORE=)"},
+    {"worker_rlimit_core", ANY, carry_needless,
+     "the service manager sets it (LimitCORE=), and sandbox forbids core dumps"},
     {"worker_rlimit_nofile", ANY, carry_needless, "the service manager sets it (LimitNOFILE=)"},
     {0},
 };

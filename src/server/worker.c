@@ -12,6 +12,7 @@
 #include "server/module.h"
 #include "server/worker_heartbeat.h"
 #include "server/worker_listen.h"
+#include "server/worker_sandbox.h"
 #include "site/document_roots.h"
 #include "site/directories.h"
 
@@ -20,7 +21,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -191,20 +191,6 @@ static int open_signals(struct worker *worker)
     return 0;
 }
 
-static int drop_root_privileges(const struct worker_start *start, struct log *log)
-{
-    const char *step;
-    int result;
-
-    if (!start->identity)
-        return 0;
-    result = privileges_drop(start->identity, &step);
-    if (result < 0)
-        log_write(log, LOG_EMERG, "%s for user \"%s\" failed (%d: %s)", step, start->identity->name, -result,
-                  strerror(-result));
-    return result;
-}
-
 static int start_modules(struct worker *worker)
 {
     size_t count = 0;
@@ -270,18 +256,6 @@ static int open_wires(struct worker *worker)
                                          .counters = &worker->counters->wires,
                                          .output_max = LIMIT_WORKER_OUTPUT};
     return wire_shared_init(&worker->wires);
-}
-
-/*
- * The kernel terminates the worker when its master dies. Called late: a change of user clears this flag (prctl(2)).
- */
-static int die_with_master(pid_t master)
-{
-    if (master == 0)
-        return 0;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-        return -errno;
-    return getppid() == master ? 0 : -ESRCH;
 }
 
 /* Opens everything except the loop. On failure worker_finish closes the opened parts. */
@@ -453,10 +427,8 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
 
 static int serve_worker(struct worker *worker, const struct worker_start *start)
 {
-    int result = drop_root_privileges(start, worker->log);
+    int result = worker_restrict(worker, start);
 
-    if (result == 0)
-        result = die_with_master(start->master);
     if (result == 0)
         result = open_parts(worker, start);
     if (result == 0) {

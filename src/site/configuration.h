@@ -44,6 +44,7 @@ struct core_main {
     struct conf_rows debug_connections; /* struct cidr */
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
     int aead;                       /* enum tls_aead */
+    unsigned sandbox;               /* bit i: enum sandbox_part i */
     struct str prefix;
 };
 

@@ -49,6 +49,8 @@ struct core_server {
 /* Report a `use` and an `ssl_aead` that are not available in this build. */
 void core_check_backend(const struct configuration *configuration, struct conf_errors *errors);
 void core_check_aead(const struct configuration *configuration, struct conf_errors *errors);
+/* Reads `sandbox` into an unsigned: bit i is enum sandbox_part i. */
+int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 /* Settings of HTTP/2 in one scope. */
 struct core_http2 {

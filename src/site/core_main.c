@@ -291,6 +291,22 @@ static const struct directive directives[] = {
              "`sluice doctor` report the choice. ipsec-mb: without measurement; where the processor lacks AES-NI, "
              "the log reports it, and OpenSSL encrypts. ChaCha20-Poly1305 is always encrypted by OpenSSL, and so "
              "is what OpenSSL's configuration assigns to another provider (FIPS), except with ipsec-mb."},
+    {.name = "sandbox",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(sandbox),
+     .row_size = sizeof(unsigned),
+     .row = core_read_sandbox,
+     .fallback = "on",
+     .syntax = "on | off | [capabilities, no_dump]",
+     .example = "sandbox: [capabilities]",
+     .help = "Removes rights that workers do not need. on: all parts; a list: only these. capabilities: no "
+             "capabilities, and none can be gained, also with user: root. no_dump: no core dumps, and other processes "
+             "of the same user cannot read the memory, which contains private keys; without it, core dumps of workers "
+             "that gave up root also need fs.suid_dumpable=2.",
+     .schema = "{\"oneOf\": [{\"enum\": [true, false, \"on\", \"off\", \"yes\", \"no\", \"true\", \"false\", "
+               "\"capabilities\", \"no_dump\"]}, {\"type\": \"array\", \"minItems\": 1, \"items\": {\"enum\": "
+               "[\"capabilities\", \"no_dump\"]}}]}"},
     {.name = "use",
      .scopes = SCOPE_EVENTS,
      .type = DIRECTIVE_CHOICE,

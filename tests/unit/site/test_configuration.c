@@ -3,6 +3,7 @@
 #include "../runner.h"
 #include "io/backends.h"
 #include "log/access_log.h"
+#include "sandbox/sandbox.h"
 #include "tls/aead_choice.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ START_TEST(main_scope)
                                         "daemon: on\n"
                                         "pid: run/here.pid\n"
                                         "user: www-data www\n"
+                                        "sandbox: [no_dump]\n"
                                         "error_log: {path: stderr, level: warn}\n"
                                         "events: {worker_connections: 99}\n"
                                         "http: {server: {listen: 8080}}\n");
@@ -53,6 +55,7 @@ START_TEST(main_scope)
     ck_assert_text(c->main->pid, "/srv/run/here.pid");
     ck_assert_text(c->main->user, "www-data");
     ck_assert_text(c->main->group, "www");
+    ck_assert_uint_eq(c->main->sandbox, 1u << SANDBOX_NO_DUMP);
     ck_assert_text(c->main->error_log.path, "stderr");
     ck_assert_int_eq(c->main->error_log.level, LOG_WARN);
     ck_assert_str_eq(configuration_backend(c), "auto");
