@@ -63,17 +63,25 @@ static int fail(const char *reason, long old)
     return EXIT_FAILURE;
 }
 
-/* True, after a message, if the pid file of a former upgrade shows a master that has not exited. */
-static bool is_in_progress(const char *path)
+/* Returns the pid of the master that is being replaced; 0: none, or it is exiting. */
+static long replaced_owner(const char *path)
 {
     char old[4096 + sizeof(PID_FILE_OLD)];
     long owner;
 
     snprintf(old, sizeof(old), "%s" PID_FILE_OLD, path);
     owner = pid_file_owner(old);
-    if (owner > 0)
-        error_log_print(LOG_ERROR, "an upgrade has not ended: process %ld still runs (\"%s\")", owner, old);
-    return owner > 0;
+    return owner > 0 ? owner : 0;
+}
+
+/* Ends the old server, and waits until it is exiting, so that another upgrade may begin. */
+static int end_old(const char *path, long old)
+{
+    if (kill((pid_t)old, SIGQUIT) < 0)
+        return fail("the old server cannot be signalled", old);
+    for (int waited = 0; waited < WAIT_MS && replaced_owner(path) == old; waited += POLL_MS)
+        poll(NULL, 0, POLL_MS);
+    return EXIT_SUCCESS;
 }
 
 int command_upgrade(const char *pid_path)
@@ -81,8 +89,11 @@ int command_upgrade(const char *pid_path)
     long old = pid_file_owner(pid_path), successor;
     struct stat before;
 
-    if (is_in_progress(pid_path))
+    if (replaced_owner(pid_path) > 0) {
+        error_log_print(LOG_ERROR, "an upgrade has not ended: process %ld still runs (\"%s" PID_FILE_OLD "\")",
+                        replaced_owner(pid_path), pid_path);
         return EXIT_FAILURE;
+    }
     if (stat(pid_path, &before) < 0 || old <= 0 || kill((pid_t)old, SIGUSR2) < 0) {
         error_log_print(LOG_ERROR, "\"%s\" names no server that can be signalled (%d: %s)", pid_path, errno,
                         strerror(errno));
@@ -97,8 +108,8 @@ int command_upgrade(const char *pid_path)
         return fail("no new server appeared", old);
     if (successor == 0 || !stays(pid_path, successor))
         return fail("the new server ended", old);
-    if (kill((pid_t)old, SIGQUIT) < 0)
-        return fail("the old server cannot be signalled", old);
+    if (end_old(pid_path, old) != EXIT_SUCCESS)
+        return EXIT_FAILURE;
     fprintf(stderr, "sluice: process %ld replaced process %ld\n", successor, old);
     return EXIT_SUCCESS;
 }

@@ -174,6 +174,8 @@ def replace_binary(server, text):
     beside = server.binary.with_suffix('.new')
     if text is None:
         beside.symlink_to(server.original)
+    elif not text:
+        beside.symlink_to('absent')
     else:
         beside.write_text(text)
         beside.chmod(0o755)
@@ -193,7 +195,7 @@ def test_upgrades_under_load(server):
             before = server.pid()
             status, messages = server.upgrade()
             assert status == 0 and f'process {server.pid()} replaced process {before}' in messages, messages
-        for text, cause in (('not a program', 'execve()'), ('#!/bin/sh\nexit 3\n', 'exited with status 3'),
+        for text, cause in (('', 'failed (2: No such'), ('not a program', 'failed (8: Exec'), ('#!/bin/sh\nexit 3\n', 'exited with status 3'),
                             ('#!/bin/sh\nkill -SEGV $$\n', 'was ended by signal 11')):
             replace_binary(server, text)
             before = server.pid()
@@ -205,8 +207,8 @@ def test_upgrades_under_load(server):
             stream.write('nonsense: 1\n')
         before = server.pid()
         os.kill(before, signal.SIGUSR2)
-        # The first one was the child that could not execute.
-        wait_for(lambda: server.errors().count('exited with status 1: this server continues') == 2, 'the invalid configuration is refused')
+        # The first two were children that could not execute.
+        wait_for(lambda: server.errors().count('exited with status 1: this server continues') == 3, 'the invalid configuration is refused')
         wait_for(lambda: server.pid() == before, 'the pid file has its name again')
         server.tree['http']['server'][0]['location']['/new'] = {'return': '200 new'}
         with open(server.config_path, 'w', encoding='utf-8') as stream:
