@@ -327,6 +327,8 @@ static void session_signal(struct session *session, enum session_signal signal)
     case SESSION_TIMEOUT:
         signal_timeout(h1);
         break;
+    case SESSION_DEADLINE: /* of HTTP/2 */
+        break;
     case SESSION_PEER_CLOSED:
         signal_peer_closed(h1);
         break;

@@ -71,6 +71,7 @@ struct session_settings {
         unsigned max_concurrent_streams; /* http2_max_concurrent_streams */
         uint32_t body_preread_size; /* http2_body_preread_size: initial receive window of a stream */
         uint32_t chunk_size;        /* http2_chunk_size: maximum payload of DATA */
+        uint64_t header_timeout_ms, body_timeout_ms, send_timeout_ms, min_rate; /* client_header_timeout ... of streams */
         bool connect_protocol;      /* a location can switch protocols: extended CONNECT (RFC 8441) is offered */
     } http2;
 };
@@ -87,10 +88,10 @@ enum session_phase {
 };
 
 /*
- * SESSION_DRAIN: the current request is the last one, and idle connections close. SESSION_RETIRE: the next response
+ * SESSION_DEADLINE: the time of `deadline` has come. SESSION_DRAIN: the current request is the last one, and idle connections close. SESSION_RETIRE: the next response
  * announces the close (Connection: close), so that the client sends no further request.
  */
-enum session_signal { SESSION_TIMEOUT, SESSION_PEER_CLOSED, SESSION_DRAIN, SESSION_RETIRE };
+enum session_signal { SESSION_TIMEOUT, SESSION_DEADLINE, SESSION_PEER_CLOSED, SESSION_DRAIN, SESSION_RETIRE };
 
 /* Shared by all sessions of a worker, which outlives them. */
 struct session_shared {
@@ -115,6 +116,11 @@ struct protocol {
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);
     /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
+    /*
+     * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY and BLOCKED: the
+     * monotonic clock in milliseconds at which SESSION_DEADLINE is due; UINT64_MAX: never. NULL: it does not.
+     */
+    uint64_t (*deadline)(const struct session *session);
     /*
      * A timeout passed, the peer closed its sending side, or the server is stopping: the session completes responses
      * in progress, a new connection also the response to its first request, then produce returns 0. May call back

@@ -49,10 +49,18 @@ static enum phase phase_of(struct connection *connection)
     return PHASE_SENDING;
 }
 
+/* True if the session measures the timeouts of its streams, which the events of other streams must not extend. */
+static bool session_times_streams(const struct connection *connection)
+{
+    return connection->session && connection->session->protocol->deadline;
+}
+
 static uint64_t timeout_ms(const struct connection *connection, enum phase phase)
 {
     const struct core_site *site = connection->location->site;
 
+    if (session_times_streams(connection) && (phase == PHASE_HEAD || phase == PHASE_BODY || phase == PHASE_BLOCKED))
+        return UINT64_MAX;
     switch (phase) {
     case PHASE_FIRST:
         /* During shutdown an unused connection must not delay the end of the worker. */
@@ -105,9 +113,9 @@ static uint64_t *state_counter(struct connection *connection, enum phase phase)
     return &connection->worker->counters->connections[states[phase]];
 }
 
-static bool is_rate_measured(enum phase phase)
+static bool is_rate_measured(const struct connection *connection, enum phase phase)
 {
-    return phase == PHASE_BODY || phase == PHASE_SENDING;
+    return phase == PHASE_SENDING || (phase == PHASE_BODY && !session_times_streams(connection));
 }
 
 static void begin_window(struct connection *connection, enum phase phase, bool exact)
@@ -140,10 +148,10 @@ static void end_window(struct connection *connection, enum phase phase)
 /* Counts only time spent waiting for the client, summed over one request body or one response. */
 static void measure_rate(struct connection *connection, enum phase phase, uint64_t now)
 {
-    if (is_rate_measured((enum phase)connection->phase) && connection->phase == connection->min_rate.phase)
+    if (is_rate_measured(connection, (enum phase)connection->phase) && connection->phase == connection->min_rate.phase)
         connection->min_rate.ms += (uint32_t)now - connection->min_rate.checked_ms;
     connection->min_rate.checked_ms = (uint32_t)now;
-    if (connection->location->site->client_min_rate == 0 || !is_rate_measured(phase))
+    if (connection->location->site->client_min_rate == 0 || !is_rate_measured(connection, phase))
         connection->min_rate.slow = false;
     else if (phase != connection->min_rate.phase || connection->requests != connection->requests_seen)
         begin_window(connection, phase, false);
@@ -170,8 +178,8 @@ static uint64_t lingering_deadline(const struct connection *connection, uint64_t
     return next < last ? next : last;
 }
 
-/* Stores the current phase and its start. Returns the deadline. */
-static uint64_t deadline_of(struct connection *connection)
+/* Stores the current phase and its start. Returns the deadline of the phase. */
+static uint64_t phase_deadline(struct connection *connection)
 {
     uint64_t now = connection->worker->loop.clock.monotonic_ms;
     enum phase phase = phase_of(connection);
@@ -199,6 +207,14 @@ static uint64_t deadline_of(struct connection *connection)
         return now;
     return timeout > UINT64_MAX - connection->waiting_since_ms ? UINT64_MAX
                                                              : connection->waiting_since_ms + timeout;
+}
+
+/* The deadline of streams, while the connection is open. */
+static uint64_t stream_deadline(const struct connection *connection)
+{
+    bool open = connection->wire.state == WIRE_OPEN && session_times_streams(connection);
+
+    return open ? connection->session->protocol->deadline(connection->session) : UINT64_MAX;
 }
 
 /* Returns true if the session was signalled. */
@@ -234,13 +250,18 @@ static bool deadline_passed(struct connection *connection)
 
 bool connection_timeout_passed(struct connection *connection)
 {
+    uint64_t now = connection->worker->loop.clock.monotonic_ms;
     bool signalled = false;
 
     if (connection->closed) {
         connection_destroy(connection);
         return false;
     }
-    if (deadline_of(connection) <= connection->worker->loop.clock.monotonic_ms) {
+    if (stream_deadline(connection) <= now) {
+        connection->session->protocol->signal(connection->session, SESSION_DEADLINE);
+        return true;
+    }
+    if (phase_deadline(connection) <= now) {
         if (connection->min_rate.slow)
             log_slow(connection);
         signalled = deadline_passed(connection);
@@ -286,11 +307,14 @@ static uint64_t next_check_ms(const struct connection *connection, uint64_t dead
 
 void connection_timeout_update(struct connection *connection)
 {
-    uint64_t deadline = deadline_of(connection);
+    uint64_t deadline = phase_deadline(connection);
+    uint64_t streams = stream_deadline(connection);
 
     if (connection->closed)
         return;
-    if (connection->wire.state == WIRE_DRAINING || is_rate_measured((enum phase)connection->phase))
+    if (streams < deadline)
+        deadline = streams;
+    if (connection->wire.state == WIRE_DRAINING || is_rate_measured(connection, (enum phase)connection->phase))
         deadline = next_check_ms(connection, deadline);
     if (op_idle(&connection->timer))
         loop_timer(&connection->worker->loop, &connection->timer, deadline);

@@ -244,7 +244,8 @@ static const struct directive directives[] = {
      .low = 1,
      .fallback = "60s",
      .example = "send_timeout: 20s",
-     .help = "The timeout between two successful writes to the client; then the connection is closed."},
+     .help = "The timeout between two successful writes to the client; then the connection is closed. In HTTP/2 it "
+             "also limits how long one stream waits for a window of the client; then the stream is reset."},
     {.name = "client_header_timeout",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_DURATION,
@@ -261,7 +262,7 @@ static const struct directive directives[] = {
      .low = 1,
      .fallback = "60s",
      .example = "client_body_timeout: 20s",
-     .help = "The timeout between two reads of a request body."},
+     .help = "The timeout between two reads of a request body, in HTTP/2 of each stream."},
     {.name = "client_min_rate",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
@@ -272,7 +273,8 @@ static const struct directive directives[] = {
      .help = "The minimum average rate over 30 seconds, in bytes per second, at which a client must send a request "
              "body or read a response while the server waits for it (for a response it is detected after at most "
              "one and a half minutes, because the kernel buffers data). Slower clients are disconnected; a body is "
-             "answered with 408. 0: no minimum. Request heads are limited by client_header_timeout."},
+             "answered with 408. In HTTP/2 the rate of each stream is measured, too; a slow one is reset. 0: no "
+             "minimum. Request heads are limited by client_header_timeout."},
     {.name = "client_header_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SIZE,

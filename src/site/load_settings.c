@@ -24,7 +24,11 @@ static struct session_settings session_of(const struct core_site *site, const st
         .http2 = {.enabled = http2->enabled,
                   .max_concurrent_streams = (unsigned)http2->max_concurrent_streams,
                   .body_preread_size = (uint32_t)http2->body_preread_size,
-                  .chunk_size = (uint32_t)http2->chunk_size},
+                  .chunk_size = (uint32_t)http2->chunk_size,
+                  .header_timeout_ms = site->client_header_timeout_ms,
+                  .body_timeout_ms = site->client_body_timeout_ms,
+                  .send_timeout_ms = site->send_timeout_ms,
+                  .min_rate = site->client_min_rate},
         .server_header = site->server_tokens ? STR("sluice/" SLUICE_VERSION) : STR("sluice"),
     };
 }

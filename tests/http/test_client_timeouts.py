@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kit import server as server_kit, site as site_kit
+from kit import http2, server as server_kit, site as site_kit
 from kit.lifetime import wait_for
 
 SIZE = 24 * 1024 * 1024
@@ -77,13 +77,32 @@ def take_slowly(served, transport, rate, seconds):
             return taken
 
 
+def widen_slowly(served, transport, increment, seconds):
+    """One stream of an HTTP/2 connection gets a window of `increment` bytes per second, others any. Returns the code of its RST_STREAM, or
+    None, and the duration."""
+    client = http2.connect(served.ports['plain' if transport == 'plain' else 'tls'], transport, 30 * server_kit.PATIENCE, widen=False,
+                           connection_window=1 << 24)
+    slow = client.request('/patience.bin')
+    client.until(lambda: len(client.responses[slow].body) == http2.WINDOW)
+    began = time.monotonic()
+    while time.monotonic() - began < seconds and not client.responses[slow].over:
+        client.h2.increment_flow_control_window(increment, slow)
+        client.flush()
+        assert client.ask('/one.txt').status == 200
+        time.sleep(1)
+    client.close()
+    return client.responses[slow].reset, time.monotonic() - began
+
+
 def test_slow_and_merely_slow(servers):
     sides = [(served, way) for served in servers for way in ('plain', 'user')]
-    with concurrent.futures.ThreadPoolExecutor(4 * len(sides)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(6 * len(sides)) as pool:
         refused = [pool.submit(send_slowly, *side, '/to', LONG) for side in sides]
         allowed = [pool.submit(send_slowly, *side, '/any/', LONG) for side in sides]
         cut = [pool.submit(take_slowly, *side, 20, LONG) for side in sides]
         whole = [pool.submit(take_slowly, *side, 4000, LONG) for side in sides]
+        reset = [pool.submit(widen_slowly, *side, 100, LONG) for side in sides]
+        widened = [pool.submit(widen_slowly, *side, 4000, LONG) for side in sides]
         for one in refused:
             answer, took = one.result()
             assert answer.startswith(b'HTTP/1.1 408 ') and took >= 29
@@ -93,6 +112,11 @@ def test_slow_and_merely_slow(servers):
             assert one.result() < SIZE
         for one in whole:
             assert one.result() > SIZE
+        for one in reset:
+            code, took = one.result()
+            assert code == http2.CANCEL and took >= 29
+        for one in widened:
+            assert one.result()[0] is None
     for served in servers:
         output = served.server.errors()
         assert output.count('sends less than 240 bytes a second (client_min_rate)') == 2

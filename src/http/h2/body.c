@@ -8,6 +8,7 @@
 #include "base/saturate.h"
 #include "http/h2/output.h"
 #include "http/h2/interim.h"
+#include "http/h2/timeout.h"
 
 #include <errno.h>
 
@@ -40,7 +41,7 @@ static void set_awaited(struct h2_stream *stream, bool awaited)
         stream->session->awaiting += timed ? 1 : -1;
     stream->timed = timed;
     stream->wake_pending = awaited;
-    stream->stalled = false;
+    h2_timeout_body(stream, timed);
 }
 
 static void wake_puller(struct h2_stream *stream)
@@ -157,6 +158,7 @@ enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes)
 
     stream->received += bytes.length;
     stream->x.request.bytes += bytes.length;
+    h2_wait_progress(&stream->body_wait, stream->session->clock->monotonic_ms, bytes.length);
     stream->continue_due = false;
     if (!stream->rejected && exceeds_length(stream))
         return H2_PROTOCOL_ERROR;

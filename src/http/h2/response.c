@@ -14,6 +14,7 @@
 #include "http/h2/shutdown.h"
 #include "http/h2/stream.h"
 #include "http/h2/stream_end.h"
+#include "http/h2/timeout.h"
 #include "http/sendable.h"
 
 #include <errno.h>
@@ -158,7 +159,6 @@ static int give(struct h2_stream *stream, struct chunk *chunk)
 {
     chunk->transfer = &stream->x.transfer;
     stream->x.response.bytes_sent += chunk_length(chunk);
-    stream->stalled = false;
     return 1;
 }
 
@@ -265,6 +265,7 @@ static int pull_part(struct h2_stream *stream, unsigned accept)
     if (result <= 0)
         stream->part = (struct chunk){.kind = CHUNK_BYTES}; /* the body may have used it, see http/body.h */
     if (result == -EAGAIN) {
+        h2_wait_progress(&stream->send_wait, stream->session->clock->monotonic_ms, 0); /* not the client's delay */
         stream->response_waits = true;
         h2_stream_unready(stream);
         return 0;
@@ -286,6 +287,7 @@ static void wait_for_window(struct h2_stream *stream)
 {
     h2_stream_unready(stream);
     list_push(&stream->session->blocked, &stream->blocked);
+    h2_timeout_send(stream, true);
 }
 
 /*
@@ -322,6 +324,7 @@ static int begin_payload(struct h2_stream *stream, unsigned accept)
         return 0;
     }
     stream->frame_left = frame_length(stream);
+    h2_wait_progress(&stream->send_wait, h2->clock->monotonic_ms, stream->frame_left);
     stream->window -= (int32_t)stream->frame_left;
     h2->window -= (int32_t)stream->frame_left;
     if (stream->rest != BODY_LENGTH_UNKNOWN)

@@ -16,6 +16,7 @@
 #include "http/h2/shutdown.h"
 #include "http/h2/stream.h"
 #include "http/h2/stream_end.h"
+#include "http/h2/timeout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ static struct session *session_open(const struct session_settings *settings, con
         return NULL;
     *h2 = (struct h2_session){
         .session = {&protocol_http2},
+        .deadline_ms = UINT64_MAX,
         .settings = settings,
         .events = events,
         .owner = owner,
@@ -142,6 +144,12 @@ static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
     buffer_finish(&input);
 }
 
+/* True while the client is to send the rest of the preface, of a frame (but for DATA), or of a header block. */
+static bool is_head_incomplete(const struct h2_session *h2)
+{
+    return h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_seen);
+}
+
 /* Takes a frame, or a part of one. A frame that arrives whole is handled in place. */
 static size_t consume_frame(struct h2_session *h2, struct str bytes)
 {
@@ -184,7 +192,7 @@ static size_t session_consume(struct session *session, struct str bytes)
     struct h2_session *h2 = h2_of(session);
     size_t taken = 0;
 
-    while (taken < bytes.length && !h2_session_over(h2)) {
+    while (taken < bytes.length && !h2_session_over(h2) && !h2->deaf) {
         struct str rest = str_skip(bytes, taken);
 
         if (h2->preface_at < PREFACE_LENGTH)
@@ -193,6 +201,7 @@ static size_t session_consume(struct session *session, struct str bytes)
             taken += h2_payload_received(h2, rest);
         else
             taken += consume_frame(h2, rest);
+        h2_timeout_head(h2, is_head_incomplete(h2));
     }
     return bytes.length;
 }
@@ -257,7 +266,7 @@ static enum session_phase session_phase(const struct session *session)
 
     if (h2_session_over(h2))
         return SESSION_OVER;
-    if (h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_seen))
+    if (h2->head_incomplete)
         return SESSION_HEAD;
     if (h2->stream_count == 0)
         return h2->shutdown == H2_RUNNING ? SESSION_IDLE : SESSION_CLOSING;
@@ -268,34 +277,9 @@ static enum session_phase session_phase(const struct session *session)
     return h2->awaiting ? SESSION_BODY : SESSION_WAITING;
 }
 
-/* A stream that made no progress between two timeouts of the connection. */
-static void time_out_stream(struct h2_stream *stream, const void *unused)
+static uint64_t session_deadline(const struct session *session)
 {
-    bool blocked = !list_empty(&stream->blocked);
-
-    (void)unused;
-    if (!blocked && !stream->timed)
-        return;
-    if (!stream->stalled)
-        stream->stalled = true;
-    else if (blocked || stream->draining)
-        h2_stream_reset(stream, stream->draining ? H2_NO_ERROR : H2_CANCEL);
-    else
-        h2_body_fail(stream, -ETIMEDOUT);
-}
-
-static void signal_timeout(struct h2_session *h2)
-{
-    switch (session_phase(&h2->session)) {
-    case SESSION_HEAD:
-    case SESSION_IDLE:
-    case SESSION_CLOSING:
-        h2_session_fail(h2, H2_NO_ERROR);
-        break;
-    default:
-        h2_stream_each(h2, time_out_stream, NULL);
-        break;
-    }
+    return container_of(session, const struct h2_session, session)->deadline_ms;
 }
 
 /* The client closed its sending side: the session ends without completing the open streams. */
@@ -311,8 +295,11 @@ static void session_signal(struct session *session, enum session_signal signal)
     struct h2_session *h2 = h2_of(session);
 
     switch (signal) {
-    case SESSION_TIMEOUT:
-        signal_timeout(h2);
+    case SESSION_TIMEOUT: /* an idle connection, or one that is closing */
+        h2_session_fail(h2, H2_NO_ERROR);
+        break;
+    case SESSION_DEADLINE:
+        h2_timeout_check(h2);
         break;
     case SESSION_PEER_CLOSED:
         signal_peer_closed(h2);
@@ -349,6 +336,7 @@ const struct protocol protocol_http2 = {
     .consume = session_consume,
     .produce = session_produce,
     .phase = session_phase,
+    .deadline = session_deadline,
     .signal = session_signal,
     .close = session_close,
 };

@@ -11,6 +11,7 @@
 #include "http/h2/header_block.h"
 #include "http/h2/priority.h"
 #include "http/h2/request.h"
+#include "http/h2/wait.h"
 #include "http/protocol_counters.h"
 
 #define H2_BUCKETS      16          /* of the table of streams */
@@ -56,6 +57,8 @@ struct h2_session {
     uint32_t data_left;             /* payload bytes of the DATA frame being received */
     uint32_t data_padding;          /* of these, padding at its end */
     uint32_t data_stream;
+    uint64_t deadline_ms;           /* of SESSION_DEADLINE; UINT64_MAX: none */
+    uint64_t head_since_ms;         /* of client_header_timeout, if head_incomplete */
     unsigned stream_count;          /* in the table, also one with cancelled_in_frame */
     unsigned awaiting;              /* streams whose module waits for their request body, except tunnels */
     unsigned requests;
@@ -64,6 +67,8 @@ struct h2_session {
     uint8_t shutdown;               /* enum h2_shutdown */
     int16_t error;                  /* returned by produce once `control` is sent */
     bool settings_seen;             /* the first frame of the client was SETTINGS */
+    bool head_incomplete;           /* a frame or a header block */
+    bool deaf;                      /* client_header_timeout has passed: further input is ignored */
     bool block_ends_stream;
     bool data_ends_stream;
     bool data_padded;               /* the next byte of DATA is the length of its padding */
@@ -87,7 +92,6 @@ struct h2_stream {
     uint8_t stage;                  /* enum h2_stage */
     bool announced;                 /* handed over by `begun` or `refused`: `finished` is due */
     bool rejected;                  /* handed over by `refused` */
-    bool stalled;                   /* no progress since the last timeout of the connection */
     bool draining;                  /* `finished` was called; the rest of the request body is discarded */
     bool reset_due;                 /* draining: RST_STREAM with NO_ERROR follows the acknowledgement of a PING */
     bool cancelled_in_frame;        /* cancelled while it is session->sending: freed after its frame */
@@ -105,6 +109,8 @@ struct h2_stream {
     bool body_whole;                /* END_STREAM was received */
     bool wake_pending;              /* next returned -EAGAIN: a wake must follow */
     bool timed;                     /* counted in session->awaiting: client_body_timeout applies. Not to an open tunnel */
+    struct h2_wait body_wait;       /* for bytes of the request body */
+    struct h2_wait send_wait;       /* for a window */
     bool continue_due;              /* 100 Continue is due */
 
     int32_t window;                 /* for sending DATA */

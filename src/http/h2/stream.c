@@ -4,6 +4,7 @@
 #include "http/h2/stream.h"
 
 #include "http/h2/output.h"
+#include "http/h2/timeout.h"
 
 static struct h2_stream **bucket_of(struct h2_session *h2, uint32_t id)
 {
@@ -73,7 +74,8 @@ void h2_stream_ready(struct h2_stream *stream)
 {
     struct h2_session *h2 = stream->session;
 
-    stream->stalled = false;
+    if (!list_empty(&stream->blocked))
+        h2_timeout_send(stream, false);
     list_remove(&stream->blocked);
     h2_schedule_add(&h2->schedule, &stream->turn);
     h2_session_wake(h2);

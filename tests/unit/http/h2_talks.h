@@ -49,6 +49,16 @@ static inline void start(void)
     expect(PREFACE);
 }
 
+/* Lets time pass, with SESSION_DEADLINE when it is due; as the timer of a connection, it may be up to a second late. */
+static inline void pass(uint64_t ms)
+{
+    for (uint64_t end = server->clock.monotonic_ms + ms; server->clock.monotonic_ms < end;) {
+        server->clock.monotonic_ms += ms < 1000 ? ms : 1000;
+        if (server->protocol->deadline(server->session) <= server->clock.monotonic_ms)
+            table_server_signal(server, SESSION_DEADLINE);
+    }
+}
+
 static inline void stop(void)
 {
     h2_client_check_end(&client);

@@ -261,6 +261,10 @@ void table_server_open(struct table_server *server, const struct protocol *proto
                                .max_concurrent_streams = 128,
                                .body_preread_size = 65536,
                                .chunk_size = 16384,
+                               .header_timeout_ms = 60000,
+                               .body_timeout_ms = 60000,
+                               .send_timeout_ms = 60000,
+                               .min_rate = 240,
                                .connect_protocol = true}},
     };
     server->shared = (struct session_shared){&server->pool, &server->clock, &server->counters};

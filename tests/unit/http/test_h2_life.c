@@ -254,7 +254,7 @@ START_TEST(peer_closes_within_a_frame)
 }
 END_TEST
 
-/* Timeouts: a stream ends if it made no progress between two timeouts. */
+/* Timeouts: of streams in test_h2_timeout.c. */
 
 START_TEST(timeout_of_idle_connection)
 {
@@ -262,83 +262,6 @@ START_TEST(timeout_of_idle_connection)
     table_server_signal(server, SESSION_TIMEOUT);
     expect("GOAWAY 0 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
-}
-END_TEST
-
-START_TEST(timeout_of_a_head)
-{
-    start();
-    h2_client_frame(&client, H2_HEADERS, 0, 1, STR("\x82"));
-    h2_client_flush(&client);
-    ck_assert_int_eq(table_server_phase(server), SESSION_HEAD);
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("GOAWAY 0 NO_ERROR\n");
-    ck_assert_int_eq(server->result, 0);
-    stop();
-    /* An incomplete frame. */
-    start();
-    h2_client_feed(&client, STR("\0\0"));
-    ck_assert_int_eq(table_server_phase(server), SESSION_HEAD);
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("GOAWAY 0 NO_ERROR\n");
-    stop();
-}
-END_TEST
-
-START_TEST(timeout_of_a_body)
-{
-    start();
-    h2_client_request(&client, 1, "POST", "/echo", false);
-    h2_client_flush(&client);
-    ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("");
-    h2_client_data(&client, 1, STR("x"), false); /* progress */
-    expect("PING sluicebd\n");
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("");
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("HEADERS 1 :status=408 content-length=2\nDATA 1 2 no end\nPING sluicere\n");
-    table_server_signal(server, SESSION_TIMEOUT);
-    table_server_signal(server, SESSION_TIMEOUT); /* the client is silent */
-    expect("RST_STREAM 1 NO_ERROR\n");
-    ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
-}
-END_TEST
-
-START_TEST(timeout_of_a_drained_body)
-{
-    start();
-    h2_client_request(&client, 1, "POST", "/hello", false);
-    expect(OK("1"));
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("");
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("RST_STREAM 1 NO_ERROR\n");
-    stop();
-}
-END_TEST
-
-START_TEST(timeout_of_a_blocked_response)
-{
-    start();
-    h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
-    h2_client_request(&client, 1, "GET", "/hello", true);
-    h2_client_request(&client, 3, "GET", "/later", true);
-    expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\n");
-    ck_assert_int_eq(table_server_phase(server), SESSION_BLOCKED);
-    table_server_signal(server, SESSION_TIMEOUT);
-    h2_client_number(&client, H2_WINDOW_UPDATE, 1, 1); /* progress */
-    expect("DATA 1 1 h\n");
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("");
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("RST_STREAM 1 CANCEL\n");
-    ck_assert_text(buffer_str(&server->log), "GET /hello 200 1 cancelled\n");
-    ck_assert_int_eq(table_server_phase(server), SESSION_WAITING); /* the other stream waits for the server */
-    table_server_hang_up(server);
     stop();
 }
 END_TEST
@@ -399,10 +322,6 @@ int main(void)
         peer_closes_its_side,
         peer_closes_within_a_frame,
         timeout_of_idle_connection,
-        timeout_of_a_head,
-        timeout_of_a_body,
-        timeout_of_a_drained_body,
-        timeout_of_a_blocked_response,
         urgent_responses_first,
         priority_is_updated,
     };

@@ -1,0 +1,19 @@
+/*
+ * The timeouts of streams and of an incomplete header block. Each is checked when the session's deadline passes, so that
+ * the events of other streams do not extend it.
+ */
+#ifndef HTTP_H2_TIMEOUT_H
+#define HTTP_H2_TIMEOUT_H
+
+#include "http/h2/session.h"
+
+/* The module, or the discarding of a rest, waits for bytes of the request body: client_body_timeout. */
+void h2_timeout_body(struct h2_stream *stream, bool waits);
+/* DATA waits for a window of the client: send_timeout. */
+void h2_timeout_send(struct h2_stream *stream, bool waits);
+/* A frame, or a header block, is incomplete: client_header_timeout. Called after each frame, or part of one. */
+void h2_timeout_head(struct h2_session *h2, bool incomplete);
+/* SESSION_DEADLINE: fails streams whose time has passed, and sets the next deadline. */
+void h2_timeout_check(struct h2_session *h2);
+
+#endif

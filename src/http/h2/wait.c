@@ -1,0 +1,71 @@
+/*
+ * Time that the server spends on its own work between two waits does not count for the rate.
+ */
+#include "http/h2/wait.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+
+void h2_wait_begin(struct h2_wait *wait, uint64_t now_ms)
+{
+    if (wait->waiting)
+        return;
+    if (!wait->stalled)
+        wait->since_ms = now_ms;
+    wait->began_ms = now_ms;
+    wait->waiting = wait->stalled = true;
+}
+
+/* Moves the time of the current wait to waited_ms. */
+static void count_time(struct h2_wait *wait, uint64_t now_ms)
+{
+    wait->waited_ms += u64_sub_sat(now_ms, wait->began_ms);
+    wait->began_ms = now_ms;
+}
+
+void h2_wait_end(struct h2_wait *wait, uint64_t now_ms)
+{
+    if (wait->waiting)
+        count_time(wait, now_ms);
+    wait->waiting = false;
+}
+
+void h2_wait_progress(struct h2_wait *wait, uint64_t now_ms, uint64_t bytes)
+{
+    wait->bytes += bytes;
+    wait->stalled = false;
+    wait->since_ms = now_ms;
+}
+
+static uint64_t add_time(uint64_t at_ms, uint64_t more_ms)
+{
+    return more_ms > UINT64_MAX - at_ms ? UINT64_MAX : at_ms + more_ms;
+}
+
+uint64_t h2_wait_deadline(const struct h2_wait *wait, struct h2_wait_limits limits)
+{
+    uint64_t timeout = add_time(wait->since_ms, limits.timeout_ms);
+    uint64_t window = add_time(wait->began_ms, u64_sub_sat(LIMIT_SLOW_WINDOW_MS, wait->waited_ms));
+
+    if (!wait->waiting)
+        return UINT64_MAX;
+    return limits.min_rate && window < timeout ? window : timeout;
+}
+
+bool h2_wait_expired(struct h2_wait *wait, uint64_t now_ms, struct h2_wait_limits limits)
+{
+    uint64_t needed;
+
+    if (!wait->waiting)
+        return false;
+    if (add_time(wait->since_ms, limits.timeout_ms) <= now_ms)
+        return true;
+    count_time(wait, now_ms);
+    if (!limits.min_rate || wait->waited_ms < LIMIT_SLOW_WINDOW_MS)
+        return false;
+    needed = limits.min_rate * wait->waited_ms / 1000; /* at most 1 MiB/s (directive) for the time of one wait */
+    if (wait->bytes > 0 && wait->bytes < needed)
+        return true;
+    wait->waited_ms = wait->bytes = 0;
+    return false;
+}
