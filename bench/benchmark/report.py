@@ -19,7 +19,7 @@ READING = ('Each figure is the median of the rounds; `±` is half the distance b
            'responses. '
            'At a fixed rate, latency counts from the time when a request was due, so that it includes stalls of the server.')
 EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware virtualization. The '
-            'figures are the time of emulated instructions: they compare two ways of sending, but are no speeds, and the relative cost of AES '
+            'figures are the time of emulated instructions: they compare two ways of sending, only their ratio is meaningful, and the relative cost of AES '
             'instructions differs from hardware.')
 
 
@@ -49,7 +49,7 @@ def warnings(results):
     """Warnings that precede the first figure."""
     found = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
     if results['machine']['server_cpu'] == results['machine']['client_cpu']:
-        found.append(blocks.Text('**Server and client shared one CPU**: rates mean little; CPU per request is valid.'))
+        found.append(blocks.Text('**Server and client shared one CPU**: rates support no conclusion; CPU per request is valid.'))
     if results['machine'].get('one_core'):
         found.append(blocks.Text('**Server and client ran on two threads of one core**, which slow each other down: all figures are affected.'))
     if not results['machine']['ktls']:

@@ -88,7 +88,7 @@ static bool place_read(struct blast *blast, struct sequence *sequence)
             continue;
         }
         if (sequence->ssl ? SSL_get_error(sequence->ssl, (int)got) != SSL_ERROR_WANT_READ : got == 0 || errno != EAGAIN)
-            fail("an answer did not come whole");
+            fail("a response is incomplete");
         return false;
     }
     return true;
@@ -122,7 +122,7 @@ static void prepare(struct blast *blast)
     if (blast->options->resume && !blast->session) {
         blast->session = SSL_get1_session(first.ssl);
         if (!blast->session || !SSL_SESSION_is_resumable(blast->session))
-            fail("the server gave no session");
+            fail("the server issued no resumable session");
     }
     if (first.ssl) {
         SSL_shutdown(first.ssl);

@@ -21,7 +21,7 @@ static size_t read_some(struct connection *connection, void *into, size_t room)
     ssize_t got = connection->ssl ? SSL_read(connection->ssl, into, (int)room) : recv(connection->fd, into, room, 0);
 
     if (got <= 0)
-        fail("an answer did not come whole");
+        fail("a response is incomplete");
     return (size_t)got;
 }
 
@@ -33,7 +33,7 @@ static size_t head_read(struct connection *connection, char *head, size_t *out_l
 
     while (!end) {
         if (have >= HEAD_MAX - 1)
-            fail("the head of an answer is too long");
+            fail("the head of a response is too long");
         have += read_some(connection, head + have, HEAD_MAX - 1 - have);
         head[have] = '\0';
         end = strstr(head, "\r\n\r\n");
@@ -47,7 +47,7 @@ static uint64_t body_length(const char *head, size_t head_length)
     const char *length = strcasestr(head, "\ncontent-length:");
 
     if (strncmp(head, "HTTP/1.1 20", 11) != 0 || !length || length > head + head_length)
-        fail("an answer is no 200 with a length");
+        fail("a response is not a 200 with Content-Length");
     return strtoull(length + strlen("\ncontent-length:"), NULL, 10);
 }
 
@@ -70,7 +70,7 @@ static uint64_t answer_read(struct blast *blast, struct connection *connection)
     have = head_read(connection, head, &blast->head_length);
     whole = blast->head_length + body_length(head, blast->head_length);
     if (!digest || have > whole || EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
-        fail("an answer is longer than it says");
+        fail("a response is longer than its Content-Length");
     EVP_DigestUpdate(digest, head + blast->head_length, have - blast->head_length);
     for (uint64_t seen = have; seen < whole;) {
         size_t got = read_some(connection, blast->scratch,
@@ -100,7 +100,7 @@ static uint32_t record_overhead(const SSL *ssl)
     bool is_gcm = SSL_CIPHER_get_cipher_nid(cipher) != NID_chacha20_poly1305;
 
     if (!SSL_CIPHER_is_aead(cipher))
-        fail("a suite without AEAD cannot be walked over");
+        fail("the cipher suite is not an AEAD suite");
     if (SSL_version(ssl) == TLS1_3_VERSION)
         return 16 + 1;
     return is_gcm ? 8 + 16 : 16;
@@ -154,7 +154,7 @@ static void answer_check(struct blast *blast, struct connection *connection)
     if (asks_for_all(blast)
         && (length != blast->response_length || memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0)) {
         errno = 0;
-        fail("two answers differ");
+        fail("two responses differ");
     }
     memcpy(blast->body_digest, digest, DIGEST_SIZE);
     blast->head_length = head_length;

@@ -8,24 +8,24 @@
 
 static const char HELP[] =
     "usage: blast [OPTIONS] PORT PATH\n"
-    "  -a, --address A      where the server is (127.0.0.1)\n"
-    "  -c, --connections N  connections, or places for handshakes (64)\n"
-    "  -s, --seconds S      how long; 0: only connect (5)\n"
-    "  -m, --answers N      end after N answers instead\n"
-    "  -W, --warm S         the same load before, not counted (0)\n"
-    "  -r, --rate R         requests per second; latency then counts from the moment a request was due\n"
-    "  -p, --pipeline N     requests under way on a connection (1)\n"
-    "  -i, --idle N         more connections that ask for nothing\n"
-    "  -R, --ramp N         connections to open per second (as fast as it goes)\n"
+    "  -a, --address A      address of the server (127.0.0.1)\n"
+    "  -c, --connections N  connections; with -H: parallel handshakes (64)\n"
+    "  -s, --seconds S      duration in seconds; 0: only connect (5)\n"
+    "  -m, --answers N      end after N responses instead\n"
+    "  -W, --warm S         seconds of the same load before the measurement (0)\n"
+    "  -r, --rate R         requests per second; latency then counts from the due time of a request\n"
+    "  -p, --pipeline N     outstanding requests per connection (1)\n"
+    "  -i, --idle N         additional connections without requests\n"
+    "  -R, --ramp N         connections to open per second (no limit)\n"
     "  -l, --slow B         each connection reads B bytes per second\n"
     "  -H, --handshakes     a new connection for each request: handshakes are counted\n"
-    "  -e, --resume         ... which resume a session\n"
-    "  -v, --verify         open every record and compare the hash of every body with the first one's\n"
-    "  -b, --busy           never sleep, so that the server's CPU time holds no waking of the client\n"
-    "  -x, --suite NAME     the cipher suite, in OpenSSL's words\n"
+    "  -e, --resume         with -H: each connection resumes a session\n"
+    "  -v, --verify         decrypt every record and compare the hash of every body with the first one's\n"
+    "  -b, --busy           poll without sleeping, so that the server's CPU time excludes waking the client\n"
+    "  -x, --suite NAME     the cipher suite, by its OpenSSL name\n"
     "  -2, --tls12          TLS 1.2 instead of 1.3\n"
     "  -n, --plain          no TLS\n"
-    "  -w, --wait           say when it is ready, and begin when standard input ends\n";
+    "  -w, --wait           print a line when ready, and begin at the end of standard input\n";
 
 static const struct option LONG[] = {
     {"address", required_argument, NULL, 'a'}, {"connections", required_argument, NULL, 'c'},

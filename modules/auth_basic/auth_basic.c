@@ -61,7 +61,7 @@ static void check_password_file(struct conf_reader *reader, const struct conf_no
                      "auth_basic_user_file \"" STR_FMT "\" cannot be read (%d: %s)", STR_ARG(path), -result,
                      strerror(-result));
     if (result > 0)
-        conf_warning(reader->errors, node->mark, STR("write the password anew: htpasswd -B FILE USER"),
+        conf_warning(reader->errors, node->mark, STR("set the password again: htpasswd -B FILE USER"),
                      STR_FMT ":%u: user \"%s\" cannot log in: the password is stored as %s, which is too weak",
                      STR_ARG(path), line, user, scheme);
 }
@@ -97,8 +97,8 @@ static const struct directive directives[] = {
      .syntax = "text | off",
      .example = "auth_basic: Members only",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text when they ask "
-             "for them. off: not required. A worker computes two password hashes at a time, 256 requests wait, and "
+     .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text in the login "
+             "dialog. off: not required. A worker computes two password hashes at a time, 256 requests wait, and "
              "further ones are answered with 503: limit_req in the same location refuses floods earlier."},
     {.name = "auth_basic_user_file",
      .scopes = SCOPE_SITE,
@@ -187,7 +187,7 @@ static enum outcome login_outcome(struct login_attempt *attempt)
     case PASSWORD_WEAK:
         exchange_log_error(x, LOG_ERROR,
                            STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is stored as %s, which is "
-                                                          "too weak; write it anew: htpasswd -B FILE USER",
+                                                          "too weak; set it again: htpasswd -B FILE USER",
                            STR_ARG(own->file), check->line, STR_ARG(attempt->user), check->scheme);
         break;
     case PASSWORD_COSTLY:

@@ -143,7 +143,7 @@ static const struct variable variables[] = {
     {"upstream_bytes_sent", false, get_bytes_sent, .late = true, .type = "bytes",
      .help = "Bytes sent to each server that was tried."},
     {"upstream_cache_status", false, get_cache_status, .type = "text",
-     .help = "MISS, BYPASS, EXPIRED, STALE, UPDATING, REVALIDATED or HIT."},
+     .help = "MISS, BYPASS, EXPIRED, STALE, UPDATING, REVALIDATED, PARTIAL or HIT."},
     {"upstream_connect_time", false, get_connect_time, .type = "seconds",
      .help = "Time to connect to each server that was tried, including TLS."},
     {"upstream_header_time", false, get_header_time, .type = "seconds",

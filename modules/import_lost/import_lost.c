@@ -50,7 +50,7 @@ static const struct directive directives[] = {
      .row = read_mark,
      .syntax = "directive",
      .example = "import_lost_handler: uwsgi_pass",
-     .help = "A mark of sluice import: the nginx directive that handles these requests could not be carried over. "
+     .help = "Written by sluice import: it could not convert the nginx directive that handles these requests. "
              "Requests are answered with 503 until the mark is deleted. Inner locations do not inherit it."},
     {.name = "import_lost_access",
      .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
@@ -61,7 +61,7 @@ static const struct directive directives[] = {
      .row = read_mark,
      .syntax = "directive",
      .example = "import_lost_access: [auth_jwt, access_by_lua_file]",
-     .help = "A mark of sluice import: nginx directives that restrict access here could not be carried over. "
+     .help = "Written by sluice import: it could not convert nginx directives that restrict access here. "
              "Requests are answered with 503, and connections of stream are closed, until the mark is deleted. "
              "Inner scopes inherit it."},
     {0},

@@ -176,7 +176,7 @@ static int sort_lines(struct conf_reader *reader, struct lines *lines)
         if (!str_equal(lines->items[i - 1].key, lines->items[i].key))
             continue;
         conf_error(reader->errors, lines->items[i].node->mark,
-                   STR("keys are compared without regard to case"), "\"" STR_FMT "\" is duplicate",
+                   STR("keys are compared ignoring case"), "\"" STR_FMT "\" is duplicate",
                    STR_ARG(lines->items[i].key));
         return -EINVAL;
     }

@@ -24,7 +24,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "of loading and deleting, and the pause after it."},                                                      \
     {.name = "proxy_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT, .offset = AT(gateway.cache.name), .fallback = "off",          \
      .example = "proxy_cache: one",                                                                                    \
-     .help = "The cache for responses, by the name of its keys_zone, or off. RFC 9111 decides what is stored and when it "              \
+     .help = "The name of the cache for responses (its keys_zone), or off. RFC 9111 decides what is stored and when it "                \
              "is used."},                                                                                              \
     {.name = "proxy_cache_key", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATE, .offset = AT(gateway.cache.key),     \
      .example = "proxy_cache_key: $scheme$proxy_host$request_uri",                                                     \
@@ -36,7 +36,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .schema = "{\"type\": \"string\"}", .syntax = "[status ... | any] time",                                          \
      .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                                           \
      .help = "The lifetime of responses with these statuses that state none themselves; a time alone: 200, 301 and 302. "               \
-             "Without it they are not stored."},                                                                       \
+             "Without this directive, responses without a lifetime are not stored."},                                  \
     {.name = "proxy_cache_heuristic", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(gateway.cache.heuristic_ms),       \
      .fallback = "0", .high = 31536000000, .example = "proxy_cache_heuristic: 1d",                                     \
      .help = "The maximum lifetime of a response for which neither its fields nor proxy_cache_valid state one, but which "              \

@@ -103,8 +103,8 @@ const struct directive proxy_directives[] = {
      .fallback = "off",
      .example = "proxy_buffering: on",
      .help = "Read a response as fast as the server sends it, even if the client is slow: into memory "
-             "(proxy_buffers), then into a temporary file. Off (default): a client that does not read stops the "
-             "server. X-Accel-Buffering: yes or no in a response overrides it."},
+             "(proxy_buffers), then into a temporary file. Off (default): while the client does not read, "
+             "reading from the server stops. X-Accel-Buffering: yes or no in a response overrides it."},
     {.name = "proxy_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -121,8 +121,8 @@ const struct directive proxy_directives[] = {
      .ignored = &(const struct directive_ignored){0},
      .fallback = "16k",
      .example = "proxy_busy_buffers_size: 32k",
-     .help = "No effect, accepted for compatibility with nginx: bytes on their way to a client are in the buffers "
-             "of its connection (output_buffers)."},
+     .help = "No effect, accepted for compatibility with nginx: bytes that wait to be sent to a client are in the "
+             "buffers of its connection (output_buffers)."},
     {.name = "proxy_max_temp_file_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
@@ -245,7 +245,7 @@ const struct directive proxy_directives[] = {
      .syntax = "off | cookie flag ...",
      .example = "proxy_cookie_flags: session secure httponly samesite=lax",
      .help = "A cookie, and attributes that are added to its Set-Cookie: secure, httponly, samesite=strict, =lax "
-             "or =none; with no before it, an attribute that is removed."},
+             "or =none; with the prefix no (nosecure), an attribute that is removed."},
     {.name = "proxy_method",
      .scopes = SCOPE_SITE,
      .line = true,
@@ -257,7 +257,7 @@ const struct directive proxy_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATE,
      .offset = AT(gateway.set_body),
-     .example = "proxy_set_body: '{\"who\": \"$remote_addr\"}'",
+     .example = "proxy_set_body: '{\"client\": \"$remote_addr\"}'",
      .help = "The body of the upstream request, in place of the client's, which is then not read."},
     {.name = "proxy_pass_request_body",
      .scopes = SCOPE_SITE,

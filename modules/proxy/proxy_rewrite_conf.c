@@ -59,7 +59,7 @@ int proxy_read_cookie_pair(struct conf_reader *reader, const struct conf_node *n
     if (words.count == 1 && str_equal(words.items[0], STR("off")))
         return 0;
     return refuse_row(reader, node, STR("write: proxy_cookie_path: /one/ /"),
-                      "it takes off, or a text and its replacement");
+                      "the directive takes off, or a text and its replacement");
 }
 
 static bool set_flag(struct proxy_flags *row, struct str word)
@@ -109,7 +109,7 @@ int proxy_read_cookie_flags(struct conf_reader *reader, const struct conf_node *
         if (!set_flag(row, words.items[i]))
             return refuse_row(
                 reader, node,
-                STR("secure, httponly, samesite=strict, =lax, =none, and each with no before it"),
+                STR("secure, httponly, samesite=strict, =lax, =none, and each with the prefix no"),
                 "this is not a cookie flag");
     }
     return 0;

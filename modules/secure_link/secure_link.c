@@ -73,8 +73,8 @@ static const struct directive directives[] = {
      .offset = AT(sha256),
      .example = "secure_link_sha256: \"$secure_link_expires$uri$remote_addr secret\"",
      .help = "The text whose SHA-256 is the hash. It should end with a secret, and contain everything that the URL "
-             "grants: $uri, $secure_link_expires, perhaps $remote_addr. printf '%s' TEXT | openssl sha256 -binary "
-             "| basenc --base64url"},
+             "grants: $uri, $secure_link_expires, and optionally $remote_addr. printf '%s' TEXT | openssl sha256 "
+             "-binary | basenc --base64url"},
     {.name = "secure_link_md5",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATE,

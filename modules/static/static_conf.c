@@ -112,7 +112,8 @@ const struct directive static_directives[] = {
      .offset = AT(max_ranges),
      .fallback = "100",
      .example = "max_ranges: 10",
-     .help = "The maximum number of ranges in a request; if there are more, Range is ignored; 0: always."},
+     .help = "The maximum number of ranges in a request; if a request has more, Range is ignored; 0: Range is always "
+             "ignored."},
     {.name = "precompressed",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,

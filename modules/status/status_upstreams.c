@@ -94,8 +94,8 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
             status_print(page, "\n");
         }
     }
-    print_head(page, "upstream_state", "gauge", "State of the server: up, resting after failures, or unhealthy by "
-                                                "health checks.");
+    print_head(page, "upstream_state", "gauge", "State of the server: up, unavailable after failures "
+                                                "(fail_timeout), or unhealthy by health checks.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         status_print(page, "sluice_upstream_state{");
         print_labels(page, peer);

@@ -27,7 +27,7 @@ static const char *status_sentence(int status)
         {414, "The address is longer than this server accepts."},
         {416, "The page does not have the requested part."},
         {417, "The server does not support an expectation of the request."},
-        {421, "This connection was made for another site. Close it, and open this page anew."},
+        {421, "This connection was made for another site. Close it, and open this page again."},
         {425, "This request was received before the connection was complete. Send it again."},
         {429, "Too many requests from this address; wait a moment and try again."},
         {431, "The head of the request is longer than this server accepts."},

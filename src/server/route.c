@@ -254,7 +254,7 @@ enum outcome route_guard(struct request_state *request)
     const struct core_site *site = request->location->site;
 
     if (request->regex_failed) {
-        request->regex_failed = false; /* the error page is located anew */
+        request->regex_failed = false; /* the location of the error page is searched again */
         return exchange_error_response(x, 500);
     }
     if (site->internal && !request->internal && !request->in_server)
