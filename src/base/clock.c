@@ -1,5 +1,6 @@
 /*
- * Reads the system's clocks. The vDSO answers the calls of clock_read without entering the kernel.
+ * Reads the system's clocks. The vDSO answers the calls for the monotonic and the wall clock without entering the
+ * kernel.
  */
 #include "base/clock.h"
 
@@ -15,6 +16,14 @@ void clock_read(struct clock *out_clock)
     out_clock->monotonic_us = (uint64_t)monotonic.tv_sec * 1000000 + (uint64_t)monotonic.tv_nsec / 1000;
     out_clock->monotonic_ms = out_clock->monotonic_us / 1000;
     out_clock->wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
+}
+
+uint64_t clock_monotonic_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 uint64_t clock_thread_cpu_ns(void)

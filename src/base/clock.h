@@ -16,6 +16,9 @@ struct clock {
 /* Reads both clocks. */
 void clock_read(struct clock *out_clock);
 
+/* The current CLOCK_MONOTONIC: the loop measures within an iteration how long its large ops take. */
+uint64_t clock_monotonic_us(void);
+
 /* CPU time of this thread, in user space and kernel, in ns. For measurements: it is a system call. */
 uint64_t clock_thread_cpu_ns(void);
 

@@ -16,6 +16,7 @@
 #define LIMIT_ITERATION_BYTES            (256 * 1024)    /* budget of a loop iteration for large ops: bytes of sends */
 #define LIMIT_ITERATION_FILE_BYTES       (2 * 1024 * 1024) /* the same budget: bytes of files in the page cache */
 #define LIMIT_ITERATION_FETCHED_BYTES    (64 * 1024)     /* the same budget: bytes of files read from disk */
+#define LIMIT_ITERATION_US               200             /* time of all large ops of a loop iteration; the op that exceeds it is completed */
 #define LIMIT_CACHED_WINDOW         (1024 * 1024)   /* file bytes probed at once while the previous window was in the page cache */
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024

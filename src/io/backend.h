@@ -18,9 +18,9 @@ void loop_ready(struct loop *loop, struct op *op);
 void loop_defer(struct loop *loop, struct op *op);
 /* Submits op to the backend again in the next iteration, also if no bytes are left then. */
 void loop_retry(struct loop *loop, struct op *op);
-/* Subtracts `count` sent bytes from what this iteration may still move. */
+/* Subtracts `count` moved bytes from what this iteration may still move: nothing, if its time has passed. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send. If the iteration has no bytes left, `done` waits in the tail. */
+/* loop_finish of a large send: `done` waits in the tail, and is charged for the bytes when it runs. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
@@ -39,6 +39,9 @@ struct readiness {
  * again. False: the op is finished, deferred or with a helper thread.
  */
 bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
+
+/* True for an op that shares the budget of large ops. After a wait for readiness it is deferred. */
+bool op_is_large(const struct op *op);
 
 /* OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */
 void read_submit(struct loop *loop, struct op *op);

@@ -22,11 +22,19 @@ static_assert(sizeof(struct op) <= 96, "an op has grown");
  */
 #define ROUNDS_PER_ITERATION 4
 
+/* From here on, large ops may move the bytes of one iteration, for LIMIT_ITERATION_US at most. */
+static void budget_start(struct loop *loop)
+{
+    loop->iteration_bytes_left = LIMIT_ITERATION_BYTES;
+    loop->iteration_end_us = clock_monotonic_us() + LIMIT_ITERATION_US;
+}
+
 int loop_open_backend(struct loop *loop, const struct loop_backend *backend, struct log *log)
 {
     int error;
 
-    *loop = (struct loop){.backend = backend, .log = log, .iteration_bytes_left = LIMIT_ITERATION_BYTES};
+    *loop = (struct loop){.backend = backend, .log = log};
+    budget_start(loop);
     list_init(&loop->finished);
     list_init(&loop->retries);
     list_init(&loop->tail);
@@ -109,23 +117,39 @@ static void resume_retries(struct loop *loop)
         submit_again(loop, container_of(link, struct op, link));
 }
 
-/* Resumes ops in order until each was resumed once or the iteration has no bytes left. */
-static void resume_tail(struct loop *loop)
+/* Runs `done`, which usually fills and sends the next block, or submits again. Returns the number of `done` calls. */
+static int resume_large(struct loop *loop, struct op *op)
+{
+    int result = op->result;
+
+    if (op->state != OP_STATE_FINISHED) {
+        submit_again(loop, op);
+        loop_charge(loop, 0); /* for the time; the op is charged for its bytes by itself, or when it is finished */
+        return 0;
+    }
+    loop_run_done(loop, op, result);
+    loop_charge(loop, result > 0 ? (uint64_t)result : 0);
+    return 1;
+}
+
+/*
+ * Resumes ops in order until each was resumed once or the iteration has no bytes left. Returns the number of `done`
+ * calls.
+ */
+static int resume_tail(struct loop *loop)
 {
     struct list *last = loop->tail.previous;
     struct list *link = NULL;
+    int count = 0;
 
-    loop->iteration_bytes_left = LIMIT_ITERATION_BYTES;
-    while (link != last && loop->iteration_bytes_left > 0 && (link = list_pop(&loop->tail)) != NULL) {
-        struct op *op = container_of(link, struct op, link);
+    while (link != last && loop->iteration_bytes_left > 0 && (link = list_pop(&loop->tail)) != NULL)
+        count += resume_large(loop, container_of(link, struct op, link));
+    return count;
+}
 
-        if (op->state == OP_STATE_FINISHED) {
-            list_push(&loop->finished, link);
-            loop_charge(loop, (uint64_t)op->result);
-        } else {
-            submit_again(loop, op);
-        }
-    }
+static bool has_work(const struct loop *loop)
+{
+    return !list_empty(&loop->finished) || (!list_empty(&loop->tail) && loop->iteration_bytes_left > 0);
 }
 
 /* While large ops wait, runs finished ops first, so that small responses are sent before large ones continue. */
@@ -167,9 +191,11 @@ int loop_run_iteration(struct loop *loop, uint64_t until_ms)
     expire_timers(loop);
     resume_retries(loop);
     count += run_small(loop);
-    resume_tail(loop);
-    for (int round = 0; round < ROUNDS_PER_ITERATION && !list_empty(&loop->finished); round++)
+    budget_start(loop);
+    for (int round = 0; round < ROUNDS_PER_ITERATION && has_work(loop); round++) {
+        count += resume_tail(loop);
         count += run_round(loop);
+    }
     return count;
 }
 

@@ -12,8 +12,8 @@
  *    not submitting the next one is backpressure.
  * 6. To close: cancel, count the completions, free in the last one.
  * 7. Large sends and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
- *    LIMIT_ITERATION_FILE_BYTES from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk); further ops wait
- *    in the tail in FIFO order. Small sends do not wait.
+ *    LIMIT_ITERATION_FILE_BYTES from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk) and its
+ *    time (LIMIT_ITERATION_US); further ops wait in the tail in FIFO order. Small sends do not wait.
  *
  * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
  */
@@ -135,7 +135,8 @@ struct loop {
     struct list finished;                              /* ops whose `done` has not run yet */
     struct list retries;                               /* ops to be submitted again in the next iteration */
     struct list tail;                                  /* large ops that wait for an iteration with bytes left */
-    uint64_t iteration_bytes_left;                                /* bytes that large ops may still move; nonzero only while the tail is empty */
+    uint64_t iteration_bytes_left;                     /* bytes that large ops may still move; 0 during `wait` */
+    uint64_t iteration_end_us;                         /* clock_monotonic_us() at which iteration_bytes_left becomes 0 */
     struct loop_timers *timers;
     struct helpers *helpers;                           /* started on first use */
     unsigned in_flight;                                /* submitted and not finished */

@@ -286,6 +286,15 @@ static struct op *take_op(struct op **place)
     return op;
 }
 
+/* The descriptor is ready: makes the call of a small op; a large one waits for its part of the iteration. */
+static void resume_op(struct loop *loop, struct op *op)
+{
+    if (op_is_large(op))
+        loop_defer(loop, op);
+    else
+        try_or_wait(loop, op);
+}
+
 static void wake_reader(struct loop *loop, struct slot *slot)
 {
     struct op *op = take_op(&slot->reader);
@@ -295,7 +304,7 @@ static void wake_reader(struct loop *loop, struct slot *slot)
     if (op->verb == OP_RECV)
         loop_ready(loop, op);
     else
-        try_or_wait(loop, op);
+        resume_op(loop, op);
 }
 
 static void wake_writer(struct loop *loop, struct op *op, unsigned events)
@@ -303,7 +312,7 @@ static void wake_writer(struct loop *loop, struct op *op, unsigned events)
     if (op->verb == OP_POLL)
         loop_finish(loop, op, (int)(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)));
     else
-        try_or_wait(loop, op);
+        resume_op(loop, op);
 }
 
 static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)

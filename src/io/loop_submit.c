@@ -2,6 +2,7 @@
  * Submits ops to the backend or to the timers, cancels them there, and queues the finished ones. Uses neither helper
  * threads (helpers.c) nor iterations (loop.c).
  */
+#include "base/saturate.h"
 #include "io/backend.h"
 #include "io/timers.h"
 
@@ -36,17 +37,15 @@ void loop_retry(struct loop *loop, struct op *op)
 
 void loop_charge(struct loop *loop, uint64_t count)
 {
-    loop->iteration_bytes_left -= count < loop->iteration_bytes_left ? count : loop->iteration_bytes_left;
+    loop->iteration_bytes_left = u64_sub_sat(loop->iteration_bytes_left, count);
+    if (loop->iteration_bytes_left > 0 && clock_monotonic_us() >= loop->iteration_end_us)
+        loop->iteration_bytes_left = 0;
 }
 
 void loop_finish_large(struct loop *loop, struct op *op, int result)
 {
-    loop_finish(loop, op, result);
-    if (loop->iteration_bytes_left > 0) {
-        loop_charge(loop, (uint64_t)result);
-        return;
-    }
-    list_remove(&op->link);
+    op->result = result;
+    op->state = OP_STATE_FINISHED;
     list_push(&loop->tail, &op->link);
 }
 

@@ -340,6 +340,8 @@ static void dispatch_completion(struct loop *loop, const struct io_uring_cqe *co
         loop_finish(loop, op, completion->res);
     else if (op->state == OP_STATE_CANCELLING)
         loop_finish(loop, op, -ECANCELED);
+    else if (op_is_large(op)) /* waits for its part of the iteration */
+        loop_defer(loop, op);
     else
         try_or_wait(loop, op);
 }

@@ -148,6 +148,17 @@ static ssize_t send_some(struct op *op, bool *out_done)
     return sent;
 }
 
+bool op_is_large(const struct op *op)
+{
+    size_t size = 0;
+
+    if (op->verb != OP_SEND)
+        return op->verb == OP_SENDFILE || op->verb == OP_SPLICE;
+    for (int i = 0; i < op->send.count; i++)
+        size += op->send.parts[i].iov_len;
+    return size_sub_sat(size, op->send.progress) > SMALL_SEND;
+}
+
 static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     size_t in_turn = 0;

@@ -1,16 +1,49 @@
 /*
- * How many bytes one iteration of the loop moves, and in which order (rule 7 of io/loop.h; kernel TLS, rule 17). This
- * bounds the delay of a small response.
+ * How many bytes one iteration of the loop moves, for how long, and in which order (rule 7 of io/loop.h; kernel TLS,
+ * rule 17). This bounds the delay of a small response. The loop reads the time of a clock that the tests move.
  */
 #include "fixture.h"
 
 #include "base/limits.h"
 
 #include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static struct loop loop;
+
+/* The time that the loop measures, and how long each call takes in it. */
+static uint64_t now_us, call_us, done_us;
+
+uint64_t __wrap_clock_monotonic_us(void);
+ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __real_sendfile64(int to, int from, off64_t *at, size_t length);
+ssize_t __wrap_sendfile64(int to, int from, off64_t *at, size_t length);
+
+uint64_t __wrap_clock_monotonic_us(void)
+{
+    return now_us;
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
+{
+    now_us += call_us;
+    return __real_send(fd, bytes, length, flags);
+}
+
+ssize_t __wrap_sendfile64(int to, int from, off64_t *at, size_t length)
+{
+    now_us += call_us;
+    return __real_sendfile64(to, from, at, length);
+}
+
+static void set_costs(uint64_t of_call_us, uint64_t of_done_us)
+{
+    call_us = of_call_us;
+    done_us = of_done_us;
+}
 
 enum { SENDFILES = 6 };
 
@@ -109,6 +142,150 @@ START_TEST(rule_17_large_sends_take_turns)
         far_close(far[i]);
         loop_close_fd(&loop, near[i]);
     }
+    loop_close(&loop);
+}
+END_TEST
+
+/* Large sends of one owner each, whose `done` takes done_us. */
+struct senders {
+    struct probe probes[SENDERS];
+    int near[SENDERS];
+    int far[SENDERS];
+};
+
+static void take_time(struct probe *probe)
+{
+    now_us += done_us;
+}
+
+static void senders_start(struct senders *senders)
+{
+    static char bytes[SENT];
+    static const struct iovec large = {bytes, SENT};
+
+    for (int i = 0; i < SENDERS; i++) {
+        unix_pair(&loop, &senders->near[i], &senders->far[i]);
+        probe_init(&senders->probes[i], &loop);
+        senders->probes[i].then = take_time;
+        loop_send(&loop, &senders->probes[i].op, senders->near[i], &large, 1, 0);
+    }
+}
+
+static void senders_finish(struct senders *senders)
+{
+    while (loop.in_flight > 0)
+        turn_some(&loop, 1);
+    for (int i = 0; i < SENDERS; i++) {
+        far_close(senders->far[i]);
+        loop_close_fd(&loop, senders->near[i]);
+    }
+    loop_close(&loop);
+}
+
+static int senders_done(const struct senders *senders)
+{
+    int runs = 0;
+
+    for (int i = 0; i < SENDERS; i++)
+        runs += senders->probes[i].runs;
+    return runs;
+}
+
+/*
+ * An iteration continues large sends until their time has passed, which is checked after each one: at least one
+ * proceeds. While no time passes, the bytes are the limit.
+ */
+START_TEST(rule_7_large_sends_end_by_time)
+{
+    static const struct {
+        uint64_t done_us;
+        int runs;
+    } rows[] = {
+        {0, LIMIT_ITERATION_BYTES / SENT},
+        {LIMIT_ITERATION_US / 2 - 1, 3},
+        {LIMIT_ITERATION_US / 2, 2},
+        {LIMIT_ITERATION_US - 1, 2},
+        {LIMIT_ITERATION_US, 1},
+        {100 * LIMIT_ITERATION_US, 1},
+    };
+    static struct senders senders;
+
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+        if (!open_loop(&loop, _i))
+            return;
+        set_costs(0, rows[row].done_us);
+        senders_start(&senders);
+        for (int turn = 1; turn <= 3; turn++) {
+            turn_some(&loop, 1);
+            ck_assert_int_eq(senders_done(&senders), turn * rows[row].runs);
+        }
+        senders_finish(&senders);
+    }
+}
+END_TEST
+
+/* Sockets with room again: their sends share the time of the iteration, too. */
+START_TEST(rule_7_woken_sends_end_by_time)
+{
+    static struct senders senders;
+    static char bytes[SENT];
+    size_t before, after = 0;
+
+    if (!open_loop(&loop, _i))
+        return;
+    set_costs(0, 0);
+    senders_start(&senders);
+    while (senders_done(&senders) < SENDERS)
+        turn_some(&loop, 1);
+    for (int i = 0; i < SENDERS; i++) { /* until every socket is full */
+        while (op_idle(&senders.probes[i].op)) {
+            loop_send(&loop, &senders.probes[i].op, senders.near[i], &(struct iovec){bytes, SENT}, 1, 0);
+            turn_some(&loop, 2);
+        }
+    }
+    turn_some(&loop, 3);
+    before = (size_t)senders_done(&senders);
+    for (int i = 0; i < SENDERS; i++) {
+        while (recv(senders.far[i], bytes, SENT, MSG_DONTWAIT) > 0)
+            ;
+    }
+    set_costs(LIMIT_ITERATION_US, 0);
+    turn_some(&loop, 1);
+    for (int i = 0; i < SENDERS; i++)
+        after += far_pending(senders.far[i]);
+    ck_assert_uint_gt(after, 0);
+    ck_assert_uint_le(after, SENT);
+    set_costs(0, 0);
+    for (int turn = 0; turn < SENDERS && (size_t)senders_done(&senders) < before + SENDERS; turn++)
+        turn_some(&loop, 1);
+    ck_assert_uint_eq((size_t)senders_done(&senders), before + SENDERS);
+    senders_finish(&senders);
+}
+END_TEST
+
+/* Files share the time as they share the bytes. */
+START_TEST(rule_7_files_end_by_time)
+{
+    int file = pattern_file(8 * 4096);
+    int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct probe probes[SENDFILES];
+
+    if (!open_loop(&loop, _i))
+        return;
+    set_costs(LIMIT_ITERATION_US / 2, 0);
+    for (int i = 0; i < SENDFILES; i++) {
+        probe_init(&probes[i], &loop);
+        loop_sendfile(&loop, &probes[i].op, sink, file, 0, 8 * 4096, false);
+    }
+    for (int sent = 2; sent <= SENDFILES; sent += 2) { /* the first two were sent before the first iteration */
+        for (int i = 0; i < SENDFILES; i++)
+            ck_assert_uint_eq(probes[i].op.file.progress, i < sent ? 8 * 4096 : 0);
+        turn_some(&loop, 1);
+    }
+    for (int i = 0; i < SENDFILES; i++)
+        ck_assert_int_eq(probes[i].runs, 1);
+    close(file);
+    loop_close_fd(&loop, sink);
     loop_close(&loop);
 }
 END_TEST
@@ -226,6 +403,9 @@ int main(void)
     tcase_add_loop_test(group, rule_17_large_sends_take_turns, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_small_answers_leave_first, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_small_answers_leave_before_files, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_7_large_sends_end_by_time, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_7_woken_sends_end_by_time, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_7_files_end_by_time, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
