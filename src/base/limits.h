@@ -43,6 +43,7 @@
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a rejected request head, for the log */
 #define LIMIT_HOST                  255
 #define LIMIT_STORED_REASON         256             /* bytes of a reason phrase in a stored response; a longer one is replaced by the standard phrase */
+#define LIMIT_STORED_SECONDS        (INT64_C(1) << 60)  /* a larger time in the metadata of a stored response is invalid */
 #define LIMIT_VARY_FIELDS           32              /* field names in the Vary of a stored response */
 #define LIMIT_TARGETED_MEMBERS      64              /* members of a targeted Cache-Control field (RFC 9213) */
 #define LIMIT_INTERIMS              16              /* burst of 1xx responses of an upstream that are forwarded; further ones are dropped */

@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "http/pairs.h"
 #include "server/connection.h"
 #include "site/subjects.h"
 
@@ -13,27 +14,11 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-/* Returns the value after `name=` in a list of pairs, optionally ignoring ASCII case like nginx's $arg_. */
-static struct str find_pair(struct str pairs, char separator, struct str name, bool nocase)
-{
-    while (pairs.data) {
-        struct str value = str_cut(&pairs, separator);
-        struct str key;
-
-        if (separator == ';')
-            value = str_trim(value);
-        key = str_cut(&value, '=');
-        if (value.data && (nocase ? str_equal_nocase(key, name) : str_equal(key, name)))
-            return value;
-    }
-    return ABSENT;
-}
-
 static struct str get_arg(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
 
-    return find_pair(x->request.query, '&', parameter, true);
+    return query_find(x->request.query, parameter);
 }
 
 static struct str get_args(const void *subject, struct str parameter, struct arena *arena)
@@ -57,7 +42,7 @@ static struct str get_cookie(const void *subject, struct str parameter, struct a
 
     for (const struct header *field = headers_find(headers, STR("Cookie")); field;
          field = headers_next(headers, STR("Cookie"), field)) {
-        struct str value = find_pair(field->value, ';', parameter, false);
+        struct str value = cookie_find(field->value, parameter);
 
         if (value.data)
             return value;

@@ -63,9 +63,12 @@ static bool read_text(struct stored_response *stored, struct str text)
         struct str value = line;
         struct str name = str_cut(&value, ':');
 
-        if (!value.data || !str_starts(value, STR(" ")))
+        if (!text.data || !value.data || !str_starts(value, STR(" ")))
             return false;
-        stored->items[i] = (struct header){name, str_skip(value, 1)};
+        value = str_skip(value, 1);
+        if (!h1_is_token(name) || !h1_is_value(value))
+            return false;
+        stored->items[i] = (struct header){name, value};
     }
     stored->headers = (struct headers){stored->items, stored->metadata.fields, stored->metadata.fields};
     return str_empty(text);
@@ -105,6 +108,21 @@ static void set_freshness(struct stored_response *stored, int64_t now_s)
     stored_response_validators(&stored->headers, stored->metadata.received_s, now_s, &stored->validators);
 }
 
+/* Sums of these times do not overflow. */
+static bool is_time(int64_t seconds)
+{
+    return seconds >= -LIMIT_STORED_SECONDS && seconds <= LIMIT_STORED_SECONDS;
+}
+
+/* Checks values that the checksum of a file cannot: a file of another program, or one that was changed on purpose. */
+static bool is_metadata_valid(const struct stored_metadata *metadata)
+{
+    return (metadata->status == 0 || (metadata->status >= 200 && metadata->status <= 999)) &&
+           is_time(metadata->received_s) && is_time(metadata->initial_age_s) && is_time(metadata->lifetime_s) &&
+           is_time(metadata->stale_while_revalidate) && is_time(metadata->stale_if_error) && metadata->no_cache <= 1 &&
+           metadata->never_stale <= 1;
+}
+
 const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s)
 {
     struct stored_metadata metadata;
@@ -115,7 +133,7 @@ const struct stored_response *stored_response_of(struct cache_entry *entry, int6
     if (entry->head.length < sizeof(metadata))
         return NULL;
     memcpy(&metadata, entry->head.data, sizeof(metadata));
-    if (metadata.fields > entry->head.length)
+    if (metadata.fields > entry->head.length || !is_metadata_valid(&metadata))
         return NULL;
     stored = calloc(1, sizeof(*stored) + metadata.fields * sizeof(stored->items[0]));
     if (!stored)
