@@ -4,6 +4,7 @@
 #include "doctor/doctor.h"
 
 #include "build_options.h"
+#include "sandbox/sandbox.h"
 #include "tls/ktls_measure.h"
 #include "tls/tls_context.h"
 
@@ -98,6 +99,28 @@ static void examine_encryption(struct diagnosis *diagnosis)
     doctor_report_choice(diagnosis, &choice);
 }
 
+void doctor_report_sandbox(struct diagnosis *diagnosis, const char *part, const char *missing)
+{
+    if (!missing) {
+        doctor_find(diagnosis, "sandbox", VERDICT_GOOD, "sandbox: %s restricts the workers", part);
+        return;
+    }
+    doctor_find(diagnosis, "sandbox", VERDICT_NOTE, "sandbox: no %s: %s", part, missing);
+    doctor_advise(diagnosis, "workers run without this part of `sandbox`; a newer kernel, or a build with all "
+                             "libraries of the README, has it");
+}
+
+static void examine_sandbox(struct diagnosis *diagnosis)
+{
+    char missing[160];
+
+    for (enum sandbox_part part = 0; part < SANDBOX_PARTS; part++) {
+        bool found = sandbox_probe(part, missing, sizeof(missing)) == 0;
+
+        doctor_report_sandbox(diagnosis, sandbox_part_names[part], found ? NULL : missing);
+    }
+}
+
 void doctor_examine_host(struct diagnosis *diagnosis)
 {
     ktls_probe(&ktls_calls_kernel, &diagnosis->support);
@@ -105,6 +128,7 @@ void doctor_examine_host(struct diagnosis *diagnosis)
     examine_loop(diagnosis);
     examine_groups(diagnosis);
     examine_encryption(diagnosis);
+    examine_sandbox(diagnosis);
     doctor_examine_limits(diagnosis, &host_here);
     doctor_examine_buffers(diagnosis, &host_here);
     doctor_examine_devices(diagnosis, &host_here);

@@ -106,7 +106,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* Only the loop's thread handles signals: helper threads block them. */
+/* Only the loop's thread handles signals: helper threads block them. Except SIGSYS, whose handler is the sandbox's. */
 static void start_thread(struct helpers *helpers)
 {
     pthread_attr_t attributes;
@@ -117,6 +117,7 @@ static void start_thread(struct helpers *helpers)
         return;
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     sigfillset(&all);
+    sigdelset(&all, SIGSYS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&helpers->threads[helpers->thread_count], &attributes, thread_main, helpers) == 0)
         helpers->thread_count++;

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 #include "log/access_log.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -327,12 +328,28 @@ void child_read(struct master *master, struct generation *generation, struct chi
         child_channel_close(child);
 }
 
-static void log_end(struct master *master, const struct generation *generation, pid_t pid, int status)
+/* `denied_call` is the worker's claim: a name for the log, and nothing else. */
+static void log_denied_call(struct log *log, pid_t pid, uint64_t denied_call)
+{
+    char name[64];
+
+    sandbox_call_name(denied_call, name, sizeof(name));
+    log_write(log, LOG_ALERT,
+              "worker process %ld exited on signal %d: the sandbox does not allow the system call %s; if a feature of "
+              "sluice needs it, report it, and omit seccomp in `sandbox` until then",
+              (long)pid, SIGSYS, name);
+}
+
+static void log_end(struct master *master, const struct generation *generation, const struct child *child, int status)
 {
     struct log *log = &master->error_log.log;
     bool expected = generation->phase == PHASE_QUITTING || generation->phase == PHASE_STOPPING;
+    uint64_t denied_call = __atomic_load_n(&master->shared->workers[child->shared_index].denied_call, __ATOMIC_RELAXED);
+    pid_t pid = child->pid;
 
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS && denied_call > 0)
+        log_denied_call(log, pid, denied_call);
+    else if (WIFSIGNALED(status))
         log_write(log, LOG_ALERT, "worker process %ld exited on signal %d%s", (long)pid, WTERMSIG(status),
                   WCOREDUMP(status) ? " (core dumped)" : "");
     else if (expected && WEXITSTATUS(status) == 0)
@@ -343,7 +360,7 @@ static void log_end(struct master *master, const struct generation *generation, 
 
 static void child_ended(struct master *master, struct generation *generation, struct child *child, int status)
 {
-    log_end(master, generation, child->pid, status);
+    log_end(master, generation, child, status);
     child->pid = 0;
     child_channel_close(child);
     child->ready = false;

@@ -54,6 +54,7 @@ int shared_place_acquire(struct shared *shared)
 void shared_place_reset(struct shared *shared, unsigned place)
 {
     counters_reset_current(&shared->workers[place].counters);
+    shared->workers[place].denied_call = 0;
     upstream_zone_abandon(shared->upstreams, place);
 }
 

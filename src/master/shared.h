@@ -22,6 +22,7 @@ enum { SHARED_PRIVATE_BYTES = 64 * 1024 }; /* a multiple of every page size */
 struct shared_worker {
     _Alignas(64) struct counters counters;
     uint64_t heartbeat;             /* incremented by the worker's loop at each heartbeat interval; atomic */
+    uint64_t denied_call;           /* the system call that ended the worker (sandbox_call_name); 0: none. Atomic */
 };
 
 struct shared {

@@ -12,12 +12,18 @@
 const char *const sandbox_part_names[] = {
     [SANDBOX_CAPABILITIES] = "capabilities",
     [SANDBOX_NO_DUMP] = "no_dump",
+    [SANDBOX_SECCOMP] = "seccomp",
     [SANDBOX_PARTS] = NULL,
 };
 
-static sandbox_apply_part *const appliers[SANDBOX_PARTS] = {
-    [SANDBOX_CAPABILITIES] = sandbox_drop_capabilities,
-    [SANDBOX_NO_DUMP] = sandbox_forbid_dump,
+/* `probe` NULL: every kernel has the part. */
+static const struct {
+    sandbox_probe_part *probe;
+    sandbox_apply_part *apply;
+} parts[SANDBOX_PARTS] = {
+    [SANDBOX_CAPABILITIES] = {NULL, capabilities_apply},
+    [SANDBOX_NO_DUMP] = {NULL, no_dump_apply},
+    [SANDBOX_SECCOMP] = {seccomp_probe, seccomp_apply},
 };
 
 /* Names and notes of the applied parts, separated by commas. */
@@ -36,12 +42,18 @@ static void applied_add(struct applied *applied, unsigned part, const char *note
         applied->length += (size_t)written;
 }
 
-int sandbox_begin(unsigned parts)
+int sandbox_probe(enum sandbox_part part, char *note, size_t size)
 {
-    return parts & (1u << SANDBOX_CAPABILITIES) ? sandbox_drop_bounding_set() : 0;
+    note[0] = '\0';
+    return parts[part].probe ? parts[part].probe(note, size) : 0;
 }
 
-int sandbox_apply(unsigned parts, struct log *log)
+int sandbox_begin(unsigned wanted)
+{
+    return wanted & (1u << SANDBOX_CAPABILITIES) ? bounding_set_drop() : 0;
+}
+
+int sandbox_apply(const struct sandbox *sandbox, struct log *log)
 {
     struct applied applied = {0};
 
@@ -49,18 +61,19 @@ int sandbox_apply(unsigned parts, struct log *log)
         struct sandbox_outcome outcome = {0};
         int result;
 
-        if (!(parts & (1u << part)))
+        if (!(sandbox->parts & (1u << part)))
             continue;
-        result = appliers[part](&outcome);
-        if (result == -ENOTSUP) {
+        if (sandbox_probe(part, outcome.note, sizeof(outcome.note)) < 0) {
             log_write(log, LOG_NOTICE, "sandbox: without %s: %s", sandbox_part_names[part], outcome.note);
-        } else if (result < 0) {
+            continue;
+        }
+        result = parts[part].apply(sandbox, &outcome);
+        if (result < 0) {
             log_write(log, LOG_EMERG, "sandbox: %s: %s failed (%d: %s)", sandbox_part_names[part], outcome.call,
                       -result, strerror(-result));
             return result;
-        } else {
-            applied_add(&applied, part, outcome.note);
         }
+        applied_add(&applied, part, outcome.note);
     }
     log_write(log, LOG_INFO, "sandbox: %s", applied.length > 0 ? applied.text : "off");
     return 0;

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int sandbox_drop_bounding_set(void)
+int bounding_set_drop(void)
 {
     /* The kernel may know more capabilities than the headers: reading the first unknown one fails. */
     for (unsigned long number = 0; prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; number++) {
@@ -20,7 +20,7 @@ int sandbox_drop_bounding_set(void)
 }
 
 /* A service manager may have given capabilities to a master without root (AmbientCapabilities=). */
-int sandbox_drop_capabilities(struct sandbox_outcome *out_outcome)
+int capabilities_apply(const struct sandbox *sandbox, struct sandbox_outcome *out_outcome)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
@@ -36,7 +36,7 @@ int sandbox_drop_capabilities(struct sandbox_outcome *out_outcome)
 }
 
 /* The kernel clears this attribute at a change of the user, too, except with fs.suid_dumpable=2. */
-int sandbox_forbid_dump(struct sandbox_outcome *out_outcome)
+int no_dump_apply(const struct sandbox *sandbox, struct sandbox_outcome *out_outcome)
 {
     out_outcome->call = "prctl(PR_SET_DUMPABLE)";
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;

@@ -38,13 +38,16 @@ static int die_with_master(pid_t master)
 }
 
 /* Only the first worker logs the parts. */
-static int apply_sandbox(unsigned parts, const struct worker_start *start, struct log *log)
+static int apply_sandbox(struct worker *worker, const struct worker_start *start)
 {
-    struct log once = *log;
+    const struct sandbox sandbox = {.parts = worker->configuration->main->sandbox,
+                                    .io_uring = str_equal(str_from(worker->loop.backend->name), STR("io_uring")),
+                                    .denied_call = &worker->shared->workers[worker->shared_index].denied_call};
+    struct log once = *worker->log;
 
     if (start->number > 0 && once.level > LOG_ERROR)
         once.level = LOG_ERROR;
-    return sandbox_apply(parts, &once);
+    return sandbox_apply(&sandbox, &once);
 }
 
 int worker_restrict(struct worker *worker, const struct worker_start *start)
@@ -60,6 +63,6 @@ int worker_restrict(struct worker *worker, const struct worker_start *start)
     if (result == 0)
         result = die_with_master(start->master);
     if (result == 0 && !start->trace)
-        result = apply_sandbox(parts, start, worker->log);
+        result = apply_sandbox(worker, start);
     return result;
 }

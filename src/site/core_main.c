@@ -209,6 +209,8 @@ void core_check_aead(const struct configuration *configuration, struct conf_erro
                    "this build has no ipsec-mb");
 }
 
+#define SANDBOX_NAMES "\"capabilities\", \"no_dump\", \"seccomp\""
+
 static const struct directive directives[] = {
     {.name = "worker_processes",
      .scopes = SCOPE_MAIN,
@@ -297,16 +299,17 @@ static const struct directive directives[] = {
      .offset = AT(sandbox),
      .row_size = sizeof(unsigned),
      .row = core_read_sandbox,
-     .fallback = "on",
-     .syntax = "on | off | [capabilities, no_dump]",
-     .example = "sandbox: [capabilities]",
+     .fallback = "[capabilities, no_dump]",
+     .syntax = "on | off | [capabilities | no_dump | seccomp, ...]",
+     .example = "sandbox: on",
      .help = "Removes rights that workers do not need. on: all parts; a list: only these. capabilities: no "
              "capabilities, and none can be gained, also with user: root. no_dump: no core dumps, and other processes "
              "of the same user cannot read the memory, which contains private keys; without it, core dumps of workers "
-             "that gave up root also need fs.suid_dumpable=2.",
+             "that gave up root also need fs.suid_dumpable=2. seccomp: a system call that no feature of sluice uses "
+             "ends the worker, and the log names it.",
      .schema = "{\"oneOf\": [{\"enum\": [true, false, \"on\", \"off\", \"yes\", \"no\", \"true\", \"false\", "
-               "\"capabilities\", \"no_dump\"]}, {\"type\": \"array\", \"minItems\": 1, \"items\": {\"enum\": "
-               "[\"capabilities\", \"no_dump\"]}}]}"},
+               SANDBOX_NAMES "]}, {\"type\": \"array\", "
+               "\"minItems\": 1, \"items\": {\"enum\": [" SANDBOX_NAMES "]}}]}"},
     {.name = "use",
      .scopes = SCOPE_EVENTS,
      .type = DIRECTIVE_CHOICE,

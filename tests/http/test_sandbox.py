@@ -1,4 +1,5 @@
 """The sandbox of the workers: what each part removes, in the processes of a running server."""
+import json
 import os
 import signal
 import subprocess
@@ -7,6 +8,8 @@ import pytest
 
 from kit import http1, server as server_kit
 from kit.lifetime import signal_and_wait, wait_for
+
+FORBIDDEN = os.path.join(os.path.dirname(server_kit.SLUICE), 'tests/sandbox/sluice-forbidden')
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason='needs root to choose the user of a process')
 SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')
@@ -115,4 +118,80 @@ def test_a_reload_changes_the_sandbox(start, loop):
     wait_for(lambda: worker not in server.workers() and len(server.workers()) == 1, 'the new worker')
     assert int(status_of(server.workers()[0])['CapEff'], 16) == 0
     assert 'sandbox: capabilities, no_dump' in server.errors()
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@pytest.fixture
+def forbidden(tmp_path, monkeypatch):
+    """forbidden(loop, main) -> a server whose location /?NAME+VALUE runs an action of tests/sandbox/forbidden.c."""
+    running = []
+    if not os.path.exists(FORBIDDEN):
+        pytest.skip('this build lacks modules')
+    monkeypatch.setattr(server_kit, 'SLUICE', FORBIDDEN)
+
+    def launch(loop, location=None, **main):
+        port = server_kit.free_port()
+        block = {'listen': f'127.0.0.1:{port}', 'location': {'/': {'forbidden': '$arg_action $arg_value'}, **(location or {})}}
+        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block], loop=loop, main=main)
+        os.chmod(made.folder, 0o755)
+        made.plain = port
+        running.append(made.start([port]))
+        wait_for(lambda: ' runs, ' in made.errors(), 'the worker is ready')
+        return made
+    yield launch
+    for made in running:
+        made.stop(check=False)
+
+
+def attempt(server, action, value=''):
+    """The result of an action in a worker, 0 or an errno; None if it ended the worker."""
+    try:
+        return int(http1.connect(server.plain).get(f'/?action={action}&value={value}').body)
+    except (EOFError, ConnectionError):
+        return None
+
+
+def has(part):
+    """True if the kernel and the build have a part of the sandbox."""
+    ran = subprocess.run([server_kit.SLUICE, 'doctor', '--json'], capture_output=True, text=True, check=False)
+    return any(finding['text'].startswith(f'sandbox: {part}') and finding['verdict'] == 'good' for finding in json.loads(ran.stdout)['findings'])
+
+
+DENIED = ('capset', 'clone', 'execve', 'io_uring_setup', 'ioctl', 'kill', 'listen', 'mmap', 'mount', 'ptrace', 'setuid', 'socket', 'unshare')
+
+
+SECCOMP = pytest.mark.skipif(not has('seccomp'), reason='no libseccomp in this build, or no filters in this kernel')
+
+
+@SECCOMP
+@pytest.mark.parametrize('action', [*DENIED, 'netlink'])
+def test_a_denied_system_call_ends_the_worker(forbidden, loop, action):
+    """The call ends the worker, and the log names it."""
+    server = forbidden(loop, sandbox='seccomp', user='root')
+    worker, call = server.workers()[0], 'socket' if action == 'netlink' else action
+    assert attempt(server, action, '0') is None
+    wait_for(lambda: f'worker process {worker} exited on signal {signal.SIGSYS:d}: the sandbox does not allow the system call {call};' in
+             server.errors(), call)
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@SECCOMP
+def test_a_worker_that_made_a_denied_call_is_replaced(forbidden, loop):
+    server = forbidden(loop, sandbox='seccomp')
+    for call in ('ptrace', 'mount'):
+        worker = server.workers()[0]
+        assert attempt(server, call) is None
+        wait_for(lambda: server.workers() and server.workers() != [worker], 'the next worker')
+        assert attempt(server, 'open', '/etc/passwd') == 0, 'a call that seccomp allows'
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@ROOT
+def test_without_seccomp_the_same_calls_are_made(forbidden, loop):
+    """The test above would pass with a module that does nothing: without the sandbox, the calls have results."""
+    server = forbidden(loop, sandbox='off', user='root')
+    worker = server.workers()
+    for call in ('clone', 'io_uring_setup', 'mmap', 'kill', 'setuid', 'socket', 'netlink', 'listen'):
+        assert attempt(server, call, '0') == 0, call
+    assert worker[0] in server.workers()
     assert signal_and_wait(server, signal.SIGTERM) == 0

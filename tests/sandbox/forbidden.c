@@ -1,0 +1,238 @@
+/*
+ * A module that does things which no feature of sluice needs, as an attacker in control of a worker would:
+ * `forbidden: "NAME VALUE"` runs the action NAME of the table below and responds with its result, 0 or an errno. Built
+ * only into the test server sluice-forbidden.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/io_uring.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct forbidden_conf {
+    const struct template *action;
+};
+
+static int result_of(long returned)
+{
+    return returned < 0 ? errno : 0;
+}
+
+static int close_result(int fd)
+{
+    int result = result_of(fd);
+
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+static int run_open(const char *path)
+{
+    return close_result(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static int run_write(const char *path)
+{
+    return close_result(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+static int run_list(const char *path)
+{
+    return close_result(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int run_unlink(const char *path)
+{
+    return result_of(unlink(path));
+}
+
+static int run_execve(const char *value)
+{
+    char name[] = "true";
+    char *const arguments[] = {name, NULL};
+
+    return result_of(execve("/bin/true", arguments, arguments + 1));
+}
+
+static int run_fork(const char *value)
+{
+    long child = syscall(SYS_clone, 17 /* SIGCHLD */, NULL, NULL, NULL, NULL);
+
+    if (child == 0)
+        _exit(0);
+    return result_of(child);
+}
+
+static int run_ptrace(const char *value)
+{
+    return result_of(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+}
+
+static int run_mount(const char *value)
+{
+    return result_of(mount("none", "/tmp", "tmpfs", 0, NULL));
+}
+
+static int run_unshare(const char *value)
+{
+    return result_of(unshare(CLONE_NEWUSER));
+}
+
+static int run_kill(const char *value)
+{
+    return result_of(syscall(SYS_kill, getppid(), 0));
+}
+
+static int run_setuid(const char *value)
+{
+    return result_of(syscall(SYS_setuid, 0));
+}
+
+static int run_capset(const char *value)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[2] = {{.effective = 1, .permitted = 1}};
+
+    return result_of(syscall(SYS_capset, &head, sets));
+}
+
+static int run_raw(const char *value)
+{
+    return close_result(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
+}
+
+static int run_netlink(const char *value)
+{
+    return close_result(socket(AF_NETLINK, SOCK_RAW, 0));
+}
+
+static int run_code(const char *value)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return page == MAP_FAILED ? errno : result_of(munmap(page, 4096));
+}
+
+static int run_ring(const char *value)
+{
+    struct io_uring_params params = {0};
+
+    return close_result((int)syscall(SYS_io_uring_setup, 4, &params));
+}
+
+static int run_ioctl(const char *value)
+{
+    char byte = '\n';
+
+    return result_of(syscall(SYS_ioctl, 0, 0x5412UL /* TIOCSTI */, &byte));
+}
+
+static int run_connect(const char *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int result;
+
+    address.sin_port = htons((uint16_t)atoi(port));
+    result = fd < 0 ? errno : result_of(connect(fd, (const struct sockaddr *)&address, sizeof(address)));
+    close(fd);
+    return result;
+}
+
+static int run_listen(const char *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int result;
+
+    address.sin_port = htons((uint16_t)atoi(port));
+    result = fd < 0 ? errno : result_of(bind(fd, (const struct sockaddr *)&address, sizeof(address)));
+    if (result == 0)
+        result = result_of(listen(fd, 1));
+    close(fd);
+    return result;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const char *value);
+} actions[] = {
+    {"open", run_open}, {"write", run_write}, {"list", run_list}, {"unlink", run_unlink},
+    {"execve", run_execve}, {"clone", run_fork}, {"ptrace", run_ptrace}, {"mount", run_mount},
+    {"unshare", run_unshare}, {"kill", run_kill}, {"setuid", run_setuid}, {"capset", run_capset},
+    {"socket", run_raw}, {"netlink", run_netlink}, {"mmap", run_code}, {"io_uring_setup", run_ring},
+    {"ioctl", run_ioctl}, {"connect", run_connect}, {"listen", run_listen},
+};
+
+static int run(struct str action)
+{
+    struct str name = str_cut(&action, ' ');
+    char value[512];
+
+    if (action.length >= sizeof(value))
+        return ENAMETOOLONG;
+    memcpy(value, action.data, action.length);
+    value[action.length] = '\0';
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        if (str_equal(name, str_from(actions[i].name)))
+            return actions[i].run(value);
+    }
+    abort(); /* a mistake in the test */
+}
+
+static enum outcome forbidden_handler(struct exchange *x, const void *conf, void *state)
+{
+    const struct forbidden_conf *own = conf;
+    struct str action = exchange_eval(x, own->action);
+    struct str text;
+
+    if (!action.data)
+        return exchange_error_response(x, 500);
+    text = arena_printf(&x->arena, "%d", run(action));
+    exchange_error_response(x, 200);
+    x->response.body = text.data ? body_bytes(&x->arena, text) : NULL;
+    return x->response.body ? OUTCOME_RESPONDED : exchange_error_response(x, 500);
+}
+
+static bool forbidden_idle(const void *conf)
+{
+    return !((const struct forbidden_conf *)conf)->action;
+}
+
+static const struct directive directives[] = {
+    {.name = "forbidden",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = offsetof(struct forbidden_conf, action),
+     .help = "Runs an action that the sandbox must prevent."},
+    {0},
+};
+
+static const struct module module_forbidden = {
+    .name = "forbidden",
+    .directives = directives,
+    .conf_size = sizeof(struct forbidden_conf),
+    .idle = forbidden_idle,
+    .handler = forbidden_handler,
+};
+
+extern const struct module module_return, module_static, module_gateway, module_proxy;
+
+/* Takes the place of the generated table. */
+const struct module *const module_table[] = {
+    &module_forbidden, &module_return, &module_gateway, &module_proxy, &module_static, NULL,
+};
