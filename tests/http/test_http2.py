@@ -37,6 +37,7 @@ def passwords(base):
 def locations(passwords):
     return {
         '= /cut': {'return': '444'},
+        '= /padded': {'add_header': {'X-Padded': ' $arg_a ', 'X-Blank': ' $arg_b '}, 'return': '204'},
         '= /moved': {'return': '301 /one.txt'},
         '= /protocol': {'return': '200 "$server_protocol|$scheme|$host|$request|$http_cookie|$http_x_repeated"'},
         '= /hints': {'preload': ['/style.css as=style'], 'default_type': 'text/html', 'return': '200 <p>page'},
@@ -111,6 +112,12 @@ def test_errors_and_redirects(client):
     assert client.ask('/one.txt', method='DELETE').status == 405
     assert client.ask('/one.txt', method='PROPFIND').status == 501
     assert client.ask('/../../etc/passwd').status in (400, 404)
+
+
+def test_values_have_no_whitespace_at_their_ends(client):
+    """RFC 9113 8.2.1; hyper-h2 rejects such a response."""
+    answer = client.ask('/padded?a=x')
+    assert (answer.status, answer.headers['x-padded'], answer.headers['x-blank']) == (204, 'x', '')
 
 
 def test_444_resets_the_stream_only(client):

@@ -76,7 +76,7 @@ static char *encode_section(char *at, const struct h2_section *section)
         const struct header *field = &section->headers->items[i];
 
         if (!is_skipped(field->name) && !(section->request && str_equal_nocase(field->name, STR("Host"))))
-            at = hpack_encode_field(at, field->name, field->value);
+            at = hpack_encode_field(at, field->name, str_trim(field->value)); /* RFC 9113 8.2.1 */
     }
     if (section->content_length == BODY_LENGTH_UNKNOWN)
         return at;

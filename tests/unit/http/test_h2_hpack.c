@@ -208,19 +208,26 @@ START_TEST(continuation)
 }
 END_TEST
 
-/* Fields of the response replace those of the server; trailers have no status. */
+/*
+ * Fields of the response replace those of the server; trailers have no status; a value neither begins nor ends with
+ * whitespace (RFC 9113 8.2.1).
+ */
 START_TEST(section_fields)
 {
     static struct header items[] = {{{"DATE", 4}, {"d", 1}}, {{"Server", 6}, {"s", 1}}};
     static const struct headers own = {.items = items, .count = COUNT(items)};
+    static struct header blanks[] = {{{"a", 1}, {" ", 1}}, {{"b", 1}, {" \tx y \t", 7}}, {{"c", 1}, {"", 0}}};
+    static const struct headers padded = {.items = blanks, .count = COUNT(blanks)};
     static const struct headers none;
     const struct h2_section sections[] = {
         {.status = 200, .headers = &own, .date = STR("x"), .server = STR("x"), .content_length = 0},
         {.headers = &own, .content_length = BODY_LENGTH_UNKNOWN},
         {.status = 100, .headers = &none, .content_length = BODY_LENGTH_UNKNOWN},
+        {.status = 200, .headers = &padded, .content_length = BODY_LENGTH_UNKNOWN},
     };
     static const char *const expected[] = {":status: 200\ndate: d\nserver: s\ncontent-length: 0\n",
-                                           "date: d\nserver: s\n", ":status: 100\n"};
+                                           "date: d\nserver: s\n", ":status: 100\n",
+                                           ":status: 200\na: \nb: x y\nc: \n"};
 
     setup();
     for (size_t i = 0; i < COUNT(sections); i++) {
