@@ -1,8 +1,12 @@
 """A strict parser of HTTP/1.1 responses (RFC 9112) for any object with recv()."""
+import os
 import socket
 import ssl
 
 from . import tls13, tls_end
+
+
+PROTOCOL = os.environ.get('SLUICE_PROTOCOL', 'http1')
 
 
 class BadResponse(Exception):
@@ -180,9 +184,12 @@ def tls_context(**settings):
 
 def connect(port, transport='plain', timeout=30, **options):
     """A Client over plain TCP ('plain'), over Python's ssl module ('user' and 'ktls', which differ only in the server), or over
-    kit/tls13.py ('own')."""
+    kit/tls13.py ('own'). With SLUICE_PROTOCOL=http2 the first two speak HTTP/2 (kit/http2_client.py)."""
     if transport == 'own':
         return Client(tls13.connect(port, timeout=timeout, **options))
+    if PROTOCOL == 'http2':
+        from . import http2_client
+        return http2_client.connect(port, transport, timeout, **options)
     sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if transport != 'plain':

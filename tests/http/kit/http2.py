@@ -21,8 +21,8 @@ WINDOW = 65535              # initial window of a connection and of a stream
 STREAM_ERRORS = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, EOFError)
 
 
-def dial(port, transport='plain', timeout=30, context=None, server_name='localhost'):
-    """Connects, with TLS and ALPN h2 except over plain TCP; the caller sends the preface."""
+def dial(port, transport='plain', timeout=30, context=None, server_name='localhost', require=True):
+    """Connects, with TLS and ALPN h2 (which the server must select, if `require`) except over plain TCP; the caller sends the preface."""
     sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if transport == 'plain':
@@ -30,7 +30,7 @@ def dial(port, transport='plain', timeout=30, context=None, server_name='localho
     context = context or http1.tls_context()
     context.set_alpn_protocols(['h2', 'http/1.1'])
     sock = context.wrap_socket(sock, server_hostname=server_name)
-    assert sock.selected_alpn_protocol() == 'h2', sock.selected_alpn_protocol()
+    assert not require or sock.selected_alpn_protocol() == 'h2', sock.selected_alpn_protocol()
     return sock
 
 
@@ -47,6 +47,7 @@ class Response:
 
     def __init__(self):
         self.status, self.headers, self.body = None, {}, bytearray()
+        self.lines = []                                 # the fields as received
         self.interims, self.trailers = [], []
         self.ended, self.reset = False, None            # reset: the error code of RST_STREAM
 
@@ -59,6 +60,7 @@ class Response:
             if name == ':status':
                 self.status = int(value)
             else:
+                self.lines.append((name, value))
                 self.headers[name] = f'{self.headers[name]}, {value}' if name in self.headers else value
 
     def __repr__(self):
