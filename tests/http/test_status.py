@@ -265,7 +265,7 @@ def test_counts_of_a_dead_worker_remain(watch, transport):
     for client in successors.values():
         last = settled(client)
         assert last['sluice_responses_by_status_total']['404'] == before['sluice_responses_by_status_total']['404'] + 2
-        gauges = ('sluice_connections', 'sluice_zero_copy_ratio')
+        gauges = ('sluice_connections', 'sluice_zero_copy_ratio', 'sluice_exchange_memory_bytes')
         assert all(flat(last)[key] >= number for key, number in flat(before).items() if key[0] not in gauges)
 
 

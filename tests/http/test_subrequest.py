@@ -2,6 +2,7 @@
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 from kit import server as server_kit
@@ -157,10 +158,11 @@ def test_the_location_is_only_for_us(client):
 
 
 def test_a_disconnected_client_causes_no_further_request(client, served, auth_server, upstream):
-    client.send('GET /waiting/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    target = f'/waiting/{time.monotonic_ns()}'      # the server of an earlier case may be used again
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     client.close()
-    assert served.server.access_for('/waiting/x')[0]['status'] == '499'     # the server detects the disconnection while the gate is closed
+    assert served.server.access_for(target)[0]['status'] == '499'     # the server detects the disconnection while the gate is closed
     Gate.event.set()
     assert served.connect().get('/guarded/y?say=200').status == 200
     assert [request.target for request in upstream.requests] == ['/guarded/y?say=200']

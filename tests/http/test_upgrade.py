@@ -269,7 +269,7 @@ def test_winch_and_hup(server):
     client.send('GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n')
     os.kill(master, signal.SIGHUP)
     assert client.read().body == b'small\n'
-    assert len(server.workers_of(master)) == 2
+    wait_for(lambda: len(server.workers_of(master)) == 2, 'two workers run')
 
 
 @pytest.mark.parametrize('version', VERSIONS)

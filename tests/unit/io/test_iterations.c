@@ -229,6 +229,7 @@ START_TEST(rule_7_woken_sends_end_by_time)
 {
     static struct senders senders;
     static char bytes[SENT];
+    const struct iovec large = {bytes, SENT};
     size_t before, after = 0;
 
     if (!open_loop(&loop, _i))
@@ -239,7 +240,7 @@ START_TEST(rule_7_woken_sends_end_by_time)
         turn_some(&loop, 1);
     for (int i = 0; i < SENDERS; i++) { /* until every socket is full */
         while (op_idle(&senders.probes[i].op)) {
-            loop_send(&loop, &senders.probes[i].op, senders.near[i], &(struct iovec){bytes, SENT}, 1, 0);
+            loop_send(&loop, &senders.probes[i].op, senders.near[i], &large, 1, 0);
             turn_some(&loop, 2);
         }
     }
