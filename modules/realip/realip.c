@@ -19,16 +19,7 @@ struct realip_conf {
 
 static int read_from(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct str text;
-    int error = conf_read_text(reader, node, &text);
-
-    if (error < 0)
-        return error;
-    if (cidr_parse(text, out) == 0)
-        return 0;
-    conf_error(reader->errors, node->mark, STR("10.0.0.0/8, \"2001:db8::/32\", 127.0.0.1 or \"unix:\""),
-               "\"" STR_FMT "\" is not an address or a range of addresses", STR_ARG(text));
-    return -EINVAL;
+    return conf_read_cidr(reader, node, out);
 }
 
 static const struct directive directives[] = {

@@ -135,6 +135,20 @@ int conf_read_text(struct conf_reader *reader, const struct conf_node *node, str
     return 0;
 }
 
+int conf_read_cidr(struct conf_reader *reader, const struct conf_node *node, struct cidr *out_cidr)
+{
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    if (cidr_parse(text, out_cidr) == 0)
+        return 0;
+    conf_error(reader->errors, node->mark, STR("10.0.0.0/8, \"2001:db8::/32\", 127.0.0.1 or \"unix:\""),
+               "\"" STR_FMT "\" is not an address or a range of addresses", STR_ARG(text));
+    return -EINVAL;
+}
+
 /* The directory for relative paths: -p, or that of the file. */
 static struct str directory_for(struct conf_reader *reader, const struct conf_node *node)
 {

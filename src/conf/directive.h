@@ -5,6 +5,7 @@
 #ifndef CONF_DIRECTIVE_H
 #define CONF_DIRECTIVE_H
 
+#include "base/cidr.h"
 #include "conf/conf_tree.h"
 #include "conf/template.h"
 
@@ -133,6 +134,8 @@ struct conf_mark conf_mark_within(const struct conf_node *node, struct str word,
  * returns 0, -EINVAL or -ENOMEM; outputs are in the reader's arena.
  */
 MUST_CHECK int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text);
+/* An address, a range of addresses, or "unix:". */
+MUST_CHECK int conf_read_cidr(struct conf_reader *reader, const struct conf_node *node, struct cidr *out_cidr);
 MUST_CHECK int conf_read_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path);
 /* high 0: no upper bound. */
 MUST_CHECK int conf_read_number(struct conf_reader *reader, const struct conf_node *node, uint64_t low, uint64_t high,
