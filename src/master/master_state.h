@@ -73,7 +73,7 @@ struct master {
     bool aead_chosen;
     bool ktls_chosen;               /* with the engines of aead_setting */
     enum tls_aead aead_setting;     /* of the generation for which it was chosen */
-    uint64_t tickets_generated_ms;      /* when the current session ticket key was generated */
+    uint64_t tickets_generated_ms;  /* when the current session ticket key was generated */
     bool drained;                   /* WINCH: no workers run until HUP */
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */

@@ -62,7 +62,7 @@ static const struct sockets *present_sockets(const struct master *master)
     return master->current ? &master->current->sockets : listen_fds_sockets(master->passed);
 }
 
-/* Formats the environment variable into `out`, with all sockets. Returns 0 or -errno. */
+/* Formats the environment variable into `out`, with all sockets. Returns 0 or -ENOMEM. */
 static int describe(const struct sockets *sockets, const int *fds, size_t count, int ready_fd, int state_fd,
                     struct buffer *out)
 {
@@ -92,15 +92,19 @@ static void execute(struct master *master, char *variable, const int *fds, size_
               errno, strerror(errno));
 }
 
+/* Returns the pid of the successor, or -errno. */
 static pid_t fork_successor(struct master *master, const struct sockets *sockets, int ready_fd, int state_fd)
 {
     int *fds = calloc(sockets->endpoints * sockets->slots + 1, sizeof(*fds));
     struct buffer variable = {0};
     size_t count = fds ? sockets_list(sockets, fds) : 0;
-    pid_t pid = -1;
+    pid_t pid = -ENOMEM;
 
-    if (fds && describe(sockets, fds, count, ready_fd, state_fd, &variable) == 0)
+    if (fds && describe(sockets, fds, count, ready_fd, state_fd, &variable) == 0) {
         pid = fork();
+        if (pid < 0)
+            pid = -errno;
+    }
     if (pid == 0) {
         execute(master, variable.data, fds, count, ready_fd, state_fd);
         _exit(EXIT_FAILURE);
@@ -127,12 +131,21 @@ static int start_successor(struct master *master, const struct sockets *sockets)
     close(state_fd);
     if (pid < 0) {
         close(ends[0]);
-        return errno ? -errno : -ENOMEM;
+        return pid;
     }
     master->upgrade.successor = pid;
     master->upgrade.report_fd = ends[0];
     master->upgrade.deadline_ms = master->clock.monotonic_ms + LIMIT_UPGRADE_MS;
     return 0;
+}
+
+static void restore_pid_file(struct master *master)
+{
+    int result = pid_file_restore(&master->pid_file);
+
+    if (result < 0)
+        log_write(&master->error_log.log, LOG_ALERT, "the pid file cannot be renamed (%d: %s)", -result,
+                  strerror(-result));
 }
 
 /* NULL: an upgrade is possible now. */
@@ -166,8 +179,7 @@ void upgrade_start(struct master *master)
     if (result == 0)
         return;
     log_write(log, LOG_ALERT, "upgrade failed (%d: %s): this server continues", -result, strerror(-result));
-    if (pid_file_restore(&master->pid_file) < 0)
-        log_write(log, LOG_ALERT, "the pid file cannot be renamed (%d: %s)", errno, strerror(errno));
+    restore_pid_file(master);
 }
 
 static void read_report(struct master *master)
@@ -208,14 +220,14 @@ static void log_exit(struct master *master, pid_t pid, int status)
 {
     bool killed = WIFSIGNALED(status);
 
-    log_write(&master->error_log.log, LOG_ALERT, "upgrade: process %ld %s %d: this server continues", (long)pid,
-              killed ? "was ended by signal" : "exited with status", killed ? WTERMSIG(status) : WEXITSTATUS(status));
+    log_write(&master->error_log.log, LOG_ALERT, "upgrade: process %ld %s %d%s", (long)pid,
+              killed ? "was ended by signal" : "exited with status", killed ? WTERMSIG(status) : WEXITSTATUS(status),
+              master->ending ? "" : ": this server continues");
 }
 
 void upgrade_child_exited(struct master *master, pid_t pid, int status)
 {
     struct upgrade *upgrade = &master->upgrade;
-    int result;
 
     if (pid != upgrade->successor)
         return;
@@ -223,10 +235,7 @@ void upgrade_child_exited(struct master *master, pid_t pid, int status)
     upgrade->successor = 0;
     upgrade->deadline_ms = 0;
     log_exit(master, pid, status);
-    result = pid_file_restore(&master->pid_file);
-    if (result < 0)
-        log_write(&master->error_log.log, LOG_ALERT, "the pid file cannot be renamed (%d: %s)", -result,
-                  strerror(-result));
+    restore_pid_file(master);
 }
 
 void upgrade_check(struct master *master)
