@@ -1,6 +1,5 @@
 /*
- * The command line's other end: one function for each thing that sluice can be
- * asked to do. What the words mean is options.c's; how it is done is the server's.
+ * Parses the command line (command/options.h) and calls the function of the command (command/commands.h).
  */
 #include "build_options.h"
 #include "command/commands.h"

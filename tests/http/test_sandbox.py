@@ -26,11 +26,11 @@ def dumpable(pid):
 
 
 class Unprivileged:
-    """A server that nobody starts, with the ambient capability that service managers give for port 443."""
+    """A server started as the user nobody, with the ambient capability that service managers give for port 443."""
 
     def __init__(self, folder, program, main=''):
         self.port = server_kit.free_port()
-        path = folder / 'nobody.yaml'
+        path = folder / 'sluice.yaml'
         path.write_text(f'{main}\nerror_log: stderr info\nworker_processes: 1\n'
                         f'http: {{access_log: off, server: {{listen: "127.0.0.1:{self.port}", return: 200 ok}}}}\n')
         self.log = folder / 'log'

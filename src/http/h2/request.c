@@ -173,7 +173,7 @@ static bool is_connect_malformed(const struct h2_request_reader *reader)
            headers_find(&request->headers, STR("content-length"));
 }
 
-/* CONNECT without :protocol has no path (RFC 9113 8.5) and is not implemented. */
+/* Refuses CONNECT without :protocol, which has no :scheme and no :path (RFC 9113 8.5). */
 static int refuse_connect(const struct h2_request_reader *reader)
 {
     struct request *request = &reader->x->request;

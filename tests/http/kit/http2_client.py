@@ -176,13 +176,7 @@ class Client:
                 return False
         return len(self.current.body) > before
 
-    def take(self, count):
-        while len(self.buffer) < count:
-            if not self.fill():
-                raise EOFError(f'{count - len(self.buffer)} bytes are missing')
-        piece = bytes(self.buffer[:count])
-        del self.buffer[:count]
-        return piece
+    take = http1.Client.take
 
     def skip(self, count):
         self.take(count)
