@@ -79,6 +79,12 @@ def check_words(sluice):
     assert complete(sluice, 'sluice', '') == COMMANDS
     assert complete(sluice, 'sluice', 'se') == {'serve'}
     assert complete(sluice, 'sluice', '-s', 're') == {'reopen', 'reload'}
+    refused = subprocess.run([sluice, '-s', 'nosuch'], check=False, capture_output=True, text=True).stderr
+    signals = set(re.findall(r'\w+', refused.split('it takes ')[1].split('(')[0])) - {'or'}
+    for shell, text in (('zsh', r':signal:\((.*?)\)'), ('fish', r"-s s -x -a '(.*?)'")):
+        path = FOLDER / ('_sluice' if shell == 'zsh' else 'sluice.fish')
+        assert set(re.search(text, path.read_text(encoding='utf-8'))[1].split()) == signals, shell
+    assert complete(sluice, 'sluice', '-s', '') == signals and 'upgrade' in signals
     assert complete(sluice, 'sluice', 'lint', '--format', '') == {'text', 'gcc', 'json', 'sarif'}
     assert complete(sluice, 'sluice', 'help', 'proxy_pass_r') == {'proxy_pass_request_body', 'proxy_pass_request_headers'}
     assert complete(sluice, 'sluice', 'help', '') > {'root', 'location', 'combined', 'listen'}

@@ -21,7 +21,7 @@ _sluice_options() { # COMMAND, or nothing: of the server
 # Words that can follow; nothing, if these are names of files.
 _sluice_words() { # COMMAND PREVIOUS CURRENT
     case $1:$2 in
-    :-s) echo stop quit reopen reload ;;
+    :-s) echo stop quit reopen reload upgrade ;;
     explain:--format) echo text json ;;
     lint:--format) echo text gcc json sarif ;;
     help:help) _sluice_help_names ;;
