@@ -111,7 +111,7 @@ static struct buffer grow(const struct grown *grown, size_t n)
 
 /* Upstream servers: each connection sends one response when the request is complete. */
 
-struct answerer {
+struct test_upstream {
     int fd;                         /* -1: unused */
     struct str answer;              /* unsent rest of the response */
     unsigned ends;                  /* number of empty lines still to be received before the response */
@@ -121,7 +121,7 @@ struct answerer {
 
 static struct {
     int http, fastcgi;              /* listening sockets */
-    struct answerer connections[UPSTREAMS];
+    struct test_upstream connections[UPSTREAMS];
     struct buffer first, later;
     unsigned answered;
     bool bodies;
@@ -149,11 +149,12 @@ static void accept_from(int listener, bool fastcgi)
     while (i < UPSTREAMS && upstreams.connections[i].fd >= 0)
         i++;
     ck_assert_uint_lt(i, UPSTREAMS);
-    upstreams.connections[i] = (struct answerer){.fd = fd, .fastcgi = fastcgi, .ends = upstreams.bodies ? 2 : 1};
+    upstreams.connections[i] =
+        (struct test_upstream){.fd = fd, .fastcgi = fastcgi, .ends = upstreams.bodies ? 2 : 1};
 }
 
 /* An empty line ends a head, or the body of a kind with a body. An empty STDIN record ends a FastCGI request. */
-static void note_end(struct answerer *upstream, const char *bytes, size_t length)
+static void note_end(struct test_upstream *upstream, const char *bytes, size_t length)
 {
     const char *end = upstream->fastcgi ? "\1\5\0\1\0\0\0\0" : "\r\n\r\n";
     size_t size = upstream->fastcgi ? 8 : 4;
@@ -165,7 +166,7 @@ static void note_end(struct answerer *upstream, const char *bytes, size_t length
     }
 }
 
-static void serve(struct answerer *upstream)
+static void serve(struct test_upstream *upstream)
 {
     char bytes[65536];
     struct str rest;
@@ -199,7 +200,7 @@ static void play_upstreams(void)
 }
 
 /* Counts only the code of the server, not that of the test. */
-static void inside(bool yes)
+static void server_code_runs(bool yes)
 {
     if (!yes)
         play_upstreams();
@@ -262,7 +263,7 @@ static void receive_some(struct request_client *client)
         append(&server.text, str_of(got, (size_t)length));
 }
 
-/* Like loopback_ask_raw, but sends in pieces, and has no timeout because callgrind is slow. */
+/* Like loopback_request_raw, but sends in pieces, and has no timeout because callgrind is slow. */
 static void ask(const struct kind *kind, struct str bytes, size_t n)
 {
     struct request_client client = {.fd = loopback_connect_at(&server, kind->entrance), .bytes = bytes};
@@ -302,7 +303,7 @@ static struct buffer make_request(const struct kind *kind, size_t n)
 static size_t measure(const struct kind *kind, size_t n, const char *label)
 {
     static const struct grown short_answer = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "", ""};
-    const struct grown *answer = kind->answer.front ? &kind->answer : &short_answer;
+    const struct grown *answer = kind->first_response.front ? &kind->first_response : &short_answer;
     struct buffer request;
     size_t answers = 0;
     char name[128];
@@ -310,7 +311,7 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
     measurements++;
     request = make_request(kind, n);
     upstreams.first = grow(answer, n);
-    upstreams.later = grow(kind->later.front ? &kind->later : answer, n);
+    upstreams.later = grow(kind->later_response.front ? &kind->later_response : answer, n);
     replace(&upstreams.first, '^', '\0');
     replace(&upstreams.later, '^', '\0');
     upstreams.piece = kind->piece;
@@ -325,7 +326,7 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
         answers += count_answers(buffer_str(&server.text), kind->status);
     }
     /* With n elements the request must succeed. With one element it may be refused. */
-    ck_assert_msg(n == 1 || answers >= (kind->stays ? n : 1) * (kind->times ? kind->times : 1),
+    ck_assert_msg(n == 1 || answers >= (kind->connection_persists ? n : 1) * (kind->times ? kind->times : 1),
                   "%s, %s: %zu answers with %d:\n" STR_FMT "\n" STR_FMT, kind->name, label, answers, kind->status,
                   (int)(server.text.length > 2000 ? 2000 : server.text.length), server.text.data,
                   (int)(server.logged.length > 2000 ? 2000 : server.logged.length), server.logged.data);
@@ -358,7 +359,7 @@ static void open_server(void)
         upstreams.connections[i].fd = -1;
     loopback_open(&server, complexity_configuration);
     server.worker.stream = &stream_listening;
-    server.inside = inside;
+    server.server_code_runs = server_code_runs;
     server.error_log.log.level = LOG_DEBUG;
 }
 
@@ -396,7 +397,7 @@ static void check(const struct kind *kind)
                   kind->name, one, two);
 }
 
-START_TEST(memory_grows_as_the_input)
+START_TEST(memory_grows_linearly)
 {
     const char *only = getenv("COMPLEXITY_KIND");
 
@@ -411,7 +412,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {memory_grows_as_the_input, NULL};
+    const TTest *const tests[] = {memory_grows_linearly, NULL};
 
     return loopback_run("complexity", tests);
 }

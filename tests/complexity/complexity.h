@@ -33,13 +33,13 @@ struct kind {
     size_t record;                  /* AT_TLS: bytes of the request per TLS record */
     bool hello;                     /* AT_TLS: the ClientHello has n bytes of padding */
     size_t hello_record;            /* AT_TLS: bytes of the ClientHello per record; 0: as many as fit */
-    struct grown answer;            /* of the upstream server; front NULL: a short response */
-    struct grown later;             /* of the upstream server from its second request on; front NULL: as the first */
+    struct grown first_response;    /* of the upstream server; front NULL: a short response */
+    struct grown later_response;    /* of the upstream server from its second request on; front NULL: as the first */
     int status;                     /* expected in the response to the client */
     size_t piece;                   /* bytes per send of client and upstream server; 0: as many as fit */
     bool body;                      /* the request has a body; the response follows its empty line */
     unsigned times;                 /* number of requests; 0: one */
-    bool stays;                     /* the connection stays open: all status lines with `status` count */
+    bool connection_persists;       /* the connection stays open: all status lines with `status` count */
 };
 
 extern const struct kind kinds[];

@@ -11,8 +11,8 @@ static const struct table_row rows[] = {
     {.path = "/hello", .status = 200, .body = "hello"},
     {.path = "/none", .status = 204},
     {.path = "/close", .status = 200, .body = "x", .close_after = true},
-    {.path = "/echo", .manner = TABLE_ECHO},
-    {.path = "/small", .manner = TABLE_ECHO, .body_limit = 5},
+    {.path = "/echo", .behavior = TABLE_ECHO},
+    {.path = "/small", .behavior = TABLE_ECHO, .body_limit = 5},
     {.path = "/hints", .status = 200, .body = "x", .inform = "Link: </a>"},
     {.path = NULL, .status = 404, .body = "?"},
 };
@@ -41,7 +41,7 @@ static void check_split(struct str sent, size_t piece, size_t room)
     HOLDS(str_equal(buffer_str(&whole.out), buffer_str(&split.out)));
     HOLDS(str_equal(buffer_str(&whole.log), buffer_str(&split.log)));
     HOLDS(whole.result == split.result);
-    HOLDS(whole.held.length == split.held.length);
+    HOLDS(whole.unread.length == split.unread.length);
     HOLDS(whole.out.length == 0 || str_starts(buffer_str(&whole.out), STR("HTTP/1.1 ")));
     table_server_close(&whole);
     table_server_close(&split);

@@ -13,14 +13,14 @@
 static const struct table_row rows[] = {
     {.path = "/hello", .status = 200, .body = "hello"},
     {.path = "/none", .status = 204},
-    {.path = "/later", .status = 200, .body = "late", .manner = TABLE_LATER},
-    {.path = "/echo", .manner = TABLE_ECHO},
-    {.path = "/small", .manner = TABLE_ECHO, .body_limit = 5},
-    {.path = "/stream", .status = 200, .manner = TABLE_STREAM},
+    {.path = "/later", .status = 200, .body = "late", .behavior = TABLE_LATER},
+    {.path = "/echo", .behavior = TABLE_ECHO},
+    {.path = "/small", .behavior = TABLE_ECHO, .body_limit = 5},
+    {.path = "/stream", .status = 200, .behavior = TABLE_STREAM},
     {.path = "/hints", .status = 200, .body = "x", .inform = "Link: </a>"},
     {.path = "/trailers", .status = 200, .body = "hi", .unknown_length = true, .trailer = "Digest: x"},
-    {.path = "/broken", .status = 200, .body = "part", .manner = TABLE_BROKEN},
-    {.path = "/short", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 5},
+    {.path = "/broken", .status = 200, .body = "part", .behavior = TABLE_BROKEN},
+    {.path = "/short", .status = 200, .body = "part", .behavior = TABLE_BROKEN, .declared_length = 5},
     {.path = NULL, .status = 404, .body = "?"},
 };
 

@@ -19,11 +19,11 @@ enum { TURNS = 8, LENT = 16384 };
 
 static struct fuzz_peers {
     struct tls_context *context;
-    struct cipher_context_cache *sealer;
+    struct cipher_context_cache *cipher_contexts;
     SSL_CTX *openssl;
     SSL *client;
     struct record_key client_key, key;
-    struct cipher_context *client_slot, *slot;
+    struct cipher_context *client_cipher_context, *cipher_context;
     bool key_taken;
     uint64_t sequence;
 } peers;
@@ -46,7 +46,7 @@ static void record(void *owner, uint8_t type, struct str plaintext)
     struct iovec part = {(void *)(uintptr_t)plaintext.data, plaintext.length};
 
     HOLDS(peers.key_taken && type != RECORD_APPLICATION_DATA && peers.key.sequence == peers.sequence++);
-    ssize_t length = record_seal(peers.sealer, &peers.key, &peers.slot, type, &part, 1, into);
+    ssize_t length = record_seal(peers.cipher_contexts, &peers.key, &peers.cipher_context, type, &part, 1, into);
     HOLDS(length > 0);
     deliver(str_of(into, (size_t)length));
 }
@@ -92,10 +92,10 @@ static void set_up(void)
                                            .session_tickets = true,
                                            .prefer_server_ciphers = true};
     peers.context = tls_context_create(servers, 2, &log, error, sizeof(error));
-    peers.sealer = cipher_context_cache_create(2, NULL);
+    peers.cipher_contexts = cipher_context_cache_create(2, NULL);
     peers.openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_keylog_callback(peers.openssl, client_secret);
-    HOLDS(peers.context && peers.sealer && peers.openssl);
+    HOLDS(peers.context && peers.cipher_contexts && peers.openssl);
 }
 
 /* Reads until no more bytes are available, as the wire does. */
@@ -156,8 +156,8 @@ static void forge(struct tls_session *session, const uint8_t *bytes, size_t size
     while (size >= 2) {
         size_t length = bytes[1] < size - 2 ? bytes[1] : size - 2;
         struct iovec part = {(void *)(uintptr_t)(bytes + 2), length};
-        ssize_t sealed =
-            record_seal(peers.sealer, &peers.client_key, &peers.client_slot, bytes[0], &part, 1, into);
+        ssize_t sealed = record_seal(peers.cipher_contexts, &peers.client_key, &peers.client_cipher_context,
+                                     bytes[0], &part, 1, into);
         HOLDS(sealed > 0);
         tls_session_lend(session, str_of(into, (size_t)sealed));
         (void)drain(session, false);
@@ -186,8 +186,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     tls_session_shutdown(session);
     tls_session_destroy(session);
-    record_release(peers.sealer, &peers.slot);
-    record_release(peers.sealer, &peers.client_slot);
+    record_release(peers.cipher_contexts, &peers.cipher_context);
+    record_release(peers.cipher_contexts, &peers.client_cipher_context);
     SSL_free(peers.client);
     peers.client = NULL;
     peers.key_taken = false;

@@ -14,7 +14,7 @@ UPGRADE = ('GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrad
 BIG = bytes(range(256)) * 4096      # 1 MiB
 
 
-def says(text, keep=False):
+def responds_with(text, keep=False):
     """A script that reads the request and sends this text."""
     def script(talk):
         talk.read_body()
@@ -58,7 +58,7 @@ def answers_early(talk):
     time.sleep(0.2)
 
 
-def swallows(talk):
+def closes_without_response(talk):
     """Reads the complete request and closes the connection without a response."""
     talk.read_body()
 
@@ -137,7 +137,7 @@ SCRIPTS = {
     '/wants': wants_the_body,
     '/rejects': rejects_the_body,
     '/socket': echo,
-    '/no-socket': says(OK + 'Content-Length: 2\r\n\r\nno', keep=True),
+    '/no-socket': responds_with(OK + 'Content-Length: 2\r\n\r\nno', keep=True),
     '/events': events,
     '/slow-head': slow_head,
     '/slow-body': slow_body,
@@ -145,27 +145,27 @@ SCRIPTS = {
     '/never': never,
     '/half': half_then_never,
     '/early': answers_early,
-    '/swallows': swallows,
-    '/swallows-too': swallows,
+    '/closes': closes_without_response,
+    '/closes-too': closes_without_response,
     '/trailers': trailers,
     '/big': big,
     '/big-chunked': big_chunked,
-    '/to-the-end': says(OK + '\r\nuntil the end'),
-    '/old': says('HTTP/1.0 200 OK\r\n\r\nold'),
-    '/no-content': says('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
-    '/not-modified': says('HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\nETag: "x"\r\n\r\n', keep=True),
-    '/error': says('HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nRetry-After: 7\r\n\r\nbusy\n', keep=True),
-    '/interim': says('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: x\r\n\r\n' + OK +
+    '/to-the-end': responds_with(OK + '\r\nuntil the end'),
+    '/old': responds_with('HTTP/1.0 200 OK\r\n\r\nold'),
+    '/no-content': responds_with('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
+    '/not-modified': responds_with('HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\nETag: "x"\r\n\r\n', keep=True),
+    '/error': responds_with('HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nRetry-After: 7\r\n\r\nbusy\n', keep=True),
+    '/interim': responds_with('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: x\r\n\r\n' + OK +
                      'Content-Length: 2\r\n\r\nok', keep=True),
-    '/flood': says('HTTP/1.1 102 Processing\r\n\r\n' * 10000 + OK + 'Content-Length: 2\r\n\r\nok', keep=True),
+    '/flood': responds_with('HTTP/1.1 102 Processing\r\n\r\n' * 10000 + OK + 'Content-Length: 2\r\n\r\nok', keep=True),
     '/heartbeats': heartbeats,
-    '/own-words': says('HTTP/1.1 200 All (really) is well\r\nContent-Length: 2\r\n\r\nok', keep=True),
-    '/own-status': says('HTTP/1.1 299 Mostly\r\nContent-Length: 0\r\n\r\n', keep=True),
-    '/no-words': says('HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', keep=True),
-    '/own-error': says('HTTP/1.1 503 Nap\r\nContent-Length: 0\r\n\r\n', keep=True),
-    '/bare-lf': says('HTTP/1.1 200 OK\nContent-Length: 2\nX-Own: a\r\n\nok', keep=True),
-    '/bare-lf-chunks': says('HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\nX-Sum: 42\n\n', keep=True),
-    '/fields': says(OK + 'Server: secret\r\nDate: yesterday\r\nX-Accel-Expires: 1\r\nX-Pad: x\r\nX-Powered-By: y\r\n'
+    '/own-words': responds_with('HTTP/1.1 200 All (really) is well\r\nContent-Length: 2\r\n\r\nok', keep=True),
+    '/own-status': responds_with('HTTP/1.1 299 Mostly\r\nContent-Length: 0\r\n\r\n', keep=True),
+    '/no-words': responds_with('HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', keep=True),
+    '/own-error': responds_with('HTTP/1.1 503 Nap\r\nContent-Length: 0\r\n\r\n', keep=True),
+    '/bare-lf': responds_with('HTTP/1.1 200 OK\nContent-Length: 2\nX-Own: a\r\n\nok', keep=True),
+    '/bare-lf-chunks': responds_with('HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\nX-Sum: 42\n\n', keep=True),
+    '/fields': responds_with(OK + 'Server: secret\r\nDate: yesterday\r\nX-Accel-Expires: 1\r\nX-Pad: x\r\nX-Powered-By: y\r\n'
                     'Keep-Alive: timeout=5\r\nConnection: X-Hop\r\nX-Hop: 1\r\nProxy-Connection: z\r\nUpgrade: h2c\r\n'
                     'Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Keep: yes\r\nContent-Length: 2\r\n\r\nok', keep=True),
 }
@@ -186,7 +186,7 @@ GARBAGE = {
     '/huge': OK + 'X: ' + 'a' * 70000 + '\r\n\r\n',
 }
 
-SCRIPTS.update({path: says(text) for path, text in GARBAGE.items()})
+SCRIPTS.update({path: responds_with(text) for path, text in GARBAGE.items()})
 
 # Bodies with a fault after the header section: the client must detect an incomplete response.
 BROKEN = {
@@ -196,7 +196,7 @@ BROKEN = {
     '/no-last-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
 }
 
-SCRIPTS.update({path: says(text) for path, text in BROKEN.items()})
+SCRIPTS.update({path: responds_with(text) for path, text in BROKEN.items()})
 
 PATIENT = {'proxy_read_timeout': '400ms'}
 
@@ -211,7 +211,7 @@ def upstream():
 
 @pytest.fixture(scope='module')
 def other():
-    made = Upstream({'/busy': says('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='two')
+    made = Upstream({'/busy': responds_with('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='two')
     yield made
     made.stop()
 
@@ -253,9 +253,9 @@ def locations(upstream, other, local, closed_port):
         '/moved-off/': {'proxy_pass': to + '/go/', 'proxy_redirect': 'off'},
         '/go/': {'proxy_pass': to},
         '/fallback/': {'proxy_pass': f'http://127.0.0.1:{closed_port}', 'error_page': '502 /one.txt'},
-        '/swallows': {'proxy_pass': to, 'error_page': '502 @second'},
+        '/closes': {'proxy_pass': to, 'error_page': '502 @second'},
         '@second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
-        '/swallows-too': {'proxy_pass': to, 'error_page': '502 =200 /second'},
+        '/closes-too': {'proxy_pass': to, 'error_page': '502 =200 /second'},
         '/second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
         '/one.txt': {},
         '/own-error/intercepted': {'proxy_pass': to + '/own-error', 'proxy_intercept_errors': 'on', 'error_page': '503 /one.txt'},

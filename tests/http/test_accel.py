@@ -15,7 +15,7 @@ def sends(place, more='', status='200 OK'):
     return script
 
 
-def says(length):
+def responds_with(length):
     """Responds with the header fields in the query, separated by `&`."""
     def script(talk):
         talk.read_body()
@@ -40,8 +40,8 @@ SCRIPTS = {
     '/loop': sends('/loop'),
     '/said': lambda talk: talk.read_body() is not None and not talk.send(OK + f'Content-Length: {len(talk.request.method)}\r\n\r\n{talk.request.method}'),
     '/method': sends('/said'),
-    '/type': says(1),
-    '/rate': says(300),
+    '/type': responds_with(1),
+    '/rate': responds_with(300),
     '/rated-file': sends('/protected/one.txt', 'X-Accel-Limit-Rate: 2000\r\nContent-Type: text/x\r\nX-Accel-Charset: koi8-r\r\n'),
 }
 

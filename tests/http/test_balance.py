@@ -281,10 +281,10 @@ def test_checks_by_connection(environment):
     ('HTTP/1.1 300 Many\r\n\r\n', False), ('HTTP/1.1 20', False), ('220 mail.example.com', False), ('HTTP/1.1 2x0 OK\r\n\r\n', False),
     ('', False)])
 def test_health_check_match(environment, answer, good):
-    def says(talk):
+    def responds_with(talk):
         for byte in answer:
             talk.send(byte)
-    one, two = environment.upstream('one', {'/check': says}), environment.upstream('two', {'/check': healthy})
+    one, two = environment.upstream('one', {'/check': responds_with}), environment.upstream('two', {'/check': healthy})
     environment.start([address(one), address(two)],
                 health_check={'uri': '/check', 'interval': '50ms', 'match': ['200-299', '304']})
     deadline = time.monotonic() + 20 * server_kit.PATIENCE

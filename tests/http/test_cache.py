@@ -440,9 +440,9 @@ def test_head_is_answered_out_of_get(client, upstream, path):
 def test_head_fetches_by_get(client, upstream, path):
     """The complete body is stored although the client receives none of it; the upstream variables are set."""
     target = path()
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Said: this', BIG)
+    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Echo: this', BIG)
     first = ask(client, target, 'Range: bytes=0-9', method='HEAD')
-    assert (first.status, first.headers['x-cache'], first.headers['content-length'], first.headers['x-said']) == (200, MISS, str(len(BIG)), 'this')
+    assert (first.status, first.headers['x-cache'], first.headers['content-length'], first.headers['x-echo']) == (200, MISS, str(len(BIG)), 'this')
     stored(client, target)
     again = ask(client, target)
     assert again.headers['x-cache'] == HIT and again.body == BIG

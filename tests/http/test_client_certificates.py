@@ -99,10 +99,10 @@ CASES = [
 
 
 @pytest.mark.parametrize('version', TLS)
-@pytest.mark.parametrize('name, shown, status, says', CASES)
-def test_results_by_certificate(mutual_tls_server, certificates, name, shown, status, says, version):
+@pytest.mark.parametrize('name, shown, status, text', CASES)
+def test_results_by_certificate(mutual_tls_server, certificates, name, shown, status, text, version):
     answer = ask(mutual_tls_server, name, certificates[0][shown], version)
-    assert answer.status == status and says in answer.body.decode()
+    assert answer.status == status and text in answer.body.decode()
     assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
 
 

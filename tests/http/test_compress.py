@@ -73,7 +73,7 @@ def events(talk):
         assert talk.upstream.seen.acquire(timeout=20 * server_kit.PATIENCE)
 
 
-def says(head, body, piece=5000):
+def responds_with(head, body, piece=5000):
     def script(talk):
         talk.read_body()
         talk.send(OK + head + '\r\n')
@@ -115,12 +115,12 @@ def endless(talk):
 
 
 SCRIPTS = {
-    '/up/chunked': says('Content-Type: text/html\r\nTransfer-Encoding: chunked\r\nETag: "a"\r\n', TEXT),
-    '/up/length': says(f'Content-Type: text/html\r\nContent-Length: {len(TEXT)}\r\nVary: Accept\r\n', TEXT),
-    '/up/done': says(f'Content-Type: text/html\r\nContent-Encoding: gzip\r\nContent-Length: {len(gzip.compress(TEXT, mtime=0))}\r\n',
+    '/up/chunked': responds_with('Content-Type: text/html\r\nTransfer-Encoding: chunked\r\nETag: "a"\r\n', TEXT),
+    '/up/length': responds_with(f'Content-Type: text/html\r\nContent-Length: {len(TEXT)}\r\nVary: Accept\r\n', TEXT),
+    '/up/done': responds_with(f'Content-Type: text/html\r\nContent-Encoding: gzip\r\nContent-Length: {len(gzip.compress(TEXT, mtime=0))}\r\n',
                      gzip.compress(TEXT, mtime=0)),
-    '/up/keep': says(f'Content-Type: text/html\r\nCache-Control: public, no-transform\r\nContent-Length: {len(TEXT)}\r\n', TEXT),
-    '/up/weak': says(f'Content-Type: text/html\r\nETag: W/"b"\r\nContent-Length: {len(TEXT)}\r\n', TEXT),
+    '/up/keep': responds_with(f'Content-Type: text/html\r\nCache-Control: public, no-transform\r\nContent-Length: {len(TEXT)}\r\n', TEXT),
+    '/up/weak': responds_with(f'Content-Type: text/html\r\nETag: W/"b"\r\nContent-Length: {len(TEXT)}\r\n', TEXT),
     '/up/events': events, '/up/bomb': bomb, '/up/breaks': breaks, '/up/endless': endless,
 }
 

@@ -10,7 +10,7 @@ from kit import server as server_kit, site as site_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 from proxy_site import OK
-from test_compress import memory, says
+from test_compress import memory, responds_with
 
 TEXT = b''.join(b'<p class="line-%d">the %d-th line of a long page</p>\n' % (i % 13, i) for i in range(20000))
 PACKED = gzip.compress(TEXT, mtime=0)
@@ -48,13 +48,13 @@ def flushed(talk):
 
 
 SCRIPTS = {
-    '/length': says(length(PACKED), PACKED), '/chunked': says(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED),
-    '/drops': says(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:1], 1), '/members': says(length(MEMBERS), MEMBERS, 7),
-    '/none': says(length(b''), b''), '/kept': says('Cache-Control: no-transform\r\n' + length(PACKED), PACKED),
-    '/bomb': says(length(bomb := gzip.compress(bytes(BOMB), mtime=0)), bomb),
-    '/cut': says(length(PACKED[:-1]), PACKED[:-1]), '/cut-chunked': says(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:-9]),
-    '/trailing': says(length(PACKED + b'more'), PACKED + b'more'), '/noise': says(length(TEXT), TEXT),
-    '/sum': says(length(PACKED), PACKED[:-8] + b'wrong' + PACKED[-3:]), '/part': part, '/error': error, '/flushed': flushed,
+    '/length': responds_with(length(PACKED), PACKED), '/chunked': responds_with(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED),
+    '/drops': responds_with(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:1], 1), '/members': responds_with(length(MEMBERS), MEMBERS, 7),
+    '/none': responds_with(length(b''), b''), '/kept': responds_with('Cache-Control: no-transform\r\n' + length(PACKED), PACKED),
+    '/bomb': responds_with(length(bomb := gzip.compress(bytes(BOMB), mtime=0)), bomb),
+    '/cut': responds_with(length(PACKED[:-1]), PACKED[:-1]), '/cut-chunked': responds_with(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:-9]),
+    '/trailing': responds_with(length(PACKED + b'more'), PACKED + b'more'), '/noise': responds_with(length(TEXT), TEXT),
+    '/sum': responds_with(length(PACKED), PACKED[:-8] + b'wrong' + PACKED[-3:]), '/part': part, '/error': error, '/flushed': flushed,
 }
 BROKEN = ['cut', 'cut-chunked', 'trailing', 'noise', 'sum', 'drops']
 

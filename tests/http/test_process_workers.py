@@ -52,8 +52,8 @@ def test_a_worker_accepts_connections_queued_for_a_dead_one(start, loop, workers
             break                          # on a slow machine the restart delay grows further in the next attempt
     assert server.workers() == [survivor], 'the restart delay ended before all responses'
     # New workers take the sockets over: all workers have the same number of sockets, and every connection gets a response.
-    wait_for(lambda: len(server.workers()) == workers, 'successors', 30)
-    wait_for(lambda: len({len(sockets_of(pid)) for pid in server.workers()}) == 1, 'as many sockets each', 30)
+    wait_for(lambda: len(server.workers()) == workers, 'new workers', 30)
+    wait_for(lambda: len({len(sockets_of(pid)) for pid in server.workers()}) == 1, 'all workers have the same number of sockets', 30)
     for _ in range(20):
         client = http1.connect(server.plain)
         assert client.get('/one.txt').status == 200

@@ -9,13 +9,13 @@ import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
-from proxy_site import OK, says
+from proxy_site import OK, responds_with
 
 LARGE = bytes(range(256)) * 8192        # 2 MiB
 HUGE = LARGE * 4                        # more than the socket buffers; the upstream socket is UNIX, because TCP buffers can grow very large
 
 
-def swallows(talk):
+def closes_without_response(talk):
     """Reads the complete request and closes the connection without a response."""
     talk.read_body()
 
@@ -53,9 +53,9 @@ class Answering:
                for framing in ('length', 'chunked', 'end')},
             '/kept/said-no': lambda talk: self.huge(talk, 'X-Accel-Buffering: no\r\n'),
             '/passed/said-yes': lambda talk: self.huge(talk, 'X-Accel-Buffering: Yes\r\n'),
-            '/kept/short': says(OK + 'Content-Length: 5\r\n\r\nshort', keep=True),
-            '/kept/empty': says(OK + 'Content-Length: 0\r\n\r\n', keep=True),
-            '/kept/none': says('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
+            '/kept/short': responds_with(OK + 'Content-Length: 5\r\n\r\nshort', keep=True),
+            '/kept/empty': responds_with(OK + 'Content-Length: 0\r\n\r\n', keep=True),
+            '/kept/none': responds_with('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
             '/kept/cut': lambda talk: talk.send(OK + 'Content-Length: 9000000\r\n\r\n') or talk.send(LARGE),
             '/kept/bad': lambda talk: talk.send((OK + 'Transfer-Encoding: chunked\r\n\r\n').encode() + chunked(LARGE)[:-5] + b'zz\r\n'),
             '/kept/events': self.events,
@@ -84,7 +84,7 @@ def far(answering, new_directory):
 
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/early': says('HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n', keep=True)})
+    made = Upstream({'/early': responds_with('HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n', keep=True)})
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -93,8 +93,8 @@ def upstream():
 @pytest.fixture(scope='module')
 def failing():
     """An upstream server that reads each request completely and fails."""
-    made = Upstream({'/retried': swallows, '/page': swallows, '/post': swallows,
-                     '/busy': says('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='failing')
+    made = Upstream({'/retried': closes_without_response, '/page': closes_without_response, '/post': closes_without_response,
+                     '/busy': responds_with('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='failing')
     yield made
     made.stop()
     assert not made.faults, made.faults

@@ -99,16 +99,16 @@ def test_sent_body_is_not_announced_again(proxy, other, coding):
     body = 'Content-Length: 100\r\n\r\n' + 'x' * 100 if coding == 'length' else 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'
     before = len(other.requests)
     client = proxy.connect()
-    client.send('POST /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
+    client.send('POST /closes HTTP/1.1\r\nHost: localhost\r\n' + body)
     assert client.read().status == 502
     assert len(other.requests) == before
-    client.send('POST /swallows-too HTTP/1.1\r\nHost: localhost\r\n' + body)
+    client.send('POST /closes-too HTTP/1.1\r\nHost: localhost\r\n' + body)
     assert client.read().body == b'two GET /second\n'
     assert other.last().header('transfer-encoding') is None and other.last().header('content-length') in (None, '0')
-    client.send('GET /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
+    client.send('GET /closes HTTP/1.1\r\nHost: localhost\r\n' + body)
     assert client.read().status == 502
     assert len(other.requests) == before + 1
-    assert client.get('/swallows').body == b'two GET /swallows\n'       # without a body, the error page is requested
+    assert client.get('/closes').body == b'two GET /closes\n'       # without a body, the error page is requested
     client.close()
 
 

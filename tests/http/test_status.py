@@ -296,7 +296,7 @@ def test_stub_status_format(watch):
     watched = watch()
     client = watched.connect('plain')
     expected = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
-    until(lambda: expected.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
+    until(lambda: expected.fullmatch(client.get('/nginx').body.decode()), 'the format of nginx')
     # The kernel may not have reported the end of the first response before a quick second request: the connection then counts as writing.
     numbers = [int(re.search(r'\n \d+ \d+ (\d+) \n', client.get('/nginx').body.decode()).group(1)) for _ in range(2)]
     assert numbers[1] == numbers[0] + 1

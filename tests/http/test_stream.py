@@ -38,12 +38,12 @@ def echo(stream):
     stream.shutdown(socket.SHUT_WR)
 
 
-def counts(stream):
+def responds_with_hash(stream):
     """Reads to the end of one direction, then sends the hash in the other direction."""
     stream.sendall(sha256(read_all(stream)).encode())
 
 
-def says_and_listens(stream):
+def sends_then_receives(stream):
     """Sends, ends its direction first, and records the bytes that arrive afterwards."""
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
@@ -66,7 +66,7 @@ def silent(stream):
     UpstreamServer.received.append(read_all(stream))
 
 
-def holds(stream):
+def never_closes(stream):
     """Responds and never closes its side."""
     stream.recv(1)
     stream.sendall(b'held')
@@ -138,7 +138,7 @@ class Streams:
 
 @pytest.fixture(scope='module')
 def upstreams(base, certificate):
-    made = {what.__name__: UpstreamServer(what) for what in (echo, counts, says_and_listens, slow, resets, silent, holds)}
+    made = {what.__name__: UpstreamServer(what) for what in (echo, responds_with_hash, sends_then_receives, slow, resets, silent, never_closes)}
     for name in ('tls_one', 'tls_two'):
         made[name] = UpstreamServer(tls_server(certificate, name))
     made['local'] = UpstreamServer(echo, str(base / 'stream.sock'))
@@ -159,13 +159,13 @@ def launch_streams(loop, new_directory, certificate, upstreams):
         {'listen': f'127.0.0.1:{ports["dead"]}', 'proxy_pass': closed},
         {'listen': f'127.0.0.1:{ports["quiet"]}', 'proxy_pass': upstreams['silent'].address, 'proxy_timeout': '400ms',
          'preread_timeout': '1h'},
-        {'listen': f'127.0.0.1:{ports["whole"]}', 'proxy_pass': upstreams['says_and_listens'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["whole"]}', 'proxy_pass': upstreams['sends_then_receives'].address, 'proxy_half_close': 'off'},
         {'listen': f'127.0.0.1:{ports["paced"]}', 'proxy_pass': upstreams['echo'].address, 'proxy_upload_rate': '400k', 'proxy_download_rate': '1m'},
-        {'listen': f'127.0.0.1:{ports["paced_tls"]} ssl', 'server_name': 'localhost', 'proxy_pass': upstreams['says_and_listens'].address,
+        {'listen': f'127.0.0.1:{ports["paced_tls"]} ssl', 'server_name': 'localhost', 'proxy_pass': upstreams['sends_then_receives'].address,
          'proxy_download_rate': '2m', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
         {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'echo.test', 'proxy_pass': upstreams['echo'].address,
          'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
-        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'counts.test', 'proxy_pass': upstreams['counts'].address,
+        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'counts.test', 'proxy_pass': upstreams['responds_with_hash'].address,
          'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
     ]
     servers += [
@@ -175,7 +175,7 @@ def launch_streams(loop, new_directory, certificate, upstreams):
         {'listen': f'127.0.0.1:{ports["hurried"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
          'proxy_pass': upstreams['echo'].address},
         {'listen': f'127.0.0.1:{ports["told"]}', 'ssl_preread': 'on', 'return': f'{"x" * 30000} $ssl_preread_server_name\n'},
-        {'listen': f'127.0.0.1:{ports["held"]}', 'proxy_pass': upstreams['holds'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["held"]}', 'proxy_pass': upstreams['never_closes'].address, 'proxy_half_close': 'off'},
     ]
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=loop, main={'stream': {
         'upstream': {'group': {'server': [f'{closed} max_fails=0', upstreams['echo'].address]}},
@@ -235,7 +235,7 @@ def test_both_ways(streams, name):
 
 
 def test_the_client_ends_first(streams):
-    stream = streams.connect('counts')
+    stream = streams.connect('responds_with_hash')
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
     assert read_all(stream).decode() == sha256(LARGE)
@@ -244,7 +244,7 @@ def test_the_client_ends_first(streams):
 
 def test_the_server_ends_first(streams):
     UpstreamServer.received.clear()
-    stream = streams.connect('says_and_listens')
+    stream = streams.connect('sends_then_receives')
     assert sha256(read_all(stream)) == sha256(LARGE)
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
@@ -362,7 +362,7 @@ def test_slow_sides(streams):
     stream = streams.connect('slow')
     assert read_all(stream) == LARGE[:300000]
     stream.close()
-    stream = streams.connect('says_and_listens')
+    stream = streams.connect('sends_then_receives')
     time.sleep(0.3)
     assert sha256(read_all(stream)) == sha256(LARGE)
     stream.close()
@@ -434,7 +434,7 @@ def test_resources_are_released(streams):
                 left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
         left.close()
     people = [threading.Thread(target=leave, args=(name, number)) for number in range(8)
-              for name in ('echo', 'counts', 'says_and_listens', 'resets', 'slow', 'silent', 'dead', 'local')]
+              for name in ('echo', 'responds_with_hash', 'sends_then_receives', 'resets', 'slow', 'silent', 'dead', 'local')]
     for one in people:
         one.start()
     for one in people:

@@ -15,7 +15,7 @@ class Gate:
     event = threading.Event()
 
 
-def says(status, fields='', body=''):
+def responds_with(status, fields='', body=''):
     def say(talk):
         talk.read_body()
         talk.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}')
@@ -190,11 +190,11 @@ def test_further_directives(client, target, status):
 
 
 def test_a_copy(client, auth_server, upstream):
-    response = client.ask('PUT', '/copied/x?y=z', [('X-Said', 'this')], b'hello')
+    response = client.ask('PUT', '/copied/x?y=z', [('X-Test', 'this')], b'hello')
     assert response.status == 200 and response.body == b'upstream PUT /copied/x?y=z\n'
     wait_for(lambda: len(auth_server.requests) == 2, 'too few mirrored requests')
     assert sorted(request.line for request in auth_server.requests) == ['PUT /mirror/one?y=z HTTP/1.1', 'PUT /mirror/two?own=1 HTTP/1.1']
-    assert all(request.header('x-said') == 'this' and request.header('x-original-uri') == '/copied/x?y=z' for request in auth_server.requests)
+    assert all(request.header('x-test') == 'this' and request.header('x-original-uri') == '/copied/x?y=z' for request in auth_server.requests)
     assert upstream.last().body == b'hello'
 
 

@@ -219,13 +219,13 @@ static int turn(struct loopback *loopback, uint64_t until_ms)
 {
     int result;
 
-    if (loopback->inside)
-        loopback->inside(true);
+    if (loopback->server_code_runs)
+        loopback->server_code_runs(true);
     result = loop_run_iteration(&loopback->worker.loop, until_ms);
     connection_resume_all(&loopback->worker);
     access_log_flush(loopback->worker.access_log);
-    if (loopback->inside)
-        loopback->inside(false);
+    if (loopback->server_code_runs)
+        loopback->server_code_runs(false);
     return result;
 }
 
@@ -300,7 +300,7 @@ static void take_apart(struct loopback *loopback)
     loopback->status = (int)status;
 }
 
-void loopback_ask_raw(struct loopback *loopback, struct str bytes)
+void loopback_request_raw(struct loopback *loopback, struct str bytes)
 {
     int fd = loopback_connect(loopback);
     const struct clock *clock = &loopback->worker.loop.clock;
@@ -338,16 +338,16 @@ static void make_head(struct buffer *bytes, const char *head)
     ck_assert_int_eq(buffer_append(bytes, STR("Connection: close\r\n\r\n")), 0);
 }
 
-void loopback_ask(struct loopback *loopback, const char *head)
+void loopback_request(struct loopback *loopback, const char *head)
 {
     struct buffer bytes = {0};
 
     make_head(&bytes, head);
-    loopback_ask_raw(loopback, buffer_str(&bytes));
+    loopback_request_raw(loopback, buffer_str(&bytes));
     buffer_finish(&bytes);
 }
 
-void loopback_leave(struct loopback *loopback, const char *head, unsigned turns)
+void loopback_disconnect(struct loopback *loopback, const char *head, unsigned turns)
 {
     struct buffer bytes = {0};
     int fd = loopback_connect(loopback);

@@ -20,7 +20,7 @@ struct loopback {
     int status;                     /* of the last response; 0: there was none */
     struct str head;                /* its status line and header fields */
     struct str body;
-    void (*inside)(bool yes);       /* called before (true) and after (false) the server's code runs; may be NULL */
+    void (*server_code_runs)(bool yes); /* called before (true) and after (false) the server's code runs; may be NULL */
     char directory[64];                /* a temporary directory; "@/" in the configuration stands for it */
 };
 
@@ -38,11 +38,11 @@ int loopback_connect_at(struct loopback *loopback, size_t endpoint);
  * Sends a request and waits for the end of the connection. Replaces "\n" by CRLF, adds "Connection: close" and ends the
  * head.
  */
-void loopback_ask(struct loopback *loopback, const char *head);
+void loopback_request(struct loopback *loopback, const char *head);
 /* The same, with exactly these bytes. */
-void loopback_ask_raw(struct loopback *loopback, struct str bytes);
+void loopback_request_raw(struct loopback *loopback, struct str bytes);
 /* Sends a request and closes the connection after `turns` iterations of the loop, without reading a response. */
-void loopback_leave(struct loopback *loopback, const char *head, unsigned turns);
+void loopback_disconnect(struct loopback *loopback, const char *head, unsigned turns);
 /* Runs one iteration of the loop, which waits at most `milliseconds` for an event. */
 void loopback_turn_once(struct loopback *loopback, unsigned milliseconds);
 /* Runs the loop for `milliseconds`. */

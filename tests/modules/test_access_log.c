@@ -51,10 +51,10 @@ START_TEST(lines_are_buffered)
                   "'@/pieces.log pieces'], add_header: X-Own mine}\n"
                   "      /raw: {return: 200 ok, access_log: '@/raw.log raw'}\n"
                   "      /off: {return: 200 ok, access_log: off}\n");
-    loopback_ask(&server, "GET /\" HTTP/1.1\nUser-Agent: a\"b\\c");
-    loopback_ask(&server, "GET /short HTTP/1.1\nUser-Agent: a\"b\\c");
-    loopback_ask(&server, "GET /off HTTP/1.1");
-    loopback_ask(&server, "GET /raw?a=\"x HTTP/1.1");
+    loopback_request(&server, "GET /\" HTTP/1.1\nUser-Agent: a\"b\\c");
+    loopback_request(&server, "GET /short HTTP/1.1\nUser-Agent: a\"b\\c");
+    loopback_request(&server, "GET /off HTTP/1.1");
+    loopback_request(&server, "GET /raw?a=\"x HTTP/1.1");
     ck_assert_uint_eq(file_text("main.log").length, 0);
     text = awaited("main.log");
     ck_assert(str_starts(text, STR("127.0.0.1 - - [")));
@@ -102,7 +102,7 @@ START_TEST(sent_fields_are_logged_as_sent)
                                "      /moved: {return: 301 /ok}\n"
                                "      /none: {return: 204}\n"
                                "      /own: {return: 200 ok, add_header: {Server: mine}}\n");
-        loopback_ask(&server, rows[i].request);
+        loopback_request(&server, rows[i].request);
         line = awaited("f.log");
         length = loopback_field(&server, "Content-Length");
         length = str_empty(length) ? STR("-") : length;
@@ -127,8 +127,8 @@ START_TEST(shortest_flush_time_applies)
                            "      /: {return: 200 ok}\n"
                            "      /mixed: {return: 200 ok, access_log: ['@/mixed.log uri flush=10m', "
                            "{path: '@/mixed.log', format: uri, flush: 0s}]}\n");
-    loopback_ask(&server, "GET /late HTTP/1.1");
-    loopback_ask(&server, "GET /mixed HTTP/1.1");
+    loopback_request(&server, "GET /late HTTP/1.1");
+    loopback_request(&server, "GET /mixed HTTP/1.1");
     text = awaited("mixed.log");
     ck_assert_text(text, "/mixed\n/mixed\n");
     ck_assert_uint_eq(file_text("late.log").length, 0);
@@ -142,7 +142,7 @@ START_TEST(buffer_is_written_at_exit)
     char path[128];
 
     loopback_open(&server, "http: {server: {listen: 8080, return: 200 ok, access_log: '@/a.log'}}");
-    loopback_ask(&server, "GET /last HTTP/1.1");
+    loopback_request(&server, "GET /last HTTP/1.1");
     snprintf(path, sizeof(path), "%s", loopback_path(&server, "a.log"));
     fd = open(path, O_RDONLY);
     loopback_close(&server);
@@ -157,13 +157,13 @@ START_TEST(later_lines_go_to_the_reopened_log)
     int fd;
 
     loopback_open(&server, "http: {server: {listen: 8080, return: 200 ok, access_log: '@/a.log'}}");
-    loopback_ask(&server, "GET /one HTTP/1.1"); /* this line is still in the buffer */
+    loopback_request(&server, "GET /one HTTP/1.1"); /* this line is still in the buffer */
     ck_assert_int_eq(rename(loopback_path(&server, "a.log"), loopback_path(&server, "a.old")), 0);
     fd = log_file_open(str_from(loopback_path(&server, "a.log")));
     ck_assert_int_ge(fd, 0);
     server.configuration->access_logs[0]->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     access_log_replace(server.worker.access_log, 0, fd);
-    loopback_ask(&server, "GET /two HTTP/1.1");
+    loopback_request(&server, "GET /two HTTP/1.1");
     ck_assert_int_ge(str_search(awaited("a.old"), STR("/one")), 0);
     ck_assert_int_ge(str_search(awaited("a.log"), STR("/two")), 0);
     loopback_close(&server);
@@ -228,7 +228,7 @@ START_TEST(full_pipe_drops_whole_lines)
         "http: {large_client_header_buffers: 4 16k, server: {listen: 8080, return: 200 ok, access_log: "
         "'@/fifo short', error_page: 404 /x}, log_format: {short: '$status $uri.'}}");
     for (unsigned i = 0; i < requests; i++)
-        loopback_ask(&server, request);
+        loopback_request(&server, request);
     dropped = server.worker.counters->log_lines_dropped;
     ck_assert_uint_gt(dropped, 0);
     ck_assert(loopback_logged(&server, "lines dropped"));

@@ -29,19 +29,19 @@ START_TEST(scopes_merge)
                   "      /b: {return: 200 b}\n"
                   "      /c: {return: 200 c, add_header: [Link '<a>', Link '<b>']}\n"
                   "      /d: {return: 404, add_header: ['X-Always \"a b\" always', X-Sometimes yes]}\n");
-    loopback_ask(&server, "GET /a HTTP/1.1");
+    loopback_request(&server, "GET /a HTTP/1.1");
     ck_assert_text(loopback_field(&server, "X-Frame-Options"), "SAMEORIGIN");
     ck_assert_uint_eq(count_field("X-Frame-Options"), 1);
     ck_assert_text(loopback_field(&server, "X-Outer"), "http");
     ck_assert_text(loopback_field(&server, "X-Server"), "example.com");
     ck_assert_text(loopback_field(&server, "Set-Cookie"), "a=1");
-    loopback_ask(&server, "GET /b HTTP/1.1");
+    loopback_request(&server, "GET /b HTTP/1.1");
     ck_assert_text(loopback_field(&server, "X-Frame-Options"), "DENY");
     ck_assert_uint_eq(count_field("Set-Cookie"), 0);
-    loopback_ask(&server, "GET /c HTTP/1.1");
+    loopback_request(&server, "GET /c HTTP/1.1");
     ck_assert_uint_eq(count_field("Link"), 2);
     ck_assert_text(loopback_field(&server, "X-Outer"), "http");
-    loopback_ask(&server, "GET /d HTTP/1.1");
+    loopback_request(&server, "GET /d HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     ck_assert_text(loopback_field(&server, "X-Always"), "a b");
     ck_assert_uint_eq(count_field("X-Sometimes"), 0);
@@ -56,13 +56,13 @@ START_TEST(empty_values_are_not_sent)
         &server,
         "http: {server: {listen: 8080, return: 200 ok, add_header: [{X-Id: '$arg_id', X-Uri: 'u:$uri', "
         "X-Detailed: {value: 'v', always: on}}, 'Content-Type text/x-own']}}");
-    loopback_ask(&server, "GET /p HTTP/1.1");
+    loopback_request(&server, "GET /p HTTP/1.1");
     ck_assert_uint_eq(count_field("X-Id"), 0);
     ck_assert_text(loopback_field(&server, "X-Uri"), "u:/p");
     ck_assert_text(loopback_field(&server, "X-Detailed"), "v");
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/x-own");
     ck_assert_uint_eq(count_field("Content-Type"), 1);
-    loopback_ask(&server, "GET /p?id=7 HTTP/1.1");
+    loopback_request(&server, "GET /p?id=7 HTTP/1.1");
     ck_assert_text(loopback_field(&server, "X-Id"), "7");
     loopback_close(&server);
 }

@@ -58,7 +58,7 @@ static int ask(const char *path, const char *credentials)
 
     snprintf(head, sizeof(head), "GET %s HTTP/1.1%s%s", path, credentials ? "\nAuthorization: " : "",
              credentials ? credentials : "");
-    loopback_ask(&server, head);
+    loopback_request(&server, head);
     return server.status;
 }
 
@@ -167,7 +167,7 @@ START_TEST(clients_may_disconnect)
     set_up();
     for (unsigned turns = 0; turns < 6; turns++) {
         for (unsigned i = 0; i < 6; i++)
-            loopback_leave(&server, "GET /in HTTP/1.1\nAuthorization: " BAD, turns);
+            loopback_disconnect(&server, "GET /in HTTP/1.1\nAuthorization: " BAD, turns);
     }
     ck_assert_int_eq(ask("/in", ADA), 200);
     loopback_close(&server);

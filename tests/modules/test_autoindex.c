@@ -79,7 +79,7 @@ static void check_order(const char *const *texts)
 START_TEST(html_listing)
 {
     make_files();
-    loopback_ask(&server, "GET / HTTP/1.1");
+    loopback_request(&server, "GET / HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/html; charset=utf-8");
     ck_assert_text(loopback_field(&server, "Vary"), "Accept");
@@ -89,13 +89,13 @@ START_TEST(html_listing)
     ck_assert(has("<a href=\"./sub%209/\"><bdi>sub 9/</bdi></a>"));
     ck_assert(has("123 kB") && has("<td>1 B<td>"));
     ck_assert(!has(".git") && !has(".env") && !has("secret") && !has("../\">../") && !has("<script"));
-    loopback_ask(&server, "GET /sub%209/deep/ HTTP/1.1");
+    loopback_request(&server, "GET /sub%209/deep/ HTTP/1.1");
     ck_assert(has("<title>/sub 9/deep/</title>") && has("<a href=\"../\">../</a>"));
     ck_assert(has(
         "<h1><a href=\"./../../\">/</a> <a href=\"./../\"><bdi>sub 9</bdi></a> / <a href=\"./\"><bdi>deep"));
-    loopback_ask(&server, "GET /empty/ HTTP/1.1");
+    loopback_request(&server, "GET /empty/ HTTP/1.1");
     ck_assert(has("0 directories, 0 files"));
-    loopback_ask(&server, "HEAD / HTTP/1.1");
+    loopback_request(&server, "HEAD / HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_uint_eq(server.body.length, 0);
     loopback_close(&server);
@@ -105,15 +105,15 @@ END_TEST
 START_TEST(sort_orders)
 {
     make_files();
-    loopback_ask(&server, "GET /?sort=size&order=desc HTTP/1.1");
+    loopback_request(&server, "GET /?sort=size&order=desc HTTP/1.1");
     check_order((const char *const[]){"aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\">",
                                       "sub 10", "big.bin", "a10.txt", NULL});
-    loopback_ask(&server, "GET /?sort=name HTTP/1.1");
+    loopback_request(&server, "GET /?sort=name HTTP/1.1");
     check_order((const char *const[]){"aria-sort=\"ascending\"><a href=\"?sort=name&amp;order=desc\">",
                                       "sub 9", "A2.txt", "big.bin", NULL});
-    loopback_ask(&server, "GET /?order=desc&sort=name HTTP/1.1");
+    loopback_request(&server, "GET /?order=desc&sort=name HTTP/1.1");
     check_order((const char *const[]){"sub 10", "sub 9", "big.bin", "a10.txt", "A2.txt", NULL});
-    loopback_ask(&server, "GET /?sort=%3Cscript%3E HTTP/1.1");
+    loopback_request(&server, "GET /?sort=%3Cscript%3E HTTP/1.1");
     ck_assert(!has("script") && has("sort=name"));
     loopback_close(&server);
 }
@@ -122,13 +122,13 @@ END_TEST
 START_TEST(odd_names_are_escaped)
 {
     make_files();
-    loopback_ask(&server, "GET /odd/ HTTP/1.1");
+    loopback_request(&server, "GET /odd/ HTTP/1.1");
     ck_assert(has("href=\"./javascript:alert(1)\"") || has("href=\"./javascript%3Aalert(1)\""));
     ck_assert(has("<bdi>&quot;q&#39;.txt</bdi>") && !has("<bdi>\""));
     ck_assert(has("href=\"./x%3Fy%23z%25.txt\""));
     ck_assert(has("href=\"./%FF%FE.txt\"><bdi>\357\277\275\357\277\275.txt"));
     ck_assert(has("href=\"./n%0Al\"><bdi>n\357\277\275l"));
-    loopback_ask(&server, "GET /odd/ HTTP/1.1\nAccept: application/json");
+    loopback_request(&server, "GET /odd/ HTTP/1.1\nAccept: application/json");
     ck_assert(has("{\"name\":\"\\\"q'.txt\",\"type\":\"file\"") && has("\"n\\nl\""));
     loopback_close(&server);
 }
@@ -137,15 +137,15 @@ END_TEST
 START_TEST(listing_formats)
 {
     make_files();
-    loopback_ask(&server, "GET / HTTP/1.1\nAccept: application/json");
+    loopback_request(&server, "GET / HTTP/1.1\nAccept: application/json");
     ck_assert_text(loopback_field(&server, "Content-Type"), "application/json");
     ck_assert(has("{\"name\":\"sub 9\",\"type\":\"directory\",\"mtime\":\"") && has("\"size\":123456}"));
-    loopback_ask(&server, "GET / HTTP/1.1\nAccept: text/html, application/json;q=0.5");
+    loopback_request(&server, "GET / HTTP/1.1\nAccept: text/html, application/json;q=0.5");
     ck_assert(has("<!doctype html>"));
-    loopback_ask(&server, "GET /json/ HTTP/1.1\nAccept: text/html");
+    loopback_request(&server, "GET /json/ HTTP/1.1\nAccept: text/html");
     ck_assert_text(loopback_field(&server, "Content-Type"), "application/json");
     ck_assert_text(loopback_field(&server, "Vary"), "");
-    loopback_ask(&server, "GET /html/ HTTP/1.1\nAccept: application/json");
+    loopback_request(&server, "GET /html/ HTTP/1.1\nAccept: application/json");
     ck_assert(has("123456 B"));
     loopback_close(&server);
 }
@@ -154,14 +154,14 @@ END_TEST
 START_TEST(links_follow_disable_symlinks)
 {
     make_files();
-    loopback_ask(&server, "GET /links/ HTTP/1.1");
+    loopback_request(&server, "GET /links/ HTTP/1.1");
     ck_assert(has(">own<") && has(">in<") && !has(">out<") && !has("absolute") && !has("dangling") &&
               !has("fifo"));
-    loopback_ask(&server, "GET /none/ HTTP/1.1");
+    loopback_request(&server, "GET /none/ HTTP/1.1");
     ck_assert(has(">own<") && !has(">in<") && !has(">out<"));
-    loopback_ask(&server, "GET /any/ HTTP/1.1");
+    loopback_request(&server, "GET /any/ HTTP/1.1");
     ck_assert(has(">own<") && has(">in<") && has(">out<") && has("absolute") && !has("dangling"));
-    loopback_ask(&server, "GET /owner/ HTTP/1.1");
+    loopback_request(&server, "GET /owner/ HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert(has(">own<") && has(">in<") && !has("dangling"));
     loopback_close(&server);
@@ -171,22 +171,22 @@ END_TEST
 START_TEST(refused_requests)
 {
     make_files();
-    loopback_ask(&server, "GET /off/ HTTP/1.1");
+    loopback_request(&server, "GET /off/ HTTP/1.1");
     ck_assert_int_eq(server.status, 403);
     ck_assert(loopback_logged(&server, "directory index of"));
-    loopback_ask(&server, "GET /nowhere/ HTTP/1.1");
+    loopback_request(&server, "GET /nowhere/ HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
-    loopback_ask(&server, "GET /.git/ HTTP/1.1");
+    loopback_request(&server, "GET /.git/ HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
-    loopback_ask(&server, "GET /index/ HTTP/1.1");
+    loopback_request(&server, "GET /index/ HTTP/1.1");
     ck_assert_text(server.body, "x");
-    loopback_ask(&server, "POST / HTTP/1.1\nContent-Length: 0");
+    loopback_request(&server, "POST / HTTP/1.1\nContent-Length: 0");
     ck_assert_int_eq(server.status, 403); /* 403 as in nginx: a directory without an index file */
-    loopback_ask(&server, "GET /any/out/ HTTP/1.1");
+    loopback_request(&server, "GET /any/out/ HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     for (unsigned turns = 0; turns < 6; turns++)
-        loopback_leave(&server, "GET / HTTP/1.1", turns);
-    loopback_ask(&server, "GET /sub%209 HTTP/1.1");
+        loopback_disconnect(&server, "GET / HTTP/1.1", turns);
+    loopback_request(&server, "GET /sub%209 HTTP/1.1");
     ck_assert_int_eq(server.status, 301);
     loopback_configuration_rejected("autoindex_format: xml", "'autoindex_format' cannot be 'xml'");
     loopback_close(&server);

@@ -9,7 +9,7 @@
 #define SITE                                                                                                 \
     "http: {gzip: on, gzip_types: [text/css, application/json], server: {listen: 8080, root: @/www, "        \
     "autoindex: on, "                                                                                        \
-    "add_header: {X-Said: '$sent_http_content_encoding'}, location: {"                                       \
+    "add_header: {X-Test: '$sent_http_content_encoding'}, location: {"                                       \
     "/text: {return: 200 'a text that is long enough to be worth it'}, /short: {return: 200 short}, "        \
     "/keep/: {alias: @/www/, add_header: {Cache-Control: 'no-transform'}}, "                                 \
     "/said/: {alias: @/www/, add_header: {Content-Encoding: compress}}, "                                    \
@@ -72,7 +72,7 @@ static void ask(const char *line, const char *fields)
     char request[512];
 
     snprintf(request, sizeof(request), "%s%s%s", line, fields[0] ? "\n" : "", fields);
-    loopback_ask(&server, request);
+    loopback_request(&server, request);
 }
 
 #define GZIP "Accept-Encoding: gzip"
@@ -286,7 +286,7 @@ START_TEST(clients_may_disconnect)
 {
     set_up(SITE);
     for (unsigned turns = 0; turns < 12; turns++)
-        loopback_leave(&server, "GET /page.html HTTP/1.1\nAccept-Encoding: gzip", turns);
+        loopback_disconnect(&server, "GET /page.html HTTP/1.1\nAccept-Encoding: gzip", turns);
     ask("GET /page.html HTTP/1.1", GZIP);
     ck_assert(str_equal(decoded(), str_of(page, sizeof(page) - 1)));
     loopback_close(&server);

@@ -179,7 +179,7 @@ START_TEST(each_outcome_has_its_response)
 
     set_up(PATIENT);
     snprintf(head, sizeof head, "GET %s HTTP/1.1", answers[_i].path);
-    loopback_ask(&server, head);
+    loopback_request(&server, head);
     ck_assert_int_eq(server.status, answers[_i].status);
     if (server.status == 0)
         ck_assert_uint_eq(server.text.length, 0);
@@ -190,7 +190,7 @@ END_TEST
 START_TEST(invalid_head_is_refused)
 {
     set_up(PATIENT);
-    loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
+    loopback_request_raw(&server, STR("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
     ck_assert_int_eq(server.status, 400);
     ck_assert_uint_eq(seen.requested, 0);
     tear_down();
@@ -264,7 +264,7 @@ START_TEST(pipelined_requests_are_answered_in_order)
     ssize_t at;
 
     set_up(PATIENT);
-    loopback_ask_raw(&server, str_from(three));
+    loopback_request_raw(&server, str_from(three));
     text = buffer_str(&server.text);
     ck_assert(str_starts(text, STR("HTTP/1.1 200")));
     ck_assert_uint_gt(text.length, BIG);
@@ -462,7 +462,7 @@ END_TEST
 START_TEST(plain_http_to_a_tls_port)
 {
     set_up("http: {server: {listen: 8443 ssl, ssl_certificate: self-signed}}");
-    loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    loopback_request_raw(&server, STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     ck_assert_int_eq(server.status, 400);
     ck_assert_text(server.body, "The plain HTTP request was sent to HTTPS port\n");
     ck_assert_uint_eq((size_t)atoi(loopback_field(&server, "Content-Length").data), server.body.length);

@@ -12,17 +12,17 @@ static struct loopback server;
 START_TEST(built_in_page)
 {
     loopback_open(&server, "http: {server: {listen: 8080, root: @/}}");
-    loopback_ask(&server, "GET /absent HTTP/1.1");
+    loopback_request(&server, "GET /absent HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/html; charset=utf-8");
     ck_assert_int_ge(str_search(server.body, STR("404 Not Found")), 0);
     ck_assert_int_ge(str_search(server.body, STR("prefers-color-scheme:dark")), 0);
     ck_assert_int_lt(str_search(server.body, STR("sluice")), 0);
     ck_assert_uint_lt(server.body.length, 1400);
-    loopback_ask(&server, "HEAD /absent HTTP/1.1");
+    loopback_request(&server, "HEAD /absent HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     ck_assert_text(server.body, "");
-    loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\n\r\n"));
+    loopback_request_raw(&server, STR("GET / HTTP/1.1\r\n\r\n"));
     ck_assert_int_eq(server.status, 400);
     ck_assert_int_ge(str_search(server.body, STR("400 Bad Request")), 0);
     loopback_close(&server);
@@ -122,19 +122,19 @@ START_TEST(built_in_page_follows_accept)
 
         snprintf(head, sizeof(head), "GET %s HTTP/1.1%s%s", forms[i].path, forms[i].accept ? "\nAccept: " : "",
                  forms[i].accept ? forms[i].accept : "");
-        loopback_ask(&server, head);
+        loopback_request(&server, head);
         ck_assert_text(loopback_field(&server, "Content-Type"), forms[i].type);
         ck_assert_msg(str_starts(server.body, str_from(forms[i].front)), "%s:\n" STR_FMT, head, STR_ARG(server.body));
         ck_assert_text(loopback_field(&server, "Vary"), negotiated ? "Accept" : "");
     }
-    loopback_ask(&server, "GET /moved HTTP/1.1\nAccept: application/json");
+    loopback_request(&server, "GET /moved HTTP/1.1\nAccept: application/json");
     ck_assert_text(loopback_field(&server, "Vary"), "");
     ck_assert_text(loopback_field(&server, "Content-Security-Policy"), "");
     ck_assert_int_lt(str_search(server.body, STR("Request")), 0);
-    loopback_ask(&server, "GET /closed HTTP/1.1");
+    loopback_request(&server, "GET /closed HTTP/1.1");
     loopback_turn(&server, 1200);
     find_id("<code>");
-    loopback_ask(&server, "GET /closed HTTP/1.1\nAccept: application/json");
+    loopback_request(&server, "GET /closed HTTP/1.1\nAccept: application/json");
     loopback_turn(&server, 1200);
     find_id("\"request_id\":\"");
     loopback_close(&server);
@@ -151,7 +151,7 @@ START_TEST(style_is_permitted_by_the_policy)
     int start, end;
 
     loopback_open(&server, "http: {server: {listen: 8080, root: @/, security_headers: strict}}");
-    loopback_ask(&server, "GET /absent HTTP/1.1");
+    loopback_request(&server, "GET /absent HTTP/1.1");
     start = str_search(server.body, STR("<style>")) + 7;
     end = str_search(server.body, STR("</style>"));
     ck_assert_int_gt(start, 7);
@@ -214,7 +214,7 @@ START_TEST(error_page_in_each_form)
                   "      = /words: {return: 503 words}\n"
                   "      '@fallback': {return: '200 \"fallback $uri$is_args$args\"'}\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        loopback_ask(&server, cases[i].request);
+        loopback_request(&server, cases[i].request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
@@ -229,7 +229,7 @@ END_TEST
 START_TEST(log_names_client_max_body_size)
 {
     loopback_open(&server, "http: {server: {listen: 8080, root: @/, client_max_body_size: 10}}");
-    loopback_ask(&server, "POST / HTTP/1.1\nContent-Length: 11");
+    loopback_request(&server, "POST / HTTP/1.1\nContent-Length: 11");
     ck_assert_int_eq(server.status, 413);
     ck_assert(loopback_logged(&server, "client_max_body_size is 10"));
     loopback_close(&server);
@@ -241,7 +241,7 @@ START_TEST(internal_redirects_are_limited)
     loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_open(&server, "http: {server: {listen: 8080, root: @/www, index: /again/}}");
-    loopback_ask(&server, "GET / HTTP/1.1");
+    loopback_request(&server, "GET / HTTP/1.1");
     ck_assert_int_eq(server.status, 500);
     ck_assert(loopback_logged(&server, "internally redirected more than 10 times"));
     loopback_close(&server);

@@ -224,7 +224,8 @@ static const char *const requests[] = {
     "GET /group/ HTTP/1.1",
     "GET /variable/?to=app.sock HTTP/1.1",
     "GET /asked/?a HTTP/1.1",
-    "PUT /asked/?a HTTP/1.1\nContent-Length: 4\n\n", /* its body is the CRLFs that loopback_ask adds to end a head */
+    /* its body is the CRLFs that loopback_request adds to end a head */
+    "PUT /asked/?a HTTP/1.1\nContent-Length: 4\n\n",
     "GET /try/none HTTP/1.1",
     "GET /made/?m=xyz HTTP/1.1",
     "GET /old/a%20b?c HTTP/1.1",
@@ -275,25 +276,25 @@ START_TEST(serving)
     behind = listen_behind(loopback_path(&server, "app.sock"));
     ck_assert_int_eq(pthread_create(&thread, NULL, application, &behind), 0);
     loopback_open(&server, configuration);
-    loopback_ask(&server, "GET /app/a HTTP/1.1");
+    loopback_request(&server, "GET /app/a HTTP/1.1");
     ck_assert_int_eq(server.status, 103);
     ck_assert_int_ge(str_search(server.body, STR("behind.")), 0);
-    server.inside = inside;
+    server.server_code_runs = inside;
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         failing = 0;
         do {
             failing++;
             allocations = 0;
-            loopback_ask(&server, requests[i]);
+            loopback_request(&server, requests[i]);
         } while (allocations >= failing);
         most = failing > most ? failing : most;
         failing = 0;
-        loopback_ask(&server, "GET /file.html HTTP/1.1");
+        loopback_request(&server, "GET /file.html HTTP/1.1");
         ck_assert_int_eq(server.status, 200);
         ck_assert_text(server.body, "a small file");
     }
     ck_assert_uint_gt(most, 20);
-    server.inside = NULL;
+    server.server_code_runs = NULL;
     loopback_close(&server);
     shutdown(behind, SHUT_RDWR);
     pthread_join(thread, NULL);

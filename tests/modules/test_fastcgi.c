@@ -38,13 +38,13 @@ START_TEST(unreachable_server_is_502)
                            "    location:\n"
                            "      /: {fastcgi_pass: 'unix:/nowhere/at/all'}\n"
                            "      /variable/: {fastcgi_pass: 'unix:$arg_to'}\n");
-    loopback_ask(&server, "GET / HTTP/1.1");
+    loopback_request(&server, "GET / HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
     ck_assert(loopback_logged(&server, "upstream: \"fastcgi://unix:/nowhere/at/all/\""));
-    loopback_ask(&server, "GET /variable/ HTTP/1.1");
+    loopback_request(&server, "GET /variable/ HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
     ck_assert(loopback_logged(&server, "fastcgi_pass: \"unix:\" is not an address"));
-    loopback_leave(&server, "GET / HTTP/1.1", 1);
+    loopback_disconnect(&server, "GET / HTTP/1.1", 1);
     loopback_close(&server);
 }
 END_TEST

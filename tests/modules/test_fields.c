@@ -123,21 +123,21 @@ START_TEST(responds_to_each_case)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct str value;
 
-        loopback_ask(&server, cases[i].request);
+        loopback_request(&server, cases[i].request);
         value = loopback_field(&server, cases[i].field);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
         ck_assert_msg(cases[i].value ? str_equal(value, str_from(cases[i].value)) : value.length > 0,
                       "%s: %s: " STR_FMT, cases[i].request, cases[i].field, STR_ARG(value));
     }
-    loopback_ask(&server, "GET /trailer HTTP/1.1");
+    loopback_request(&server, "GET /trailer HTTP/1.1");
     ck_assert_text(server.body, "5\r\n12345\r\n0\r\nX-Sent: 5\r\n\r\n");
-    loopback_ask(&server, "GET /strict HTTP/1.1");
+    loopback_request(&server, "GET /strict HTTP/1.1");
     ck_assert(str_search(server.head, STR("X-Frame-Options: DENY")) > 0);
     ck_assert(str_search(server.head, STR("\r\nX-Frame-Options: SAMEORIGIN")) < 0);
-    loopback_ask(&server, "GET /hints?f=x.woff2 HTTP/1.1");
+    loopback_request(&server, "GET /hints?f=x.woff2 HTTP/1.1");
     ck_assert(str_search(server.head, STR("Link: </x.woff2>; rel=preload; as=font; crossorigin\r\n")) > 0);
     ck_assert(str_search(server.head, STR("Link: <https://c.test>; rel=preconnect\r\n")) > 0);
-    loopback_ask(&server, "GET /hints?f=a>b HTTP/1.1");
+    loopback_request(&server, "GET /hints?f=a>b HTTP/1.1");
     ck_assert(str_search(server.head, STR("a>b")) < 0);
     loopback_close(&server);
 }

@@ -51,7 +51,7 @@ static void ask(const char *line, const char *fields)
     char request[512];
 
     snprintf(request, sizeof(request), "%s%s%s", line, fields[0] ? "\n" : "", fields);
-    loopback_ask(&server, request);
+    loopback_request(&server, request);
 }
 
 /* Joins the chunks of the body. *stdout_ended: the last chunk was received. */
@@ -235,7 +235,7 @@ START_TEST(clients_may_disconnect)
 
     set_up(SITE);
     for (unsigned turns = 0; turns < 12; turns++)
-        loopback_leave(&server, "GET /page.html HTTP/1.1", turns);
+        loopback_disconnect(&server, "GET /page.html HTTP/1.1", turns);
     ask("GET /page.html HTTP/1.1", "");
     ck_assert(str_equal(joined(&ended), str_of(page, sizeof(page) - 1)));
     loopback_close(&server);

@@ -40,7 +40,7 @@ static int ask(const char *path)
     char head[256];
 
     snprintf(head, sizeof(head), "GET %s HTTP/1.1", path);
-    loopback_ask(&server, head);
+    loopback_request(&server, head);
     return server.status;
 }
 
@@ -122,7 +122,7 @@ START_TEST(delayed_clients_may_disconnect)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(ask("/long?key=a"), 200);
-    loopback_leave(&server, "GET /long?key=a HTTP/1.1", 4);
+    loopback_disconnect(&server, "GET /long?key=a HTTP/1.1", 4);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
     ck_assert_int_eq(ask("/burst?key=zzz"), 200);

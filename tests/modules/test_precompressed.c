@@ -37,7 +37,7 @@ static void ask(const char *path, const char *takes)
 
     snprintf(request, sizeof(request), "GET %s HTTP/1.1%s%s", path, takes[0] ? "\nAccept-Encoding: " : "",
              takes);
-    loopback_ask(&server, request);
+    loopback_request(&server, request);
 }
 
 static const struct {
@@ -133,7 +133,7 @@ static void validators(const char *etag)
     loopback_write(&server, "www/a.css.zst", STR("<br>")); /* the same size, and possibly the same modification time */
     for (size_t i = 0; i < 4; i++) {
         snprintf(request, sizeof(request), "HEAD /a.css HTTP/1.1\nAccept-Encoding: %s", takes[i]);
-        loopback_ask(&server, request);
+        loopback_request(&server, request);
         ck_assert_int_eq(server.status, 200);
         ck_assert_text(loopback_field(&server, "Content-Encoding"), i < 3 ? takes[i] : "");
         ck_assert_text(loopback_field(&server, "Content-Length"), i == 3 ? "10" : i == 2 ? "6" : "4");
@@ -144,7 +144,7 @@ static void validators(const char *etag)
         for (size_t k = 0; k < 4; k++) {
             snprintf(request, sizeof(request), "GET /a.css HTTP/1.1\nAccept-Encoding: %s\nIf-None-Match: %s",
                      takes[i], etags[k]);
-            loopback_ask(&server, request);
+            loopback_request(&server, request);
             ck_assert_msg(server.status == (i == k ? 304 : 200), "%s, %s: %d", request, etag, server.status);
             ck_assert_text(loopback_field(&server, "ETag"), etags[i]);
         }
@@ -173,7 +173,7 @@ START_TEST(gzip_static)
     ck_assert_text(server.body, "<gzip>");
     ask("/alone.css", "identity");
     ck_assert_int_eq(server.status, 404);
-    loopback_ask(&server, "POST /alone.css HTTP/1.1\nAccept-Encoding: gzip\nContent-Length: 0");
+    loopback_request(&server, "POST /alone.css HTTP/1.1\nAccept-Encoding: gzip\nContent-Length: 0");
     ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
     set_up("http: {server: {listen: 8080, root: @/www, gzip_static: always, precompressed: br}}");
@@ -241,9 +241,9 @@ START_TEST(clients_may_disconnect)
     set_up("http: {open_file_cache: off, server: {listen: 8080, root: @/www, precompressed: [br, zst, gzip], "
            "etag: hash}}");
     for (unsigned turns = 0; turns < 6; turns++)
-        loopback_leave(&server, "GET /a.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
+        loopback_disconnect(&server, "GET /a.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
     for (unsigned turns = 0; turns < 6; turns++)
-        loopback_leave(&server, "GET /neither.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
+        loopback_disconnect(&server, "GET /neither.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
     ask("/a.css", "gzip");
     ck_assert_text(server.body, "<gzip>");
     loopback_close(&server);

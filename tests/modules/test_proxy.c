@@ -121,29 +121,29 @@ START_TEST(unreachable_server_is_502)
                   "      /page/: {proxy_pass: http://none, error_page: 502 /said}\n"
                   "      /said: {return: 200 sorry}\n"
                   "      /variable/: {proxy_pass: 'http://$arg_to'}\n");
-    loopback_ask(&server, "GET /down/ HTTP/1.1");
+    loopback_request(&server, "GET /down/ HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
     ck_assert(loopback_logged(&server, "no live upstreams"));
-    loopback_ask(&server, "GET /none/ HTTP/1.1");
+    loopback_request(&server, "GET /none/ HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
     ck_assert(loopback_logged(
         &server, "connect() failed (2: No such file or directory) while connecting to upstream"));
     ck_assert(loopback_logged(&server, "upstream: \"http://unix:/nowhere/else/none/\""));
-    loopback_ask(&server, "POST /none/ HTTP/1.1\nContent-Length: 0");
+    loopback_request(&server, "POST /none/ HTTP/1.1\nContent-Length: 0");
     ck_assert_int_eq(server.status, 502);
-    loopback_ask(&server, "GET /outer/inner/ HTTP/1.1");
+    loopback_request(&server, "GET /outer/inner/ HTTP/1.1");
     ck_assert_text(server.body, "inner");
-    loopback_ask(&server, "GET /page/ HTTP/1.1");
+    loopback_request(&server, "GET /page/ HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
     ck_assert_text(server.body, "sorry");
-    loopback_ask(&server, "GET /variable/?to=%0d%0aX HTTP/1.1");
+    loopback_request(&server, "GET /variable/?to=%0d%0aX HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
-    loopback_ask(&server, "GET /variable/ HTTP/1.1");
+    loopback_request(&server, "GET /variable/ HTTP/1.1");
     ck_assert_int_eq(server.status, 502);
     ck_assert(loopback_logged(&server, "is not an address of a server"));
-    loopback_leave(&server, "GET /none/ HTTP/1.1", 0);
-    loopback_leave(&server, "GET /none/ HTTP/1.1", 1);
-    loopback_leave(&server, "GET /none/ HTTP/1.1", 2);
+    loopback_disconnect(&server, "GET /none/ HTTP/1.1", 0);
+    loopback_disconnect(&server, "GET /none/ HTTP/1.1", 1);
+    loopback_disconnect(&server, "GET /none/ HTTP/1.1", 2);
     loopback_close(&server);
 }
 END_TEST

@@ -50,17 +50,17 @@ START_TEST(responds_to_each_case)
         char request[128];
 
         snprintf(request, sizeof(request), "GET %s HTTP/1.1", cases[i].path);
-        loopback_ask(&server, request);
+        loopback_request(&server, request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].path, server.status);
         if (cases[i].field)
             ck_assert_text(loopback_field(&server, cases[i].field), cases[i].value);
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
     }
-    loopback_ask(&server, "GET /cut HTTP/1.1");
+    loopback_request(&server, "GET /cut HTTP/1.1");
     ck_assert_int_eq(server.status, 0);
     ck_assert_uint_eq(server.text.length, 0);
-    loopback_ask(&server, "POST /text HTTP/1.1\nContent-Length: 0");
+    loopback_request(&server, "POST /text HTTP/1.1\nContent-Length: 0");
     ck_assert_text(server.body, "ok");
     loopback_close(&server);
 }
@@ -72,10 +72,10 @@ START_TEST(server_return_precedes_locations)
         &server,
         "http: {server: {listen: 8080, return: '301 https://$host$request_uri', absolute_redirect: on, "
         "add_header: X-Of server, location: {/a: {add_header: X-Of a}, /b: {return: 200 b}}}}");
-    loopback_ask(&server, "GET /a HTTP/1.1\nHost: example.com");
+    loopback_request(&server, "GET /a HTTP/1.1\nHost: example.com");
     ck_assert_text(loopback_field(&server, "Location"), "https://example.com/a");
     ck_assert_text(loopback_field(&server, "X-Of"), "server");
-    loopback_ask(&server, "GET /b HTTP/1.1\nHost: example.com");
+    loopback_request(&server, "GET /b HTTP/1.1\nHost: example.com");
     ck_assert_text(loopback_field(&server, "Location"), "https://example.com/b");
     loopback_close(&server);
 }

@@ -177,14 +177,14 @@ START_TEST(responds_to_each_case)
 
         snprintf(request, sizeof(request),
                  strstr(cases[i].request, "HTTP/1.1") ? "GET %s" : "GET %s HTTP/1.1", cases[i].request);
-        loopback_ask(&server, request);
+        loopback_request(&server, request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
         ck_assert_msg(!cases[i].body || str_equal(server.body, str_from(cases[i].body)),
                       "%s: \"" STR_FMT "\"", cases[i].request, STR_ARG(server.body));
         if (cases[i].field)
             ck_assert_text(loopback_field(&server, cases[i].field), cases[i].value);
     }
-    loopback_ask(&server, "POST /post HTTP/1.1\nContent-Length: 0");
+    loopback_request(&server, "POST /post HTTP/1.1\nContent-Length: 0");
     ck_assert_text(server.body, "posted");
     ck_assert(loopback_logged(&server, "internally redirected more than 10 times"));
     loopback_close(&server);
@@ -195,10 +195,10 @@ START_TEST(clients_may_disconnect_during_file_checks)
 {
     open_server();
     loopback_write(&server, "www/flag", STR(""));
-    loopback_ask(&server, "GET /file HTTP/1.1");
+    loopback_request(&server, "GET /file HTTP/1.1");
     ck_assert_text(server.body, "flag");
     for (unsigned turns = 0; turns < 6; turns++)
-        loopback_leave(&server, "GET /file HTTP/1.1", turns);
+        loopback_disconnect(&server, "GET /file HTTP/1.1", turns);
     loopback_close(&server);
 }
 END_TEST
@@ -213,11 +213,11 @@ START_TEST(conditions_without_set)
                            "    when: {$arg_stop: {return: 403}}\n"
                            "    location:\n"
                            "      /in: {when: {$arg_x: {return: 200 held}}, return: 200 not}\n");
-    loopback_ask(&server, "GET /in?x=1 HTTP/1.1");
+    loopback_request(&server, "GET /in?x=1 HTTP/1.1");
     ck_assert_text(server.body, "held");
-    loopback_ask(&server, "GET /in HTTP/1.1");
+    loopback_request(&server, "GET /in HTTP/1.1");
     ck_assert_text(server.body, "not");
-    loopback_ask(&server, "GET /other?stop=1 HTTP/1.1");
+    loopback_request(&server, "GET /other?stop=1 HTTP/1.1");
     ck_assert_int_eq(server.status, 403);
     loopback_close(&server);
 }

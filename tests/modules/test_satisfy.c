@@ -95,7 +95,7 @@ START_TEST(all_or_any_must_allow)
     for (size_t i = 0; i < sizeof accesses / sizeof accesses[0]; i++) {
         open_server(accesses[i].satisfy);
         snprintf(head, sizeof head, "GET /?%s HTTP/1.1", accesses[i].expected);
-        loopback_ask(&server, head);
+        loopback_request(&server, head);
         ck_assert_msg(server.status == accesses[i].status, "%s of %s: %d", accesses[i].satisfy,
                       accesses[i].expected, server.status);
         ck_assert_text(loopback_field(&server, "WWW-Authenticate"), accesses[i].demand);

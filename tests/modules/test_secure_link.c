@@ -52,7 +52,7 @@ static int ask(const char *path, const char *expires, const char *signed_as, con
 
     snprintf(text, sizeof(text), "%s%s secret", expires, signed_as);
     snprintf(head, sizeof(head), "GET %s?sum=%s&expires=%s HTTP/1.1", path, sum_of(text, kind, url), expires);
-    loopback_ask(&server, head);
+    loopback_request(&server, head);
     return server.status;
 }
 
@@ -104,7 +104,7 @@ START_TEST(signature_and_expiry_decide)
         char head[256];
 
         snprintf(head, sizeof(head), "GET %s HTTP/1.1", bad[i]);
-        loopback_ask(&server, head);
+        loopback_request(&server, head);
         ck_assert_msg(server.status == 403, "%s: %d", bad[i], server.status);
     }
     ck_assert_int_eq(ask("/when", LATER, "/when", EVP_sha256(), true), 200);

@@ -36,7 +36,7 @@ static void set_up(const char *configuration)
 START_TEST(serves_a_file)
 {
     set_up(SITE);
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(server.body, "Hello, world\n");
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/plain; charset=utf-8");
@@ -45,7 +45,7 @@ START_TEST(serves_a_file)
     ck_assert_uint_eq(loopback_field(&server, "Last-Modified").length, 29);
     ck_assert(str_starts(loopback_field(&server, "ETag"), STR("\"")));
     ck_assert_text(loopback_field(&server, "Server"), "sluice");
-    loopback_ask(&server, "HEAD /hello.txt HTTP/1.1");
+    loopback_request(&server, "HEAD /hello.txt HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Content-Length"), "13");
     ck_assert_text(server.body, "");
@@ -105,7 +105,7 @@ START_TEST(responds_to_each_case)
 {
     set_up(SITE);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        loopback_ask(&server, cases[i].request);
+        loopback_request(&server, cases[i].request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
         if (cases[i].field)
             ck_assert_text(loopback_field(&server, cases[i].field), cases[i].value);
@@ -124,7 +124,7 @@ START_TEST(same_responses_without_a_cache)
 {
     set_up("http: {open_file_cache: off, server: {listen: 8080, root: @/www}}");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        loopback_ask(&server, cases[i].request);
+        loopback_request(&server, cases[i].request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
@@ -137,19 +137,19 @@ END_TEST
 START_TEST(links_with_disable_symlinks_off)
 {
     set_up("http: {server: {listen: 8080, root: @/www, index: $arg_index, disable_symlinks: off}}");
-    loopback_ask(&server, "GET /outside HTTP/1.1");
+    loopback_request(&server, "GET /outside HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(server.body, "secret");
-    loopback_ask(&server, "GET /absolute HTTP/1.1");
+    loopback_request(&server, "GET /absolute HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
-    loopback_ask(&server, "GET /inside HTTP/1.1");
+    loopback_request(&server, "GET /inside HTTP/1.1");
     ck_assert_text(server.body, "Hello, world\n");
-    loopback_ask(&server, "GET /%2e%2e/secret HTTP/1.1");
+    loopback_request(&server, "GET /%2e%2e/secret HTTP/1.1");
     ck_assert_int_eq(server.status, 400);
-    loopback_ask(&server, "GET /?index=../secret HTTP/1.1");
+    loopback_request(&server, "GET /?index=../secret HTTP/1.1");
     ck_assert_int_eq(server.status, 403);
     loopback_link(&server, "/proc/self/root/etc/passwd", "www/magic");
-    loopback_ask(&server, "GET /magic HTTP/1.1");
+    loopback_request(&server, "GET /magic HTTP/1.1");
     ck_assert_int_eq(server.status, 403);
     loopback_close(&server);
 }
@@ -158,16 +158,16 @@ END_TEST
 START_TEST(links_of_other_owners)
 {
     set_up("http: {merge_slashes: off, server: {listen: 8080, root: @/www, disable_symlinks: if_not_owner}}");
-    loopback_ask(&server, "GET //inside HTTP/1.1");
+    loopback_request(&server, "GET //inside HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
-    loopback_ask(&server, "GET //folder HTTP/1.1");
+    loopback_request(&server, "GET //folder HTTP/1.1");
     ck_assert_text(loopback_field(&server, "Location"), "/folder/");
-    loopback_ask(&server, "GET /outside HTTP/1.1");
+    loopback_request(&server, "GET /outside HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     if (geteuid() == 0) {
         loopback_link(&server, "hello.txt", "www/foreign");
         ck_assert_int_eq(lchown(loopback_path(&server, "www/foreign"), 65534, 65534), 0);
-        loopback_ask(&server, "GET /foreign HTTP/1.1");
+        loopback_request(&server, "GET /foreign HTTP/1.1");
         ck_assert_int_eq(server.status, 403);
         ck_assert(loopback_logged(&server, "disable_symlinks refuses the link"));
     }
@@ -183,21 +183,21 @@ START_TEST(not_modified_carries_what_200_would)
 
     set_up("http: {add_header: {Cache-Control: max-age=60, X-Good: 'yes'}, server: {listen: 8080, root: "
            "@/www}}");
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     snprintf(etag, sizeof(etag), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
     snprintf(modified, sizeof(modified), STR_FMT, STR_ARG(loopback_field(&server, "Last-Modified")));
     snprintf(request, sizeof(request), "GET /hello.txt HTTP/1.1\nIf-None-Match: %s", etag);
-    loopback_ask(&server, request);
+    loopback_request(&server, request);
     ck_assert_int_eq(server.status, 304);
     ck_assert_text(loopback_field(&server, "ETag"), etag);
     ck_assert_text(loopback_field(&server, "Last-Modified"), modified);
     ck_assert_text(loopback_field(&server, "Cache-Control"), "max-age=60");
     ck_assert_text(server.body, "");
     snprintf(request, sizeof(request), "GET /hello.txt HTTP/1.1\nIf-Modified-Since: %s", modified);
-    loopback_ask(&server, request);
+    loopback_request(&server, request);
     ck_assert_int_eq(server.status, 304);
     snprintf(request, sizeof(request), "GET /hello.txt HTTP/1.1\nRange: bytes=0-4\nIf-Range: %s", etag);
-    loopback_ask(&server, request);
+    loopback_request(&server, request);
     ck_assert_int_eq(server.status, 206);
     loopback_close(&server);
 }
@@ -210,7 +210,7 @@ START_TEST(several_ranges_are_a_multipart)
     struct str boundary;
 
     set_up(SITE);
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1\nRange: bytes=0-4, 7-11");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1\nRange: bytes=0-4, 7-11");
     ck_assert_int_eq(server.status, 206);
     type = loopback_field(&server, "Content-Type");
     ck_assert(str_starts(type, STR("multipart/byteranges; boundary=")));
@@ -237,10 +237,10 @@ START_TEST(large_files_and_their_ends)
         large[i] = (char)('a' + i % 23);
     set_up(SITE);
     loopback_write(&server, "www/large", content);
-    loopback_ask(&server, "GET /large HTTP/1.1");
+    loopback_request(&server, "GET /large HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert(str_equal(server.body, content));
-    loopback_ask(&server, "GET /large HTTP/1.1\nRange: bytes=100000-100004,299999-");
+    loopback_request(&server, "GET /large HTTP/1.1\nRange: bytes=100000-100004,299999-");
     ck_assert_int_eq(server.status, 206);
     ck_assert_int_ge(str_search(server.body, STR("bytes 299999-299999/300000")), 0);
     loopback_close(&server);
@@ -253,20 +253,20 @@ START_TEST(settings_apply)
            "charset: off, "
            "default_type: text/plain, types: {text/x-log: [txt]}, index: [none.html, /hello.txt], "
            "absolute_redirect: on}}");
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1\nRange: bytes=0-1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1\nRange: bytes=0-1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "ETag"), "");
     ck_assert_text(loopback_field(&server, "Accept-Ranges"), "");
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/x-log");
-    loopback_ask(&server, "GET /page HTTP/1.1");
+    loopback_request(&server, "GET /page HTTP/1.1");
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/plain");
-    loopback_ask(&server, "GET /inside HTTP/1.1");
+    loopback_request(&server, "GET /inside HTTP/1.1");
     ck_assert_int_eq(server.status, 403);
-    loopback_ask(&server, "GET /empty/ HTTP/1.1");
+    loopback_request(&server, "GET /empty/ HTTP/1.1");
     ck_assert_text(server.body, "Hello, world\n");
-    loopback_ask(&server, "GET /folder HTTP/1.1\nHost: example.com:9999");
+    loopback_request(&server, "GET /folder HTTP/1.1\nHost: example.com:9999");
     ck_assert_text(loopback_field(&server, "Location"), "http://example.com:8080/folder/");
-    loopback_ask_raw(&server, STR("GET /folder HTTP/1.0\r\n\r\n"));
+    loopback_request_raw(&server, STR("GET /folder HTTP/1.0\r\n\r\n"));
     ck_assert_text(loopback_field(&server, "Location"), "/folder/");
     loopback_close(&server);
 }
@@ -275,13 +275,13 @@ END_TEST
 START_TEST(a_changed_file_is_seen_again)
 {
     set_up("http: {open_file_cache_valid: 0, server: {listen: 8080, root: @/www}}");
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_text(server.body, "Hello, world\n");
     loopback_write(&server, "www/hello.txt", STR("changed"));
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_text(server.body, "changed");
     ck_assert_int_eq(unlink(loopback_path(&server, "www/hello.txt")), 0);
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
 }
@@ -291,12 +291,12 @@ START_TEST(special_files_are_not_opened)
 {
     set_up(SITE);
     ck_assert_int_eq(mkfifo(loopback_path(&server, "www/fifo"), 0644), 0);
-    loopback_ask(&server, "GET /fifo HTTP/1.1");
+    loopback_request(&server, "GET /fifo HTTP/1.1");
     ck_assert_int_eq(server.status, 403);
     if (geteuid() != 0) {
         loopback_write(&server, "www/closed", STR("x"));
         ck_assert_int_eq(chmod(loopback_path(&server, "www/closed"), 0), 0);
-        loopback_ask(&server, "GET /closed HTTP/1.1");
+        loopback_request(&server, "GET /closed HTTP/1.1");
         ck_assert_int_eq(server.status, 403);
     }
     loopback_close(&server);
@@ -311,7 +311,7 @@ START_TEST(without_descriptors)
     int lowest;
 
     set_up(SITE);
-    loopback_ask(&server, "GET /page HTTP/1.1");
+    loopback_request(&server, "GET /page HTTP/1.1");
     while (server.worker.connections > 0) /* its descriptor is counted below */
         loopback_turn(&server, 1);
     lowest = dup(0);
@@ -320,11 +320,11 @@ START_TEST(without_descriptors)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){(rlim_t)lowest + 2, before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     ck_assert_int_eq(server.status, 503);
     ck_assert(loopback_logged(&server, "Too many open files"));
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     loopback_close(&server);
 }
@@ -336,11 +336,11 @@ START_TEST(keepalive_time_limits_connections)
                               "Connection: close\r\n\r\n";
 
     set_up(SITE);
-    loopback_ask_raw(&server, str_from(two));
+    loopback_request_raw(&server, str_from(two));
     ck_assert_int_ge(str_search(buffer_str(&server.text), STR("Hello, world")), 0);
     loopback_close(&server);
     set_up("http: {keepalive_time: 0, server: {listen: 8080, root: @/www}}");
-    loopback_ask_raw(&server, str_from(two));
+    loopback_request_raw(&server, str_from(two));
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Connection"), "close");
     ck_assert_text(server.body, "<p>");
@@ -363,14 +363,14 @@ START_TEST(clients_may_disconnect)
         char request[64];
 
         snprintf(request, sizeof(request), "GET /never-seen-%u HTTP/1.1", i);
-        loopback_leave(&server, request, i % 6);
+        loopback_disconnect(&server, request, i % 6);
         snprintf(request, sizeof(request), "GET /never-seen-%u/ HTTP/1.1", i);
-        loopback_leave(&server, request, i % 6);
-        loopback_leave(&server, "GET /large HTTP/1.1", i % 6);
-        loopback_leave(&server, "GET /large HTTP/1.1\nRange: bytes=0-99999,200000-", i % 6);
+        loopback_disconnect(&server, request, i % 6);
+        loopback_disconnect(&server, "GET /large HTTP/1.1", i % 6);
+        loopback_disconnect(&server, "GET /large HTTP/1.1\nRange: bytes=0-99999,200000-", i % 6);
     }
     loopback_turn(&server, 20);
-    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    loopback_request(&server, "GET /hello.txt HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     loopback_close(&server);
 }
@@ -393,19 +393,19 @@ START_TEST(etags_by_hash)
     large[99999] = 'b';
     loopback_write(&server, "other", str_of(large, sizeof(large)));
     loopback_open(&server, "http: {server: {listen: 8080, root: '@/', etag: hash}}");
-    loopback_ask(&server, "GET /small HTTP/1.1");
+    loopback_request(&server, "GET /small HTTP/1.1");
     ck_assert_text(loopback_field(&server, "ETag"), "\"2cf24dba5fb0a30e26e83b2ac5b9e29e\"");
-    loopback_ask(&server, "GET /empty HTTP/1.1");
+    loopback_request(&server, "GET /empty HTTP/1.1");
     ck_assert_text(loopback_field(&server, "ETag"), "\"e3b0c44298fc1c149afbf4c8996fb924\"");
     for (unsigned turns = 0; turns < 4; turns++)
-        loopback_leave(&server, "GET /one HTTP/1.1", turns);
-    loopback_ask(&server, "GET /one HTTP/1.1");
+        loopback_disconnect(&server, "GET /one HTTP/1.1", turns);
+    loopback_request(&server, "GET /one HTTP/1.1");
     snprintf(first, sizeof(first), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
     ck_assert_uint_eq(strlen(first), 34);
     ck_assert_uint_eq(server.body.length, sizeof(large));
-    loopback_ask(&server, "GET /two HTTP/1.1");
+    loopback_request(&server, "GET /two HTTP/1.1");
     ck_assert_text(loopback_field(&server, "ETag"), first);
-    loopback_ask(&server, "GET /other HTTP/1.1");
+    loopback_request(&server, "GET /other HTTP/1.1");
     ck_assert_str_ne(first, "");
     ck_assert(!str_equal(loopback_field(&server, "ETag"), str_from(first)));
     loopback_close(&server);

@@ -151,7 +151,7 @@ START_TEST(prometheus_format)
     server.shared->ktls_choice.figures[RECORD_AES_128_GCM] =
         (struct ktls_figures){.kernel_ns = {[KTLS_SIZES - 1] = 131 << 10}, .user_ns = {[KTLS_SIZES - 1] = 95 << 10}};
     server.shared->started_s = 1234567890;
-    loopback_ask(&server, "GET /prometheus HTTP/1.1");
+    loopback_request(&server, "GET /prometheus HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
     ck_assert_text(loopback_field(&server, "Cache-Control"), "no-store");
@@ -178,7 +178,7 @@ START_TEST(json_format)
 
     loopback_open(&server, PLACES);
     count(server.worker.counters);
-    loopback_ask(&server, "GET /json HTTP/1.1");
+    loopback_request(&server, "GET /json HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Content-Type"), "application/json");
     ck_assert_text(loopback_field(&server, "Cache-Control"), "no-store");
@@ -207,7 +207,7 @@ START_TEST(html_format)
     loopback_open(&server, PLACES);
     count(server.worker.counters);
     server.shared->started_s = 1234567890;
-    loopback_ask(&server, "GET /html HTTP/1.1");
+    loopback_request(&server, "GET /html HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/html; charset=utf-8");
     ck_assert_text(loopback_field(&server, "Cache-Control"), "no-store");
@@ -226,7 +226,7 @@ START_TEST(stub_status_format)
 {
     loopback_open(&server, PLACES);
     count(server.worker.counters);
-    loopback_ask(&server, "GET /nginx HTTP/1.1");
+    loopback_request(&server, "GET /nginx HTTP/1.1");
     ck_assert_int_eq(server.status, 200);
     ck_assert_text(loopback_field(&server, "Content-Type"), "text/plain");
     ck_assert_text(server.body, "Active connections: 11 \n"
@@ -241,11 +241,11 @@ END_TEST
 START_TEST(page_of_a_new_server)
 {
     loopback_open(&server, PLACES);
-    loopback_ask(&server, "GET /prometheus HTTP/1.1");
+    loopback_request(&server, "GET /prometheus HTTP/1.1");
     ck_assert(str_search(server.body, STR("\nsluice_zero_copy_ratio 0\n")) >= 0);
     ck_assert(str_search(server.body, STR("\nsluice_responses_by_status_total")) < 0);
     ck_assert(str_search(server.body, STR("\nsluice_request_duration_seconds_sum 0\n")) >= 0);
-    loopback_ask(&server, "GET /json HTTP/1.1");
+    loopback_request(&server, "GET /json HTTP/1.1");
     ck_assert(str_search(server.body, STR("\"responses_by_status_total\": {\"200\": 1},\n")) >= 0);
     loopback_close(&server);
 }
@@ -303,7 +303,7 @@ START_TEST(responds_to_each_case)
 {
     loopback_open(&server, PLACES);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        loopback_ask(&server, cases[i].request);
+        loopback_request(&server, cases[i].request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
         ck_assert_msg(str_equal(loopback_field(&server, "Content-Type"), str_from(cases[i].type)),
                       "%s: " STR_FMT, cases[i].request, STR_ARG(loopback_field(&server, "Content-Type")));

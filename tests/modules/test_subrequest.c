@@ -138,7 +138,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
         ck_assert_ptr_null(headers_find(&x->request.headers, STR("Content-Length")));
         ck_assert_ptr_null(headers_find(&x->request.headers, STR("Upgrade")));
         ck_assert_int_eq(x->request.method, METHOD_GET);
-        ck_assert_text(headers_value(&x->request.headers, STR("X-Said")), "yes");
+        ck_assert_text(headers_value(&x->request.headers, STR("X-Test")), "yes");
     }
     x->response.status = 200;
     x->response.body = body_empty();
@@ -190,8 +190,8 @@ static void ask(const char *path)
 {
     char head[128];
 
-    snprintf(head, sizeof(head), "GET %s HTTP/1.1\nX-Said: yes\nUpgrade: x\nContent-Length: 0", path);
-    loopback_ask(&server, head);
+    snprintf(head, sizeof(head), "GET %s HTTP/1.1\nX-Test: yes\nUpgrade: x\nContent-Length: 0", path);
+    loopback_request(&server, head);
 }
 
 static const struct {
@@ -356,7 +356,7 @@ START_TEST(rest_of_the_body_is_read)
     for (unsigned pieces = 0; pieces < 9; pieces += 4) {
         set_up();
         seen.pieces = pieces;
-        loopback_ask(&server, "GET /throw/long HTTP/1.1\nX-Said: yes");
+        loopback_request(&server, "GET /throw/long HTTP/1.1\nX-Test: yes");
         ck_assert_int_eq(server.status, 204);
         for (int i = 0; i < 20 && seen.body.wake; i++) {
             if (!list_empty(&server.worker.orphaned_subrequests))

@@ -146,12 +146,12 @@ START_TEST(responds_to_each_case)
         char request[128];
 
         snprintf(request, sizeof(request), "GET %s HTTP/1.1", cases[i].path);
-        loopback_ask(&server, request);
+        loopback_request(&server, request);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].path, server.status);
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
     }
-    loopback_ask(&server, "GET /i/ann?q HTTP/1.1");
+    loopback_request(&server, "GET /i/ann?q HTTP/1.1");
     ck_assert_text(loopback_field(&server, "Location"), "/i/ann/?q");
     ck_assert(loopback_logged(&server, "there is no location \"@nobody\""));
     ck_assert(loopback_logged(&server, "internally redirected more than 10 times"));
@@ -165,7 +165,7 @@ START_TEST(request_filename_is_the_found_file)
 
     make_files();
     loopback_open(&server, configuration);
-    loopback_ask(&server, "GET /name/ann/b.txt HTTP/1.1");
+    loopback_request(&server, "GET /name/ann/b.txt HTTP/1.1");
     snprintf(expected, sizeof(expected), "%s/pictures/ann/b.txt", server.directory);
     ck_assert_text(server.body, expected);
     loopback_close(&server);
@@ -177,8 +177,8 @@ START_TEST(clients_may_disconnect)
     make_files();
     loopback_open(&server, configuration);
     for (unsigned turns = 0; turns < 6; turns++)
-        loopback_leave(&server, "GET /missing HTTP/1.1", turns);
-    loopback_ask(&server, "GET /missing HTTP/1.1");
+        loopback_disconnect(&server, "GET /missing HTTP/1.1", turns);
+    loopback_request(&server, "GET /missing HTTP/1.1");
     ck_assert_text(server.body, "spa");
     loopback_close(&server);
 }

@@ -20,7 +20,7 @@ static struct str value_of(const char *template)
     loopback_make_directory(&server);
     loopback_mkdir(&server, "www");
     loopback_open(&server, configuration);
-    loopback_ask(&server, "GET /dir/pa%67e?a=1&B=two&empty= HTTP/1.1\n"
+    loopback_request(&server, "GET /dir/pa%67e?a=1&B=two&empty= HTTP/1.1\n"
                           "Host: Other.Example:8080\n"
                           "User-Agent: test/1\n"
                           "X-Twice: one\n"

@@ -46,7 +46,7 @@ void scripted_fail(struct loop *loop, int fd, enum op_verb verb, int error);
 void scripted_hold_connect(struct loop *loop, int fd);
 void scripted_connected(struct loop *loop, int fd, int result);
 /* Adds a connection to a listening socket; returns the number that the accept will return. */
-int scripted_arrive(struct loop *loop, int listener);
+int scripted_add_connection(struct loop *loop, int listener);
 
 /* Advances the time; timers that become due run in the next iteration. */
 void scripted_advance(struct loop *loop, uint64_t ms);

@@ -168,7 +168,7 @@ void scripted_connected(struct loop *loop, int fd, int result)
     fake->connect_result = result;
 }
 
-int scripted_arrive(struct loop *loop, int listener)
+int scripted_add_connection(struct loop *loop, int listener)
 {
     struct fake *fake = socket_of(loop, listener);
     int fd = scripted_socket(loop);

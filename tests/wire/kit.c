@@ -96,12 +96,12 @@ static size_t received(struct wire *wire, struct str bytes)
         kit->peer_ended = true;
         return 0;
     }
-    if (!kit->greedy)
+    if (!kit->consumes)
         return 0;
-    if (kit->heard_length + bytes.length > sizeof kit->heard)
-        bytes.length = sizeof kit->heard - kit->heard_length;
-    memcpy(kit->heard + kit->heard_length, bytes.data, bytes.length);
-    kit->heard_length += bytes.length;
+    if (kit->received_length + bytes.length > sizeof kit->received)
+        bytes.length = sizeof kit->received - kit->received_length;
+    memcpy(kit->received + kit->received_length, bytes.data, bytes.length);
+    kit->received_length += bytes.length;
     wire_receive(wire);
     if (memchr(bytes.data, '\n', bytes.length))
         kit_pump(kit);
@@ -150,7 +150,7 @@ void kit_prepare(struct kit *kit, int backend, const struct transport *transport
     signal(SIGPIPE, SIG_IGN);
     memset(kit, 0, sizeof *kit);
     kit->transport = transport;
-    kit->greedy = true;
+    kit->consumes = true;
     kit->log = (struct log){.level = LOG_DEBUG, .sink = logged, .owner = kit};
     ck_assert_int_eq(loop_open_backend(&kit->loop, loop_backends[backend], &kit->log), 0);
     for (int version = 0; version < 2; version++) {
@@ -297,7 +297,7 @@ void kit_plan_file(struct kit *kit, int fd, int64_t at, uint64_t length)
     kit->plan[kit->planned++] = chunk;
 }
 
-void kit_say(struct kit *kit, const char *text)
+void kit_client_send(struct kit *kit, const char *text)
 {
     size_t length = strlen(text);
 
@@ -384,7 +384,7 @@ void kit_until_open(struct kit *kit)
     }
 }
 
-void kit_until_got(struct kit *kit, size_t length)
+void kit_run_until_received(struct kit *kit, size_t length)
 {
     uint64_t limit = kit->loop.clock.monotonic_ms + FAR_TOO_LONG_MS;
 

@@ -42,12 +42,12 @@ struct kit {
     struct chunk plan[KIT_CHUNKS];  /* the response to a line from the client */
     int planned, given;
     bool close_after;               /* closes in order after the last chunk */
-    bool greedy;                    /* consumes received bytes; false: leaves them */
+    bool consumes;                  /* consumes received bytes; false: leaves them */
     unsigned opened, closed, ending, rooms;
     enum wire_close_reason end;
     bool peer_ended;
-    char heard[65536];
-    size_t heard_length;
+    char received[65536];
+    size_t received_length;
     struct transfer transfer;
 
     /* the client */
@@ -81,7 +81,7 @@ void kit_plan_file(struct kit *kit, int fd, int64_t at, uint64_t length);
 void kit_pump(struct kit *kit);
 
 /* The client sends text, after the handshake. */
-void kit_say(struct kit *kit, const char *text);
+void kit_client_send(struct kit *kit, const char *text);
 /*
  * TLS 1.2 AES-GCM: returns the number of explicit nonces that the client has received, and the last of them. Fails the
  * test unless each is greater by one than the one before.
@@ -90,7 +90,7 @@ unsigned kit_nonces(const struct kit *kit, uint64_t *out_last);
 /* Runs one turn of both sides. */
 void kit_turn(struct kit *kit);
 /* Runs until the client has received `length` bytes, or the stream has ended, or a long timeout has expired. */
-void kit_until_got(struct kit *kit, size_t length);
+void kit_run_until_received(struct kit *kit, size_t length);
 /* Runs until the wire is closed. The client closes when it has received the end. */
 void kit_until_closed(struct kit *kit);
 void kit_until_open(struct kit *kit);

@@ -61,9 +61,9 @@ START_TEST(rule_03_long_chain_through_a_small_buffer)
         kit_turn(&kit); /* for the tickets */
     ck_assert_uint_gt(kit.tapped_length, 20 * 1024);
     kit_plan_file(&kit, fd, 0, 1000000);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     kit.raw = true;
-    kit_until_got(&kit, 1000000);
+    kit_run_until_received(&kit, 1000000);
     ck_assert_mem_eq(kit.got, kit_pattern(), 1000000);
     ck_assert_uint_eq(kit.counters.promotions, 1);
     wire_close(&kit.wire, WIRE_CLOSE_ABORT);

@@ -39,7 +39,7 @@ START_TEST(rule_15_orderly_close_with_a_slow_reader)
     plan(fd, 150000);
     kit.close_after = true;
     kit.read_max = 3000;
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kit.got_length, 150004);
@@ -73,8 +73,8 @@ START_TEST(truncated_file)
     start(_i, 4096);
     plan(fd, 2000000);
     kit.read_max = 20000;
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, 10000);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, 10000);
     ck_assert_int_eq(ftruncate(fd, 150000), 0);
     kit.read_max = 0;
     kit_until_closed(&kit);
@@ -96,7 +96,7 @@ START_TEST(unreadable_file)
 
     start(_i, 0);
     plan(fd, 1000);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     kit_until_closed(&kit);
     ck_assert_int_ne(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert(!kit.got_close_notify);
@@ -124,7 +124,7 @@ static void until_moment(int moment, int fd)
     for (int i = 0; i < 4 * moment * moment && !kit.closed; i++) {
         kit_turn(&kit);
         if (kit.opened && kit.client_connected && !sent) {
-            kit_say(&kit, "GET\n");
+            kit_client_send(&kit, "GET\n");
             sent = true;
         }
     }
@@ -171,7 +171,7 @@ START_TEST(orderly_close_times_out)
     start(_i, 4096);
     plan(fd, 1000000);
     kit.read_max = 1;
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     for (int i = 0; i < 20; i++)
         kit_turn(&kit);
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
@@ -324,13 +324,13 @@ START_TEST(rule_17_response_not_in_page_cache)
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     start(_i, 0);
     plan(fd, KIT_PATTERN);
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, KIT_PATTERN + 4);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, KIT_PATTERN + 4);
     ck_assert_uint_eq(kit.got_length, KIT_PATTERN + 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), KIT_PATTERN);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     plan(fd, KIT_PATTERN); /* the close below may occur during a read */
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     for (int i = 0; i < 3; i++)
         kit_turn(&kit);
     wire_close(&kit.wire, WIRE_CLOSE_ABORT);

@@ -41,8 +41,8 @@ static void fetch(int fd, size_t length)
     size_t before = kit.got_length;
 
     kit_plan_file(&kit, fd, 0, length);
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, before + length);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, before + length);
     ck_assert_uint_eq(kit.got_length, before + length);
     ck_assert_mem_eq(kit.got + before, kit_pattern(), length);
 }
@@ -71,14 +71,14 @@ START_TEST(rule_09_key_update_during_a_body)
     ck_assert_uint_eq(kit.counters.promotions, 1);
     kit.read_max = 30000;
     kit_plan_file(&kit, fd, 0, BODY);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     for (unsigned requests = 1; requests <= 3; requests++) {
-        kit_until_got(&kit, 100000 + requests * 500000);
+        kit_run_until_received(&kit, 100000 + requests * 500000);
         ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
         ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
     }
     kit.read_max = 0;
-    kit_until_got(&kit, 100000 + BODY);
+    kit_run_until_received(&kit, 100000 + BODY);
     ck_assert_mem_eq(kit.got + 100000, kit_pattern(), BODY);
     if (renewable) {
         fetch(fd, 100000);
@@ -104,8 +104,8 @@ START_TEST(rule_10_key_is_replaced_before_its_limit)
     kit_until_open(&kit);
     if (!renewable) { /* the wire calls the owner before the limit, and does not exceed it */
         kit_plan_file(&kit, fd, 0, BODY);
-        kit_say(&kit, "GET\n");
-        kit_until_got(&kit, BODY);
+        kit_client_send(&kit, "GET\n");
+        kit_run_until_received(&kit, BODY);
         ck_assert_uint_eq(kit.ending, 1);
         ck_assert_uint_lt(kit.got_length, 100 * 16384);
         ck_assert_uint_gt(kit.got_length, 50 * 16384);

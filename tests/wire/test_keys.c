@@ -42,9 +42,9 @@ static void begin(int fd, size_t length)
         kit_turn(&kit); /* for the tickets */
     kernel.marks = true;
     kit_plan_file(&kit, fd, 0, length);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     kit.raw = true;
-    kit_until_got(&kit, 1000);
+    kit_run_until_received(&kit, 1000);
     ck_assert_uint_eq(kit.counters.promotions, 1);
 }
 
@@ -97,14 +97,14 @@ START_TEST(rule_09_kernel_accepts_the_next_key)
     kernel.control_eagain = 2;
     for (int round = 0; round < 3; round++) {
         request_key_update();
-        kit_until_got(&kit, kit.got_length + 200000);
+        kit_run_until_received(&kit, kit.got_length + 200000);
     }
     ck_assert_int_eq(kernel.tx_calls, 1 + 3);
     ck_assert_uint_eq(kernel.sequence, 0);
     ck_assert_uint_eq(kit.counters.rekeyings, 3);
     ck_assert_uint_eq(kit.wire.rekeying, 0);
     kit.read_max = 0;
-    kit_until_got(&kit, BODY + 6 * SCRIPTED_MARK);
+    kit_run_until_received(&kit, BODY + 6 * SCRIPTED_MARK);
     ck_assert_uint_eq(kit.got_length, BODY + 6 * SCRIPTED_MARK);
     for (int round = 0; round < 3; round++) {
         size_t at = find_mark(SCRIPTED_MARK_CONTROL, 0);
@@ -133,7 +133,7 @@ START_TEST(rule_09_open_record_precedes_the_answer)
     kit.support.rekey = true;
     kit_open(&kit, 0);
     begin(fd, BODY);
-    kit_until_got(&kit, BODY);
+    kit_run_until_received(&kit, BODY);
     while (wire_room(&kit.wire) == 0)
         kit_turn(&kit);
     ck_assert_int_eq(wire_send(&kit.wire, &chunk), 0);
@@ -141,7 +141,7 @@ START_TEST(rule_09_open_record_precedes_the_answer)
     for (int turn = 0; turn < 1000 && kit.counters.rekeyings == 0; turn++)
         kit_turn(&kit);
     ck_assert_uint_eq(kit.counters.rekeyings, 1);
-    kit_until_got(&kit, BODY + chunk.bytes.length + 2 * SCRIPTED_MARK);
+    kit_run_until_received(&kit, BODY + chunk.bytes.length + 2 * SCRIPTED_MARK);
     ck_assert_mem_eq(kit.got + BODY, "open", 4);
     ck_assert_uint_eq(find_mark(SCRIPTED_MARK_CONTROL, BODY), BODY + 4);
     leave();
@@ -193,7 +193,7 @@ START_TEST(rule_09_old_kernel_completes_the_response)
     while (!kit.ending)
         kit_turn(&kit);
     kit.read_max = 0;
-    kit_until_got(&kit, BODY);
+    kit_run_until_received(&kit, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     while (kernel.controls == 0)
@@ -221,8 +221,8 @@ START_TEST(rule_10_new_key_in_user_space)
     kit_open(&kit, 0);
     for (int i = 1; i <= 3; i++) {
         kit_plan_file(&kit, fd, 0, 500000); /* 31 records */
-        kit_say(&kit, "GET\n");
-        kit_until_got(&kit, (size_t)i * 500000);
+        kit_client_send(&kit, "GET\n");
+        kit_run_until_received(&kit, (size_t)i * 500000);
         ck_assert_mem_eq(kit.got + (size_t)(i - 1) * 500000, kit_pattern(), 500000);
         ck_assert_uint_lt(kit.wire.key.sequence, renewable ? 64 : 200);
     }
@@ -281,14 +281,14 @@ START_TEST(rule_10_count_of_the_kernel_decides)
     kernel.counted = 3;
     kit_open(&kit, 0);
     begin(fd, BODY);
-    kit_until_got(&kit, BODY);
+    kit_run_until_received(&kit, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
     ck_assert_uint_eq(kit.counters.rekeyings, 0);
     kernel.counted = 940; /* more than the limit for a renewal */
     kit.wire.key.sequence = 990;
     kit_plan_file(&kit, fd, 0, 100000);
     kit_pump(&kit);
-    kit_until_got(&kit, BODY + 100000 + 2 * SCRIPTED_MARK);
+    kit_run_until_received(&kit, BODY + 100000 + 2 * SCRIPTED_MARK);
     ck_assert_uint_eq(kit.counters.rekeyings, 1);
     leave();
     kit_close(&kit);
@@ -335,13 +335,13 @@ START_TEST(rule_09_http_request_after_a_key_update)
     ck_assert_int_eq(setsockopt(kit.far, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once), 0);
     begin(fd, 100000);
     kernel.marks = false;
-    kit_until_got(&kit, 100000);
+    kit_run_until_received(&kit, 100000);
     while (!wire_drained(&kit.wire))
         kit_turn(&kit);
     kit_plan_bytes(&kit, STR("ANSWER"));
     request_key_update();
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, 100000 + 6);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, 100000 + 6);
     ck_assert_uint_eq(kit.counters.rekeyings, 1);
     ck_assert_mem_eq(kit.got + 100000, "ANSWER", 6);
     leave();
@@ -371,7 +371,7 @@ START_TEST(rule_09_key_updates_are_no_progress)
     for (int i = 0; i < 5; i++)
         kit_turn(&kit);
     kit_plan_file(&kit, fd, 0, BODY);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     do {
         sent = wire_bytes_sent(&kit.wire);
         for (int i = 0; i < 250; i++) /* the ACK that makes room may be delayed by 200 ms */
@@ -408,7 +408,7 @@ START_TEST(rule_09_excess_key_updates)
     if (promoted) {
         begin(fd, 100000);
         kernel.marks = false;
-        kit_until_got(&kit, 100000);
+        kit_run_until_received(&kit, 100000);
     }
     ck_assert_uint_eq(kit.log_lines, 0);
     for (int i = 0; i < 2 * LIMIT_KEY_UPDATES; i++) {

@@ -60,7 +60,7 @@ static void finish(void)
 static void ask(void)
 {
     kit_plan_bytes(&kit, STR("HEAD"));
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
 }
 
 /* A response from a pipe over each transport. If the kernel does not encrypt, the wire reads the pipe. */
@@ -78,7 +78,7 @@ START_TEST(pipes_are_sent_by_every_transport)
     pipe = filled(BYTES);
     ask();
     plan_pipe(pipe, BYTES, 1000000);
-    kit_until_got(&kit, 4 + BYTES);
+    kit_run_until_received(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
@@ -103,14 +103,14 @@ START_TEST(large_body_is_promoted)
     kit_until_open(&kit);
     ck_assert(wire_accepts(&kit.wire) & CHUNK_PIPE);
     pipe = filled(BYTES);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     for (int i = 0; i < 10; i++) /* tickets come first */
         kit_turn(&kit);
     kit.raw = true;
     kit_plan_bytes(&kit, STR("HEAD"));
     plan_pipe(pipe, BYTES, 1000000);
     kit_pump(&kit);
-    kit_until_got(&kit, 4 + BYTES);
+    kit_run_until_received(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
@@ -152,7 +152,7 @@ START_TEST(declined_pipes_are_read)
     pipe = filled(BYTES);
     ask();
     plan_pipe(pipe, BYTES, declined[row].whole);
-    kit_until_got(&kit, 4 + BYTES);
+    kit_run_until_received(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), "user");
@@ -238,7 +238,7 @@ static struct wire_events piping;
 static void start_piping(int backend)
 {
     start(backend, &transports[0], false);
-    kit.greedy = false;
+    kit.consumes = false;
     kit_open(&kit, 0);
     piping = *kit.wire.events;
     kit_until_open(&kit);
@@ -332,10 +332,10 @@ START_TEST(finish_ends_one_direction)
     ck_assert_mem_eq(kit.got, "all there is", 12);
     ck_assert_int_eq(kit.got_close_notify, kit.transport->version != 0);
     ck_assert_int_eq(kit.wire.state, WIRE_OPEN);
-    kit_say(&kit, "and yet");
-    while (kit.heard_length < 7)
+    kit_client_send(&kit, "and yet");
+    while (kit.received_length < 7)
         kit_turn(&kit);
-    ck_assert_mem_eq(kit.heard, "and yet", 7);
+    ck_assert_mem_eq(kit.received, "and yet", 7);
     ck_assert_uint_eq(kit.closed, 0);
     finish();
 }

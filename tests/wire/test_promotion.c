@@ -34,8 +34,8 @@ static void fetch_file(int fd, size_t length)
 
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, before + 4 + length);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, before + 4 + length);
     ck_assert_uint_eq(kit.got_length, before + 4 + length);
     ck_assert_mem_eq(kit.got + before, "HEAD", 4);
     ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
@@ -154,9 +154,9 @@ static void promote(int fd, size_t length)
         kit_turn(&kit); /* for the tickets, which still need TLS */
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     stop_client_tls();
-    kit_until_got(&kit, 4 + length);
+    kit_run_until_received(&kit, 4 + length);
     ck_assert_uint_eq(kit.got_length, 4 + length);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), length);
@@ -253,7 +253,7 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     kit_plan_bytes(&kit, str_of(kit_pattern(), 60000));
     kit_plan_file(&kit, fd, 0, 500000);
     kit.read_max = 1;
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     for (int i = 0; i < 50; i++)
         kit_turn(&kit);
     ck_assert_int_eq(kernel.tx_calls, 0);
@@ -273,7 +273,7 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     ck_assert_mem_eq(kit.got, kit_pattern(), sealed);
     stop_client_tls();
     kit.read_max = 0;
-    kit_until_got(&kit, 60000 - sealed + 500000);
+    kit_run_until_received(&kit, 60000 - sealed + 500000);
     ck_assert_mem_eq(kit.got, kit_pattern() + sealed, 60000 - sealed);
     ck_assert_mem_eq(kit.got + 60000 - sealed, kit_pattern(), 500000);
     finish_promoted();
@@ -297,7 +297,7 @@ START_TEST(promoted_connection_continues)
     length = kit.got_length;
     kit_plan_bytes(&kit, STR("small answer"));
     kit_pump(&kit);
-    kit_until_got(&kit, length + 12);
+    kit_run_until_received(&kit, length + 12);
     ck_assert_mem_eq(kit.got + length, "small answer", 12);
     expect_reason("ktls-send", "ok");
     length = kit.got_length;
@@ -306,7 +306,7 @@ START_TEST(promoted_connection_continues)
     kit.close_after = true;
     kernel.control_eagain = 3;
     kit_pump(&kit);
-    kit_until_got(&kit, length + 90004);
+    kit_run_until_received(&kit, length + 90004);
     ck_assert_mem_eq(kit.got + length + 4, kit_pattern() + 5, 90000);
     finish_promoted();
     ck_assert_int_eq(kernel.tx_calls, 1);
@@ -322,9 +322,9 @@ START_TEST(rule_13_truncated_after_promotion)
     start(_i, &transports[1], true);
     kit_open(&kit, 4096);
     kit_plan_file(&kit, fd, 0, 2000000);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     stop_client_tls();
-    kit_until_got(&kit, 10000);
+    kit_run_until_received(&kit, 10000);
     ck_assert_int_eq(ftruncate(fd, 100000), 0);
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
@@ -346,13 +346,13 @@ START_TEST(key_update_after_promotion)
     start(_i, &transports[1], true);
     kit_open(&kit, 0);
     kit_plan_file(&kit, fd, 0, 100000);
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     while (kit.counters.promotions == 0)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
     ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
     stop_client_tls();
-    kit_until_got(&kit, 100000);
+    kit_run_until_received(&kit, 100000);
     while (!kit.ending)
         kit_turn(&kit);
     ck_assert_uint_eq(kit.ending, 1);
@@ -381,7 +381,7 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, LENGTH);
     kit.close_after = true;
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     stop_client_tls();
     if (_i % 2)
         ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
@@ -393,9 +393,9 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
     ck_assert_uint_eq(kit.closed, 0);
     ck_assert(wire_unacknowledged(&kit.wire));
     progress = wire_bytes_sent(&kit.wire);
-    kit_until_got(&kit, LENGTH / 2);
+    kit_run_until_received(&kit, LENGTH / 2);
     ck_assert_uint_gt(wire_bytes_sent(&kit.wire), progress);
-    kit_until_got(&kit, 4 + LENGTH);
+    kit_run_until_received(&kit, 4 + LENGTH);
     ck_assert_uint_eq(kit.got_length, 4 + LENGTH);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), LENGTH);
     while (wire_unacknowledged(&kit.wire) && !kit.closed)
@@ -426,7 +426,7 @@ START_TEST(rule_15_reset_ends_the_wait)
     ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
     kit_plan_file(&kit, fd, 0, LENGTH);
     kit.close_after = true;
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire) || kit.wire.receive.verb != OP_TIMER)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);

@@ -80,9 +80,9 @@ static void answer(const struct row *row)
         kit_plan_file(&kit, fd, 0, row->file);
     else
         kit_plan_bytes(&kit, str_of(kit_pattern(), row->bytes));
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     kit.raw = strcmp(row->reason, "ok") == 0;
-    kit_until_got(&kit, length);
+    kit_run_until_received(&kit, length);
     ck_assert_uint_eq(kit.got_length, length);
     ck_assert_mem_eq(kit.got, kit_pattern(), length);
     close(fd);
@@ -146,14 +146,14 @@ START_TEST(rule_04_the_threshold_decides)
     kit_open(&kit, 0);
     kit_plan_file(&kit, fd, 0, LARGE - 1);
     kit_plan_bytes(&kit, str_of(kit_pattern(), LARGE));
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, 2 * LARGE - 1);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, 2 * LARGE - 1);
     ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
     kit_plan_file(&kit, fd, 0, given);
     kit.plan[kit.planned - 1].file.whole = LARGE;
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     kit.raw = true;
-    kit_until_got(&kit, 2 * LARGE - 1 + given);
+    kit_run_until_received(&kit, 2 * LARGE - 1 + given);
     ck_assert_uint_eq(kit.counters.promotions, strcmp(BUILD_KTLS, "built in") == 0);
     wire_close(&kit.wire, WIRE_CLOSE_ABORT);
     kit_until_closed(&kit);

@@ -66,8 +66,8 @@ static size_t fetch(int fd, size_t length)
     sends = reads = 0;
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, before + 4 + length);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, before + 4 + length);
     for (int i = 0; i < 100 && !wire_drained(&kit.wire); i++)
         kit_turn(&kit); /* the client may receive the last byte before the server gets its completion */
     ck_assert_mem_eq(kit.got + before, "HEAD", 4);

@@ -63,8 +63,8 @@ static void fetch_file(int fd, size_t length)
 
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, before + 4 + length);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, before + 4 + length);
     ck_assert_mem_eq(kit.got + before, "HEAD", 4);
     ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
 }
@@ -84,7 +84,7 @@ static void give_bytes(size_t length)
 
     kit_plan_bytes(&kit, str_of(kit_pattern(), length));
     kit_pump(&kit);
-    kit_until_got(&kit, before + length);
+    kit_run_until_received(&kit, before + length);
     ck_assert_mem_eq(kit.got + before, kit_pattern(), length);
 }
 

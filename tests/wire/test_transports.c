@@ -52,9 +52,9 @@ START_TEST(rule_14_small_response_is_one_record)
     for (int i = 0; i < 20; i++) {
         kit_plan_bytes(&kit, STR("HEAD"));
         kit_plan_file(&kit, fd, 0, 1024);
-        kit_say(&kit, "GET\n");
+        kit_client_send(&kit, "GET\n");
         length += 4 + 1024;
-        kit_until_got(&kit, length);
+        kit_run_until_received(&kit, length);
         ck_assert_uint_eq(kit.got_length, length);
         ck_assert_mem_eq(kit.got + length - 1028, "HEAD", 4);
         ck_assert_mem_eq(kit.got + length - 1024, kit_pattern(), 1024);
@@ -86,9 +86,9 @@ static void exchange_large_bodies(int index, int buffer, size_t read_max, bool s
         kit_plan_bytes(&kit, str_of(kit_pattern(), sizes[5 - i] % 300000));
         kit_plan_file(&kit, fd, (int64_t)i, sizes[i]);
     }
-    kit_say(&kit, "GET\n");
+    kit_client_send(&kit, "GET\n");
     for (size_t i = 0; i < 6; i++) {
-        kit_until_got(&kit, length + sizes[5 - i] % 300000 + sizes[i]);
+        kit_run_until_received(&kit, length + sizes[5 - i] % 300000 + sizes[i]);
         ck_assert_mem_eq(kit.got + length, kit_pattern(), sizes[5 - i] % 300000);
         length += sizes[5 - i] % 300000;
         ck_assert_mem_eq(kit.got + length, kit_pattern() + i, sizes[i]);
@@ -135,8 +135,8 @@ START_TEST(transfers_of_two_responses)
     kit.plan[2].transfer = &file;
     kit_plan_bytes(&kit, STR("other"));
     kit.plan[3].transfer = &bytes;
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, 200014);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, 200014);
     ck_assert_uint_eq(wire_transfer_end(&kit.wire, NULL).total, 0);
     kit.transfer = wire_transfer_end(&kit.wire, &bytes);
     ck_assert_str_ne(wire_path_name(kit.transfer.path), wire_path_name(PATH_NONE));
@@ -164,16 +164,16 @@ START_TEST(path_and_reason_of_a_large_file)
     kit_open(&kit, 0);
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, 200000);
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, 200004);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, 200004);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), wire_path_name(transport->file_path));
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
     ck_assert_uint_eq(kit.transfer.zero_copy, transport->version ? 0 : 200000);
     ck_assert_uint_eq(kit.counters.transfers[transport->file_path], 1);
     kit_plan_bytes(&kit, str_of(kit_pattern(), 70000));
-    kit_say(&kit, "GET\n");
-    kit_until_got(&kit, 270004);
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, 270004);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, transport->bytes_path);
     finish();
@@ -190,17 +190,17 @@ START_TEST(unconsumed_bytes_are_offered_again)
     kit_until_open(&kit);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    kit.greedy = false;
-    kit_say(&kit, text);
+    kit.consumes = false;
+    kit_client_send(&kit, text);
     for (int i = 0; i < 20; i++)
         kit_turn(&kit);
-    ck_assert_uint_eq(kit.heard_length, 0);
+    ck_assert_uint_eq(kit.received_length, 0);
     wire_watch(&kit.wire);
-    kit.greedy = true;
+    kit.consumes = true;
     wire_receive(&kit.wire);
-    for (int i = 0; i < 200 && kit.heard_length < 30000; i++)
+    for (int i = 0; i < 200 && kit.received_length < 30000; i++)
         kit_turn(&kit);
-    ck_assert_uint_eq(kit.heard_length, 30000);
+    ck_assert_uint_eq(kit.received_length, 30000);
     finish();
 }
 END_TEST

@@ -49,7 +49,7 @@ class UpstreamHandler(http.server.BaseHTTPRequestHandler):
                   if name in self.headers]
         text = '\n'.join([f'{self.command} {self.path}', *fields, body.decode()]).encode()
         self.send_response(404 if 'missing' in self.path else 302 if 'moved' in self.path else 200)
-        self.send_header('Content-Type', 'text/x-said')
+        self.send_header('Content-Type', 'text/x-echo')
         if 'moved' in self.path:
             self.send_header('Location', f'http://127.0.0.1:{self.server.server_port}/elsewhere')
         self.send_header('X-Powered-By', 'a test')

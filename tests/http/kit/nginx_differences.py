@@ -191,7 +191,7 @@ INTENDED = (
     ('the same for the last path of try_files', "nginx continues with a URI that has no slash at its beginning", ALL,
      lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'alias' in text and uri_of(by_nginx)[:1] not in ('', '/')),
     ("an upstream server's error on an error page is passed on", 'it may be the page itself; nginx sends its built-in page',
-     ('body', 'content-type', 'length', 'retry-after', 'x-said'),
+     ('body', 'content-type', 'length', 'retry-after', 'x-echo'),
      lambda text, request, by_nginx, by_sluice: 'proxy_intercept_errors on' in text and 'body' not in by_nginx and
         by_nginx.get('status') == by_sluice.get('status') and bool(pages(text, by_nginx['status']))),
     ('the response to a cycle of internal redirects may have an error page', 'nginx sends its built-in page', ALL,
@@ -217,12 +217,12 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: 'proxy_cache ' in text and field(request, 'If-Modified-Since') and by_sluice.get('status') == 304 and
         'last-modified' not in by_nginx and by_nginx.get('status') == 200),
     ('a path that try_files found is passed on from its error page', 'nginx passes the path of the request', ('body', 'length'),
-     lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'error_page' in text and by_nginx.get('x-said') == 'yes' and
+     lambda text, request, by_nginx, by_sluice: 'try_files' in text and 'error_page' in text and by_nginx.get('x-echo') == 'yes' and
         by_nginx.get('body', b'').split(b'\n')[1:] == by_sluice.get('body', b'').split(b'\n')[1:]),
     ('groups of a server_name keep their values', 'nginx deletes them before it evaluates an `if` with a pattern', ('body', 'length'),
      lambda text, request, by_nginx, by_sluice: 'server_name "~' in text and re.search(r'if \([^\n]*~[^\n]*\{[^{}]*\$1', text)),
     ('the groups of a pattern in a map are not $1 of the request', 'they belong to the value of its row', ('body', 'length'),
-     lambda text, request, by_nginx, by_sluice: 'x-said' not in by_nginx and re.search(r'map [^{]*\{[^}]*~\*?[^\n]*\(', text) and
+     lambda text, request, by_nginx, by_sluice: 'x-echo' not in by_nginx and re.search(r'map [^{]*\{[^}]*~\*?[^\n]*\(', text) and
         re.search(r'return \d+ "[^"]*\$1', text)),
     ('index names files', 'nginx also accepts a directory', ALL,
      lambda text, request, by_nginx, by_sluice: 'index folder/' in text and re.search(' /+folder/', by_nginx.get('x-where', '')) and
@@ -271,7 +271,7 @@ INTENDED = (
         [line for line in by_sluice.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')]),
     ('statuses for which nginx has no built-in page have one', 'each error has a page', ('body', 'length', 'content-type', 'content-encoding', 'vary'),
      lambda text, request, by_nginx, by_sluice: by_nginx.get('body') == b'' and f'return {by_nginx["status"]};' in text),
-    ('a request that is refused before its head is read is of no server in particular', 'its Host is not known',
+    ('a request that is refused before its head is read gets the response of the default server', 'Host is unknown at this time',
      LOCATION_FIELDS,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 400),
     ('alias of a file with a trailing slash is 403 or 404', 'nginx: 500', ALL,
@@ -289,7 +289,7 @@ INTENDED = (
     ('the response to 204 has no type', 'it has no body', ('cache-control', 'expires'),
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 204 and 'expires $e' in text),
     ('with a cache, a Range is not passed on', 'nginx passes it on below proxy_cache_min_uses', ('body', 'length'),
-     lambda text, request, by_nginx, by_sluice: 'proxy_cache_min_uses' in text and field(request, 'Range') and by_nginx.get('x-said') == 'yes'),
+     lambda text, request, by_nginx, by_sluice: 'proxy_cache_min_uses' in text and field(request, 'Range') and by_nginx.get('x-echo') == 'yes'),
     ('If-None-Match: * is evaluated for stored responses only', 'a response without a validator that comes from upstream is sent', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_cache ' in text and field(request, 'If-None-Match') == '*' and
         (by_nginx.get('status'), by_sluice.get('status')) == (304, 200)),
@@ -300,7 +300,7 @@ INTENDED = (
      LOCATION_FIELDS,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') and 'proxy_pass' in text and
         (re.search(r'/(\?.*)?$', by_nginx.get('location', '')) or 'internal' in text and by_nginx['status'] == 404)),
-    ('nor the other settings of that location', 'as above', ALL,
+    ('this redirect has no other settings of that location', 'import writes a separate location for it', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_pass' in text and (
         by_nginx.get('status') == 301 and by_sluice.get('status') in {403} | changed_codes(text, 403) and 'deny' in text or
         by_nginx.get('status') == 413 and by_sluice.get('status') == 301 and 'client_max_body_size' in text)),

@@ -28,10 +28,10 @@ class Echo(http.server.BaseHTTPRequestHandler):
         name, _, value = field.replace('+', ' ').partition('=')
         self.send_response(int(status))
         if name.lower() != 'content-type':
-            self.send_header('Content-Type', 'text/x-said')
+            self.send_header('Content-Type', 'text/x-echo')
         if name:
             self.send_header(name, value)
-        self.send_header('X-Said', 'yes')
+        self.send_header('X-Echo', 'yes')
         if status in ('204', '304'):
             text = b''
         else:

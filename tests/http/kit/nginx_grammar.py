@@ -137,7 +137,7 @@ RESPONSE_MAKERS = (no_directives, no_directives, a_return, a_return, a_root, an_
 PROXY_SHAPES = (
     Directive('proxy_set_header Host $host'), Directive('proxy_set_header X-Mine "$uri-$http_x_kind"'),
     Directive('proxy_set_header Accept-Encoding ""'), Directive('proxy_method POST'), 
-    Directive('proxy_pass_request_headers off'), Directive('proxy_set_body "made $args"'), Directive('proxy_hide_header X-Said'),
+    Directive('proxy_pass_request_headers off'), Directive('proxy_set_body "made $args"'), Directive('proxy_hide_header X-Echo'),
     Directive('proxy_intercept_errors on'), Directive('proxy_redirect off'), Directive('proxy_redirect http://elsewhere.test/ /here/'),
     Directive('proxy_cookie_path /a/ /z/'), Directive('proxy_cookie_domain one.test two.test'),
     Directive('proxy_buffering off'), Directive('proxy_request_buffering off'), Directive('proxy_ignore_headers X-Accel-Redirect'),
@@ -170,7 +170,7 @@ OTHER_DIRECTIVES = (
     Directive('add_header Vary X-Kind'), Directive('set $s@N@ "$uri.$arg_x"'), Directive('chunked_transfer_encoding off'),
     Directive('sendfile on'), Directive('tcp_nodelay off'), Directive('limit_rate 100m'),
     Directive('add_header Last-Modified ""'), Directive('autoindex on'),
-    Directive('gzip on'), Directive('gzip on'), Directive('gzip_types text/plain text/css text/x-said'), Directive('gzip_types *'),
+    Directive('gzip on'), Directive('gzip on'), Directive('gzip_types text/plain text/css text/x-echo'), Directive('gzip_types *'),
     Directive('gzip_min_length 1'), Directive('gzip_min_length 5'), Directive('gzip_proxied any'), Directive('gzip_proxied no-cache expired auth'),
     Directive('gzip_vary on'), Directive('gzip_http_version 1.0'), Directive('gzip_comp_level 9'), Directive('gunzip on'),
     Directive('disable_symlinks on'), Directive('disable_symlinks if_not_owner'), Directive('disable_symlinks off'),

@@ -51,7 +51,7 @@ static int broken_next(struct body *body, unsigned accept, size_t room, struct c
     struct table_request *state = container_of(body, struct table_request, stream);
 
     if (state->finished)
-        return state->row->promised ? 0 : -EIO;
+        return state->row->declared_length ? 0 : -EIO;
     state->finished = true;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(str_from(state->row->body), 0, room)};
     return 1;
@@ -110,11 +110,11 @@ static void answer(struct table_request *state, int status, struct str body)
     response->close_after |= row->close_after;
     add_field(&response->headers, &state->x->arena, row->header);
     add_field(&response->trailers, &state->x->arena, row->trailer);
-    if (row->manner == TABLE_STREAM || row->manner == TABLE_BROKEN) {
-        state->stream = (struct body){.ops = row->manner == TABLE_STREAM ? &stream_ops : &broken_ops};
-        state->stream.length = row->promised ? row->promised : BODY_LENGTH_UNKNOWN;
+    if (row->behavior == TABLE_STREAM || row->behavior == TABLE_BROKEN) {
+        state->stream = (struct body){.ops = row->behavior == TABLE_STREAM ? &stream_ops : &broken_ops};
+        state->stream.length = row->declared_length ? row->declared_length : BODY_LENGTH_UNKNOWN;
         response->body = &state->stream;
-    } else if (row->manner == TABLE_PAUSES) {
+    } else if (row->behavior == TABLE_PAUSES) {
         state->rest = body;
         state->stream = (struct body){.ops = &pausing_ops, .length = body.length};
         response->body = &state->stream;
@@ -188,7 +188,7 @@ static void begun(void *owner, struct exchange *x)
         answer(state, status, STR("no"));
         return;
     }
-    switch (state->row->manner) {
+    switch (state->row->behavior) {
     case TABLE_AT_ONCE:
     case TABLE_STREAM:
     case TABLE_BROKEN:
@@ -285,7 +285,7 @@ void table_server_close(struct table_server *server)
     table_server_hang_up(server);
     if (server->begun + server->refused != server->finished)
         abort();
-    buffer_finish(&server->held);
+    buffer_finish(&server->unread);
     buffer_finish(&server->out);
     buffer_finish(&server->log);
     arena_pool_finish(&server->pool);
@@ -331,13 +331,13 @@ static void offer(struct table_server *server)
 {
     size_t taken;
 
-    if (server->held.length == 0 || server->blocked)
+    if (server->unread.length == 0 || server->blocked)
         return;
-    taken = server->protocol->consume(server->session, buffer_str(&server->held));
-    if (taken > server->held.length)
+    taken = server->protocol->consume(server->session, buffer_str(&server->unread));
+    if (taken > server->unread.length)
         abort();
-    server->blocked = taken < server->held.length;
-    buffer_consume(&server->held, taken);
+    server->blocked = taken < server->unread.length;
+    buffer_consume(&server->unread, taken);
 }
 
 /*
@@ -359,7 +359,7 @@ void table_server_pump(struct table_server *server)
         }
         offer(server);
         more = produce(server);
-    } while (more || server->woken || server->paused || (server->held.length && !server->blocked));
+    } while (more || server->woken || server->paused || (server->unread.length && !server->blocked));
 }
 
 void table_server_feed(struct table_server *server, struct str bytes, size_t piece)
@@ -367,7 +367,7 @@ void table_server_feed(struct table_server *server, struct str bytes, size_t pie
     while (bytes.length) {
         size_t length = piece && piece < bytes.length ? piece : bytes.length;
 
-        must(buffer_append(&server->held, str_slice(bytes, 0, length)));
+        must(buffer_append(&server->unread, str_slice(bytes, 0, length)));
         bytes = str_skip(bytes, length);
         table_server_pump(server);
     }

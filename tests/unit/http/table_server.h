@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "http/protocol.h"
 
-enum table_manner {
+enum table_behavior {
     TABLE_AT_ONCE, /* responds inside `begun` */
     TABLE_LATER,   /* responds when table_server_answer is called */
     TABLE_ECHO,    /* reads the whole request body and sends it back, followed by the names of its trailers */
@@ -24,13 +24,13 @@ struct table_row {
     int status;
     const char *header; /* "Name: value", or NULL */
     const char *body;   /* NULL: no body */
-    enum table_manner manner;
+    enum table_behavior behavior;
     bool unknown_length;
     bool close_after;
     uint64_t body_limit;
     const char *trailer; /* "Name: value" */
     const char *inform;  /* header field of a 103 that is sent before the response */
-    uint64_t promised;   /* a Content-Length that differs from the body, or 0 */
+    uint64_t declared_length; /* a Content-Length that differs from the body, or 0 */
 };
 
 struct table_server {
@@ -42,7 +42,7 @@ struct table_server {
     struct clock clock;
     const struct protocol *protocol;
     struct session *session;
-    struct buffer held; /* bytes that were fed and are not yet consumed */
+    struct buffer unread; /* bytes that were fed and are not yet consumed */
     struct buffer out;
     struct buffer log; /* one line per finished exchange: METHOD PATH STATUS BYTES [cancelled] */
     size_t room;       /* for each call of produce; 0: plenty */

@@ -39,9 +39,9 @@ START_TEST(phases)
     table_server_feed(&server, STR("45GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
     ck_assert_int_eq(table_server_phase(&server), SESSION_WAITING);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
-    ck_assert_uint_gt(server.held.length, 0);
+    ck_assert_uint_gt(server.unread.length, 0);
     table_server_answer(&server);
-    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_uint_eq(server.unread.length, 0);
     ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
     ck_assert_text(table_server_take(&server), ECHOED("5", "12345") ECHOED("5", "later") HELLO);
     /* Produce is not called, so the response waits to be sent. */
@@ -291,13 +291,13 @@ START_TEST(body_applies_backpressure)
     server.settings.body_buffer_size = 1000;
     table_server_feed(&server, STR("POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n"), 0);
     table_server_feed(&server, str_of(bytes, sizeof(bytes)), 0);
-    ck_assert_uint_eq(server.held.length, 2000);
+    ck_assert_uint_eq(server.unread.length, 2000);
     table_server_answer(&server);
-    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_uint_eq(server.unread.length, 0);
     ck_assert_text(table_server_take(&server), ECHOED("5", "later"));
     table_server_feed(&server, STR("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n"), 0);
     table_server_feed(&server, str_of(bytes, sizeof(bytes)), 0);
-    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_uint_eq(server.unread.length, 0);
     ck_assert_uint_gt(server.out.length, 3000);
     ck_assert_int_eq(server.result, -EAGAIN);
     table_server_close(&server);
@@ -338,11 +338,11 @@ static void resize_body_buffer(const struct resized *row)
     table_server_feed(&server, str_of(bytes, 1000), 0);
     ck_assert_uint_eq(h->input.length, row->stored);
     ck_assert_uint_le(row->stored, h->input.capacity);
-    ck_assert_uint_eq(server.held.length, 3000 - row->stored);
+    ck_assert_uint_eq(server.unread.length, 3000 - row->stored);
     table_server_answer(&server);
     if (chunked)
         table_server_feed(&server, STR("\r\n0\r\n\r\n"), 0);
-    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_uint_eq(server.unread.length, 0);
     ck_assert_text(table_server_take(&server), ECHOED("5", "later"));
     table_server_close(&server);
 }

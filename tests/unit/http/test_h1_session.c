@@ -140,7 +140,7 @@ static void check_talk(const struct talk *talk, size_t piece, size_t room)
                   "\ninstead of:\n%s",
                   piece, room, talk->sent, STR_ARG(received), talk->received);
     ck_assert_msg(server.result == talk->result, "%d at the end of\n%s", server.result, talk->sent);
-    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_uint_eq(server.unread.length, 0);
     table_server_close(&server);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Limits on the work and the memory that a client causes: the server refuses streams or closes the connection.
  */
-#include "h2_talks.h"
+#include "h2_session_bed.h"
 
 #include "http/h2/session.h"
 
@@ -122,7 +122,7 @@ static unsigned flood(void (*event)(unsigned number), unsigned most)
     return number;
 }
 
-static void expect_calm(void)
+static void expect_enhance_your_calm(void)
 {
     ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
     ck_assert_int_eq(server->result, 0);
@@ -259,7 +259,7 @@ START_TEST(floods_end_the_connection)
     start();
     events = flood(floods[_i].event, floods[_i].most + 1);
     ck_assert_msg(events <= floods[_i].most, "%u events", events);
-    expect_calm();
+    expect_enhance_your_calm();
     table_server_hang_up(server);
     ck_assert_uint_eq(server->begun, server->finished);
     stop();

@@ -1,7 +1,7 @@
 /*
  * The life of HTTP/2 sessions: resets by the client, shutdown, timeouts and priorities.
  */
-#include "h2_talks.h"
+#include "h2_session_bed.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * HTTP/2 sessions: each test sends frames and compares the frames of the server, which h2_client logs as lines.
  */
-#include "h2_talks.h"
+#include "h2_session_bed.h"
 
 #include <errno.h>
 #include <stdio.h>

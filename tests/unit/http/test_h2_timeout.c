@@ -1,7 +1,7 @@
 /*
  * Timeouts of streams: a stream that waits too long for its client ends, and other streams proceed.
  */
-#include "h2_talks.h"
+#include "h2_session_bed.h"
 
 #include "http/h2/session.h"
 

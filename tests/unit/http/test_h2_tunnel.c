@@ -1,7 +1,7 @@
 /*
  * Extended CONNECT (RFC 8441): a stream that becomes a tunnel, and the requests for one that do not.
  */
-#include "h2_talks.h"
+#include "h2_session_bed.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * Flow control of HTTP/2 sessions, and the rest of a request body after the end of its response.
  */
-#include "h2_talks.h"
+#include "h2_session_bed.h"
 
 #include <stdio.h>
 

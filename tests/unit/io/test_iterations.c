@@ -296,21 +296,21 @@ static struct op request, answer;
 static struct op owners[SENDERS];
 static int answered_at, far_end, owners_after;
 
-static void answer_left(struct op *op, int result)
+static void response_sent(struct op *op, int result)
 {
     ck_assert_int_eq(result, 1);
 }
 
-static void request_came(struct op *op, int result)
+static void request_received(struct op *op, int result)
 {
     static const struct iovec word = {(void *)(uintptr_t)"a", 1};
 
     ck_assert_int_eq(result, 1);
-    answer.done = answer_left;
+    answer.done = response_sent;
     loop_send(&loop, &answer, answered_at, &word, 1, 0);
 }
 
-static void owner_goes_on(struct op *op, int result)
+static void owner_sends_next(struct op *op, int result)
 {
     char seen;
 
@@ -332,11 +332,11 @@ START_TEST(rule_17_small_answers_leave_first)
         return;
     owners_after = 0;
     unix_pair(&loop, &answered_at, &far_end);
-    request = (struct op){.done = request_came};
+    request = (struct op){.done = request_received};
     loop_recv(&loop, &request, answered_at);
     for (int i = 0; i < SENDERS; i++) {
         unix_pair(&loop, &near[i], &far[i]);
-        owners[i] = (struct op){.done = owner_goes_on};
+        owners[i] = (struct op){.done = owner_sends_next};
         loop_send(&loop, &owners[i], near[i], &large, 1, 0);
     }
     turn_some(&loop, 1);
@@ -372,7 +372,7 @@ START_TEST(rule_17_small_answers_leave_before_files)
     unix_pair(&loop, &answered_at, &far_end);
     other = dup(answered_at);
     sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    request = (struct op){.done = request_came};
+    request = (struct op){.done = request_received};
     loop_recv(&loop, &request, answered_at);
     loop_sendfile(&loop, &waiting.op, sink, file, 0, 2 * LIMIT_ITERATION_FILE_BYTES, false);
     turn_some(&loop, 1);

@@ -141,8 +141,8 @@ END_TEST
 
 START_TEST(arrivals_in_order)
 {
-    int first = scripted_arrive(&loop, 50);
-    int second = scripted_arrive(&loop, 50);
+    int first = scripted_add_connection(&loop, 50);
+    int second = scripted_add_connection(&loop, 50);
     struct sockaddr_storage peer;
 
     loop_accept(&loop, &probe.op, 50, &peer);

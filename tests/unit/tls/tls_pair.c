@@ -165,7 +165,7 @@ static void disconnect(struct tls_pair *pair)
     tls_session_destroy(pair->session);
     SSL_free(pair->client);
     record_release(pair->cipher_contexts, &pair->cipher_context);
-    record_release(pair->cipher_contexts, &pair->client_slot);
+    record_release(pair->cipher_contexts, &pair->client_cipher_context);
     if (pair->kernel_near) {
         close(pair->kernel_near);
         close(pair->kernel_far);
@@ -319,7 +319,8 @@ ssize_t pair_forge(struct tls_pair *pair, uint8_t type, struct str plaintext, ch
 {
     static char bytes[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD];
     struct iovec part = {(void *)(uintptr_t)plaintext.data, plaintext.length};
-    ssize_t length = record_seal(pair->cipher_contexts, &pair->client_key, &pair->client_slot, type, &part, 1, bytes);
+    ssize_t length = record_seal(pair->cipher_contexts, &pair->client_key, &pair->client_cipher_context, type,
+                                 &part, 1, bytes);
 
     ck_assert_int_gt(length, 0);
     tls_session_lend(pair->session, str_of(bytes, (size_t)length));

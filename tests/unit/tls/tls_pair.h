@@ -27,7 +27,7 @@ struct tls_pair {
     int kernel_near;                /* a kTLS socket; 0: none */
     int kernel_far;                 /* its other end */
     struct record_key client_key;   /* TLS 1.3: the client's key, to seal records that OpenSSL never sends */
-    struct cipher_context *client_slot;
+    struct cipher_context *client_cipher_context;
     SSL_CTX *client_openssl;
     SSL *client;
     size_t fragment;                /* bytes lent at once; 0: all */

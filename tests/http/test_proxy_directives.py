@@ -44,13 +44,13 @@ def chunked(talk):
     return True
 
 
-def swallows(talk):
+def closes_without_response(talk):
     talk.read_body()
 
 
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/whole': whole, '/far': ranged, '/chunked': chunked, '/lost': swallows}, name='one')
+    made = Upstream({'/whole': whole, '/far': ranged, '/chunked': chunked, '/lost': closes_without_response}, name='one')
     for path in ('/set', '/set-nothing', '/no-body', '/no-fields', '/usual', '/again'):
         made.scripts[path] = echo_request
     yield made

@@ -1,6 +1,6 @@
 /* Shared by the tests of HTTP/2 sessions: the server, the client, and macros for the expected frames. */
-#ifndef TEST_HTTP_H2_TALKS_H
-#define TEST_HTTP_H2_TALKS_H
+#ifndef TEST_HTTP_H2_SESSION_BED_H
+#define TEST_HTTP_H2_SESSION_BED_H
 
 #include "base/limits.h"
 #include "h2_client.h"
@@ -11,22 +11,22 @@ static char big[100001]; /* a body of 100000 bytes */
 static const struct table_row rows[] = {
     {.path = "/hello", .status = 200, .body = "hello"},
     {.path = "/none", .status = 204},
-    {.path = "/later", .status = 200, .body = "late", .manner = TABLE_LATER},
-    {.path = "/echo", .manner = TABLE_ECHO},
-    {.path = "/small", .manner = TABLE_ECHO, .body_limit = 5},
+    {.path = "/later", .status = 200, .body = "late", .behavior = TABLE_LATER},
+    {.path = "/echo", .behavior = TABLE_ECHO},
+    {.path = "/small", .behavior = TABLE_ECHO, .body_limit = 5},
     {.path = "/limited", .status = 200, .body = "x", .body_limit = 5},
-    {.path = "/stream", .status = 200, .manner = TABLE_STREAM},
-    {.path = "/tunnel", .status = 101, .header = "Upgrade: websocket", .manner = TABLE_STREAM, .trailer = "Digest: x", .body_limit = 3},
-    {.path = "/cut", .status = 101, .body = "part", .manner = TABLE_BROKEN},
+    {.path = "/stream", .status = 200, .behavior = TABLE_STREAM},
+    {.path = "/tunnel", .status = 101, .header = "Upgrade: websocket", .behavior = TABLE_STREAM, .trailer = "Digest: x", .body_limit = 3},
+    {.path = "/cut", .status = 101, .body = "part", .behavior = TABLE_BROKEN},
     {.path = "/denied", .status = 403, .body = "no"},
     {.path = "/hints", .status = 200, .body = "x", .inform = "Link: </a>"},
     {.path = "/trailers", .status = 200, .body = "hi", .unknown_length = true, .trailer = "Digest: x"},
     {.path = "/unknown", .status = 200, .body = "hi", .unknown_length = true},
     {.path = "/big", .status = 200, .body = big},
-    {.path = "/broken", .status = 200, .body = "part", .manner = TABLE_BROKEN},
-    {.path = "/short", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 5},
-    {.path = "/long", .status = 200, .body = "part", .manner = TABLE_BROKEN, .promised = 3},
-    {.path = "/pauses", .status = 200, .body = "0123456789", .manner = TABLE_PAUSES},
+    {.path = "/broken", .status = 200, .body = "part", .behavior = TABLE_BROKEN},
+    {.path = "/short", .status = 200, .body = "part", .behavior = TABLE_BROKEN, .declared_length = 5},
+    {.path = "/long", .status = 200, .body = "part", .behavior = TABLE_BROKEN, .declared_length = 3},
+    {.path = "/pauses", .status = 200, .body = "0123456789", .behavior = TABLE_PAUSES},
     {.path = "/type", .status = 200, .body = "x", .header = "Content-Type: text/plain"},
     {.path = "/name", .status = 200, .body = "x", .header = "a b: x"},
     {.path = "/connection", .status = 200, .body = "x", .header = "Connection: close"},
