@@ -134,7 +134,7 @@ static void remember_login(struct logins *logins, const struct login *login)
     known->looked_ms = known->used_ms = now_ms(logins);
 }
 
-static void forget_known(struct logins *logins, const struct login *login)
+static void remove_known(struct logins *logins, const struct login *login)
 {
     struct known *known = find_known(logins, login);
 
@@ -200,7 +200,7 @@ static void login_check_done(struct op *op, int result)
     if (result == 0 && login->check.verdict == PASSWORD_GOOD)
         remember_login(logins, login);
     else
-        forget_known(logins, login);
+        remove_known(logins, login);
     login->done(login, login->cancelled ? -ECANCELED : result);
     if (!logins->ending)
         start_waiting_checks(logins);

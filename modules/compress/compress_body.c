@@ -51,7 +51,7 @@ static void wake_body(struct stream *stream)
 
 /* Iterations of the loop. */
 
-static void begin_turn(struct compress_worker *shared)
+static void begin_iteration(struct compress_worker *shared)
 {
     if (shared->iteration_us == shared->clock->monotonic_us)
         return;
@@ -59,7 +59,7 @@ static void begin_turn(struct compress_worker *shared)
     shared->left = LIMIT_COMPRESS_ITERATION;
 }
 
-static void request_turn(struct compress_worker *shared)
+static void request_share(struct compress_worker *shared)
 {
     if (op_idle(&shared->next_iteration) && !list_empty(&shared->waiting))
         worker_timer(shared->worker, &shared->next_iteration, 0);
@@ -74,7 +74,7 @@ static void iteration_started(struct op *op, int result)
         free(shared);
         return;
     }
-    begin_turn(shared);
+    begin_iteration(shared);
     while (shared->left >= LIMIT_COMPRESS_INPUT && !list_empty(&shared->waiting)) {
         struct stream *stream = container_of(list_pop(&shared->waiting), struct stream, waiting);
 
@@ -82,7 +82,7 @@ static void iteration_started(struct op *op, int result)
         stream->share = LIMIT_COMPRESS_INPUT;
         wake_body(stream);
     }
-    request_turn(shared);
+    request_share(shared);
 }
 
 /* Returns the bytes of input that the stream may consume now; NULL: none. Streams that already wait come first. */
@@ -92,16 +92,16 @@ static size_t *available_share(struct stream *stream)
 
     if (stream->share > 0)
         return &stream->share;
-    begin_turn(shared);
+    begin_iteration(shared);
     return shared->left > 0 && list_empty(&shared->waiting) ? &shared->left : NULL;
 }
 
-static int wait_for_turn(struct stream *stream)
+static int wait_for_iteration(struct stream *stream)
 {
     stream->awaited = true;
     if (list_empty(&stream->waiting))
         list_push(&stream->shared->waiting, &stream->waiting);
-    request_turn(stream->shared);
+    request_share(stream->shared);
     return -EAGAIN;
 }
 
@@ -184,7 +184,7 @@ static int produce_output(struct stream *stream)
     if (error < 0)
         return error;
     share = available_share(stream);
-    return share ? run_coder(stream, share) : wait_for_turn(stream);
+    return share ? run_coder(stream, share) : wait_for_iteration(stream);
 }
 
 static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)

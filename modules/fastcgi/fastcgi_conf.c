@@ -109,7 +109,7 @@ static int read_params(struct conf_reader *reader, const struct conf_node *node,
     return conf_read_template_word(reader, node, words.items[1], &params->items->value);
 }
 
-static int find_usual(struct fastcgi_params *params, struct conf_reader *reader, const struct conf_node *at)
+static int find_default_params(struct fastcgi_params *params, struct conf_reader *reader, const struct conf_node *at)
 {
     size_t count = sizeof(usual) / sizeof(usual[0]);
     int error = 0;
@@ -135,7 +135,7 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     if (own->gateway.pass.of_location && !reader->laid_over && !conf_map_get(at, STR("fastcgi_pass")))
         own->gateway.pass = (struct gateway_pass){0};
     error = gateway_conf_complete(&own->gateway, reader, at);
-    return error == 0 && own->usual.count == 0 ? find_usual(&own->usual, reader, at) : error;
+    return error == 0 && own->usual.count == 0 ? find_default_params(&own->usual, reader, at) : error;
 }
 
 static int read_split(struct conf_reader *reader, const struct conf_node *node, void *out)

@@ -73,7 +73,7 @@ static bool awaits_server(const struct gateway_request *p)
 }
 
 /* After the client's END_STREAM, the server is to end a tunnel. */
-static bool may_be_quiet(const struct gateway_request *p)
+static bool may_be_idle(const struct gateway_request *p)
 {
     if (p->sent.state == SENDING_BLOCKED || (p->kind == RESPONSE_TUNNEL && p->sent.state == SENDING_DONE))
         return false;
@@ -91,8 +91,8 @@ void gateway_set_timeout(struct gateway_request *p)
         timeout_ms = p->conf->send_timeout_ms;
     else if (awaits_server(p))
         timeout_ms = p->conf->read_timeout_ms;
-    if (may_be_quiet(p) && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS)
-        timeout_ms = LIMIT_PROXY_QUIET_MS;
+    if (may_be_idle(p) && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_IDLE_MS)
+        timeout_ms = LIMIT_PROXY_IDLE_MS;
     if (p->upstream.stream)
         p->conf->gateway->streams->set_timeout(p, timeout_ms);
     else

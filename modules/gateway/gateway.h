@@ -83,7 +83,7 @@ enum gateway_reuse {
     REUSE_REFUSED,                  /* new, as are all further ones: an idle one was stale */
 };
 
-/* The kind of response. All but the first may be idle for LIMIT_PROXY_QUIET_MS. */
+/* The kind of response. All but the first may be idle for LIMIT_PROXY_IDLE_MS. */
 enum gateway_response_kind {
     RESPONSE_PLAIN,
     RESPONSE_EVENTS,                /* text/event-stream */

@@ -322,7 +322,7 @@ void gateway_piped(void *user, size_t count)
     struct gateway_request *p = user;
 
     if (gateway_splice_filled(p, count))
-        gateway_response_end(p, !wire_silent(&p->upstream.connection->wire));
+        gateway_response_end(p, !wire_has_no_input(&p->upstream.connection->wire));
     else
         gateway_set_timeout(p);
     gateway_wake_body(p);

@@ -42,8 +42,8 @@ static void update_timeout(struct tunnel *t)
         timeout_ms = t->conf->send_timeout_ms;
     else if (!t->connection->wire.receiving)
         timeout_ms = 0;
-    else if (timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS)
-        timeout_ms = LIMIT_PROXY_QUIET_MS;
+    else if (timeout_ms > 0 && timeout_ms < LIMIT_PROXY_IDLE_MS)
+        timeout_ms = LIMIT_PROXY_IDLE_MS;
     upstream_set_timeout(t->connection, timeout_ms);
 }
 

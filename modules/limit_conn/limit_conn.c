@@ -24,7 +24,7 @@ struct limit_conn_conf {
 
 enum verdict { PASSED, REJECTED, REJECTED_DRY_RUN };
 
-struct held {
+struct zone_use {
     struct limit_zone *zone;
     uint64_t key;
 };
@@ -32,7 +32,7 @@ struct held {
 struct holding {
     enum verdict verdict;
     size_t count;
-    struct held held[];
+    struct zone_use uses[];
 };
 
 #define AT(field) offsetof(struct limit_conn_conf, field)
@@ -114,14 +114,14 @@ static const struct directive directives[] = {
 
 static size_t size_of_holding(const struct limit_conn_conf *own)
 {
-    return sizeof(struct holding) + own->limits.count * sizeof(struct held);
+    return sizeof(struct holding) + own->limits.count * sizeof(struct zone_use);
 }
 
 static void leave_zones(struct holding *holding, const struct worker *worker)
 {
     while (holding->count > 0) {
         holding->count--;
-        limit_zone_leave(holding->held[holding->count].zone, holding->held[holding->count].key,
+        limit_zone_leave(holding->uses[holding->count].zone, holding->uses[holding->count].key,
                          worker_place(worker));
     }
 }
@@ -136,16 +136,16 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
         return true;
     if (!limit_zone_enter(row->use.zone->zone, key, worker_place(worker), row->most))
         return false;
-    holding->held[holding->count++] = (struct held){row->use.zone->zone, key};
+    holding->uses[holding->count++] = (struct zone_use){row->use.zone->zone, key};
     return true;
 }
 
-#define SAID "limiting connections%s by zone \"" STR_FMT "\""
+#define LIMIT_MESSAGE "limiting connections%s by zone \"" STR_FMT "\""
 
 static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
                                    const struct limit_conn_row *row)
 {
-    exchange_log_error(x, limit_level(own->refusal.log_level), SAID, own->refusal.dry_run ? ", dry run" : "",
+    exchange_log_error(x, limit_level(own->refusal.log_level), LIMIT_MESSAGE, own->refusal.dry_run ? ", dry run" : "",
                        STR_ARG(row->use.name));
     leave_zones(holding, exchange_worker(x));
     holding->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
@@ -201,8 +201,8 @@ static int limit_conn_connected(struct stream *stream, const void *conf, void *s
             return 500;
         if (enter_zone(holding, &rows[i], text, stream_worker(stream)))
             continue;
-        stream_report(stream, limit_level(own->refusal.log_level), SAID, own->refusal.dry_run ? ", dry run" : "",
-                      STR_ARG(rows[i].use.name));
+        stream_report(stream, limit_level(own->refusal.log_level), LIMIT_MESSAGE,
+                      own->refusal.dry_run ? ", dry run" : "", STR_ARG(rows[i].use.name));
         leave_zones(holding, stream_worker(stream));
         return own->refusal.dry_run ? 0 : 503;
     }

@@ -33,7 +33,7 @@ int proxy_expect_begin(struct gateway_request *p)
         return -ENOMEM;
     *expect = (struct proxy_expect){.p = p, .timer.done = continue_timer_done};
     p->own_state = expect;
-    p->sent.request.held = true;
+    p->sent.request.body_not_pulled = true;
     exchange_hold(p->x);
     worker_timer(exchange_worker(p->x), &expect->timer, LIMIT_CONTINUE_MS);
     return 0;
@@ -41,9 +41,9 @@ int proxy_expect_begin(struct gateway_request *p)
 
 void proxy_expect_met(struct gateway_request *p)
 {
-    if (!p->sent.request.held || p->stage != GATEWAY_SENDING || !p->upstream.connection)
+    if (!p->sent.request.body_not_pulled || p->stage != GATEWAY_SENDING || !p->upstream.connection)
         return;
-    p->sent.request.held = false;
+    p->sent.request.body_not_pulled = false;
     upstream_wake(p->upstream.connection);
     proxy_expect_end(p);
 }

@@ -138,7 +138,7 @@ static bool needs_digest(struct search *search, struct file_entry *entry)
     return true;
 }
 
-static void forget_plain(struct search *search)
+static void reset_plain(struct search *search)
 {
     file_entry_unref(search->plain);
     search->plain = NULL;
@@ -200,7 +200,7 @@ static enum outcome check_sibling(struct search *search, struct file_entry *entr
         search->sibling++;
         return search_step(search);
     }
-    forget_plain(search);
+    reset_plain(search);
     search->coding = search->codings.items[search->sibling];
     return respond_file(search, entry);
 }
@@ -314,7 +314,7 @@ static void static_lookup_done(struct file_lookup *lookup, struct file_entry *en
     enum outcome outcome = OUTCOME_PENDING;
 
     if (x->cancelled || !entry)
-        forget_plain(search);
+        reset_plain(search);
     if (x->cancelled)
         file_entry_unref(entry);
     else
@@ -326,7 +326,7 @@ static void static_lookup_done(struct file_lookup *lookup, struct file_entry *en
 
 static enum outcome fail_search(struct search *search, int status)
 {
-    forget_plain(search);
+    reset_plain(search);
     return exchange_error_response(search->x, status);
 }
 

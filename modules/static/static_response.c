@@ -127,7 +127,7 @@ static int respond_file(struct exchange *x, const struct static_conf *conf, stru
                                    .fd = entry->fd,
                                    .hold = hold_file_entry,
                                    .release = release_file_entry,
-                                   .held = entry};
+                                   .resource = entry};
     int error;
 
     whole.validators.modified = entry->stat.st_mtim.tv_sec;

@@ -139,7 +139,7 @@ static void json_values(struct status_page_text *page, const struct metric *metr
     status_print(page, "}");
 }
 
-static void json_fact(struct status_page_text *page, const struct metric *metric)
+static void json_property(struct status_page_text *page, const struct metric *metric)
 {
     char memory[8];
 
@@ -159,7 +159,7 @@ int status_json(const struct status_values *values, struct buffer *out)
         if (metric->type == METRIC_HISTOGRAM)
             json_histogram(&page, metric, values);
         else if (metric->type == METRIC_FACT)
-            json_fact(&page, metric);
+            json_property(&page, metric);
         else if (metric->label)
             json_values(&page, metric, numbers);
         else

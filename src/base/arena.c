@@ -49,7 +49,7 @@ void arena_reset(struct arena *arena)
         block_release(arena->pool, block);
         block = next;
     }
-    memory_budget_give(arena->budget, arena->size);
+    memory_budget_release(arena->budget, arena->size);
     arena_init(arena, arena->pool, arena->max_size);
 }
 
@@ -82,11 +82,11 @@ static struct arena_block *block_get(struct arena *arena, size_t size)
 
     if (arena->max_size && (size > arena->max_size || arena->size > arena->max_size - size))
         return NULL;
-    if (!memory_budget_take(arena->budget, size))
+    if (!memory_budget_reserve(arena->budget, size))
         return NULL;
     block = block_allocate(arena->pool, size);
     if (!block) {
-        memory_budget_give(arena->budget, size);
+        memory_budget_release(arena->budget, size);
         return NULL;
     }
     block->size = size;

@@ -161,7 +161,7 @@
 #define LIMIT_SPOOL_FILE            (1ull << 40)    /* bytes of a temporary file */
 #define LIMIT_FASTCGI_STDERR          4096            /* bytes of FCGI_STDERR logged per request */
 #define LIMIT_FASTCGI_PARAMS        LIMIT_REQUEST_HEAD /* bytes of all parameters of one request */
-#define LIMIT_PROXY_QUIET_MS        3600000         /* shortest read timeout of upgraded connections and event streams */
+#define LIMIT_PROXY_IDLE_MS         3600000         /* shortest read timeout of upgraded connections and event streams */
 #define LIMIT_RESOLVE_VALID_MS      30000           /* interval between two reads of names from the hosts file */
 #define LIMIT_RESOLVE_LEAST_MS      1000            /* shorter DNS TTLs are raised to this */
 #define LIMIT_RESOLVE_MOST_MS       3600000         /* longer DNS TTLs are lowered to this */

@@ -3,7 +3,7 @@
  */
 #include "base/memory_budget.h"
 
-bool memory_budget_take(struct memory_budget *budget, size_t bytes)
+bool memory_budget_reserve(struct memory_budget *budget, size_t bytes)
 {
     for (struct memory_budget *level = budget; level; level = level->parent) {
         if (level->max && (bytes > level->max || level->used > level->max - bytes)) {
@@ -16,7 +16,7 @@ bool memory_budget_take(struct memory_budget *budget, size_t bytes)
     return true;
 }
 
-void memory_budget_give(struct memory_budget *budget, size_t bytes)
+void memory_budget_release(struct memory_budget *budget, size_t bytes)
 {
     for (struct memory_budget *level = budget; level; level = level->parent)
         level->used -= bytes;
@@ -26,5 +26,5 @@ void memory_budget_move(struct memory_budget *from, struct memory_budget *to, si
 {
     for (struct memory_budget *level = to; level; level = level->parent)
         level->used += bytes;
-    memory_budget_give(from, bytes);
+    memory_budget_release(from, bytes);
 }

@@ -57,7 +57,7 @@ static void entry_free(struct cache_entry *entry)
 }
 
 /* Removes an entry from the table: it is freed with its last reference. */
-static void entry_leave(struct cache_entry *entry)
+static void entry_unlink(struct cache_entry *entry)
 {
     if (!entry->linked)
         return;
@@ -95,7 +95,7 @@ void cache_store_destroy(struct cache_store *store)
     if (!store)
         return;
     while (!list_empty(&store->used))
-        entry_leave(container_of(store->used.next, struct cache_entry, link));
+        entry_unlink(container_of(store->used.next, struct cache_entry, link));
     table_finish(&store->entries);
     cache_manager_destroy(store->cache_manager);
     free(store);
@@ -106,9 +106,9 @@ static void link_entry(struct cache_store *store, struct cache_entry *entry)
     struct cache_entry *before = table_get(&store->entries, entry->key);
 
     if (before)
-        entry_leave(before);
+        entry_unlink(before);
     if (store->entry_count >= LIMIT_CACHE_OPEN)
-        entry_leave(container_of(store->used.next, struct cache_entry, link));
+        entry_unlink(container_of(store->used.next, struct cache_entry, link));
     if (table_set(&store->entries, entry->key, entry) < 0)
         return;
     list_push(&store->used, &entry->link);
@@ -223,7 +223,7 @@ static struct cache_entry *get_open(struct cache_store *store, struct str key)
         return NULL;
     if (!cache_zone_current(store->conf->zone, entry->view.node, entry->id.sequence, entry->view.size,
                             cache_now_s(store))) {
-        entry_leave(entry);
+        entry_unlink(entry);
         return NULL;
     }
     list_remove(&entry->link);

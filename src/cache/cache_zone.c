@@ -140,7 +140,7 @@ static void evict_node_file(struct cache_zone *zone, struct node *node, struct c
     node->size = 0;
 }
 
-static void forget_node(struct cache_zone *zone, uint32_t place, struct cache_victims *victims)
+static void remove_node(struct cache_zone *zone, uint32_t place, struct cache_victims *victims)
 {
     struct node *node = cache_node(zone, place);
     uint32_t *link = hash_chain(zone, &node->hash);
@@ -173,7 +173,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
         link_as_newest_node(zone, place);
         return false;
     }
-    forget_node(zone, place, victims);
+    remove_node(zone, place, victims);
     return true;
 }
 

@@ -47,7 +47,7 @@ static long wait_for_successor(const char *path, long old, const struct stat *be
 }
 
 /* True if the new server still runs after a while. */
-static bool stays(const char *path, long successor)
+static bool keeps_running(const char *path, long successor)
 {
     for (int waited = 0; waited < WATCH_MS; waited += POLL_MS) {
         if (pid_file_owner(path) != successor)
@@ -75,7 +75,7 @@ static long replaced_owner(const char *path)
 }
 
 /* Ends the old server, and waits until it is exiting, so that another upgrade may begin. */
-static int end_old(const char *path, long old)
+static int terminate_old_server(const char *path, long old)
 {
     if (kill((pid_t)old, SIGQUIT) < 0)
         return fail("the old server cannot be signalled", old);
@@ -106,9 +106,9 @@ int command_upgrade(const char *pid_path)
     }
     if (successor == -ETIMEDOUT)
         return fail("no new server appeared", old);
-    if (successor == 0 || !stays(pid_path, successor))
+    if (successor == 0 || !keeps_running(pid_path, successor))
         return fail("the new server ended", old);
-    if (end_old(pid_path, old) != EXIT_SUCCESS)
+    if (terminate_old_server(pid_path, old) != EXIT_SUCCESS)
         return EXIT_FAILURE;
     fprintf(stderr, "sluice: process %ld replaced process %ld\n", successor, old);
     return EXIT_SUCCESS;

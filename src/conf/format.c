@@ -149,7 +149,7 @@ static bool gap_write(struct format *format, size_t to, unsigned next_source, un
         else if (comment.length)
             lines_trail(lines, comment, column);
         else if (line && gap.data)
-            lines->empty_wanted = true;
+            lines->empty_line_pending = true;
         line = line || gap.data;
     }
     return line;

@@ -49,11 +49,11 @@ void lines_end(struct format_lines *lines)
 void lines_begin(struct format_lines *lines, unsigned indent, unsigned source_indent)
 {
     lines_end(lines);
-    if (lines->empty_wanted && lines->out->length) {
+    if (lines->empty_line_pending && lines->out->length) {
         lines_put(lines, STR("\n"));
         lines->start = lines->out->length;
     }
-    lines->empty_wanted = false;
+    lines->empty_line_pending = false;
     lines->comment_source = 0;
     lines->indent = indent;
     lines->source_indent = source_indent;
@@ -76,7 +76,7 @@ void lines_trail(struct format_lines *lines, struct str comment, unsigned source
 void lines_comment(struct format_lines *lines, struct str comment, unsigned indent, unsigned source_column)
 {
     unsigned source = lines->comment_source, column = lines->comment;
-    bool below = source && source == source_column && !lines->empty_wanted;
+    bool below = source && source == source_column && !lines->empty_line_pending;
 
     lines_begin(lines, below ? column : indent, source_column);
     lines_put(lines, comment);

@@ -18,7 +18,7 @@ struct format_lines {
     unsigned comment_source;        /* source column of the comment that ended the previous line; 0: none */
     unsigned comment;               /* its column in the output */
     bool content;                   /* the line is not empty */
-    bool empty_wanted;              /* an empty line precedes the next one */
+    bool empty_line_pending;        /* an empty line precedes the next one */
     bool failed;                    /* out of memory: nothing more is written */
 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define KEEP "to keep it: echo tls > /etc/modules-load.d/tls.conf"
+#define LOAD_AT_BOOT_HINT "to keep it: echo tls > /etc/modules-load.d/tls.conf"
 
 #define MODPROBE "/proc/sys/kernel/modprobe"
 
@@ -64,7 +64,7 @@ static bool may_load(const struct host *host)
 }
 
 /* Describes the reason why the kernel cannot load a module for this process; empty: none. */
-static void why_not_loaded(const struct host *host, char *into, size_t size)
+static void unloaded_reason(const struct host *host, char *into, size_t size)
 {
     char modprobe[TEXT_MAX];
 
@@ -94,15 +94,15 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
         doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: another kernel is needed (Debian's "
                                  "linux-image-amd64 has it)");
     else if (in_user_namespace(host))
-        doctor_advise(diagnosis, "in a container the host must load it: modprobe tls there; " KEEP);
+        doctor_advise(diagnosis, "in a container the host must load it: modprobe tls there; " LOAD_AT_BOOT_HINT);
     else if (module_installed(host, release))
-        doctor_advise(diagnosis, "%smodprobe tls; " KEEP, may_load(host) ? "" : "as root: ");
+        doctor_advise(diagnosis, "%smodprobe tls; " LOAD_AT_BOOT_HINT, may_load(host) ? "" : "as root: ");
     else
         doctor_advise(
             diagnosis,
             "no module tls is installed for this kernel: in a container, the host must modprobe tls; elsewhere a "
             "kernel built with CONFIG_TLS is needed (Debian's linux-image-amd64 has it)");
-    why_not_loaded(host, why, sizeof(why));
+    unloaded_reason(host, why, sizeof(why));
     doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded on demand: %s",
                 why[0] ? why : "modprobe ran, but did not find it or was denied");
 }
@@ -116,7 +116,7 @@ static void report_present(struct diagnosis *diagnosis, const struct host *host)
     doctor_find(diagnosis, "module", VERDICT_GOOD, "the kernel's tls module is available");
     if (!host_line(host, "/proc/modules", "tls ", line, sizeof(line)))
         return;
-    why_not_loaded(host, why, sizeof(why));
+    unloaded_reason(host, why, sizeof(why));
     if (!why[0]) {
         doctor_find(diagnosis, "autoload", VERDICT_GOOD,
                     "the kernel would load it again on demand for this user");
@@ -124,7 +124,7 @@ static void report_present(struct diagnosis *diagnosis, const struct host *host)
     }
     doctor_find(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded automatically: %s",
                 why);
-    doctor_advise(diagnosis, KEEP);
+    doctor_advise(diagnosis, LOAD_AT_BOOT_HINT);
 }
 
 static void report_rekeying(struct diagnosis *diagnosis)

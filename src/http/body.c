@@ -66,16 +66,16 @@ struct body *body_bytes(struct arena *arena, struct str bytes)
     return &made->body;
 }
 
-struct lent_body {
+struct referenced_body {
     struct body body;
     struct str rest;
-    void (*released)(void *held);
-    void *held;
+    void (*released)(void *resource);
+    void *resource;
 };
 
-static int lent_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+static int referenced_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct lent_body *lent = container_of(body, struct lent_body, body);
+    struct referenced_body *lent = container_of(body, struct referenced_body, body);
 
     if (lent->rest.length == 0)
         return 0;
@@ -85,22 +85,22 @@ static int lent_next(struct body *body, unsigned accept, size_t room, struct chu
     return 1;
 }
 
-static void lent_close(struct body *body)
+static void referenced_close(struct body *body)
 {
-    struct lent_body *lent = container_of(body, struct lent_body, body);
+    struct referenced_body *lent = container_of(body, struct referenced_body, body);
 
-    lent->released(lent->held);
+    lent->released(lent->resource);
 }
 
-struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(void *held), void *held)
+struct body *body_referenced(struct arena *arena, struct str bytes, void (*released)(void *resource), void *resource)
 {
-    static const struct body_ops ops = {.next = lent_next, .close = lent_close};
-    struct lent_body *made = arena_alloc(arena, sizeof(*made));
+    static const struct body_ops ops = {.next = referenced_next, .close = referenced_close};
+    struct referenced_body *made = arena_alloc(arena, sizeof(*made));
 
     if (!made)
         return NULL;
-    *made = (struct lent_body){
-        .body = {.ops = &ops, .length = bytes.length}, .rest = bytes, .released = released, .held = held};
+    *made = (struct referenced_body){
+        .body = {.ops = &ops, .length = bytes.length}, .rest = bytes, .released = released, .resource = resource};
     return &made->body;
 }
 
@@ -111,8 +111,8 @@ struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(v
 struct file_window {
     struct body_read read;
     struct file_body *file; /* NULL once the body is closed */
-    void (*released)(void *held);
-    void *held;
+    void (*released)(void *resource);
+    void *resource;
     bool reading;
     int result; /* of a completed read, until next has lent all of it; -EAGAIN: none */
     size_t lent;
@@ -125,8 +125,8 @@ struct file_body {
     int64_t at;
     struct body_reader *reader;
     struct file_window *window; /* allocated when bytes are first requested */
-    void (*released)(void *held);
-    void *held;
+    void (*released)(void *resource);
+    void *resource;
 };
 
 static int file_next_span(struct file_body *file, struct chunk *out)
@@ -138,7 +138,7 @@ static int file_next_span(struct file_body *file, struct chunk *out)
 }
 
 /* Lends up to `room` bytes that were read. -errno if the file ended early. */
-static int file_next_lent(struct file_body *file, size_t room, struct chunk *out)
+static int file_next_read(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;
     int count = window->result;
@@ -177,7 +177,7 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
     if (window->reading)
         return -EAGAIN;
     if (window->result != -EAGAIN)
-        return file_next_lent(file, room, out);
+        return file_next_read(file, room, out);
     if (room > sizeof(window->bytes))
         room = sizeof(window->bytes);
     if (room > file->body.length)
@@ -190,7 +190,7 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
         return -EAGAIN;
     window->reading = false;
     window->result = result;
-    return file_next_lent(file, room, out);
+    return file_next_read(file, room, out);
 }
 
 static int file_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
@@ -213,14 +213,14 @@ static void file_close(struct body *body)
     if (window && window->reading) {
         window->file = NULL;
         window->released = file->released;
-        window->held = file->held;
+        window->resource = file->resource;
         if (file->reader->cancel)
             file->reader->cancel(file->reader, &window->read);
         return;
     }
     free(window);
     if (file->released)
-        file->released(file->held);
+        file->released(file->resource);
 }
 
 void body_read_done(struct body_read *read, int result)
@@ -231,7 +231,7 @@ void body_read_done(struct body_read *read, int result)
     window->reading = false;
     if (!file) {
         if (window->released)
-            window->released(window->held);
+            window->released(window->resource);
         free(window);
         return;
     }
@@ -240,8 +240,8 @@ void body_read_done(struct body_read *read, int result)
         file->body.wake(file->body.owner);
 }
 
-struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *held),
-                       void *held)
+struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *resource),
+                       void *resource)
 {
     static const struct body_ops ops = {.next = file_next, .close = file_close};
     struct file_body *file = arena_alloc(arena, sizeof(*file));
@@ -249,7 +249,7 @@ struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length,
     if (!file)
         return NULL;
     *file = (struct file_body){
-        .body = {.ops = &ops, .length = length}, .fd = fd, .at = at, .released = released, .held = held};
+        .body = {.ops = &ops, .length = length}, .fd = fd, .at = at, .released = released, .resource = resource};
     return &file->body;
 }
 

@@ -40,17 +40,17 @@ struct body *body_empty(void);
 /* A body of bytes that outlive it (in the exchange's arena, or constant). NULL when out of memory. */
 struct body *body_bytes(struct arena *arena, struct str bytes);
 /*
- * A body of lent bytes: closing it calls `released` once with `held`. NULL when out of memory (`released` is not
+ * A body of lent bytes: closing it calls `released` once with `resource`. NULL when out of memory (`released` is not
  * called).
  */
-struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(void *held), void *held);
+struct body *body_referenced(struct arena *arena, struct str bytes, void (*released)(void *resource), void *resource);
 /*
- * A body of a span of an open file. `released` (may be NULL) is called once with `held` when fd is no longer read,
+ * A body of a span of an open file. `released` (may be NULL) is called once with `resource` when fd is no longer read,
  * to release a cache entry. If `accept` has CHUNK_FILE, next gives the whole rest as one chunk; otherwise it reads
  * bytes through the reader of body_file_read_with, and returns -ENOTSUP without one. NULL when out of memory
  * (`released` is not called).
  */
-struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *held), void *held);
+struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *resource), void *resource);
 
 /* One read requested by a file body; it outlives the body and its arena. */
 struct body_read {

@@ -279,7 +279,7 @@ static int parse_request_line(struct str line, struct request *request)
     return parse_version(str_skip(rest, length + 1), &request->version);
 }
 
-void h1_parse_remains(struct str bytes, struct request *request)
+void h1_parse_rejected_head(struct str bytes, struct request *request)
 {
     ssize_t end = str_find(bytes, '\n');
     struct str line = end < 0 ? bytes : str_slice(bytes, 0, (size_t)end);

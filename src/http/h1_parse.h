@@ -35,7 +35,7 @@ int h1_parse_head(struct str head, const struct session_settings *settings, stru
                   bool *out_keepalive);
 
 /* Fills in request line, method and target of a rejected head as far as possible, for the log. */
-void h1_parse_remains(struct str bytes, struct request *request);
+void h1_parse_rejected_head(struct str bytes, struct request *request);
 
 /* Copies `lines` with a CR inserted before each bare LF. data NULL: out of memory. */
 struct str h1_copy_lines(struct arena *arena, struct str lines);

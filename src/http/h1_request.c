@@ -58,7 +58,7 @@ int h1_request_next(struct h1_request *request, size_t room, struct chunk *out)
             return produce_part(request, room, out);
         if (request->last || !request->body)
             return 0;
-        if (request->held)
+        if (request->body_not_pulled)
             return -EAGAIN;
         error = pull_body(request, room);
         if (error < 0)

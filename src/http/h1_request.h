@@ -36,7 +36,7 @@ struct h1_request {
     struct headers *trailers;       /* not owned; used once the body has ended */
     bool chunked;
     bool last;                      /* nothing follows `pending` */
-    bool held;                      /* the body is not pulled yet: -EAGAIN after `pending` */
+    bool body_not_pulled;           /* the body is not pulled yet: -EAGAIN after `pending` */
     struct str part;                /* of the body, being sent */
     uint64_t pulled;                /* body bytes so far */
     char line[H1_CHUNK_LINE];

@@ -10,14 +10,14 @@ static void end_segment(struct url_traversal *traversal, bool slash)
     bool dots_alone = traversal->dots == traversal->length;
 
     if (traversal->length == 2 && dots_alone) {
-        if (traversal->given && traversal->depth == 0)
+        if (traversal->from_request && traversal->depth == 0)
             traversal->found = true;
         traversal->depth -= traversal->depth > 0;
     } else if (traversal->whole && slash && traversal->length > 0 && !(traversal->length == 1 && dots_alone)) {
         traversal->depth++;
     }
     traversal->length = traversal->dots = 0;
-    traversal->given = traversal->parameters = false;
+    traversal->from_request = traversal->parameters = false;
     traversal->whole = slash;
 }
 
@@ -30,7 +30,7 @@ static void add_byte(struct url_traversal *traversal, char c, bool given, bool e
     traversal->parameters |= c == ';';
     if (traversal->parameters)
         return;
-    traversal->given |= given;
+    traversal->from_request |= given;
     traversal->dots += c == '.';
     traversal->length++;
 }

@@ -16,7 +16,7 @@ struct url_traversal {
     bool encoded;                   /* set by the caller: the pieces are percent-encoded, and "?" ends the path */
     bool found;                     /* the result of url_traversal_end */
     bool ended;                     /* "?" was read */
-    bool given;                     /* the segment has bytes of the request */
+    bool from_request;              /* the segment has bytes of the request */
     bool whole;                     /* the segment begins in this piece */
     bool parameters;                /* ";" occurred in this segment */
     unsigned depth;                 /* complete segments added by this piece */
@@ -25,8 +25,8 @@ struct url_traversal {
     char escape[2];
 };
 
-/* Adds a piece of the path; `given`: it comes from the request. */
-void url_traversal_add(struct url_traversal *traversal, struct str piece, bool given);
+/* Adds a piece of the path; `from_request`: it comes from the request. */
+void url_traversal_add(struct url_traversal *traversal, struct str piece, bool from_request);
 /* After the last piece: true if the path traverses. */
 bool url_traversal_end(struct url_traversal *traversal);
 

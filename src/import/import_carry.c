@@ -47,7 +47,7 @@ static void add_value(struct import *import, const struct scope *scope,
     const struct directive *own = own_directive(import, directive->name, scope->kind);
 
     if (!own) {
-        struct str why = why_missing(import, directive->name);
+        struct str why = missing_reason(import, directive->name);
 
         import_leave_out(import, scope->map, directive, STR_FMT,
                          STR_ARG(why.data ? why : STR("sluice has no directive of that name here")));

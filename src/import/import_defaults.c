@@ -26,7 +26,7 @@ static void add_presets(struct import *import, struct yaml_builder *map, const s
         made->comments_above = STR("# Defaults of nginx that differ from sluice's: delete those that you do not need.");
 }
 
-static bool says_http2(const struct nginx_directive *block)
+static bool sets_http2(const struct nginx_directive *block)
 {
     const struct nginx_directive *http2 = nginx_tree_find(block, STR("http2"));
 
@@ -92,7 +92,7 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
         {"charset", "off", true},
         {"default_type", "text/plain", true},
         {"disable_symlinks", "off", true},
-        {"http2", "off", !says_http2(http)},
+        {"http2", "off", !sets_http2(http)},
         {"autoindex_format", "html", import->lists},
         {"autoindex_exact_size", "on", import->lists},
         {"limit_req_status", "503", import->limits},

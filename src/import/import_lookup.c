@@ -40,7 +40,7 @@ const struct directive *own_directive(const struct import *import, struct str na
     return NULL;
 }
 
-struct str why_missing(const struct import *import, struct str name)
+struct str missing_reason(const struct import *import, struct str name)
 {
     struct str hint;
 

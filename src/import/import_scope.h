@@ -54,7 +54,7 @@ bool name_matches(const char *pattern, struct str name);
 /* The directive of that name in the scope; NULL: none. */
 const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes);
 /* The reason why there is no such directive, or the alternative; data NULL: unknown. */
-struct str why_missing(const struct import *import, struct str name);
+struct str missing_reason(const struct import *import, struct str name);
 
 /* import_walk.c: carries one directive over, by its rule or unchanged. */
 void carry_directive(struct import *import, const struct scope *scope, const struct nginx_directive *directive);

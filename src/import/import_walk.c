@@ -8,7 +8,7 @@ static void carry_unknown(struct import *import, const struct scope *scope,
                           const struct nginx_directive *directive)
 {
     const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
-    struct str why = why_missing(import, directive->name);
+    struct str why = missing_reason(import, directive->name);
 
     if (str_equal(directive->name, STR("include")))
         import_leave_out(import, scope->map, directive, "the file does not exist");

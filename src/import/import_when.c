@@ -26,7 +26,7 @@ static bool leaves_location(const struct nginx_directive *directive)
 }
 
 /* The reason why a `when` would behave differently; NULL: equivalent. */
-static const char *why_unsafe(const struct scope *scope, const struct nginx_directive *directive)
+static const char *unsafe_reason(const struct scope *scope, const struct nginx_directive *directive)
 {
     bool ends = body_ends(directive);
     bool breaks = find_live(directive, "break") && !find_live(directive, "return") && !find_live(directive, "rewrite");
@@ -113,7 +113,7 @@ static void carry_condition(struct import *import, const struct scope *scope,
 void carry_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
               const struct rule *rule)
 {
-    const char *why = directive->sets ? NULL : why_unsafe(scope, directive);
+    const char *why = directive->sets ? NULL : unsafe_reason(scope, directive);
     struct str condition = why ? STR("") : condition_text(import, directive);
 
     if (why)

@@ -25,7 +25,7 @@ void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
 /* loop_cancel of an op in a state other than OP_STATE_HELPED. */
-void loop_cancel_unhelped(struct loop *loop, struct op *op);
+void loop_cancel_without_helper(struct loop *loop, struct op *op);
 
 /* The readiness to wait for before the call is repeated. */
 struct readiness {

@@ -47,7 +47,7 @@ struct file_entry {                 /* immutable while referenced: a file that c
     bool counted;                   /* the entry only counts the uses of a file that is not cached yet */
     unsigned char digest[16];       /* digest of the contents, filled by the user of the entry */
     bool digested;
-    bool settled;                   /* file_settled: a later change would alter the timestamps */
+    bool unchanging;                /* file_is_unchanging: a later change would alter the timestamps */
 };
 
 struct file_cache_counters {

@@ -135,7 +135,7 @@ static struct file_entry *entry_create(const struct loop *loop, struct str key, 
         .content = {file->content, file->content ? (size_t)file->stat.st_size : 0},
         .checked_ms = loop->clock.monotonic_ms,
         .used_ms = loop->clock.monotonic_ms,
-        .settled = file_settled(&file->stat, loop->clock.wall_ms),
+        .unchanging = file_is_unchanging(&file->stat, loop->clock.wall_ms),
     };
     list_init(&entry->link);
     return entry;
@@ -145,7 +145,7 @@ static bool file_unchanged(const struct file_entry *entry, const struct opened_f
 {
     if (entry->error || file->error)
         return entry->error == file->error;
-    return entry->settled && file_same(&entry->stat, &file->stat);
+    return entry->unchanging && file_same(&entry->stat, &file->stat);
 }
 
 static void entry_touch(struct file_cache_lru *cached, struct file_entry *entry)

@@ -217,7 +217,7 @@ void opened_file_close(struct opened_file *file)
     free(file->content);
 }
 
-bool file_settled(const struct stat *stat, int64_t wall_ms)
+bool file_is_unchanging(const struct stat *stat, int64_t wall_ms)
 {
     int64_t changed_s = stat->st_mtim.tv_sec > stat->st_ctim.tv_sec ? stat->st_mtim.tv_sec : stat->st_ctim.tv_sec;
 

@@ -48,7 +48,7 @@ MUST_CHECK int directory_walk(int root, const char *path, enum symlinks symlinks
 void opened_file_close(struct opened_file *file);
 
 /* True if the last change is so long before `wall_ms` that another change would alter the timestamps. */
-bool file_settled(const struct stat *stat, int64_t wall_ms);
+bool file_is_unchanging(const struct stat *stat, int64_t wall_ms);
 /* True if both describe the same unchanged file. */
 bool file_same(const struct stat *a, const struct stat *b);
 

@@ -248,7 +248,7 @@ void helpers_stop(struct loop *loop)
     pthread_mutex_unlock(&helpers->mutex);
     for (unsigned i = 0; i < helpers->thread_count; i++)
         pthread_join(helpers->threads[i], NULL);
-    loop_cancel_unhelped(loop, &helpers->wake);
+    loop_cancel_without_helper(loop, &helpers->wake);
 }
 
 bool helpers_stopped(const struct loop *loop)

@@ -204,7 +204,7 @@ void loop_cancel(struct loop *loop, struct op *op)
     if (op->state == OP_STATE_HELPED)
         helpers_cancel(loop, op);
     else
-        loop_cancel_unhelped(loop, op);
+        loop_cancel_without_helper(loop, op);
 }
 
 /* Runs the loop until the helper threads have stopped; in_flight does not count the op that polls their eventfd. */

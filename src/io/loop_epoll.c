@@ -409,7 +409,7 @@ static void epoll_deliver(struct loop *loop, struct op *op)
         try_or_wait(loop, op);
 }
 
-static void epoll_forget(struct loop *loop, int fd)
+static void epoll_remove_fd(struct loop *loop, int fd)
 {
     struct epoll *epoll = loop->backend_state;
     struct slot *slot;
@@ -428,6 +428,6 @@ const struct loop_backend loop_backend_epoll = {
     .cancel = epoll_cancel,
     .wait = epoll_wait_iteration,
     .deliver = epoll_deliver,
-    .forget = epoll_forget,
+    .forget = epoll_remove_fd,
     .close = epoll_close,
 };

@@ -85,7 +85,7 @@ static void cancel_waiting(struct loop *loop, struct op *op)
     loop_finish(loop, op, -ECANCELED);
 }
 
-void loop_cancel_unhelped(struct loop *loop, struct op *op)
+void loop_cancel_without_helper(struct loop *loop, struct op *op)
 {
     switch (op->state) {
     case OP_STATE_WAITING:

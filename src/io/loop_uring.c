@@ -402,7 +402,7 @@ static void uring_deliver(struct loop *loop, struct op *op)
     buffer_return(uring, (unsigned)(offset / LIMIT_RECEIVE_BYTES));
 }
 
-static void uring_forget(struct loop *loop, int fd)
+static void uring_remove_fd(struct loop *loop, int fd)
 {
 }
 
@@ -414,6 +414,6 @@ const struct loop_backend loop_backend_uring = {
     .wait = uring_wait,
     .start = uring_start,
     .deliver = uring_deliver,
-    .forget = uring_forget,
+    .forget = uring_remove_fd,
     .close = uring_close,
 };

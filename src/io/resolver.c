@@ -248,7 +248,7 @@ struct resolver_query *resolver_query_start(struct resolver *resolver, struct st
     return query;
 }
 
-void resolver_forget(struct resolver_query *query)
+void resolver_query_cancel(struct resolver_query *query)
 {
     if (query)
         query->forgotten = true;

@@ -49,6 +49,6 @@ void resolver_destroy(struct resolver *resolver);
 struct resolver_query *resolver_query_start(struct resolver *resolver, struct str host, uint16_t port, struct str service,
                                             resolver_done *done, void *owner);
 /* Drops a query that was not answered yet: `done` does not run. Accepts NULL. */
-void resolver_forget(struct resolver_query *query);
+void resolver_query_cancel(struct resolver_query *query);
 
 #endif

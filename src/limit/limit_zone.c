@@ -123,7 +123,7 @@ void limit_zone_destroy(struct limit_zone *zone)
         shared_zone_destroy(&zone->shared);
 }
 
-static void forget_entry(struct limit_zone *zone, uint32_t number)
+static void remove_entry(struct limit_zone *zone, uint32_t number)
 {
     struct zone_entry *entry = entry_at(zone, number);
     uint32_t *link = key_chain(zone, entry->key);
@@ -202,7 +202,7 @@ bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
     } else {
         *out_level = 0;
         if (!zone->unused)
-            forget_entry(zone, zone->oldest);
+            remove_entry(zone, zone->oldest);
         (void)add_entry(zone, (struct zone_entry){.key = key, .last_ms = now_ms});
     }
     unlock_zone(zone);
@@ -257,7 +257,7 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
     lock_zone(zone);
     number = find_entry(zone, key, worker);
     if (number && --entry_at(zone, number)->level == 0)
-        forget_entry(zone, number);
+        remove_entry(zone, number);
     unlock_zone(zone);
 }
 
@@ -266,7 +266,7 @@ void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
     lock_zone(zone);
     for (uint32_t number = 1; number <= zone->count; number++) {
         if (entry_at(zone, number)->known && entry_at(zone, number)->worker == worker)
-            forget_entry(zone, number);
+            remove_entry(zone, number);
     }
     unlock_zone(zone);
 }

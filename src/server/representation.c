@@ -39,7 +39,7 @@ static int set_type(const struct responder *responder, struct str type)
 /* Makes a body of a file span; worker_reader reads it if the consumer needs bytes. */
 static struct body *file_span(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
 {
-    struct body *body = body_file(&x->arena, whole->fd, (int64_t)at, length, whole->release, whole->held);
+    struct body *body = body_file(&x->arena, whole->fd, (int64_t)at, length, whole->release, whole->resource);
 
     if (body)
         body_file_read_with(body, worker_reader(exchange_worker(x)));
@@ -51,13 +51,14 @@ static struct body *span_body(struct exchange *x, const struct representation *w
     struct body *body;
 
     if (whole->span)
-        return whole->span(&x->arena, whole->held, at, length);
+        return whole->span(&x->arena, whole->resource, at, length);
     if (whole->content.data)
-        body = body_lent(&x->arena, str_of(whole->content.data + at, (size_t)length), whole->release, whole->held);
+        body = body_referenced(&x->arena, str_of(whole->content.data + at, (size_t)length), whole->release,
+                               whole->resource);
     else
         body = file_span(x, whole, at, length);
     if (body)
-        whole->hold(whole->held);
+        whole->hold(whole->resource);
     return body;
 }
 

@@ -40,7 +40,7 @@ static struct str get_ssl_session_reused(const void *subject, struct str paramet
 #define OF_CERTIFICATE(name, fact)                                                                           \
     static struct str get_ssl_client_##name(const void *subject, struct str parameter, struct arena *arena)  \
     {                                                                                                        \
-        return tls_session_client_fact(subject, fact, arena);                                                \
+        return tls_session_client_property(subject, fact, arena);                                                \
     }
 
 OF_CERTIFICATE(cert, TLS_CLIENT_PEM_FOLDED)

@@ -52,7 +52,7 @@ static int bio_write(BIO *base, const char *bytes, size_t length, size_t *out_wr
 static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
 {
     struct tls_bio *bio = BIO_get_data(base);
-    size_t length = bio->lent.length < size ? bio->lent.length : size;
+    size_t length = bio->input.length < size ? bio->input.length : size;
 
     BIO_clear_retry_flags(base);
     *out_read = 0;
@@ -62,11 +62,11 @@ static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
         BIO_set_retry_read(base);
         return 0;
     }
-    memcpy(into, bio->lent.data, length);
-    for (size_t i = 0; i < length && bio->taken + i < TLS_BIO_FIRST; i++)
-        bio->first[bio->taken + i] = (uint8_t)into[i];
-    bio->taken += length;
-    bio->lent = str_skip(bio->lent, length);
+    memcpy(into, bio->input.data, length);
+    for (size_t i = 0; i < length && bio->consumed + i < TLS_BIO_FIRST; i++)
+        bio->first[bio->consumed + i] = (uint8_t)into[i];
+    bio->consumed += length;
+    bio->input = str_skip(bio->input, length);
     *out_read = length;
     return 1;
 }

@@ -14,10 +14,10 @@ enum { TLS_BIO_FIRST = 5 };
 
 /* Embedded in the session, found through BIO_get_data. */
 struct tls_bio {
-    struct str lent;                 /* received, not consumed; not owned */
+    struct str input;                /* received, not consumed; not owned */
     const struct tls_output *output; /* not owned */
     void *owner;                     /* of the output; not owned */
-    size_t taken;                    /* bytes consumed in total: capped during the handshake */
+    size_t consumed;                 /* bytes consumed in total: capped during the handshake */
     uint8_t first[TLS_BIO_FIRST];    /* the first bytes of the connection, to recognise other protocols */
     uint8_t type;                    /* content type of the next write; 0: application data */
     uint8_t cipher;      /* enum record_cipher of the accepted key; RECORD_NONE: none was offered */

@@ -57,21 +57,21 @@ void tls_session_destroy(struct tls_session *session)
     free(session);
 }
 
-void tls_session_lend(struct tls_session *session, struct str ciphertext)
+void tls_session_set_input(struct tls_session *session, struct str ciphertext)
 {
-    session->bio.lent = ciphertext;
+    session->bio.input = ciphertext;
 }
 
-size_t tls_session_lent(const struct tls_session *session)
+size_t tls_session_input_left(const struct tls_session *session)
 {
-    return session->bio.lent.length;
+    return session->bio.input.length;
 }
 
-struct str tls_session_unlend(struct tls_session *session)
+struct str tls_session_return_input(struct tls_session *session)
 {
-    struct str rest = session->bio.lent;
+    struct str rest = session->bio.input;
 
-    session->bio.lent = (struct str){NULL, 0};
+    session->bio.input = (struct str){NULL, 0};
     return rest;
 }
 
@@ -80,7 +80,7 @@ static void alert_cut(struct tls_session *session)
 {
     static const char fatal[] = {2, 10};
 
-    if (session->bio.cut && tls_session_key_taken(session))
+    if (session->bio.cut && tls_session_has_key(session))
         session->bio.output->record(session->bio.owner, RECORD_ALERT, str_of(fatal, sizeof(fatal)));
 }
 
@@ -242,7 +242,7 @@ static int await_early(struct tls_session *session)
 
     switch (SSL_read_early_data(session->ssl, &session->first_early, 1, &length)) {
     case SSL_READ_EARLY_DATA_SUCCESS:
-        session->early = EARLY_HELD;
+        session->early = EARLY_DETECTED;
         return TLS_SESSION_EARLY;
     case SSL_READ_EARLY_DATA_FINISH:
         session->early = EARLY_NONE;
@@ -259,7 +259,7 @@ int tls_session_handshake(struct tls_session *session)
         return -EPROTO;
     if (session->finished)
         return 0;
-    if (session->bio.taken > LIMIT_HANDSHAKE_BYTES)
+    if (session->bio.consumed > LIMIT_HANDSHAKE_BYTES)
         return session_fail(session, "the handshake is too long");
     clear_errors();
     int early = session->early == EARLY_POSSIBLE ? await_early(session) : 0;
@@ -268,13 +268,13 @@ int tls_session_handshake(struct tls_session *session)
 
 bool tls_session_early(const struct tls_session *session)
 {
-    return session->early >= EARLY_HELD;
+    return session->early >= EARLY_DETECTED;
 }
 
 /* Reads early data, then the rest of the handshake: 0 once that is complete. */
 static ssize_t read_early(struct tls_session *session, char *into, size_t size)
 {
-    size_t held = session->early == EARLY_HELD && size > 0, length = 0;
+    size_t held = session->early == EARLY_DETECTED && size > 0, length = 0;
     int error = 0;
 
     clear_errors();
@@ -376,14 +376,14 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
     do {
         /* OpenSSL would answer at the peer's next message: after a refusal no input is passed on. */
         if (session->update_refused && SSL_pending(session->ssl) == 0) {
-            session->bio.lent = (struct str){NULL, 0};
+            session->bio.input = (struct str){NULL, 0};
             return -EAGAIN;
         }
         /* Without pending input, SSL_read would needlessly allocate and free a buffer. */
-        if (session->bio.lent.length == 0 && !SSL_has_pending(session->ssl))
+        if (session->bio.input.length == 0 && !SSL_has_pending(session->ssl))
             return -EAGAIN;
         result = read_one_record(session, into, size);
-    } while (result == -EAGAIN && session->bio.lent.length > 0);
+    } while (result == -EAGAIN && session->bio.input.length > 0);
     return result;
 }
 
@@ -393,7 +393,7 @@ ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
 
     if (session->failed || !tls_session_agreed(session))
         return -EPROTO;
-    if (tls_session_key_taken(session))
+    if (tls_session_has_key(session))
         return -EINVAL;
     if (str_empty(plaintext))
         return 0;
@@ -413,7 +413,7 @@ static void shut_early(struct tls_session *session)
 {
     static const char close_notify[] = {1, 0};
 
-    if (tls_session_key_taken(session))
+    if (tls_session_has_key(session))
         session->bio.output->record(session->bio.owner, RECORD_ALERT, str_of(close_notify, sizeof(close_notify)));
 }
 

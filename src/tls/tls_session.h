@@ -47,15 +47,15 @@ struct tls_session *tls_session_create(struct tls_context *context, const struct
 void tls_session_destroy(struct tls_session *session);
 
 /*
- * Lends received bytes (none may be lent already): they must stay valid until the session has consumed them
- * (tls_session_lent() is 0) or tls_session_unlend returns them. Then call tls_session_handshake or tls_session_read
- * until -EAGAIN.
+ * Sets received bytes as input (the earlier input must be consumed): they must stay valid until the session has
+ * consumed them (tls_session_input_left() is 0) or tls_session_return_input returns them. Then call
+ * tls_session_handshake or tls_session_read until -EAGAIN.
  */
-void tls_session_lend(struct tls_session *session, struct str ciphertext);
-/* Bytes lent and not yet consumed. */
-size_t tls_session_lent(const struct tls_session *session);
+void tls_session_set_input(struct tls_session *session, struct str ciphertext);
+/* Input bytes not yet consumed. */
+size_t tls_session_input_left(const struct tls_session *session);
 /* Returns the bytes that were not consumed. */
-struct str tls_session_unlend(struct tls_session *session);
+struct str tls_session_return_input(struct tls_session *session);
 
 /* Result of tls_session_handshake: early data arrived. */
 enum { TLS_SESSION_EARLY = 1 };
@@ -97,7 +97,7 @@ const char *tls_session_error(const struct tls_session *session);
 bool tls_session_got_plain_http(const struct tls_session *session);
 
 /* True once the key of application data was taken: the owner seals from then on. */
-bool tls_session_key_taken(const struct tls_session *session);
+bool tls_session_has_key(const struct tls_session *session);
 
 /* The reason why OpenSSL offered no key (tls/README.md); valid only after a handshake without one. */
 enum tls_no_key {
@@ -135,7 +135,7 @@ const char *tls_session_client_fault(const struct tls_session *session);
 /* "NONE", "SUCCESS" or "FAILED:" with a reason: $ssl_client_verify. Empty before the handshake is complete. */
 struct str tls_session_client_verify(const struct tls_session *session, struct arena *arena);
 
-enum tls_client_fact {
+enum tls_client_property {
     TLS_CLIENT_SUBJECT, TLS_CLIENT_ISSUER,  /* names in the format of RFC 2253 */
     TLS_CLIENT_SERIAL,              /* hexadecimal */
     TLS_CLIENT_FINGERPRINT,         /* SHA-1, hexadecimal */
@@ -146,7 +146,7 @@ enum tls_client_fact {
     TLS_CLIENT_PEM_ESCAPED,         /* percent-encoded */
 };
 /* A property of the client's certificate, in the arena; data is NULL without a certificate. */
-struct str tls_session_client_fact(const struct tls_session *session, enum tls_client_fact fact, struct arena *arena);
+struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property fact, struct arena *arena);
 /* The settings of the virtual server that SNI selected; of the default server before the ClientHello. */
 const struct tls_settings *tls_session_settings(const struct tls_session *session);
 

@@ -120,7 +120,7 @@ static writer *const writers[] = {
     [TLS_CLIENT_PEM_FOLDED] = write_folded, [TLS_CLIENT_PEM_ESCAPED] = write_escaped,
 };
 
-struct str tls_session_client_fact(const struct tls_session *session, enum tls_client_fact fact,
+struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property fact,
                                    struct arena *arena)
 {
     X509 *certificate = tls_session_agreed(session) ? SSL_get0_peer_certificate(session->ssl) : NULL;

@@ -11,7 +11,7 @@
 enum early {
     EARLY_NONE,
     EARLY_POSSIBLE,                  /* the ClientHello has not arrived */
-    EARLY_HELD,                      /* early data arrive: the first byte was read to detect them */
+    EARLY_DETECTED,                  /* early data arrive: the first byte was read to detect them */
     EARLY_READING,
     EARLY_OVER,                      /* all were received; the client's Finished is outstanding */
 };
@@ -27,7 +27,7 @@ struct tls_session {
     bool failed;                     /* nothing is read or written any more */
     bool finished;                   /* the handshake is complete */
     uint8_t early;                   /* enum early */
-    char first_early;                /* EARLY_HELD */
+    char first_early;                /* EARLY_DETECTED */
     bool update_refused;             /* the owner refused a new key */
     bool shut;                       /* close_notify was queued */
 };
@@ -37,7 +37,7 @@ _Static_assert(sizeof(struct tls_session) <= 96, "10,000 idle connections have o
 /* True once the parameters are negotiated: from early data or the end of the handshake on. */
 static inline bool tls_session_agreed(const struct tls_session *session)
 {
-    return session->finished || session->early >= EARLY_HELD;
+    return session->finished || session->early >= EARLY_DETECTED;
 }
 
 /* The owner's clock. */

@@ -116,7 +116,7 @@ const struct resolver_settings *upstreams_resolver(const struct upstreams *upstr
 }
 
 /* Adds a group that is already in the arena. */
-void upstreams_take(struct upstreams *upstreams, struct upstream *upstream)
+void upstreams_append(struct upstreams *upstreams, struct upstream *upstream)
 {
     if (!upstreams->last)
         upstreams->last = &upstreams->first;
@@ -163,6 +163,6 @@ const struct upstream *upstreams_target(struct upstreams *upstreams, struct str 
         return NULL;
     upstream_single(upstream, server);
     upstream->resolver = upstreams_resolver(upstreams, upstreams->user);
-    upstreams_take(upstreams, upstream);
+    upstreams_append(upstreams, upstream);
     return upstream;
 }

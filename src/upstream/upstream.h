@@ -121,6 +121,6 @@ MUST_CHECK int upstreams_add_tls(struct upstreams *upstreams, const struct tls_c
 /* Frees all memory outside the arena. */
 void upstreams_finish(struct upstreams *upstreams);
 /* For upstream_conf.c: adds a group that is in the arena. */
-void upstreams_take(struct upstreams *upstreams, struct upstream *upstream);
+void upstreams_append(struct upstreams *upstreams, struct upstream *upstream);
 
 #endif

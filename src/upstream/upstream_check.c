@@ -39,7 +39,7 @@ static void set_checked(struct upstream_peer *peer, bool good, const char *reaso
     shared_set(&state->consecutive_failures, 0);
     shared_set(&state->checked, result);
     if (good)
-        upstream_peer_returned(peer);
+        upstream_peer_recovered(peer);
     log_write(peer->group->pool->log, good ? LOG_NOTICE : LOG_WARN,
               "upstream server %s of \"" STR_FMT "\" is %s: its check %s", peer->name,
               STR_ARG(peer->group->upstream->name), good ? "healthy" : "unhealthy", reason);
@@ -169,7 +169,7 @@ static void start_probe(struct upstream_peer *peer)
     struct upstream_tls tls = {.proxy_header = check->proxy_header};
     int error;
 
-    if (peer->gone || peer->server->down || is_under_way(peer))
+    if (peer->retired || peer->server->down || is_under_way(peer))
         return;
     probe = calloc(1, sizeof(*probe));
     if (!probe || set_probe_tls(peer->group->pool, check, &tls) < 0) {

@@ -310,6 +310,6 @@ int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const
         return -ENOMEM;
     error = upstream->resolver ? read_key(reader, at, settings, upstream) : -ENOMEM;
     if (error == 0)
-        upstreams_take(upstreams, upstream);
+        upstreams_append(upstreams, upstream);
     return error;
 }

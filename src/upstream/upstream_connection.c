@@ -414,12 +414,12 @@ void upstream_wake(struct upstream_connection *connection)
  * True if the connection can become idle. If the group has `keepalive` idle connections already, closes that of this
  * peer that has been idle for the longest time.
  */
-bool upstream_connection_may_rest(struct upstream_connection *connection)
+bool upstream_connection_may_keep_idle(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
     const struct upstream *upstream = peer->group->upstream;
 
-    if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->gone ||
+    if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->retired ||
         !str_empty(connection->proxy_header) || upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
         connection->requests >= upstream->keepalive_requests ||
         (!connection->shared && !wire_drained(&connection->wire)))
@@ -445,7 +445,7 @@ void upstream_discard(struct upstream_connection *connection)
     close_connection(connection);
 }
 
-void upstream_connection_rest(struct upstream_connection *connection)
+void upstream_connection_keep_idle(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
 
@@ -462,12 +462,12 @@ void upstream_connection_rest(struct upstream_connection *connection)
 
 void upstream_release(struct upstream_connection *connection)
 {
-    if (!upstream_connection_may_rest(connection)) {
+    if (!upstream_connection_may_keep_idle(connection)) {
         close_connection(connection);
         return;
     }
     connection->events = NULL;
     connection->user = NULL;
     upstream_peer_leave(connection->peer);
-    upstream_connection_rest(connection);
+    upstream_connection_keep_idle(connection);
 }

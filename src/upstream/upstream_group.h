@@ -98,9 +98,9 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
 /* True if the connection has these TLS settings and this name. */
 bool upstream_connection_is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls);
 /* True if it can become idle; makes room among the idle connections of its group. */
-bool upstream_connection_may_rest(struct upstream_connection *connection);
+bool upstream_connection_may_keep_idle(struct upstream_connection *connection);
 /* Puts it among the idle connections of its peer, and sets keepalive_timeout. */
-void upstream_connection_rest(struct upstream_connection *connection);
+void upstream_connection_keep_idle(struct upstream_connection *connection);
 /* Aborts released connections that have not closed yet; their unsent output is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
 
@@ -127,7 +127,7 @@ bool upstream_peer_try(struct upstream_peer *peer);
 /* The current weight in UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);
 /* The peer is available again: resets its failures, and begins slow_start. */
-void upstream_peer_returned(struct upstream_peer *peer);
+void upstream_peer_recovered(struct upstream_peer *peer);
 /* Counts a new connection, or returns false if max_conns is reached; upstream_peer_leave counts its end. */
 bool upstream_peer_enter(struct upstream_peer *peer);
 void upstream_peer_leave(struct upstream_peer *peer);

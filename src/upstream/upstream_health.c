@@ -28,7 +28,7 @@ bool upstream_peer_available(const struct upstream_peer *peer)
 {
     const struct upstream_server *server = peer->server;
 
-    return !peer->gone && !server->down && shared_get(&peer->state->checked) != CHECKED_BAD &&
+    return !peer->retired && !server->down && shared_get(&peer->state->checked) != CHECKED_BAD &&
            (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
@@ -58,7 +58,7 @@ uint64_t upstream_peer_weight(const struct upstream_peer *peer)
     return whole > 0 ? whole : 1;
 }
 
-void upstream_peer_returned(struct upstream_peer *peer)
+void upstream_peer_recovered(struct upstream_peer *peer)
 {
     shared_set(&peer->state->fails, 0);
     shared_set(&peer->state->retrying, 0);
@@ -125,7 +125,7 @@ void upstream_peer_succeeded(struct upstream_peer *peer)
         shared_set(&peer->state->fails, 0);
         return;
     }
-    upstream_peer_returned(peer);
+    upstream_peer_recovered(peer);
     if (peer->group->count > 1)
         log_write(peer->group->pool->log, LOG_NOTICE, "upstream server %s is available again", peer->name);
 }

@@ -51,7 +51,7 @@ void upstream_peer_retire(struct upstream_peer *peer)
 {
     bool held = peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared);
 
-    peer->gone = true;
+    peer->retired = true;
     peer->group->count--;
     if (held)
         peer_close_idle(peer);

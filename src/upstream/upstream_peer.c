@@ -58,7 +58,7 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
 
 void upstream_peer_free_unused(struct upstream_peer *peer)
 {
-    if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared))
+    if (!peer->retired || peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared))
         return;
     list_remove(&peer->link);
     upstream_peer_free(peer);

@@ -35,7 +35,7 @@ struct upstream_peer {
     struct upstream_shared own;
     char route[17];                 /* value of sticky cookies */
     struct tls_resumption resumption; /* of its newest TLS connection */
-    bool gone;                      /* retired: freed with its last connection */
+    bool retired;                   /* retired: freed with its last connection */
 };
 
 /* Waits for a name being resolved. Embedded in its owner. */
@@ -180,7 +180,7 @@ bool upstream_shared_is_usable(const struct upstream_connection *connection);
 /* An exchange begins on it. */
 void upstream_shared_use(struct upstream_connection *connection);
 /* Its last exchange has ended: it becomes idle, as after upstream_release. False: close it. */
-MUST_CHECK bool upstream_shared_rest(struct upstream_connection *connection);
+MUST_CHECK bool upstream_shared_keep_idle(struct upstream_connection *connection);
 
 /* Sets the timeout: without another call in this time it fails with -ETIMEDOUT. 0: none. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);

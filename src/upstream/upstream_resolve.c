@@ -33,7 +33,7 @@ static struct upstream_peer *find_peer(const struct upstream_name *name, const s
     for (struct list *link = peers->next; link != peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
-        if (peer->server == name->server && !peer->gone && same_address(&peer->address, found))
+        if (peer->server == name->server && !peer->retired && same_address(&peer->address, found))
             return peer;
     }
     return NULL;
@@ -79,7 +79,7 @@ static void apply_addresses(struct upstream_name *name, const struct resolver_an
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
         link = link->next;
-        if (peer->server == name->server && !peer->gone && !is_resolved(&peer->address, answer))
+        if (peer->server == name->server && !peer->retired && !is_resolved(&peer->address, answer))
             upstream_peer_retire(peer);
     }
 }
@@ -292,7 +292,7 @@ void upstream_names_finish(struct upstream_group *group)
 
     while ((name = group->names) != NULL) {
         group->names = name->next;
-        resolver_forget(name->query);
+        resolver_query_cancel(name->query);
         list_remove(&name->due);
         free(name);
     }

@@ -52,7 +52,7 @@ struct upstream_connection *upstream_shared_next(const struct upstream_peer *pee
 
 bool upstream_shared_is_usable(const struct upstream_connection *connection)
 {
-    return connection->peer && !connection->peer->gone && !connection->pool->stopping &&
+    return connection->peer && !connection->peer->retired && !connection->pool->stopping &&
            connection->requests < connection->peer->group->upstream->keepalive_requests;
 }
 
@@ -67,10 +67,10 @@ void upstream_shared_use(struct upstream_connection *connection)
     connection->state = UPSTREAM_OPEN;
 }
 
-bool upstream_shared_rest(struct upstream_connection *connection)
+bool upstream_shared_keep_idle(struct upstream_connection *connection)
 {
-    if (!upstream_connection_may_rest(connection))
+    if (!upstream_connection_may_keep_idle(connection))
         return false;
-    upstream_connection_rest(connection);
+    upstream_connection_keep_idle(connection);
     return true;
 }

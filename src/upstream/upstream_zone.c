@@ -66,7 +66,7 @@ static struct hold *hold_of(struct upstream_zone *zone, unsigned worker, int ind
 }
 
 /* The peer's entry, else a free one, else -ENOSPC. */
-static int find_place(struct upstream_zone *zone, uint64_t key, struct str name)
+static int find_slot(struct upstream_zone *zone, uint64_t key, struct str name)
 {
     int unused = -ENOSPC;
 
@@ -88,7 +88,7 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
     int index;
 
     lock_zone_states(zone);
-    index = find_place(zone, key, name);
+    index = find_slot(zone, key, name);
     if (index >= 0) {
         state = &zone->states[index];
         if (state->holders == 0) {

@@ -236,7 +236,7 @@ bool wire_pipes(const struct wire *wire);
  */
 void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t most);
 /* False if unrequested bytes have arrived. Plain connections only. */
-bool wire_silent(const struct wire *wire);
+bool wire_has_no_input(const struct wire *wire);
 /*
  * Detects a reset while no input is requested (the owner has enough, or the stream ended): `closed` follows. Ends
  * with the next wire_receive.

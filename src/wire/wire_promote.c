@@ -25,7 +25,7 @@ static uint64_t transfer_length(const struct wire *wire)
 }
 
 /* The reason of machine and measurement not to use kTLS for a body of `length` bytes; KTLS_OK: none. */
-static unsigned why_not_here(const struct wire *wire, const struct tls_settings *settings, uint64_t length)
+static unsigned connection_refusal_reason(const struct wire *wire, const struct tls_settings *settings, uint64_t length)
 {
     const struct ktls_choice *choice = settings->ktls == TLS_KTLS_AUTO ? wire->shared->ktls_choice : NULL;
     unsigned reason = wire->shared->ktls->reason[wire->key.version == RECORD_TLS_1_3][wire->key.cipher];
@@ -62,7 +62,7 @@ static unsigned ktls_refusal_reason(const struct wire *wire, uint64_t length)
         return REASON_SENDFILE_OFF;
     if (!wire->shared->ktls)
         return KTLS_NOT_BUILT;
-    return why_not_here(wire, settings, length);
+    return connection_refusal_reason(wire, settings, length);
 }
 
 bool wire_may_splice(const struct wire *wire)
@@ -101,7 +101,7 @@ static int option_of(int fd, int level, int name)
 }
 
 /* Queried once: the kernel enlarges send buffers unless their size was set explicitly. */
-static bool is_narrow(int fd)
+static bool is_small_send_buffer(int fd)
 {
     int size = option_of(fd, SOL_SOCKET, SO_SNDBUF);
 
@@ -123,7 +123,7 @@ static void set_kernel_sealing(struct wire *wire)
         block->open = 0;
     }
     wire->sealing = SEALING_KERNEL;
-    wire->small_send_buffer = is_narrow(wire->fd);
+    wire->small_send_buffer = is_small_send_buffer(wire->fd);
     record_release(wire->shared->cipher_contexts, &wire->cipher_context);
     record_key_wipe(&wire->key); /* the kernel has a copy; only the sequence number is used */
     wire->key = counted;

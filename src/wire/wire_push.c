@@ -144,7 +144,7 @@ void wire_fill(struct wire *wire)
 
     while ((step = wire_span_fill(wire)) == SPAN_FULL)
         wire_push(wire);
-    if (step == SPAN_COLD)
+    if (step == SPAN_UNCACHED)
         wire_span_read(wire, read_done);
     if (step != SPAN_WAITS)
         wire_push(wire);

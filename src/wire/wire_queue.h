@@ -92,7 +92,7 @@ enum wire_span_step {
     SPAN_WAITS,   /* none: the span is read completely, or a completion follows, or the wire is failing */
     SPAN_FULL,    /* push, then fill again */
     SPAN_BLOCKED, /* push: there is no block to fill */
-    SPAN_COLD,    /* wire_span_read, then push: the bytes are not cached */
+    SPAN_UNCACHED, /* wire_span_read, then push: the bytes are not cached */
 };
 /* Reads span bytes into blocks as far as there is room and nothing is in flight. */
 MUST_CHECK enum wire_span_step wire_span_fill(struct wire *wire);

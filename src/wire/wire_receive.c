@@ -20,7 +20,7 @@ struct wire_unread {
     char bytes[];
 };
 
-static bool keep_unread(struct wire *wire, struct str plain, struct str cipher)
+static bool store_unread(struct wire *wire, struct str plain, struct str cipher)
 {
     struct wire_unread *unread = malloc(sizeof *unread + plain.length + cipher.length);
 
@@ -61,7 +61,7 @@ static bool deliver_plaintext(struct wire *wire, struct str plain, struct str ci
         return false;
     if (taken >= plain.length)
         return true;
-    if (!keep_unread(wire, str_skip(plain, taken), cipher))
+    if (!store_unread(wire, str_skip(plain, taken), cipher))
         wire_fail(wire, WIRE_CLOSE_ABORT);
     return false;
 }
@@ -71,7 +71,7 @@ static void read_records(struct wire *wire, struct str cipher)
 {
     while (wire->state == WIRE_OPEN) {
         ssize_t count = tls_session_read(wire->tls, wire->shared->plaintext, LIMIT_RECORD_PLAINTEXT);
-        size_t lent = tls_session_lent(wire->tls);
+        size_t lent = tls_session_input_left(wire->tls);
 
         if (wire->state != WIRE_OPEN || count == -EAGAIN)
             return;
@@ -93,11 +93,11 @@ static void deliver(struct wire *wire, struct str plain, struct str cipher)
 {
     wire->delivering = true;
     if (deliver_plaintext(wire, plain, cipher) && wire->tls) {
-        tls_session_lend(wire->tls, cipher);
+        tls_session_set_input(wire->tls, cipher);
         if (wire->state == WIRE_OPEN || wire_handshake_step(wire))
             read_records(wire, cipher);
         if (wire->tls)
-            (void)tls_session_unlend(wire->tls); /* kept, or dropped with the connection */
+            (void)tls_session_return_input(wire->tls); /* kept, or dropped with the connection */
     }
     wire->delivering = false;
     if (wire->state == WIRE_CLOSING)
@@ -106,7 +106,7 @@ static void deliver(struct wire *wire, struct str plain, struct str cipher)
     wire_receive_start(wire);
 }
 
-static void held_due(struct op *op, int result)
+static void unread_due(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
     struct wire_unread *unread = wire->unread;
@@ -143,7 +143,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
         return;
     if (wire->receiving)
         deliver(wire, rest, STR(""));
-    else if (!str_empty(rest) && !keep_unread(wire, rest, STR("")))
+    else if (!str_empty(rest) && !store_unread(wire, rest, STR("")))
         wire_fail(wire, WIRE_CLOSE_ABORT);
 }
 
@@ -236,7 +236,7 @@ void wire_receive_start(struct wire *wire)
         if (wire->receive.verb == OP_POLL && wire->receiving)
             loop_cancel(loop, &wire->receive);
     } else if (wire->receiving && wire->unread) {
-        wire->receive.done = held_due;
+        wire->receive.done = unread_due;
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
     } else if (wire->receiving && wire->pipe) {
         wire->receive.done = piped_done;
@@ -273,7 +273,7 @@ void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t most)
     wire_receive(wire);
 }
 
-bool wire_silent(const struct wire *wire)
+bool wire_has_no_input(const struct wire *wire)
 {
     int bytes = 0;
 

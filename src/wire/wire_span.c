@@ -99,7 +99,7 @@ enum wire_span_step wire_span_fill(struct wire *wire)
         }
         count = read_span(wire, places, wire_record_places(wire, block, chunk_length(&wire->span), places));
         if (count == -EAGAIN && wire->span.kind == CHUNK_FILE)
-            return SPAN_COLD;
+            return SPAN_UNCACHED;
         if (count <= 0) {
             span_abort(wire, (int)count);
             return SPAN_WAITS;

@@ -121,10 +121,10 @@ static void push(struct tls_session *session, const uint8_t *bytes, size_t size,
     int result = -EAGAIN;
 
     for (size_t at = 0; at < size && result == -EAGAIN; at += fragment) {
-        tls_session_lend(session,
+        tls_session_set_input(session,
                          str_of((const char *)bytes + at, size - at < fragment ? size - at : fragment));
         result = drain(session, true);
-        tls_session_unlend(session);
+        tls_session_return_input(session);
     }
     (void)tls_session_got_plain_http(session);
 }
@@ -159,9 +159,9 @@ static void forge(struct tls_session *session, const uint8_t *bytes, size_t size
         ssize_t sealed = record_seal(peers.cipher_contexts, &peers.client_key, &peers.client_cipher_context,
                                      bytes[0], &part, 1, into);
         HOLDS(sealed > 0);
-        tls_session_lend(session, str_of(into, (size_t)sealed));
+        tls_session_set_input(session, str_of(into, (size_t)sealed));
         (void)drain(session, false);
-        tls_session_unlend(session);
+        tls_session_return_input(session);
         bytes += 2 + length;
         size -= 2 + length;
     }
@@ -181,7 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     else
         shake_hands(session, bytes[0] == 'm' ? bytes + 2 : NULL, bytes[0] == 'm' ? size - 2 : 0, fragment);
     if (bytes[0] == 'f') {
-        HOLDS(peers.key_taken && tls_session_key_taken(session));
+        HOLDS(peers.key_taken && tls_session_has_key(session));
         forge(session, bytes + 2, size - 2);
     }
     tls_session_shutdown(session);

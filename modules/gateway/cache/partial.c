@@ -168,7 +168,7 @@ struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t le
         return NULL;
     at -= cached_part->first;
     if (entry->content.data) {
-        body = body_lent(&x->arena, str_of(entry->content.data + at, (size_t)length), release, entry);
+        body = body_referenced(&x->arena, str_of(entry->content.data + at, (size_t)length), release, entry);
     } else {
         body = body_file(&x->arena, entry->fd, (int64_t)at, length, release, entry);
         if (body)
@@ -190,5 +190,5 @@ void cached_partial_represent(struct cached *cached, struct representation *whol
     whole->size = cached->partial->cached_part.total;
     whole->max_ranges = 1;
     whole->span = span;
-    whole->held = cached;
+    whole->resource = cached;
 }

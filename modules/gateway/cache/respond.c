@@ -67,7 +67,7 @@ int cached_respond(struct cached *cached, struct cache_entry *entry, const struc
                                    .fd = entry->fd,
                                    .hold = hold_cache_entry,
                                    .release = release_cache_entry,
-                                   .held = entry};
+                                   .resource = entry};
 
     if (gateway_intercept(p, metadata->status, headers))
         return 0;

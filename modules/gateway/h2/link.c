@@ -1,5 +1,5 @@
 /*
- * A link consumes what its connection receives, gives news to its streams, and sends what the session produces. All of
+ * A link consumes what its connection receives, lets updated streams read, and sends what the session produces. All of
  * this runs from the loop, so that a stream may end, or begin, inside any of these steps.
  */
 #include "modules/gateway/h2/link.h"
@@ -38,7 +38,7 @@ static void link_free(struct gateway_link *link)
 }
 
 /* Removes the stream from the link. */
-static void stream_leave(struct gateway_stream *stream)
+static void stream_unlink(struct gateway_stream *stream)
 {
     struct gateway_link *link = stream->link;
 
@@ -123,7 +123,7 @@ static int link_flush(struct gateway_link *link)
 /* Before the server's SETTINGS, which have its limit of streams, one stream begins. */
 static bool may_begin(const struct gateway_link *link)
 {
-    return link->open && (link->session.settings_seen || list_empty(&link->streams)) &&
+    return link->open && (link->session.settings_received || list_empty(&link->streams)) &&
            h2_client_session_capacity(&link->session) > 0;
 }
 
@@ -145,7 +145,8 @@ static void move_waiting(struct gateway_link *link)
 {
     struct list *first;
 
-    if (!link->session.settings_seen || list_empty(&link->waiting) || h2_client_session_capacity(&link->session) > 0)
+    if (!link->session.settings_received || list_empty(&link->waiting) ||
+        h2_client_session_capacity(&link->session) > 0)
         return;
     while ((first = link->waiting.next) != &link->waiting) {
         struct gateway_stream *stream = container_of(first, struct gateway_stream, attached);
@@ -154,26 +155,26 @@ static void move_waiting(struct gateway_link *link)
     }
 }
 
-/* Gives the news to the streams. */
-static void read_news(struct gateway_link *link)
+/* Lets each updated stream read. */
+static void read_updated_streams(struct gateway_link *link)
 {
     struct h2_client_stream *client;
 
-    while (link->connection && (client = h2_client_session_news(&link->session)) != NULL) {
+    while (link->connection && (client = h2_client_session_next_updated(&link->session)) != NULL) {
         struct gateway_stream *stream = container_of(client, struct gateway_stream, client);
 
-        stream->events->news(stream);
+        stream->events->updated(stream);
     }
 }
 
 /* Without streams, the connection becomes idle or is closed. */
-static void settle(struct gateway_link *link)
+static void link_keep_idle_or_close(struct gateway_link *link)
 {
     struct upstream_connection *connection = link->connection;
 
     if (link->count > 0 || connection->state != UPSTREAM_OPEN)
         return;
-    if (!link->session.error && !link->session.going_away && upstream_shared_rest(connection))
+    if (!link->session.error && !link->session.going_away && upstream_shared_keep_idle(connection))
         return;
     h2_client_session_goaway(&link->session, H2_NO_ERROR);
     (void)link_flush(link);
@@ -188,16 +189,16 @@ static void link_run(struct gateway_link *link)
 
     link->running = true;
     do {
-        read_news(link);
+        read_updated_streams(link);
         begin_waiting(link);
         move_waiting(link);
         if (link->connection)
             error = link_flush(link);
         if (link->connection && error < 0)
             link_abort(link, error);
-    } while (link->connection && !list_empty(&link->session.news));
+    } while (link->connection && !list_empty(&link->session.updated));
     if (link->connection)
-        settle(link);
+        link_keep_idle_or_close(link);
     link->running = false;
     if (!link->connection)
         link_free(link);
@@ -293,7 +294,7 @@ static const struct upstream_events link_events = {
 
 static bool has_room(const struct gateway_link *link)
 {
-    if (link->open && link->session.settings_seen)
+    if (link->open && link->session.settings_received)
         return h2_client_session_capacity(&link->session) > 0;
     return link->count < LIMIT_H2_UPSTREAM_STREAMS;
 }
@@ -379,7 +380,7 @@ void gateway_link_detach(struct gateway_stream *stream)
 
     if (!link)
         return;
-    stream_leave(stream);
+    stream_unlink(stream);
     if (link->running || !link->connection)
         return;
     if (link->count > 0 || link->open) {

@@ -15,7 +15,7 @@ struct gateway_link_events {
     /* It may begin. */
     void (*opened)(struct gateway_stream *stream);
     /* There is something to read, or the state of sending has changed. */
-    void (*news)(struct gateway_stream *stream);
+    void (*updated)(struct gateway_stream *stream);
     /* The connection is lost, or the deadline has passed; `fault`: the server violated the protocol (else NULL). */
     void (*lost)(struct gateway_stream *stream, int error, const char *fault);
     /* The connection cannot take the stream: it was not sent, and is to begin on another one. */

@@ -175,7 +175,7 @@ static void read_response(struct gateway_stream *stream)
     gateway_read(p);
 }
 
-static void stream_news(struct gateway_stream *stream)
+static void stream_updated(struct gateway_stream *stream)
 {
     struct gateway_request *p = stream->p;
     int error = stream->client.body_error;
@@ -195,7 +195,7 @@ static void stream_lost(struct gateway_stream *stream, int error, const char *fa
 {
     struct gateway_request *p = stream->p;
     struct upstream_peer *peer = stream->peer;
-    bool gone = peer->gone;
+    bool gone = peer->retired;
 
     /* A retired peer is freed with its last use: it is kept while its failure is recorded. */
     if (gone && !upstream_use_begin(peer))
@@ -212,7 +212,7 @@ static void stream_lost(struct gateway_stream *stream, int error, const char *fa
         upstream_use_end(peer);
 }
 
-static void stream_moved(struct gateway_stream *stream)
+static void stream_progress(struct gateway_stream *stream)
 {
     gateway_unprocessed(stream->p);
 }
@@ -225,7 +225,7 @@ static void stream_opened(struct gateway_stream *stream)
 static int stream_connect(struct gateway_request *p)
 {
     static const struct gateway_link_events events = {
-        .opened = stream_opened, .news = stream_news, .lost = stream_lost, .progress = stream_moved};
+        .opened = stream_opened, .updated = stream_updated, .lost = stream_lost, .progress = stream_progress};
     struct gateway_stream *stream = arena_zalloc(&p->x->arena, 1, sizeof(*stream));
     int error;
 

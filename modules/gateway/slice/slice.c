@@ -190,7 +190,7 @@ static enum outcome respond_slices(struct slicing *s)
                                          .validators = s->metadata.validators,
                                          .max_ranges = LIMIT_RANGES,
                                          .span = slice_span,
-                                         .held = s};
+                                         .resource = s};
 
     s->begun = true;
     p->stage = GATEWAY_DONE;

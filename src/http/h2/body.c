@@ -61,25 +61,25 @@ static void send_continue(struct h2_stream *stream)
     stream->continue_due = h2_interim_queue(stream, 100, NULL) != 0;
 }
 
-/* Lends bytes of `lent`; when it is used up, both buffers change places. */
+/* Lends bytes of `pulled_bytes`; when it is used up, both buffers change places. */
 static bool next_input(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     struct str ready;
 
-    if (stream->lent_at >= stream->lent.length) {
-        struct buffer empty = stream->lent;
+    if (stream->lent_at >= stream->pulled_bytes.length) {
+        struct buffer empty = stream->pulled_bytes;
 
-        stream->lent = stream->input;
+        stream->pulled_bytes = stream->input;
         stream->input = empty;
         stream->input.length = 0;
         stream->lent_at = 0;
     }
-    ready = str_slice(str_skip(buffer_str(&stream->lent), stream->lent_at), 0, room);
+    ready = str_slice(str_skip(buffer_str(&stream->pulled_bytes), stream->lent_at), 0, room);
     if (str_empty(ready))
         return false;
     stream->lent_at += ready.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = ready};
-    memory_budget_give(&stream->session->budget, ready.length);
+    memory_budget_release(&stream->session->budget, ready.length);
     h2_body_release(stream->session, (uint32_t)ready.length);
     h2_body_release_stream(stream, (uint32_t)ready.length);
     return true;
@@ -143,11 +143,11 @@ static bool keep_input(struct h2_stream *stream, struct str bytes)
 {
     struct memory_budget *budget = &stream->session->budget;
 
-    if (!memory_budget_take(budget, bytes.length))
+    if (!memory_budget_reserve(budget, bytes.length))
         return false;
     if (buffer_append(&stream->input, bytes) == 0)
         return true;
-    memory_budget_give(budget, bytes.length);
+    memory_budget_release(budget, bytes.length);
     return false;
 }
 
@@ -198,12 +198,12 @@ bool h2_body_drainable(const struct h2_stream *stream)
 /* Frees the buffers. The connection's window opens for the bytes that were not pulled: returns their number. */
 static uint32_t drop_unread(struct h2_stream *stream)
 {
-    uint32_t unread = (uint32_t)(stream->input.length + size_sub_sat(stream->lent.length, stream->lent_at));
+    uint32_t unread = (uint32_t)(stream->input.length + size_sub_sat(stream->pulled_bytes.length, stream->lent_at));
 
     buffer_finish(&stream->input);
-    buffer_finish(&stream->lent);
+    buffer_finish(&stream->pulled_bytes);
     stream->lent_at = 0;
-    memory_budget_give(&stream->session->budget, unread);
+    memory_budget_release(&stream->session->budget, unread);
     if (unread)
         h2_body_release(stream->session, unread);
     return unread;

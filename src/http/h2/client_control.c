@@ -22,7 +22,7 @@ void h2_client_settings_received(struct h2_client_session *session, struct h2_fr
     enum h2_error error;
     int64_t change;
 
-    session->settings_seen = true;
+    session->settings_received = true;
     if (frame->flags & H2_FLAG_ACK) {
         h2_client_charge(session, H2_EVENT_IGNORED);
         return;

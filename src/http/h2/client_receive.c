@@ -35,7 +35,7 @@ static void end_response(struct h2_client_stream *stream)
     h2_credit_earn(&stream->session->credit, LIMIT_H2_CREDIT_PER_RESPONSE);
     if (stream->stage == H2_CLIENT_SENT)
         list_remove(&stream->link);
-    h2_client_has_news(stream);
+    h2_client_stream_updated(stream);
 }
 
 static void interim_complete(struct h2_client_stream *stream)
@@ -50,7 +50,7 @@ static void interim_complete(struct h2_client_stream *stream)
     stream->interim_seen = true;
     stream->interim_status = session->fields.status;
     stream->interim_headers = session->fields.headers;
-    h2_client_has_news(stream);
+    h2_client_stream_updated(stream);
 }
 
 static void head_complete(struct h2_client_stream *stream)
@@ -75,7 +75,7 @@ static void head_complete(struct h2_client_stream *stream)
         stream->content_length = 0;
         stream->bodiless = true;
     }
-    h2_client_has_news(stream);
+    h2_client_stream_updated(stream);
     if (session->block_ends_stream)
         end_response(stream);
 }
@@ -223,7 +223,7 @@ static void body_received(struct h2_client_stream *stream, const struct h2_frame
     if (frame->flags & H2_FLAG_END_STREAM)
         end_response(stream);
     else
-        h2_client_has_news(stream);
+        h2_client_stream_updated(stream);
 }
 
 void h2_client_payload_received(struct h2_client_session *session, struct h2_frame *frame)

@@ -25,7 +25,7 @@ static void end_sending(struct h2_client_stream *stream)
 {
     stream->stage = H2_CLIENT_SENT;
     h2_client_unready(stream);
-    h2_client_has_news(stream);
+    h2_client_stream_updated(stream);
     if (stream->end != H2_CLIENT_OPEN) /* closed in both directions */
         list_remove(&stream->link);
 }
@@ -56,7 +56,7 @@ static void stop_sending(struct h2_client_stream *stream, int error)
     h2_client_unready(stream);
     if (error != -EAGAIN)
         stream->body_error = error;
-    h2_client_has_news(stream);
+    h2_client_stream_updated(stream);
 }
 
 /* The body has ended: an empty DATA frame, or trailers. */
@@ -117,11 +117,11 @@ static void block(struct h2_client_stream *stream)
     h2_client_unready(stream);
     if (stream->window > 0)
         list_push(&stream->session->blocked, &stream->turn);
-    h2_client_has_news(stream);
+    h2_client_stream_updated(stream);
 }
 
 /* Gives a DATA frame directly, or copies it to the output if `room` is too small. */
-static int give_frame(struct h2_client_session *session, struct str head, struct str payload, size_t room,
+static int produce_frame(struct h2_client_session *session, struct str head, struct str payload, size_t room,
                       struct str out_parts[2])
 {
     if (head.length + payload.length > room) {
@@ -152,7 +152,7 @@ static int send_payload(struct h2_client_stream *stream, size_t length, size_t r
         end_sending(stream);
     else
         h2_client_ready(stream); /* the other streams have their turn first */
-    return give_frame(session, str_of(session->data_head, H2_FRAME_HEAD), payload, room, out_parts);
+    return produce_frame(session, str_of(session->data_head, H2_FRAME_HEAD), payload, room, out_parts);
 }
 
 int h2_client_send(struct h2_client_stream *stream, size_t room, struct str out_parts[2])

@@ -35,7 +35,7 @@ void h2_client_session_init(struct h2_client_session *session, void (*wake)(void
         list_init(&session->streams[i]);
     list_init(&session->ready);
     list_init(&session->blocked);
-    list_init(&session->news);
+    list_init(&session->updated);
     h2_credit_init(&session->credit, clock->monotonic_ms);
     h2_receive_window_init(&session->receive, LIMIT_H2_WINDOW);
     send_preface(session);
@@ -65,7 +65,7 @@ static void (*const handlers[])(struct h2_client_session *session, struct h2_fra
 /* The rules that depend on the frames before: SETTINGS first (3.4), nothing within a header block (4.3). */
 static bool is_in_order(const struct h2_client_session *session, const struct h2_frame *frame)
 {
-    if (!session->settings_seen && (frame->type != H2_SETTINGS || (frame->flags & H2_FLAG_ACK)))
+    if (!session->settings_received && (frame->type != H2_SETTINGS || (frame->flags & H2_FLAG_ACK)))
         return false;
     if (session->block.stream)
         return frame->type == H2_CONTINUATION && frame->stream == session->block.stream;
@@ -101,7 +101,7 @@ int h2_client_session_consume(struct h2_client_session *session, struct str byte
     return session->error;
 }
 
-static int give_output(struct h2_client_session *session, size_t room, struct str out_parts[2])
+static int produce_output(struct h2_client_session *session, size_t room, struct str out_parts[2])
 {
     out_parts[0] = str_slice(str_skip(buffer_str(&session->output), session->output_at), 0, room);
     out_parts[1] = STR("");
@@ -115,13 +115,13 @@ int h2_client_session_produce(struct h2_client_session *session, size_t room, st
 
     while (result == 0) {
         if (session->output_at < session->output.length)
-            return give_output(session, room, out_parts);
+            return produce_output(session, room, out_parts);
         buffer_finish(&session->output);
         session->output_at = 0;
         if (session->error == -ENOMEM)
             return -ENOMEM;
         if (session->error || list_empty(&session->ready)) {
-            session->wake_owed = true;
+            session->wake_pending = true;
             return -EAGAIN;
         }
         result = h2_client_send(container_of(session->ready.next, struct h2_client_stream, turn), room, out_parts);
@@ -131,11 +131,11 @@ int h2_client_session_produce(struct h2_client_session *session, size_t room, st
     return result;
 }
 
-struct h2_client_stream *h2_client_session_news(struct h2_client_session *session)
+struct h2_client_stream *h2_client_session_next_updated(struct h2_client_session *session)
 {
-    struct list *link = list_pop(&session->news);
+    struct list *link = list_pop(&session->updated);
 
-    return link ? container_of(link, struct h2_client_stream, news) : NULL;
+    return link ? container_of(link, struct h2_client_stream, updated) : NULL;
 }
 
 unsigned h2_client_session_capacity(const struct h2_client_session *session)

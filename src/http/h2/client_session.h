@@ -65,7 +65,7 @@ struct h2_client_stream {
     struct h2_client_session *session; /* private from here on; NULL: not open */
     struct list link;               /* in a bucket of the table */
     struct list turn;               /* in session->ready or session->blocked */
-    struct list news;               /* in session->news */
+    struct list updated;            /* in session->updated */
     uint32_t id;                    /* 0: not sent yet */
     uint8_t stage;                  /* enum h2_client_stage */
     uint8_t end;                    /* enum h2_client_end */
@@ -89,7 +89,7 @@ struct h2_client_session {
     void *owner;
     const struct clock *clock;
     const char *fault;              /* the reason of a connection error */
-    bool settings_seen;             /* max_streams is known */
+    bool settings_received;         /* max_streams is known */
     bool going_away;                /* GOAWAY was received: no stream can be opened */
 
     struct h2_frame_reader reader;  /* private from here on */
@@ -109,9 +109,9 @@ struct h2_client_session {
     struct list streams[H2_CLIENT_BUCKETS];
     struct list ready;              /* streams that may have something to send, in turns */
     struct list blocked;            /* streams whose DATA waits for the connection's window */
-    struct list news;               /* streams with something to read, or a changed state of sending */
+    struct list updated;            /* streams with something to read, or a changed state of sending */
     int error;                      /* the session is over: -EPROTO or -ENOMEM */
-    bool wake_owed;
+    bool wake_pending;
 };
 
 /* Queues the preface. `wake` and `clock` outlive the session. */
@@ -130,8 +130,8 @@ MUST_CHECK int h2_client_session_consume(struct h2_client_session *session, stru
  * nothing to send, `wake` follows; -ENOMEM.
  */
 MUST_CHECK int h2_client_session_produce(struct h2_client_session *session, size_t room, struct str out_parts[2]);
-/* Takes a stream from the list of those with news; NULL: none. */
-struct h2_client_stream *h2_client_session_news(struct h2_client_session *session);
+/* Removes a stream from the list of updated ones, and returns it; NULL: none. */
+struct h2_client_stream *h2_client_session_next_updated(struct h2_client_session *session);
 
 /* The number of streams that may be opened now; 0 after GOAWAY or an error. */
 unsigned h2_client_session_capacity(const struct h2_client_session *session);
@@ -146,7 +146,7 @@ void h2_client_stream_open(struct h2_client_session *session, struct h2_client_s
  * one is given.
  */
 enum h1_reply_step h2_client_stream_read(struct h2_client_stream *stream, size_t room, struct str *out_part);
-/* Puts the stream among those with news if there is something to read. */
+/* Adds the stream to the updated ones if there is something to read. */
 void h2_client_stream_request(struct h2_client_stream *stream);
 /* The request body has more, after -EAGAIN of `next`. */
 void h2_client_stream_wake(struct h2_client_stream *stream);

@@ -48,10 +48,10 @@ void h2_client_unready(struct h2_client_stream *stream)
     list_remove(&stream->turn);
 }
 
-void h2_client_has_news(struct h2_client_stream *stream)
+void h2_client_stream_updated(struct h2_client_stream *stream)
 {
-    if (list_empty(&stream->news))
-        list_push(&stream->session->news, &stream->news);
+    if (list_empty(&stream->updated))
+        list_push(&stream->session->updated, &stream->updated);
 }
 
 void h2_client_stream_open(struct h2_client_session *session, struct h2_client_stream *stream)
@@ -59,7 +59,7 @@ void h2_client_stream_open(struct h2_client_session *session, struct h2_client_s
     stream->session = session;
     list_init(&stream->link);
     list_init(&stream->turn);
-    list_init(&stream->news);
+    list_init(&stream->updated);
     arena_init(&stream->interim, stream->arena->pool, 0);
     h2_receive_window_init(&stream->receive, LIMIT_H2_UPSTREAM_WINDOW);
     stream->window = (int32_t)session->peer.initial_window;
@@ -79,7 +79,7 @@ void h2_client_stream_request(struct h2_client_stream *stream)
 {
     if (stream->input_at < stream->input.length || stream->interim_seen || stream->head_seen != stream->head_read ||
         (stream->end != H2_CLIENT_OPEN && !stream->finished))
-        h2_client_has_news(stream);
+        h2_client_stream_updated(stream);
 }
 
 bool h2_client_stream_is_blocked(const struct h2_client_stream *stream)
@@ -90,7 +90,7 @@ bool h2_client_stream_is_blocked(const struct h2_client_stream *stream)
 }
 
 /* The stream is closed in both directions: it does not count as open any more. */
-static void leave(struct h2_client_stream *stream)
+static void stream_count_closed(struct h2_client_stream *stream)
 {
     if (!list_empty(&stream->link))
         list_remove(&stream->link);
@@ -103,8 +103,8 @@ void h2_client_close(struct h2_client_stream *stream, enum h2_client_end end)
 {
     if (stream->end == H2_CLIENT_OPEN)
         stream->end = (uint8_t)end;
-    leave(stream);
-    h2_client_has_news(stream);
+    stream_count_closed(stream);
+    h2_client_stream_updated(stream);
 }
 
 void h2_client_stream_fail(struct h2_client_stream *stream, enum h2_error code, const char *fault)
@@ -197,8 +197,8 @@ void h2_client_stream_end(struct h2_client_stream *stream)
         h2_client_output_number(session, H2_RST_STREAM, stream->id, H2_CANCEL);
     if (session->receiving == stream)
         session->receiving = NULL;
-    leave(stream);
-    list_remove(&stream->news);
+    stream_count_closed(stream);
+    list_remove(&stream->updated);
     buffer_finish(&stream->input);
     arena_reset(&stream->interim);
     session->stream_count--;

@@ -34,7 +34,7 @@ void h2_settings_received(struct h2_session *h2, struct h2_frame *frame)
     enum h2_error error;
     int64_t change;
 
-    h2->settings_seen = true;
+    h2->settings_received = true;
     if (frame->flags & H2_FLAG_ACK) {
         h2_session_charge(h2, H2_EVENT_IGNORED);
         return;
@@ -152,7 +152,7 @@ void h2_rst_stream_received(struct h2_session *h2, struct h2_frame *frame)
         return;
     }
     h2_session_charge(h2, stream ? H2_EVENT_CLIENT_RESET : H2_EVENT_IGNORED);
-    h2_stream_forget(h2, frame->stream);
+    h2_stream_clear_recent(h2, frame->stream);
     if (!stream)
         return;
     protocol_count_error(h2->counters->h2_resets_received, h2_read_u32(frame->payload.data));

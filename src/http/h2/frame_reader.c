@@ -16,11 +16,11 @@ static int gather(struct h2_frame_reader *reader, struct str *in, size_t want)
     return buffer_append(&reader->input, part);
 }
 
-static void drop_given(struct h2_frame_reader *reader)
+static void discard_returned(struct h2_frame_reader *reader)
 {
-    if (reader->given)
+    if (reader->returned)
         buffer_finish(&reader->input);
-    reader->given = false;
+    reader->returned = false;
 }
 
 static int check_head(const char *head, struct h2_frame *out_frame, enum h2_error *out_error)
@@ -43,7 +43,7 @@ static int read_gathered(struct h2_frame_reader *reader, struct str *in, struct 
     if (error < 0 || reader->input.length < H2_FRAME_HEAD + out_frame->length)
         return error;
     out_frame->payload = str_skip(buffer_str(&reader->input), H2_FRAME_HEAD);
-    reader->given = true;
+    reader->returned = true;
     return 1;
 }
 
@@ -51,7 +51,7 @@ int h2_frame_read(struct h2_frame_reader *reader, struct str *in, struct h2_fram
 {
     int error;
 
-    drop_given(reader);
+    discard_returned(reader);
     if (str_empty(*in))
         return 0;
     if (reader->input.length > 0 || in->length < H2_FRAME_HEAD)
@@ -69,5 +69,5 @@ int h2_frame_read(struct h2_frame_reader *reader, struct str *in, struct h2_fram
 void h2_frame_reader_finish(struct h2_frame_reader *reader)
 {
     buffer_finish(&reader->input);
-    reader->given = false;
+    reader->returned = false;
 }

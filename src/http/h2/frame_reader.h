@@ -10,7 +10,7 @@
 /* Zeroed at first. */
 struct h2_frame_reader {
     struct buffer input;            /* an incomplete frame, or the frame given last */
-    bool given;                     /* `input` is the frame given last */
+    bool returned;                  /* `input` is the frame given last */
 };
 
 /*

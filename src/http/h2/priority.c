@@ -32,20 +32,20 @@ void h2_schedule_init(struct h2_schedule *schedule)
     }
 }
 
-void h2_turn_init(struct h2_turn *turn, struct h2_priority priority)
+void h2_schedule_entry_init(struct h2_schedule_entry *turn, struct h2_priority priority)
 {
     list_init(&turn->link);
     turn->priority = priority;
 }
 
-static struct list *queue_of(struct h2_schedule *schedule, const struct h2_turn *turn)
+static struct list *queue_of(struct h2_schedule *schedule, const struct h2_schedule_entry *turn)
 {
     unsigned urgency = turn->priority.urgency;
 
     return turn->priority.incremental ? &schedule->incremental[urgency] : &schedule->whole[urgency];
 }
 
-void h2_schedule_add(struct h2_schedule *schedule, struct h2_turn *turn)
+void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *turn)
 {
     if (!list_empty(&turn->link))
         return;
@@ -53,7 +53,7 @@ void h2_schedule_add(struct h2_schedule *schedule, struct h2_turn *turn)
     schedule->ready |= (uint8_t)(1u << turn->priority.urgency);
 }
 
-void h2_schedule_remove(struct h2_schedule *schedule, struct h2_turn *turn)
+void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *turn)
 {
     unsigned urgency = turn->priority.urgency;
 
@@ -62,7 +62,7 @@ void h2_schedule_remove(struct h2_schedule *schedule, struct h2_turn *turn)
         schedule->ready &= (uint8_t)~(1u << urgency);
 }
 
-void h2_schedule_change(struct h2_schedule *schedule, struct h2_turn *turn, struct h2_priority priority)
+void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *turn, struct h2_priority priority)
 {
     bool ready = !list_empty(&turn->link);
 
@@ -89,7 +89,7 @@ static struct list *next_of(struct h2_schedule *schedule, unsigned urgency)
     return next;
 }
 
-struct h2_turn *h2_schedule_next(struct h2_schedule *schedule)
+struct h2_schedule_entry *h2_schedule_next(struct h2_schedule *schedule)
 {
     unsigned ready = schedule->ready;
     unsigned urgency;
@@ -101,5 +101,5 @@ struct h2_turn *h2_schedule_next(struct h2_schedule *schedule)
         schedule->frames = 0;
         urgency = 31 - (unsigned)__builtin_clz(ready);
     }
-    return container_of(next_of(schedule, urgency), struct h2_turn, link);
+    return container_of(next_of(schedule, urgency), struct h2_schedule_entry, link);
 }

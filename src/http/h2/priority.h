@@ -24,7 +24,7 @@ struct h2_priority {
 void h2_priority_parse(struct h2_priority *priority, struct str value);
 
 /* A place in the queue of streams that have something to send; embedded in the stream. */
-struct h2_turn {
+struct h2_schedule_entry {
     struct list link;               /* in a list of h2_schedule, or in none */
     struct h2_priority priority;
 };
@@ -43,14 +43,14 @@ struct h2_schedule {
 #define H2_SHARE 32
 
 void h2_schedule_init(struct h2_schedule *schedule);
-void h2_turn_init(struct h2_turn *turn, struct h2_priority priority);
+void h2_schedule_entry_init(struct h2_schedule_entry *turn, struct h2_priority priority);
 /* Adds a stream at the end of its list; no effect on one that is ready. */
-void h2_schedule_add(struct h2_schedule *schedule, struct h2_turn *turn);
+void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *turn);
 /* No effect on a stream that is not ready. */
-void h2_schedule_remove(struct h2_schedule *schedule, struct h2_turn *turn);
+void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *turn);
 /* Changes the priority; a ready stream moves to its new place. */
-void h2_schedule_change(struct h2_schedule *schedule, struct h2_turn *turn, struct h2_priority priority);
+void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *turn, struct h2_priority priority);
 /* The stream that sends the next frame, which stays ready; NULL: none is. */
-struct h2_turn *h2_schedule_next(struct h2_schedule *schedule);
+struct h2_schedule_entry *h2_schedule_next(struct h2_schedule *schedule);
 
 #endif

@@ -155,31 +155,31 @@ static bool abort_exchange(struct exchange *x)
 const struct exchange_ops h2_exchange_ops = {
     .respond = send_response, .inform = send_interim, .abort = abort_exchange};
 
-static int give(struct h2_stream *stream, struct chunk *chunk)
+static int produce_chunk(struct h2_stream *stream, struct chunk *chunk)
 {
     chunk->transfer = &stream->x.transfer;
     stream->x.response.bytes_sent += chunk_length(chunk);
     return 1;
 }
 
-static int give_interims(struct h2_stream *stream, size_t room, struct chunk *out)
+static int produce_interims(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     struct str rest = str_skip(buffer_str(&stream->interims), stream->interims_at);
 
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(rest, 0, room)};
     stream->interims_at += out->bytes.length;
-    return give(stream, out);
+    return produce_chunk(stream, out);
 }
 
-static int give_pending(struct h2_stream *stream, size_t room, struct chunk *out)
+static int produce_pending(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(stream->pending, 0, room)};
     stream->pending = str_skip(stream->pending, room);
-    return give(stream, out);
+    return produce_chunk(stream, out);
 }
 
 /* A file span of a frame is given whole; `room` limits bytes only. */
-static int give_payload(struct h2_stream *stream, size_t room, struct chunk *out)
+static int produce_payload(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     uint64_t length = stream->frame_left;
 
@@ -199,7 +199,7 @@ static int give_payload(struct h2_stream *stream, size_t room, struct chunk *out
     chunk_advance(&stream->part, length);
     stream->frame_left -= (uint32_t)length;
     stream->x.response.body_bytes_sent += length;
-    return give(stream, out);
+    return produce_chunk(stream, out);
 }
 
 /* Aborts an incomplete response by RST_STREAM. */
@@ -366,13 +366,13 @@ static void end_head(struct h2_stream *stream)
 static int produce_ready(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     if (stream->interims_at < stream->interims.length)
-        return give_interims(stream, room, out);
+        return produce_interims(stream, room, out);
     if (stream->pending.length)
-        return give_pending(stream, room, out);
-    return stream->frame_left ? give_payload(stream, room, out) : 0;
+        return produce_pending(stream, room, out);
+    return stream->frame_left ? produce_payload(stream, room, out) : 0;
 }
 
-void h2_response_taken(struct h2_session *h2)
+void h2_response_chunk_consumed(struct h2_session *h2)
 {
     struct h2_stream *stream = h2->sending;
 

@@ -17,6 +17,6 @@ MUST_CHECK int h2_response_produce(struct h2_stream *stream, unsigned accept, si
  * The chunk given last was consumed. If a frame ended with it, other streams may send; a stream that was cancelled
  * meanwhile ends: its body had lent the chunk.
  */
-void h2_response_taken(struct h2_session *h2);
+void h2_response_chunk_consumed(struct h2_session *h2);
 
 #endif

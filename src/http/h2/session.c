@@ -104,7 +104,7 @@ static void (*const handlers[])(struct h2_session *h2, struct h2_frame *frame) =
 /* The rules that depend on the frames before: SETTINGS first (3.4), nothing within a header block (4.3). */
 static enum h2_error check_order(const struct h2_session *h2, const struct h2_frame *frame)
 {
-    if (!h2->settings_seen && (frame->type != H2_SETTINGS || (frame->flags & H2_FLAG_ACK)))
+    if (!h2->settings_received && (frame->type != H2_SETTINGS || (frame->flags & H2_FLAG_ACK)))
         return H2_PROTOCOL_ERROR;
     if (h2->block.stream && (frame->type != H2_CONTINUATION || frame->stream != h2->block.stream))
         return H2_PROTOCOL_ERROR;
@@ -147,7 +147,7 @@ static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
 /* True while the client is to send the rest of the preface, of a frame (but for DATA), or of a header block. */
 static bool is_head_incomplete(const struct h2_session *h2)
 {
-    return h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_seen);
+    return h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_received);
 }
 
 /* Takes a frame, or a part of one. A frame that arrives whole is handled in place. */
@@ -228,7 +228,7 @@ static int has_control(struct h2_session *h2)
 
 static struct h2_stream *next_stream(struct h2_session *h2)
 {
-    struct h2_turn *turn = h2_schedule_next(&h2->schedule);
+    struct h2_schedule_entry *turn = h2_schedule_next(&h2->schedule);
 
     return turn ? container_of(turn, struct h2_stream, turn) : NULL;
 }
@@ -241,7 +241,7 @@ static int session_produce(struct session *session, unsigned accept, size_t room
     int result = 0;
 
     if (!h2->error)
-        h2_response_taken(h2);
+        h2_response_chunk_consumed(h2);
     while (result == 0) {
         if (h2->error)
             return h2->error;

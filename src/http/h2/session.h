@@ -66,7 +66,7 @@ struct h2_session {
     uint8_t preface_at;             /* bytes of the client's preface received */
     uint8_t shutdown;               /* enum h2_shutdown */
     int16_t error;                  /* returned by produce once `control` is sent */
-    bool settings_seen;             /* the first frame of the client was SETTINGS */
+    bool settings_received;         /* the first frame of the client was SETTINGS */
     bool head_incomplete;           /* a frame or a header block */
     bool deaf;                      /* client_header_timeout has passed: further input is ignored */
     bool block_ends_stream;
@@ -86,7 +86,7 @@ struct h2_stream {
     struct exchange x;              /* first member: allocated by exchange_create */
     struct h2_session *session;
     struct h2_stream *next;         /* in the bucket */
-    struct h2_turn turn;            /* in session->schedule */
+    struct h2_schedule_entry turn;  /* in session->schedule */
     struct list blocked;            /* in session->blocked */
     uint32_t id;
     uint8_t stage;                  /* enum h2_stage */
@@ -100,7 +100,7 @@ struct h2_stream {
     struct body request_body;       /* target of x.request.body, if there is a body */
     struct h2_receive_window receive;
     struct buffer input;            /* body bytes received */
-    struct buffer lent;             /* body bytes being pulled; not moved while they are lent */
+    struct buffer pulled_bytes;     /* body bytes being pulled; not moved while they are lent */
     size_t lent_at;                 /* offset of the next pull */
     uint64_t body_length;           /* of the body; request.content_length changes with an internal redirect */
     uint64_t received;              /* body bytes */

@@ -30,7 +30,7 @@ struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id)
     arena_set_budget(&x->arena, &h2->budget);
     stream->id = id;
     stream->window = (int32_t)h2->peer.initial_window;
-    h2_turn_init(&stream->turn, (struct h2_priority){.urgency = H2_URGENCY_DEFAULT});
+    h2_schedule_entry_init(&stream->turn, (struct h2_priority){.urgency = H2_URGENCY_DEFAULT});
     list_init(&stream->blocked);
     h2_receive_window_init(&stream->receive, h2->settings->http2.body_preread_size);
     stream->next = *bucket;
@@ -113,7 +113,7 @@ bool h2_stream_recent(const struct h2_session *h2, uint32_t id)
     return false;
 }
 
-void h2_stream_forget(struct h2_session *h2, uint32_t id)
+void h2_stream_clear_recent(struct h2_session *h2, uint32_t id)
 {
     for (unsigned i = 0; i < H2_RECENT; i++) {
         if (h2->recent[i] == id)

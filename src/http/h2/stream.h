@@ -25,6 +25,6 @@ void h2_stream_unlink(struct h2_stream *stream);
 /* True if the server reset this stream recently: the client may have sent frames before it received RST_STREAM. */
 bool h2_stream_recent(const struct h2_session *h2, uint32_t id);
 /* The client has reset the stream, too: no late frames of it follow. */
-void h2_stream_forget(struct h2_session *h2, uint32_t id);
+void h2_stream_clear_recent(struct h2_session *h2, uint32_t id);
 
 #endif

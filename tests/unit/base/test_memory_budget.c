@@ -9,16 +9,16 @@ START_TEST(takes_from_all_or_none)
     struct memory_budget worker = {.max = 100};
     struct memory_budget connection = {.parent = &worker, .max = 80};
 
-    ck_assert(memory_budget_take(&connection, 60));
-    ck_assert(!memory_budget_take(&connection, 21));
-    ck_assert(memory_budget_take(&worker, 30));
-    ck_assert(!memory_budget_take(&connection, 20)); /* the parent has 10 */
+    ck_assert(memory_budget_reserve(&connection, 60));
+    ck_assert(!memory_budget_reserve(&connection, 21));
+    ck_assert(memory_budget_reserve(&worker, 30));
+    ck_assert(!memory_budget_reserve(&connection, 20)); /* the parent has 10 */
     ck_assert_uint_eq(connection.used, 60);
     ck_assert_uint_eq(worker.used, 90);
     ck_assert_uint_eq(connection.refusals, 1);
     ck_assert_uint_eq(worker.refusals, 1);
-    ck_assert(!memory_budget_take(&connection, SIZE_MAX));
-    memory_budget_give(&connection, 60);
+    ck_assert(!memory_budget_reserve(&connection, SIZE_MAX));
+    memory_budget_release(&connection, 60);
     ck_assert_uint_eq(connection.used, 0);
     ck_assert_uint_eq(worker.used, 30);
 }
@@ -28,9 +28,9 @@ START_TEST(no_cap_and_no_budget)
 {
     struct memory_budget budget = {0};
 
-    ck_assert(memory_budget_take(&budget, SIZE_MAX / 2));
-    ck_assert(memory_budget_take(NULL, SIZE_MAX));
-    memory_budget_give(NULL, SIZE_MAX);
+    ck_assert(memory_budget_reserve(&budget, SIZE_MAX / 2));
+    ck_assert(memory_budget_reserve(NULL, SIZE_MAX));
+    memory_budget_release(NULL, SIZE_MAX);
 }
 END_TEST
 

@@ -186,7 +186,7 @@ static void read_news(struct h2_origin *origin)
     enum h1_reply_step step;
     struct str part;
 
-    while ((stream = h2_client_session_news(&origin->session)) != NULL) {
+    while ((stream = h2_client_session_next_updated(&origin->session)) != NULL) {
         while ((step = h2_client_stream_read(stream, 1000, &part)) != REPLY_MORE)
             log_item(origin, stream, step, part);
         if (stream->body_error)

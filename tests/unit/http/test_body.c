@@ -71,7 +71,7 @@ START_TEST(lent_bytes)
 
         arena_init(&arena, NULL, 0);
         released = 0;
-        body = body_lent(&arena, STR("abcdef"), release, &released);
+        body = body_referenced(&arena, STR("abcdef"), release, &released);
         ck_assert_uint_eq(body->length, 6);
         ck_assert_int_eq(pull(body, room, seen), 0);
         ck_assert_str_eq(seen, "abcdef");

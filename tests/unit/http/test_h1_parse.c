@@ -418,17 +418,17 @@ START_TEST(refused_head_keeps_parsed_fields)
     arena_reset(&arena);
 
     request = (struct request){.method = METHOD_OTHER};
-    h1_parse_remains(STR("GET /x HTTP/1.1\r\nA"), &request);
+    h1_parse_rejected_head(STR("GET /x HTTP/1.1\r\nA"), &request);
     ck_assert_text(request.line, "GET /x HTTP/1.1");
     ck_assert_text(request.target, "/x");
     ck_assert_int_eq(request.method, METHOD_GET);
     request = (struct request){.method = METHOD_OTHER};
-    h1_parse_remains(STR("GET /x"), &request);
+    h1_parse_rejected_head(STR("GET /x"), &request);
     ck_assert_text(request.line, "GET /x");
     ck_assert_text(request.method_name, "GET");
     ck_assert_text(request.target, "");
     request = (struct request){.method = METHOD_OTHER};
-    h1_parse_remains(STR(""), &request);
+    h1_parse_rejected_head(STR(""), &request);
     ck_assert_text(request.line, "");
 }
 END_TEST

@@ -334,7 +334,7 @@ START_TEST(receive_windows)
     ck_assert_int_eq(h2_client_stream_read(&origin.streams[0], 0, &part), REPLY_MORE);
     ck_assert_int_eq(h2_client_stream_read(&origin.streams[0], LIMIT_H2_UPSTREAM_WINDOW / 2, &part), REPLY_PART);
     ck_assert_uint_eq(part.length, LIMIT_H2_UPSTREAM_WINDOW / 2);
-    ck_assert_ptr_eq(h2_client_session_news(&origin.session), &origin.streams[0]);
+    ck_assert_ptr_eq(h2_client_session_next_updated(&origin.session), &origin.streams[0]);
     h2_origin_turn(&origin);
     expect("WINDOW_UPDATE 1 131072\n");
     for (rest = LIMIT_H2_UPSTREAM_WINDOW / 2; rest >= H2_FRAME_SIZE; rest -= H2_FRAME_SIZE)

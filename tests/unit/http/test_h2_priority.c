@@ -60,14 +60,14 @@ START_TEST(absent_members_keep_their_values)
 END_TEST
 
 static struct h2_schedule schedule;
-static struct h2_turn turns[8];
+static struct h2_schedule_entry turns[8];
 
 /* Adds one ready turn for each priority. */
 static void make_ready(const struct h2_priority *priorities, size_t count)
 {
     h2_schedule_init(&schedule);
     for (size_t i = 0; i < count; i++) {
-        h2_turn_init(&turns[i], priorities[i]);
+        h2_schedule_entry_init(&turns[i], priorities[i]);
         h2_schedule_add(&schedule, &turns[i]);
     }
 }
@@ -76,7 +76,7 @@ static void make_ready(const struct h2_priority *priorities, size_t count)
 static void expect_order(const char *order)
 {
     for (size_t i = 0; order[i]; i++) {
-        const struct h2_turn *turn = h2_schedule_next(&schedule);
+        const struct h2_schedule_entry *turn = h2_schedule_next(&schedule);
 
         ck_assert_ptr_nonnull(turn);
         ck_assert_msg(turn == &turns[order[i] - '0'], "%s: number %d at %d", order, (int)(turn - turns),
@@ -137,7 +137,7 @@ START_TEST(no_starvation)
 
     make_ready((struct h2_priority[]){{0, false}, {0, true}, {5, false}, {7, false}}, 4);
     for (unsigned i = 0; i < 10 * H2_SHARE; i++) {
-        const struct h2_turn *turn = h2_schedule_next(&schedule);
+        const struct h2_schedule_entry *turn = h2_schedule_next(&schedule);
 
         ck_assert_ptr_ne(turn, &turns[2]);
         least += turn == &turns[3];

@@ -114,7 +114,7 @@ START_TEST(changes_are_noticed)
     backdate_file("file");
     loop.clock.wall_ms += 100000; /* ctime cannot be set, so the clock is advanced */
     before = get(cache, "file");
-    ck_assert(before->settled);
+    ck_assert(before->unchanging);
     put("new", "world");
     ck_assert_int_eq(rename(in_root("new"), in_root("file")), 0);
     after = get(cache, "file");
@@ -161,7 +161,7 @@ START_TEST(recently_modified_files_are_opened_again)
     struct file_entry *before = get(cache, "file");
     struct file_entry *after;
 
-    ck_assert(!before->settled);
+    ck_assert(!before->unchanging);
     loop.clock.monotonic_ms += 1000;
     after = get(cache, "file");
     ck_assert_ptr_ne(before, after);

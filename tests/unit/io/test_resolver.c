@@ -182,8 +182,8 @@ START_TEST(forgotten_query_makes_no_callback)
 {
     if (!begin(_i, 5000))
         return;
-    resolver_forget(ask("a.test"));
-    resolver_forget(NULL);
+    resolver_query_cancel(ask("a.test"));
+    resolver_query_cancel(NULL);
     ask("b.test");
     wait_for(1);
     end();

@@ -39,9 +39,9 @@ static int pass_output(struct end *from, struct end *to)
 {
     int result;
 
-    tls_session_lend(to->session, buffer_str(&from->sent));
+    tls_session_set_input(to->session, buffer_str(&from->sent));
     result = tls_session_handshake(to->session);
-    (void)tls_session_unlend(to->session);
+    (void)tls_session_return_input(to->session);
     from->sent.length = 0;
     return result;
 }
@@ -104,10 +104,10 @@ START_TEST(plain_http_response_is_refused)
     client.session = tls_session_create(context, &output, &client);
     ck_assert_int_eq(tls_session_expect(client.session, context, STR("127.0.0.1")), 0);
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
-    tls_session_lend(client.session, STR("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    tls_session_set_input(client.session, STR("HTTP/1.1 400 Bad Request\r\n\r\n"));
     ck_assert_int_eq(tls_session_handshake(client.session), -EPROTO);
     ck_assert(!tls_session_got_plain_http(client.session));
-    (void)tls_session_unlend(client.session);
+    (void)tls_session_return_input(client.session);
     tls_session_destroy(client.session);
     tls_context_destroy(context);
     buffer_finish(&client.sent);
@@ -238,10 +238,10 @@ static ssize_t pass_both_ways(SSL *server, struct end *client)
     client->sent.length = 0;
     (void)SSL_do_handshake(server);
     length = BIO_get_mem_data(SSL_get_wbio(server), &bytes);
-    tls_session_lend(client->session, str_of(bytes, (size_t)length));
+    tls_session_set_input(client->session, str_of(bytes, (size_t)length));
     if (tls_session_handshake(client->session) == 0)
         result = tls_session_read(client->session, into, sizeof(into));
-    (void)tls_session_unlend(client->session);
+    (void)tls_session_return_input(client->session);
     (void)BIO_reset(SSL_get_wbio(server));
     return result;
 }

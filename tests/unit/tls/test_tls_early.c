@@ -55,7 +55,7 @@ static void client_sends_early_data(struct str text)
 
 static int server_receives_flight(void)
 {
-    tls_session_lend(pair.session, str_of(flight, flight_length));
+    tls_session_set_input(pair.session, str_of(flight, flight_length));
     return tls_session_handshake(pair.session);
 }
 
@@ -82,7 +82,7 @@ START_TEST(early_data_is_read_and_answered)
         ck_assert_int_eq(tls_session_read(pair.session, bytes + 1, sizeof(bytes) - 1), 4);
     ck_assert(memcmp(bytes, "GET /", 5) == 0);
     ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), -EAGAIN);
-    ck_assert(tls_session_early(pair.session) && tls_session_key_taken(pair.session));
+    ck_assert(tls_session_early(pair.session) && tls_session_has_key(pair.session));
     pair_server_write(&pair, STR("an answer"));
     finish();
     ck_assert_int_eq(pair_client_read(&pair, bytes, 9), 9);
@@ -110,7 +110,7 @@ START_TEST(early_data_arrives_in_pieces)
     for (size_t i = 0; i < flight_length; i += 1000) {
         ssize_t got;
 
-        tls_session_lend(pair.session,
+        tls_session_set_input(pair.session,
                          str_of(flight + i, flight_length - i < 1000 ? flight_length - i : 1000));
         while ((got = tls_session_read(pair.session, bytes + used, sizeof(bytes) - used)) > 0)
             used += (size_t)got;
@@ -162,13 +162,13 @@ static void complete_full_handshake(void)
 {
     char bytes[100];
 
-    tls_session_unlend(pair.session);
+    tls_session_return_input(pair.session);
     pair_reconnect(&pair);
     client_sends_early_data(STR("GET /"));
     ck_assert(early_data_is_refused());
     ck_assert_int_eq(SSL_do_handshake(pair.client), 1);
     flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
-    tls_session_lend(pair.session, str_of(flight, flight_length));
+    tls_session_set_input(pair.session, str_of(flight, flight_length));
     ck_assert_int_eq(tls_session_handshake(pair.session), 0);
     ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), -EAGAIN);
     ck_assert_int_eq(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_REJECTED);
@@ -247,7 +247,7 @@ START_TEST(handshakes_without_early_data)
     pair_exchange(&pair, 100);
     pair_shutdown(&pair);
     pair_reconnect(&pair);
-    tls_session_lend(pair.session, STR("GET / HTTP/1.1\r\n\r\n"));
+    tls_session_set_input(pair.session, STR("GET / HTTP/1.1\r\n\r\n"));
     ck_assert_int_eq(tls_session_handshake(pair.session), -EPROTO);
     ck_assert(tls_session_got_plain_http(pair.session));
 }

@@ -40,7 +40,7 @@ static int feed_handshake(struct tls_session *session, const char *bytes, size_t
 
     for (size_t at = 0; at < length && result == -EAGAIN; at += fragment) {
         size_t part = length - at < fragment ? length - at : fragment;
-        tls_session_lend(session, str_of(bytes + at, part));
+        tls_session_set_input(session, str_of(bytes + at, part));
         result = tls_session_handshake(session);
         ck_assert_uint_eq(ERR_peek_error(), 0);
     }
@@ -158,7 +158,7 @@ START_TEST(endless_handshake_is_refused)
         memcpy(bytes + i, "\x15\x03\x01\x00\x02\x01\x5a", 7);
     pair_open(&pair, &settings, 1);
     while (result == -EAGAIN && total < 4 * LIMIT_HANDSHAKE_BYTES) {
-        tls_session_lend(pair.session, str_of(bytes, sizeof(bytes)));
+        tls_session_set_input(pair.session, str_of(bytes, sizeof(bytes)));
         result = tls_session_handshake(pair.session);
         total += sizeof(bytes);
     }
@@ -188,7 +188,7 @@ START_TEST(changed_record_is_refused)
     ck_assert_int_eq(SSL_write(pair.client, "hello", 5), 5);
     int length = BIO_read(SSL_get_wbio(pair.client), bytes, sizeof(bytes));
     bytes[_i % 2 ? length - 1 : 6] ^= 1;
-    tls_session_lend(pair.session, str_of(bytes, (size_t)length));
+    tls_session_set_input(pair.session, str_of(bytes, (size_t)length));
     unsigned records = pair.records;
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
     ck_assert_uint_eq(pair.records, records + 1); /* the alert, sealed by the record layer */
@@ -208,9 +208,9 @@ START_TEST(replayed_record_is_refused)
     open_version(&pair, &settings, _i ? TLS1_3_VERSION : TLS1_2_VERSION);
     ck_assert_int_eq(SSL_write(pair.client, "hello", 5), 5);
     int length = BIO_read(SSL_get_wbio(pair.client), bytes, sizeof(bytes));
-    tls_session_lend(pair.session, str_of(bytes, (size_t)length));
+    tls_session_set_input(pair.session, str_of(bytes, (size_t)length));
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), 5);
-    tls_session_lend(pair.session, str_of(bytes, (size_t)length));
+    tls_session_set_input(pair.session, str_of(bytes, (size_t)length));
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
     pair_close(&pair);
 }
@@ -224,7 +224,7 @@ START_TEST(oversize_record_is_refused)
     char into[64];
 
     open_version(&pair, &settings, _i ? TLS1_3_VERSION : TLS1_2_VERSION);
-    tls_session_lend(pair.session, str_of(bytes, sizeof(bytes)));
+    tls_session_set_input(pair.session, str_of(bytes, sizeof(bytes)));
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
     pair_close(&pair);
 }

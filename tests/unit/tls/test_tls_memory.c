@@ -95,7 +95,7 @@ static bool begin_session(struct tls_context *context, struct str hello, long al
     int result = -EPROTO;
 
     if (session) {
-        tls_session_lend(session, hello);
+        tls_session_set_input(session, hello);
         result = tls_session_handshake(session);
     }
     bool enough = left >= 0;

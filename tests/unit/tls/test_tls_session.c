@@ -50,7 +50,7 @@ START_TEST(every_suite_transfers_both_ways)
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_uint_eq(pair.keys, suite->cipher ? 1 : 0);
     ck_assert_uint_eq(pair.key.cipher, suite->cipher);
-    ck_assert(tls_session_key_taken(pair.session) == (suite->cipher != RECORD_NONE));
+    ck_assert(tls_session_has_key(pair.session) == (suite->cipher != RECORD_NONE));
     ck_assert(str_equal(tls_session_cipher(pair.session), str_from(suite->name)));
     ck_assert(str_equal(tls_session_protocol(pair.session), str_from(SSL_get_version(pair.client))));
     for (size_t size = 1; size < 70000; size = size * 5 + 3)
@@ -286,7 +286,7 @@ START_TEST(rule_09_forbidden_update_is_not_answered)
     }
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EAGAIN);
-        ck_assert_uint_eq(tls_session_lent(pair.session), 0);
+        ck_assert_uint_eq(tls_session_input_left(pair.session), 0);
         client_updates(&pair, SSL_KEY_UPDATE_REQUESTED);
         pair_server_write(&pair, STR("the rest of the answer"));
         ck_assert_int_eq(pair_client_read(&pair, into, 22), 22);
@@ -346,8 +346,8 @@ START_TEST(excess_key_updates_in_one_buffer)
     for (int i = 0; i < 400; i++)
         client_updates(&pair, SSL_KEY_UPDATE_NOT_REQUESTED);
     ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EPROTO);
-    ck_assert_uint_gt(tls_session_unlend(pair.session).length, 300 * 27);
-    ck_assert_uint_eq(tls_session_lent(pair.session), 0);
+    ck_assert_uint_gt(tls_session_return_input(pair.session).length, 300 * 27);
+    ck_assert_uint_eq(tls_session_input_left(pair.session), 0);
     pair_close(&pair);
 }
 END_TEST
@@ -363,14 +363,14 @@ START_TEST(unread_bytes_are_returned)
     ck_assert_int_eq(SSL_write(pair.client, "0123456789", 10), 10);
     ck_assert_int_eq(SSL_write(pair.client, "abcdefghij", 10), 10);
     int length = BIO_read(SSL_get_wbio(pair.client), lent, sizeof(lent));
-    tls_session_lend(pair.session, str_of(lent, (size_t)length));
+    tls_session_set_input(pair.session, str_of(lent, (size_t)length));
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), 10);
-    struct str rest = tls_session_unlend(pair.session);
+    struct str rest = tls_session_return_input(pair.session);
     ck_assert_uint_eq(rest.length, (size_t)length / 2);
     ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EAGAIN);
-    tls_session_lend(pair.session, rest);
+    tls_session_set_input(pair.session, rest);
     ck_assert_int_eq(tls_session_read(pair.session, into, 4), 4);
-    ck_assert_uint_eq(tls_session_lent(pair.session), 0);
+    ck_assert_uint_eq(tls_session_input_left(pair.session), 0);
     ck_assert_int_eq(tls_session_read(pair.session, into + 4, 6), 6);
     ck_assert(memcmp(into, "abcdefghij", 10) == 0);
     pair_close(&pair);

@@ -144,7 +144,7 @@ START_TEST(client_certificate_is_verified)
     struct str expected = tls_session_client_verify(pair.session, &arena);
     ck_assert_int_eq(tls_session_client_state(pair.session), cases[_i / 2].state);
     ck_assert_msg(str_starts(expected, str_from(cases[_i / 2].expected)), STR_FMT, STR_ARG(expected));
-    ck_assert(tls_session_key_taken(pair.session));
+    ck_assert(tls_session_has_key(pair.session));
     pair_exchange(&pair, 20000);
     pair_shutdown(&pair);
     pair_close(&pair);
@@ -330,9 +330,9 @@ START_TEST(names_of_authorities_sent_to_clients)
 }
 END_TEST
 
-static struct str fact(struct tls_pair *pair, enum tls_client_fact what)
+static struct str fact(struct tls_pair *pair, enum tls_client_property what)
 {
-    return tls_session_client_fact(pair->session, what, &arena);
+    return tls_session_client_property(pair->session, what, &arena);
 }
 
 START_TEST(facts_of_the_client_certificate)

@@ -207,7 +207,7 @@ static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size
     int length = BIO_read(SSL_get_wbio(pair->client), lent, (int)ask);
 
     if (length > 0)
-        tls_session_lend(pair->session, str_of(lent, (size_t)length));
+        tls_session_set_input(pair->session, str_of(lent, (size_t)length));
     ssize_t result =
         reading ? tls_session_read(pair->session, into, size) : tls_session_handshake(pair->session);
     ck_assert_uint_eq(ERR_peek_error(), 0);
@@ -235,7 +235,7 @@ int pair_handshake(struct tls_pair *pair)
         if (mine == 1 && BIO_ctrl_pending(SSL_get_wbio(pair->client)) == 0)
             break;
     }
-    if (result == 0 && tls_session_lent(pair->session) == 0)
+    if (result == 0 && tls_session_input_left(pair->session) == 0)
         return 0;
     return result;
 }
@@ -248,13 +248,13 @@ ssize_t pair_server_read(struct tls_pair *pair, char *into, size_t size)
 
     while (used < size) {
         bool more = BIO_ctrl_pending(SSL_get_wbio(pair->client)) > 0;
-        if (tls_session_lent(pair->session) > 0)
+        if (tls_session_input_left(pair->session) > 0)
             result = tls_session_read(pair->session, into + used, size - used);
         else
             result = step(pair, true, into + used, size - used, lent, sizeof(lent));
         if (result > 0)
             used += (size_t)result;
-        else if (result != -EAGAIN || (!more && tls_session_lent(pair->session) == 0))
+        else if (result != -EAGAIN || (!more && tls_session_input_left(pair->session) == 0))
             break;
     }
     return used ? (ssize_t)used : result;
@@ -262,7 +262,7 @@ ssize_t pair_server_read(struct tls_pair *pair, char *into, size_t size)
 
 void pair_server_write(struct tls_pair *pair, struct str plaintext)
 {
-    if (!tls_session_key_taken(pair->session)) {
+    if (!tls_session_has_key(pair->session)) {
         ck_assert_int_eq(tls_session_write(pair->session, plaintext), (ssize_t)plaintext.length);
         return;
     }
@@ -323,8 +323,8 @@ ssize_t pair_forge(struct tls_pair *pair, uint8_t type, struct str plaintext, ch
                                  &part, 1, bytes);
 
     ck_assert_int_gt(length, 0);
-    tls_session_lend(pair->session, str_of(bytes, (size_t)length));
+    tls_session_set_input(pair->session, str_of(bytes, (size_t)length));
     ssize_t result = tls_session_read(pair->session, into, size);
-    tls_session_unlend(pair->session);
+    tls_session_return_input(pair->session);
     return result;
 }

@@ -12,7 +12,7 @@ bool tls_session_got_plain_http(const struct tls_session *session)
 {
     const uint8_t *first = session->bio.first;
 
-    if (!SSL_is_server(session->ssl) || session->finished || session->bio.taken < TLS_BIO_FIRST ||
+    if (!SSL_is_server(session->ssl) || session->finished || session->bio.consumed < TLS_BIO_FIRST ||
         first[0] < 'A' || first[0] > 'Z' || first[1] < 'A' || first[1] > 'Z')
         return false;
     for (int i = 2; i < TLS_BIO_FIRST; i++) {
@@ -29,7 +29,7 @@ const char *tls_session_error(const struct tls_session *session)
     return session->error ? session->error : "no error";
 }
 
-bool tls_session_key_taken(const struct tls_session *session)
+bool tls_session_has_key(const struct tls_session *session)
 {
     return session->bio.cipher != RECORD_NONE;
 }
