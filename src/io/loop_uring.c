@@ -16,6 +16,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define SUBMIT_ENTRIES   256
 #define COMPLETE_ENTRIES 4096
@@ -32,8 +34,8 @@ struct uring {
 };
 
 /*
- * Opens the ring with the best flags that the kernel supports: deferred task work needs Linux 6.1, single issuer 6.0,
- * cooperative task work 5.19.
+ * Opens the ring, disabled, with the best flags that the kernel supports: deferred task work needs Linux 6.1, single
+ * issuer 6.0, cooperative task work 5.19.
  */
 static int ring_open(struct io_uring *ring)
 {
@@ -46,12 +48,37 @@ static int ring_open(struct io_uring *ring)
     int error = -EINVAL;
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && error == -EINVAL; i++) {
-        struct io_uring_params params = {.flags = flags[i] | IORING_SETUP_CQSIZE,
+        struct io_uring_params params = {.flags = flags[i] | IORING_SETUP_CQSIZE | IORING_SETUP_R_DISABLED,
                                          .cq_entries = COMPLETE_ENTRIES};
 
         error = io_uring_queue_init_params(SUBMIT_ENTRIES, ring, &params);
     }
     return error;
+}
+
+/* liburing 2.3 declares functions for these calls, but does not export them. */
+static int ring_register(struct io_uring *ring, unsigned opcode, const void *argument, size_t count)
+{
+    return syscall(SYS_io_uring_register, ring->ring_fd, opcode, argument, count) < 0 ? -errno : 0;
+}
+
+/*
+ * Permits only the operations below, then enables the ring (Linux 5.10). Rings bypass filters of system calls, so
+ * without this a compromised worker could open files or sockets that its sandbox forbids.
+ */
+static int ring_enable(struct io_uring *ring)
+{
+    static const struct io_uring_restriction permitted[] = {
+        {.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_RECV},
+        {.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_SEND},
+        {.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_POLL_ADD},
+        {.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_ASYNC_CANCEL},
+        {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED, .sqe_flags = IOSQE_BUFFER_SELECT},
+        {.opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_UNREGISTER_RING_FDS}, /* when it is closed */
+    };
+    int error = ring_register(ring, IORING_REGISTER_RESTRICTIONS, permitted, sizeof(permitted) / sizeof(permitted[0]));
+
+    return error < 0 ? error : ring_register(ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
 
 static void *map_memory(size_t size)
@@ -112,13 +139,16 @@ static int uring_open(struct loop *loop)
         return error;
     }
     error = buffers_open(uring);
+    if (error == 0) {
+        (void)io_uring_register_ring_fd(&uring->ring); /* saves a descriptor lookup per call; since Linux 5.18 */
+        error = ring_enable(&uring->ring);
+    }
     if (error < 0) {
         io_uring_queue_exit(&uring->ring);
         buffers_unmap(uring);
         free(uring);
         return error;
     }
-    (void)io_uring_register_ring_fd(&uring->ring); /* saves a descriptor lookup per call; since Linux 5.18 */
     list_init(&uring->cancels);
     loop->backend_state = uring;
     return 0;
