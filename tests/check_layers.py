@@ -33,7 +33,7 @@ ARROWS = {
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
     'doctor': {'base', 'io', 'tls', 'wire', 'command', 'sandbox', 'site'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
-    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'site'},
+    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',

@@ -103,6 +103,7 @@ static const struct directive directives[] = {
     {.name = "auth_basic_user_file",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
+     .opened = true,
      .offset = AT(file),
      .example = "auth_basic_user_file: users.htpasswd",
      .help = "A file with one user per line, as htpasswd -B writes them: name:hash, by bcrypt, SHA-crypt ($5$, "

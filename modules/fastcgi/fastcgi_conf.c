@@ -57,6 +57,8 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
                        STR_ARG(template_text(pass.text)));
         if (!pass.upstream)
             return error;
+    } else {
+        reader->upstreams->any_address = true;
     }
     *into = pass;
     return 0;

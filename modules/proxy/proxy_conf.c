@@ -38,6 +38,8 @@ int proxy_read_pass_as(struct conf_reader *reader, const struct conf_node *node,
                                          proxy_target_port(&pass.target), &error);
         if (!pass.upstream)
             return error == -ENOMEM ? error : refuse_pass(reader, node, hint, text);
+    } else {
+        reader->upstreams->any_address = true;
     }
     *into = pass;
     return 0;

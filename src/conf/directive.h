@@ -87,6 +87,7 @@ struct directive {
     const struct directive_ignored *ignored; /* NULL: the value is stored at `offset` */
     uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
     bool written;                   /* PATH: workers write to it; added to reader->directories if the file sets it */
+    bool opened;                    /* PATH, TEMPLATE: workers read it while they run, so their sandbox permits its directory */
     size_t row_size;
     directive_row *row;
     const struct directive *children; /* BLOCK */

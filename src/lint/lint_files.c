@@ -2,6 +2,7 @@
  * Rules about which files are served.
  */
 #include "lint/lint_config.h"
+#include "sandbox/sandbox.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -55,6 +56,33 @@ static void root_of_system(struct lint *lint, const struct lint_place *place)
                             directories[i]);
         }
     }
+}
+
+static bool follows_all_links(const struct core_site *site)
+{
+    return site->disable_symlinks.policy == SYMLINKS_ANYWHERE || site->disable_symlinks.policy == SYMLINKS_OWNER;
+}
+
+/* Reports roots whose files the sandbox cannot tell from others: they begin with a variable, or links lead anywhere. */
+static void sandbox_wide(struct lint *lint, const struct lint_place *place)
+{
+    const struct core_site *site = place->location->site;
+    const struct template *root = site->alias.path ? site->alias.path : site->root;
+    const struct conf_node *node = config_find_inherited(place->location->values, site->alias.path ? "alias" : "root");
+    const struct conf_node *links = config_find_inherited(place->location->values, "disable_symlinks");
+    struct str front;
+
+    if (!(lint->configuration->main->sandbox & (1u << SANDBOX_LANDLOCK)) || !root || !node)
+        return;
+    front = template_front(root);
+    if (follows_all_links(site) && links)
+        lint_report(lint, links->mark, STR("write: disable_symlinks: beneath, where links stay below the root"),
+                    "symbolic links may lead anywhere, so the sandbox lets workers read all files");
+    else if (!template_constant(root))
+        lint_report(lint, node->mark, STR("write a constant root for each server"),
+                    "this directory depends on a variable, so the sandbox lets workers read all files in \"" STR_FMT
+                    "\"",
+                    STR_ARG(str_slice(front, 0, (size_t)(str_rfind(front, '/') + 1))));
 }
 
 /* True if `path` is below the directory without a hidden component: hidden files are not served. */
@@ -143,6 +171,8 @@ const struct lint_rule lint_rules_files[] = {
      "Only one of a location and its alias ends with a slash."},
     {"open-autoindex", LINT_LOCATION, autoindex_open, "Directories are listed for all clients."},
     {"root-of-system", LINT_LOCATION, root_of_system, "A directory of the system is served as a site."},
+    {"sandbox-wide", LINT_LOCATION, sandbox_wide,
+     "The sandbox cannot confine workers to the files of a site."},
     {"secret-served", LINT_LOCATION, secret_served,
      "A private key, a password file or the configuration is below a root."},
     {"try-files-last", LINT_LOCATION, try_last,

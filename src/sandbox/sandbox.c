@@ -12,6 +12,7 @@
 const char *const sandbox_part_names[] = {
     [SANDBOX_CAPABILITIES] = "capabilities",
     [SANDBOX_NO_DUMP] = "no_dump",
+    [SANDBOX_LANDLOCK] = "landlock",
     [SANDBOX_SECCOMP] = "seccomp",
     [SANDBOX_PARTS] = NULL,
 };
@@ -23,6 +24,7 @@ static const struct {
 } parts[SANDBOX_PARTS] = {
     [SANDBOX_CAPABILITIES] = {NULL, capabilities_apply},
     [SANDBOX_NO_DUMP] = {NULL, no_dump_apply},
+    [SANDBOX_LANDLOCK] = {landlock_probe, landlock_apply},
     [SANDBOX_SECCOMP] = {seccomp_probe, seccomp_apply},
 };
 

@@ -9,10 +9,12 @@
 #include "base/must_check.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum sandbox_part {
     SANDBOX_CAPABILITIES,           /* no capability, and none can be gained */
     SANDBOX_NO_DUMP,                /* the memory is not dumped, and processes of the same user cannot read it */
+    SANDBOX_LANDLOCK,               /* only the files and ports of `struct sandbox` can be opened */
     SANDBOX_SECCOMP,                /* any system call that is not in a list ends the process by SIGSYS */
     SANDBOX_PARTS
 };
@@ -22,15 +24,49 @@ enum sandbox_part {
 /* Names by part, as in the configuration; NULL-terminated. */
 extern const char *const sandbox_part_names[];
 
+enum sandbox_access {
+    SANDBOX_READ,                   /* files and directories */
+    SANDBOX_WRITE,                  /* the same, and files and directories are created, written and removed */
+};
+
+/* Files, and directories with everything below them. A zeroed struct is valid and empty. */
+struct sandbox_paths {
+    struct sandbox_path {
+        int fd;                     /* owned; O_PATH */
+        enum sandbox_access access;
+    } *items;
+    size_t count;
+};
+
+/* TCP ports to which the process connects. A zeroed struct is valid and empty. */
+struct sandbox_ports {
+    uint16_t *items;                /* owned */
+    size_t count;
+    bool any;                       /* all ports: the configuration does not determine them */
+};
+
 /* The sandbox of one process. */
 struct sandbox {
     unsigned parts;                 /* bit i: enum sandbox_part i */
+    const struct sandbox_paths *paths;
+    const struct sandbox_ports *ports;
     bool io_uring;                  /* the loop has a ring */
     uint64_t *denied_call;          /* set when a system call ends the process: see sandbox_call_name. Outlives the process */
 };
 
 /* Returns 0 if kernel and build have a part; else -ENOTSUP, with the reason in `note`. */
 MUST_CHECK int sandbox_probe(enum sandbox_part part, char *note, size_t size);
+
+/*
+ * Adds a path (absolute) as it is now, or its nearest existing parent directory except "/". If a component is a symbolic
+ * link, also the directory that contains the link's target, so that another target can be installed beside it. Returns
+ * 0 or -ENOMEM; a path that cannot be opened is omitted.
+ */
+MUST_CHECK int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox_access access);
+void sandbox_paths_close(struct sandbox_paths *paths);
+/* Adds a port. Returns 0 or -ENOMEM. */
+MUST_CHECK int sandbox_ports_add(struct sandbox_ports *ports, uint16_t port);
+void sandbox_ports_finish(struct sandbox_ports *ports);
 
 /*
  * First step, before the process gives up root: drops the capability bounding set, for which it needs CAP_SETPCAP.

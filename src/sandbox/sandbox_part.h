@@ -19,6 +19,8 @@ typedef int sandbox_apply_part(const struct sandbox *sandbox, struct sandbox_out
 
 sandbox_apply_part capabilities_apply;
 sandbox_apply_part no_dump_apply;
+sandbox_probe_part landlock_probe;
+sandbox_apply_part landlock_apply;
 sandbox_probe_part seccomp_probe;
 sandbox_apply_part seccomp_apply;
 

@@ -4,6 +4,7 @@
 #include "server/worker_sandbox.h"
 
 #include "sandbox/sandbox.h"
+#include "site/worker_paths.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -38,9 +39,12 @@ static int die_with_master(pid_t master)
 }
 
 /* Only the first worker logs the parts. */
-static int apply_sandbox(struct worker *worker, const struct worker_start *start)
+static int apply_sandbox(struct worker *worker, const struct worker_start *start, const struct sandbox_paths *paths,
+                         const struct sandbox_ports *ports)
 {
     const struct sandbox sandbox = {.parts = worker->configuration->main->sandbox,
+                                    .paths = paths,
+                                    .ports = ports,
                                     .io_uring = str_equal(str_from(worker->loop.backend->name), STR("io_uring")),
                                     .denied_call = &worker->shared->workers[worker->shared_index].denied_call};
     struct log once = *worker->log;
@@ -50,19 +54,44 @@ static int apply_sandbox(struct worker *worker, const struct worker_start *start
     return sandbox_apply(&sandbox, &once);
 }
 
-int worker_restrict(struct worker *worker, const struct worker_start *start)
+/* As root: roots may be below directories that the worker's user cannot enter. */
+static int collect(struct worker *worker, struct sandbox_paths *paths, struct sandbox_ports *ports)
 {
-    unsigned parts = start->trace ? 0 : worker->configuration->main->sandbox;
-    int result = sandbox_begin(parts);
+    int result = worker_paths_collect(worker->configuration, paths);
+
+    if (result == 0)
+        result = worker_ports_collect(worker->configuration, ports);
+    if (result < 0)
+        log_write(worker->log, LOG_EMERG, "out of memory");
+    return result;
+}
+
+static int begin_sandbox(struct worker *worker)
+{
+    int result = sandbox_begin(worker->configuration->main->sandbox);
 
     if (result < 0)
         log_write(worker->log, LOG_EMERG, "sandbox: prctl(PR_CAPBSET_DROP) failed (%d: %s)", -result,
                   strerror(-result));
+    return result;
+}
+
+int worker_restrict(struct worker *worker, const struct worker_start *start)
+{
+    struct sandbox_paths paths = {0};
+    struct sandbox_ports ports = {0};
+    bool sandboxed = !start->trace;
+    int result = sandboxed ? collect(worker, &paths, &ports) : 0;
+
+    if (result == 0 && sandboxed)
+        result = begin_sandbox(worker);
     if (result == 0)
         result = drop_root_privileges(start, worker->log);
     if (result == 0)
         result = die_with_master(start->master);
-    if (result == 0 && !start->trace)
-        result = apply_sandbox(worker, start);
+    if (result == 0 && sandboxed)
+        result = apply_sandbox(worker, start, &paths, &ports);
+    sandbox_paths_close(&paths);
+    sandbox_ports_finish(&ports);
     return result;
 }

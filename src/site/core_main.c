@@ -200,7 +200,7 @@ void core_check_aead(const struct configuration *configuration, struct conf_erro
                    "this build has no ipsec-mb");
 }
 
-#define SANDBOX_NAMES "\"capabilities\", \"no_dump\", \"seccomp\""
+#define SANDBOX_NAMES "\"capabilities\", \"no_dump\", \"landlock\", \"seccomp\""
 
 static const struct directive directives[] = {
     {.name = "worker_processes",
@@ -291,13 +291,14 @@ static const struct directive directives[] = {
      .row_size = sizeof(unsigned),
      .row = core_read_sandbox,
      .fallback = "[capabilities, no_dump]",
-     .syntax = "on | off | [capabilities | no_dump | seccomp, ...]",
+     .syntax = "on | off | [capabilities | no_dump | landlock | seccomp, ...]",
      .example = "sandbox: on",
      .help = "Removes rights that workers do not need. on: all parts; a list: only these. capabilities: no "
              "capabilities, and none can be gained, also with user: root. no_dump: no core dumps, and other processes "
              "of the same user cannot read the memory, which contains private keys; without it, core dumps of workers "
-             "that gave up root also need fs.suid_dumpable=2. seccomp: a system call that no feature of sluice uses "
-             "ends the worker, and the log names it.",
+             "that gave up root also need fs.suid_dumpable=2. landlock: workers open only the files below the "
+             "directories that the configuration names, and connect only to its ports (Linux 6.7). seccomp: a system "
+             "call that no feature of sluice uses ends the worker, and the log names it.",
      .schema = "{\"oneOf\": [{\"enum\": [true, false, \"on\", \"off\", \"yes\", \"no\", \"true\", \"false\", "
                SANDBOX_NAMES "]}, {\"type\": \"array\", "
                "\"minItems\": 1, \"items\": {\"enum\": [" SANDBOX_NAMES "]}}]}"},

@@ -14,6 +14,7 @@ static const char *const words_allowed[] = {
     [WORD_OFF] = "off",
     [WORD_PARTS + SANDBOX_CAPABILITIES] = "capabilities",
     [WORD_PARTS + SANDBOX_NO_DUMP] = "no_dump",
+    [WORD_PARTS + SANDBOX_LANDLOCK] = "landlock",
     [WORD_PARTS + SANDBOX_SECCOMP] = "seccomp",
     [WORD_PARTS + SANDBOX_PARTS] = NULL,
 };

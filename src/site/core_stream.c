@@ -21,8 +21,12 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     struct str text;
     int error = conf_read_template(reader, node, &pass->text);
 
-    if (error < 0 || !template_constant(pass->text))
+    if (error < 0)
         return error;
+    if (!template_constant(pass->text)) {
+        reader->upstreams->any_address = true;
+        return 0;
+    }
     text = template_text(pass->text);
     pass->text = NULL;
     pass->upstream = upstreams_target(reader->upstreams, text, 0, &error);

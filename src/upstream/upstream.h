@@ -80,6 +80,7 @@ struct upstreams {
     struct upstream *first;
     struct upstream **last;
     unsigned count;
+    bool any_address;               /* variables choose the address of a server at run time */
     enum upstream_user user;        /* the user of groups being added or searched */
     const struct resolver_settings *resolver[UPSTREAM_USERS]; /* for addresses; NULL: the system's */
     struct upstream_tls_context *tls_contexts;  /* owned: TLS contexts for proxy_pass and other gateways */

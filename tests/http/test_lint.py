@@ -66,6 +66,7 @@ RULES = {
     'open-autoindex': ('{server}      root: www\n      autoindex: on\n', 5, 'all clients can list',
                        '{server}      root: www\n      location:\n        /a/: {{autoindex: on, deny: all, allow: 10.0.0.0/8}}\n'),
     'root-of-system': ('{server}      root: /etc/\n', 4, 'a directory of the system', '{server}      root: www\n'),
+    'sandbox-wide': ('sandbox: on\n{server}      root: www/$host\n', 5, 'all files in "', 'sandbox: on\n{server}      root: www\n'),
     'secret-served': ('{server}      root: .\n', 4, 'contains the configuration',
                       '{files}      root: www\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n'),
     'try-files-last': ('{server}      root: www\n      try_files: [/a, $uri]\n', 5, 'leads back to this location',

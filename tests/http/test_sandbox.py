@@ -1,7 +1,9 @@
 """The sandbox of the workers: what each part removes, in the processes of a running server."""
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -129,10 +131,10 @@ def forbidden(tmp_path, monkeypatch):
         pytest.skip('this build lacks modules')
     monkeypatch.setattr(server_kit, 'SLUICE', FORBIDDEN)
 
-    def launch(loop, location=None, **main):
+    def launch(loop, location=None, http=None, **main):
         port = server_kit.free_port()
         block = {'listen': f'127.0.0.1:{port}', 'location': {'/': {'forbidden': '$arg_action $arg_value'}, **(location or {})}}
-        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block], loop=loop, main=main)
+        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block], loop=loop, http=http, main=main)
         os.chmod(made.folder, 0o755)
         made.plain = port
         running.append(made.start([port]))
@@ -205,4 +207,90 @@ def test_without_seccomp_the_same_calls_are_made(forbidden, loop):
     for call in ('clone', 'io_uring_setup', 'mmap', 'kill', 'setuid', 'socket', 'netlink', 'listen'):
         assert attempt(server, call, '0') == 0, call
     assert worker[0] in server.workers()
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+LANDLOCK = pytest.mark.skipif(not has('landlock'), reason='no landlock in this kernel')
+EACCES = 13
+
+
+def landlock_version(server):
+    return int(re.search(r'landlock \(version (\d+)', server.errors()).group(1))
+
+
+@LANDLOCK
+def test_only_configured_files_can_be_opened(forbidden, tmp_path, loop):
+    """A worker opens files below the roots, and nothing else; it writes only to caches and temporary directories."""
+    for name in ('www', 'cache', 'secret', 'temporary'):
+        (tmp_path / name).mkdir(mode=0o777)
+        os.chmod(tmp_path / name, 0o777)
+        (tmp_path / name / 'file').write_text('text')
+        os.chmod(tmp_path / name / 'file', 0o666)
+    server = forbidden(loop, sandbox='landlock', location={'/www/': {
+        'alias': f'{tmp_path}/www/', 'proxy_temp_path': str(tmp_path / 'temporary')}},
+        http={'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'a:1m'}})
+    for path in ('/etc/passwd', '/etc/hostname', '/proc/self/maps', f'{tmp_path}/secret/file', server.config_path):
+        assert attempt(server, 'open', path) == EACCES, path
+    assert attempt(server, 'open', f'{tmp_path}/cache/file') == 0
+    assert attempt(server, 'write', f'{tmp_path}/cache/new') == 0
+    assert attempt(server, 'write', f'{tmp_path}/temporary/new') == 0
+    assert attempt(server, 'unlink', f'{tmp_path}/temporary/new') == 0
+    assert attempt(server, 'write', f'{tmp_path}/www/file') == EACCES
+    assert attempt(server, 'unlink', f'{tmp_path}/www/file') == EACCES
+    assert attempt(server, 'list', '/') == EACCES
+    assert http1.connect(server.plain).get('/www/file').body == b'text'
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@LANDLOCK
+def test_only_configured_ports_can_be_connected(forbidden, loop):
+    with socket.create_server(('127.0.0.1', 0)) as other, socket.create_server(('127.0.0.1', 0)) as upstream:
+        configured, unknown = upstream.getsockname()[1], other.getsockname()[1]
+        server = forbidden(loop, sandbox='landlock', location={'/app/': {'proxy_pass': f'http://127.0.0.1:{configured}'}})
+        if landlock_version(server) < 4:
+            pytest.skip('ports: Linux 6.7')
+        assert attempt(server, 'connect', configured) == 0
+        assert attempt(server, 'connect', unknown) == EACCES
+        assert attempt(server, 'listen', server_kit.free_port()) == EACCES
+        assert signal_and_wait(server, signal.SIGTERM) == 0
+        variable = forbidden(loop, sandbox='landlock', location={'/app/': {'proxy_pass': 'http://127.0.0.1:$arg_port'}})
+        assert attempt(variable, 'connect', unknown) == 0, 'variables decide'
+        assert 'all ports' in variable.errors()
+        assert signal_and_wait(variable, signal.SIGTERM) == 0
+
+
+@LANDLOCK
+def test_a_reload_permits_the_new_paths(start, tmp_path, loop):
+    roots = [tmp_path / name for name in ('one', 'two')]
+    for root in roots:
+        root.mkdir(mode=0o755)
+        (root / 'name.txt').write_text(root.name)
+    server = start(loop, sandbox='on')
+    text = server_kit.read_text(server.config_path)
+    for root in roots:
+        with open(server.config_path, 'w', encoding='utf-8') as stream:
+            stream.write(re.sub(r'root: ".*"', f'root: "{root}"', text))
+        worker = server.workers()[0]
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: len(server.workers()) == 1 and worker not in server.workers(), 'the new worker')
+        assert http1.connect(server.plain).get('/name.txt').body.decode() == root.name
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@LANDLOCK
+def test_a_root_that_is_a_link_can_be_switched(start, tmp_path, loop):
+    """Deployments replace a link by one to a new directory beside the old one."""
+    for name in ('1', '2'):
+        (tmp_path / 'releases' / name).mkdir(parents=True)
+        (tmp_path / 'releases' / name / 'version.txt').write_text(name)
+    (tmp_path / 'current').symlink_to('releases/1')
+    server = start(loop, sandbox='on', http={'open_file_cache': 'off'}, wait=False)
+    text = server_kit.read_text(server.config_path)
+    with open(server.config_path, 'w', encoding='utf-8') as stream:
+        stream.write(re.sub(r'root: ".*"', f'root: "{tmp_path}/current"', text))
+    server.start([server.plain])
+    assert http1.connect(server.plain).get('/version.txt').body == b'1'
+    (tmp_path / 'next').symlink_to('releases/2')
+    os.rename(tmp_path / 'next', tmp_path / 'current')
+    wait_for(lambda: http1.connect(server.plain).get('/version.txt').body == b'2', 'the new release')
     assert signal_and_wait(server, signal.SIGTERM) == 0

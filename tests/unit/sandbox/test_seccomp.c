@@ -28,7 +28,8 @@ static int run_restricted(void (*action)(void), bool io_uring, uint64_t *out_den
     ck_assert(denied != MAP_FAILED);
     if (child == 0) {
         struct log log = {.level = LOG_EMERG, .sink = ignore_line};
-        const struct sandbox sandbox = {1u << SANDBOX_SECCOMP, io_uring, denied};
+        const struct sandbox sandbox = {
+            .parts = 1u << SANDBOX_SECCOMP, .io_uring = io_uring, .denied_call = denied};
 
         if (sandbox_apply(&sandbox, &log) < 0)
             _exit(99);

@@ -1,0 +1,94 @@
+/*
+ * The lists of paths and ports of a sandbox, filled while the process is not restricted yet.
+ */
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int add_fd(struct sandbox_paths *paths, int fd, enum sandbox_access access)
+{
+    struct sandbox_path *items = reallocarray(paths->items, paths->count + 1, sizeof(*items));
+
+    if (!items) {
+        close(fd);
+        return -ENOMEM;
+    }
+    paths->items = items;
+    items[paths->count++] = (struct sandbox_path){fd, access};
+    return 0;
+}
+
+/* Removes the last component. Returns false if only "/" would be left. */
+static bool cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static int add_existing(struct sandbox_paths *paths, char *path, enum sandbox_access access)
+{
+    int fd;
+
+    do
+        fd = open(path, O_PATH | O_CLOEXEC);
+    while (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && cut_last(path));
+    return fd < 0 ? 0 : add_fd(paths, fd, access);
+}
+
+int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox_access access)
+{
+    char name[PATH_MAX], target[PATH_MAX];
+    int error;
+
+    while (path.length > 1 && path.data[path.length - 1] == '/')
+        path.length--;
+    if (path.length == 0 || path.length >= sizeof(name))
+        return 0;
+    memcpy(name, path.data, path.length);
+    name[path.length] = '\0';
+    if (realpath(name, target) && strcmp(name, target) != 0 && cut_last(target)) {
+        error = add_existing(paths, target, access);
+        if (error < 0)
+            return error;
+    }
+    return add_existing(paths, name, access);
+}
+
+void sandbox_paths_close(struct sandbox_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        close(paths->items[i].fd);
+    free(paths->items);
+    *paths = (struct sandbox_paths){0};
+}
+
+int sandbox_ports_add(struct sandbox_ports *ports, uint16_t port)
+{
+    uint16_t *items;
+
+    for (size_t i = 0; i < ports->count; i++) {
+        if (ports->items[i] == port)
+            return 0;
+    }
+    items = reallocarray(ports->items, ports->count + 1, sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    ports->items = items;
+    items[ports->count++] = port;
+    return 0;
+}
+
+void sandbox_ports_finish(struct sandbox_ports *ports)
+{
+    free(ports->items);
+    *ports = (struct sandbox_ports){0};
+}

@@ -1,0 +1,197 @@
+/*
+ * Walks all locations for the paths, and all groups of upstream servers for the ports.
+ */
+#include "site/worker_paths.h"
+
+#include "build_options.h"
+#include "site/module_interface.h"
+#include "site/when.h"
+
+#include <errno.h>
+
+#define DNS_PORT 53
+
+/* Directories are permitted instead of a file: another file may replace it by rename. */
+static struct str directory_of(struct str path)
+{
+    ssize_t slash = str_rfind(path, '/');
+
+    return slash > 0 ? str_slice(path, 0, (size_t)slash) : STR("/");
+}
+
+/* The directories before the first variable; everything, where a variable begins the path. */
+static int add_template(struct sandbox_paths *paths, const struct template *template, bool whole_files)
+{
+    struct str text = template_constant(template) ? template_text(template) : template_front(template);
+
+    if (!template_constant(template) || whole_files)
+        text = directory_of(text);
+    return sandbox_paths_add(paths, text, SANDBOX_READ);
+}
+
+/* Links that may leave the root lead anywhere. */
+static int add_root(struct sandbox_paths *paths, const struct core_site *site)
+{
+    const struct template *root = site->alias.path ? site->alias.path : site->root;
+
+    if (!root)
+        return 0;
+    if (site->disable_symlinks.policy == SYMLINKS_ANYWHERE || site->disable_symlinks.policy == SYMLINKS_OWNER)
+        return sandbox_paths_add(paths, STR("/"), SANDBOX_READ);
+    return add_template(paths, root, false);
+}
+
+static int add_opened(struct sandbox_paths *paths, const struct directive *directive, const void *conf)
+{
+    const char *field = (const char *)conf + directive->offset;
+    struct str path;
+
+    if (directive->type == DIRECTIVE_TEMPLATE) {
+        const struct template *template = *(const struct template *const *)(const void *)field;
+
+        return template ? add_template(paths, template, true) : 0;
+    }
+    path = *(const struct str *)(const void *)field;
+    return str_empty(path) ? 0 : sandbox_paths_add(paths, directory_of(path), SANDBOX_READ);
+}
+
+static int add_modules(struct sandbox_paths *paths, void *const *module_conf)
+{
+    int result = 0;
+
+    for (size_t i = 0; module_table[i] && result == 0; i++) {
+        const struct directive *directive = module_table[i]->directives;
+
+        for (; directive && directive->name && result == 0; directive++) {
+            if (directive->opened)
+                result = add_opened(paths, directive, module_conf[i]);
+        }
+    }
+    return result;
+}
+
+static int add_scope(struct sandbox_paths *paths, const struct location *location)
+{
+    int result = add_root(paths, location->site);
+
+    return result < 0 ? result : add_modules(paths, location->module_conf);
+}
+
+static int add_location(struct sandbox_paths *paths, const struct location *location)
+{
+    int result = add_scope(paths, location);
+
+    for (size_t i = 0; i < location->inner_count && result == 0; i++)
+        result = add_location(paths, location->inner[i]);
+    for (size_t i = 0; i < location->when_count && result == 0; i++)
+        result = add_scope(paths, location->whens[i].location);
+    for (size_t i = 0; i < location->pattern_count && result == 0; i++)
+        result = add_location(paths, location->patterns[i]);
+    return result;
+}
+
+static int add_list(struct sandbox_paths *paths, const char *const *list, enum sandbox_access access)
+{
+    int result = 0;
+
+    for (; *list && result == 0; list++)
+        result = sandbox_paths_add(paths, str_from(*list), access);
+    return result;
+}
+
+static int add_written(const struct configuration *configuration, struct sandbox_paths *paths)
+{
+    int result = sandbox_paths_add(paths, STR("/dev/null"), SANDBOX_WRITE); /* spare descriptors */
+
+    for (size_t i = 0; i < configuration->directories.count && result == 0; i++)
+        result = sandbox_paths_add(paths, configuration->directories.items[i], SANDBOX_WRITE);
+    for (size_t i = 0; i < configuration->caches.count && result == 0; i++)
+        result = sandbox_paths_add(paths, configuration->caches.items[i]->path, SANDBOX_WRITE);
+    if (result == 0 && configuration->caches.count > 0)
+        result = sandbox_paths_add(paths, STR("/proc/sys/kernel/random/boot_id"), SANDBOX_READ);
+    return result;
+}
+
+static bool resolves_names(const struct upstreams *upstreams)
+{
+    for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
+        for (size_t i = 0; i < upstream->count; i++) {
+            if (!str_empty(upstream->servers[i].host))
+                return true;
+        }
+    }
+    return upstreams->any_address;
+}
+
+/* c-ares reads its files again for each group of queries, and other programs replace them by rename. */
+static int add_resolver(const struct upstreams *upstreams, struct sandbox_paths *paths)
+{
+    static const char *const resolver_files[] = {"/etc", "/etc/resolv.conf", NULL};
+
+    return resolves_names(upstreams) ? add_list(paths, resolver_files, SANDBOX_READ) : 0;
+}
+
+/* OpenSSL looks up issuers in the system's directory when a server's certificate is verified. */
+static int add_issuers(const struct upstreams *upstreams, struct sandbox_paths *paths)
+{
+    static const char *const directories[] = {"/etc/ssl/certs", "/usr/lib/ssl", "/usr/share/ca-certificates",
+                                              "/usr/local/share/ca-certificates", NULL};
+
+    return upstreams->first || upstreams->any_address ? add_list(paths, directories, SANDBOX_READ) : 0;
+}
+
+int worker_paths_collect(const struct configuration *configuration, struct sandbox_paths *paths)
+{
+    int result = add_written(configuration, paths);
+
+    for (size_t i = 0; i < configuration->server_count && result == 0; i++)
+        result = configuration->servers[i]->root ? add_location(paths, configuration->servers[i]->root) : 0;
+    if (result == 0)
+        result = add_resolver(&configuration->upstreams, paths);
+    if (result == 0)
+        result = add_issuers(&configuration->upstreams, paths);
+    if (result == 0 && BUILD_SANITIZED)
+        result = sandbox_paths_add(paths, STR("/"), SANDBOX_READ); /* for reports with source lines */
+    return result;
+}
+
+static int add_server(const struct upstream_server *server, struct sandbox_ports *ports)
+{
+    if (!str_empty(server->service))
+        ports->any = true; /* SRV records have the ports */
+    if (!str_empty(server->host))
+        return sandbox_ports_add(ports, server->port);
+    return sandbox_ports_add(ports, (uint16_t)listen_address_port(&server->address));
+}
+
+/* "127.0.0.1:53,[::1]:53" */
+static int add_name_servers(const struct resolver_settings *settings, struct sandbox_ports *ports)
+{
+    struct str servers = settings ? settings->servers : STR("");
+    int result = sandbox_ports_add(ports, DNS_PORT);
+
+    while (!str_empty(servers) && result == 0) {
+        struct str one = str_cut(&servers, ',');
+        ssize_t colon = str_rfind(one, ':');
+        uint64_t port;
+
+        if (colon >= 0 && str_to_u64(str_skip(one, (size_t)colon + 1), &port) == 0 && port <= UINT16_MAX)
+            result = sandbox_ports_add(ports, (uint16_t)port);
+    }
+    return result;
+}
+
+int worker_ports_collect(const struct configuration *configuration, struct sandbox_ports *ports)
+{
+    const struct upstreams *upstreams = &configuration->upstreams;
+    int result = 0;
+
+    ports->any = upstreams->any_address;
+    for (const struct upstream *upstream = upstreams->first; upstream && result == 0; upstream = upstream->next) {
+        for (size_t i = 0; i < upstream->count && result == 0; i++)
+            result = add_server(&upstream->servers[i], ports);
+        if (result == 0 && resolves_names(upstreams))
+            result = add_name_servers(upstream->resolver, ports);
+    }
+    return result;
+}
