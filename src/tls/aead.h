@@ -17,7 +17,7 @@ enum aead_kind { AEAD_OPENSSL, AEAD_IPSEC_MB, AEAD_KINDS };
 
 /* One record to seal. */
 struct aead_record {
-    const struct iovec *parts; /* the plaintext: one part in place, or parts that do not overlap the output */
+    const struct iovec *parts; /* the plaintext: the first part may be in place, others do not overlap the output */
     int count;
     uint8_t cipher; /* that of the key */
     uint8_t inner;  /* content type appended to the plaintext (RFC 8446 5.2); 0: none */

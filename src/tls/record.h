@@ -69,8 +69,8 @@ void cipher_context_cache_destroy(struct cipher_context_cache *cache);
  * Seals one record of at most LIMIT_RECORD_PLAINTEXT bytes, gathered from `parts`, into `into` (room for the
  * plaintext and record_overhead()): RFC 8446 5.2, RFC 5246 6.2.3.3 with RFC 5288 and RFC 7905. `*context` is the
  * connection's context, NULL at first; the cache may evict it at any time and set it to NULL, so the address of
- * `context` must not change until record_release. The plaintext may be in place: one part at
- * into + record_head(key); otherwise parts must not overlap `into`. A changed `*key` is detected. Success uses one
+ * `context` must not change until record_release. The first part may be in place, at
+ * into + record_head(key); other parts must not overlap `into`. A changed `*key` is detected. Success uses one
  * sequence number and, in TLS 1.2 AES-GCM, one explicit nonce; failure uses none.
  * Returns the record's length; -EMSGSIZE, -ENOMEM, -EINVAL (unsupported version and cipher), or -EKEYEXPIRED past
  * LIMIT_RECORDS_PER_KEY (alerts and handshake messages have a reserve, so that the connection can close or rekey).

@@ -248,9 +248,9 @@ size_t wire_room(const struct wire *wire);
 /* The kinds of chunk that the wire accepts now: bits of enum chunk_kind. */
 unsigned wire_accepts(const struct wire *wire);
 /*
- * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied. A span of a file or a pipe may have
- * any length (a pipe holds all of it), and its source stays open until there is room again, or `closed`. 0 or
- * -errno; after an error only wire_close is allowed.
+ * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied or encrypted before the return. A span of
+ * a file or a pipe may have any length (a pipe holds all of it), and its source stays open until there is room again, or
+ * `closed`. 0 or -errno; after an error only wire_close is allowed.
  */
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* Ends a round: everything queued is sent, with the open record closed. */

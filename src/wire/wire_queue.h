@@ -56,6 +56,12 @@ static inline char *wire_record_end(const struct wire *wire, struct output_block
 int wire_record_places(const struct wire *wire, struct output_block *block, uint64_t length, struct iovec *places);
 /* Commits `count` bytes written at wire_record_end, and seals the record when it is full. 0 or -errno. */
 MUST_CHECK int wire_record_grow(struct wire *wire, struct output_block *block, size_t count);
+/*
+ * Appends the bytes that fit into the open record (wire_record_room() > 0), and seals it when it is full. Bytes that
+ * complete a record sealed in user space are encrypted from where they are; others are copied. Returns the number of
+ * bytes appended, or -errno.
+ */
+MUST_CHECK ssize_t wire_record_append(struct wire *wire, struct output_block *block, struct str bytes);
 /* Seals the open record of the last block, if any. 0 or -errno. */
 MUST_CHECK int wire_record_close(struct wire *wire);
 /* Seals one record whose plaintext is in place after the last sealed record of the block. 0 or -errno. */

@@ -174,10 +174,11 @@ int wire_record_places(const struct wire *wire, struct output_block *block, uint
     return count;
 }
 
-int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length)
+/* Seals the parts, `length` bytes in all, behind the last sealed record of the block. */
+static int seal_parts(struct wire *wire, struct output_block *block, uint8_t type, const struct iovec *parts, int count,
+                      size_t length)
 {
-    struct iovec part = {block->bytes + block->filled + record_head(&wire->key), length};
-    ssize_t sealed = record_seal(wire->shared->cipher_contexts, &wire->key, &wire->cipher_context, type, &part, 1,
+    ssize_t sealed = record_seal(wire->shared->cipher_contexts, &wire->key, &wire->cipher_context, type, parts, count,
                                  block->bytes + block->filled);
 
     if (sealed < 0) {
@@ -190,6 +191,13 @@ int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_
         wire->sent_since_idle += (uint32_t)length;
     wire->shared->counters->records++;
     return 0;
+}
+
+int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length)
+{
+    struct iovec part = {block->bytes + block->filled + record_head(&wire->key), length};
+
+    return seal_parts(wire, block, type, &part, 1, length);
 }
 
 /* OpenSSL appends the ciphertext at `filled`, so the plaintext is copied to another buffer first. */
@@ -233,6 +241,28 @@ int wire_record_close(struct wire *wire)
         break;
     }
     return -EINVAL;
+}
+
+ssize_t wire_record_append(struct wire *wire, struct output_block *block, struct str bytes)
+{
+    size_t room = wire_record_room(wire, block), count = bytes.length < room ? bytes.length : room;
+    char *end = wire_record_end(wire, block);
+    struct iovec parts[] = {{end - block->open, block->open}, {(char *)(uintptr_t)bytes.data, count}};
+    size_t whole = block->open + count;
+    int rc = 0;
+
+    if (count == room && wire->sealing == SEALING_USER) {
+        int first = block->open > 0 ? 0 : 1;
+
+        block->open = 0;
+        rc = seal_parts(wire, block, RECORD_APPLICATION_DATA, parts + first, 2 - first, whole);
+        return rc < 0 ? rc : (ssize_t)count;
+    }
+    memcpy(end, bytes.data, count);
+    block->open += (uint32_t)count;
+    if (count == room)
+        rc = wire_record_close(wire);
+    return rc < 0 ? rc : (ssize_t)count;
 }
 
 int wire_record_grow(struct wire *wire, struct output_block *block, size_t count)

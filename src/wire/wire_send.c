@@ -27,20 +27,14 @@ static int send_bytes(struct wire *wire, struct str bytes)
 {
     while (bytes.length > 0) {
         struct output_block *block = wire_writable(wire, false);
-        size_t room, count;
-        int rc = 0;
+        ssize_t count;
 
         if (!block)
             return -ENOMEM;
-        room = wire_record_room(wire, block);
-        count = bytes.length < room ? bytes.length : room;
-        memcpy(wire_record_end(wire, block), bytes.data, count);
-        block->open += (uint32_t)count;
-        if (count == room)
-            rc = wire_record_close(wire);
-        if (rc < 0)
-            return rc;
-        bytes = str_skip(bytes, count);
+        count = wire_record_append(wire, block, bytes);
+        if (count < 0)
+            return (int)count;
+        bytes = str_skip(bytes, (size_t)count);
     }
     return 0;
 }

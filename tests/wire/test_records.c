@@ -1,6 +1,6 @@
 /*
  * Sizes of the records that the record layer in user space sends: small at first and after an idle period, otherwise
- * full; several records per read and per send.
+ * full; several records per read and per send; bytes of the owner that are encrypted without a copy.
  */
 #include "kit.h"
 
@@ -40,6 +40,24 @@ ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t 
 
     reads += result >= 0; /* without RWF_NOWAIT in the file system the call fails */
     return result;
+}
+
+static size_t sealed_in_place, sealed_from_owner; /* bytes of application data that were in the record, or not yet */
+
+ssize_t __real_record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
+                           uint8_t type, const struct iovec *parts, int count, char *into);
+ssize_t __wrap_record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
+                           uint8_t type, const struct iovec *parts, int count, char *into);
+
+ssize_t __wrap_record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
+                           uint8_t type, const struct iovec *parts, int count, char *into)
+{
+    for (int i = 0; i < count && type == RECORD_APPLICATION_DATA; i++) {
+        bool in_place = i == 0 && parts[i].iov_base == into + record_head(key);
+
+        *(in_place ? &sealed_in_place : &sealed_from_owner) += parts[i].iov_len;
+    }
+    return __real_record_seal(cache, key, context, type, parts, count, into);
 }
 
 /* With io_uring, a small send causes no further system call. */
@@ -219,6 +237,48 @@ START_TEST(two_blocks_per_send)
 }
 END_TEST
 
+/* Sends a response of bytes in memory: four bytes, `length` more, and four at the end. */
+static void fetch_bytes(size_t length)
+{
+    size_t before = kit.got_length;
+
+    sealed_in_place = sealed_from_owner = 0;
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_bytes(&kit, str_of(kit_pattern(), length));
+    kit_plan_bytes(&kit, STR("TAIL"));
+    kit_client_send(&kit, "GET\n");
+    kit_run_until_received(&kit, before + 8 + length);
+    ck_assert_mem_eq(kit.got + before, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
+    ck_assert_mem_eq(kit.got + before + 4 + length, "TAIL", 4);
+}
+
+/*
+ * Bytes of the owner that complete a record are encrypted from the owner's memory; only those of the last record and
+ * before them in the first one are copied.
+ */
+START_TEST(full_records_are_sealed_without_a_copy)
+{
+    const size_t full = LIMIT_RECORD_PLAINTEXT;
+    int fd = kit_file(4096);
+
+    start(_i, false);
+    fetch_bytes(full - 4);
+    ck_assert_uint_eq(sealed_from_owner, full - 4);
+    ck_assert_uint_eq(sealed_in_place, 8);
+    fetch_bytes(full - 8);
+    ck_assert_uint_eq(sealed_from_owner, 4); /* TAIL */
+    ck_assert_uint_eq(sealed_in_place, full - 4);
+    fetch_bytes(full - 9);
+    ck_assert_uint_eq(sealed_from_owner, 0);
+    ck_assert_uint_eq(sealed_in_place, full - 1);
+    fetch_bytes(3 * full + 100);
+    ck_assert_uint_eq(sealed_from_owner, 3 * full - 4);
+    ck_assert_uint_eq(sealed_in_place, 4 + 104 + 4);
+    finish(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("records");
@@ -233,6 +293,7 @@ int main(void)
     tcase_add_loop_test(all, small_response_is_one_record, 0, count);
     tcase_add_loop_test(all, many_records_per_call, 0, count);
     tcase_add_loop_test(all, two_blocks_per_send, 0, count);
+    tcase_add_loop_test(all, full_records_are_sealed_without_a_copy, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -93,7 +93,7 @@ static const struct kind {
     {RECORD_TLS_1_2, RECORD_AES_256_GCM, 13, 29},      {RECORD_TLS_1_2, RECORD_CHACHA20_POLY1305, 5, 21},
 };
 
-/* Plaintext in one part, in many parts, or in place, with the same sequence number, gives the same record. */
+/* With the same sequence number, one part, many parts, all in place and the first one in place give the same record. */
 START_TEST(plaintext_in_parts_seals_the_same)
 {
     static const size_t lengths[] = {0, 1, 15, 16, 17, 255, 1200, 4096, 16383, 16384};
@@ -104,7 +104,7 @@ START_TEST(plaintext_in_parts_seals_the_same)
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)(i * 7 + i / 256);
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-        struct record_key key = make_key(kind->version, kind->cipher, 3), again = key, third = key;
+        struct record_key key = make_key(kind->version, kind->cipher, 3), again = key, third = key, fourth = key;
         size_t length = lengths[i], cut = length / 3, head = record_head(&key);
         struct iovec parts[] = {{text, cut},
                                 {NULL, 0},
@@ -125,6 +125,12 @@ START_TEST(plaintext_in_parts_seals_the_same)
         ck_assert_mem_eq(into, other, (size_t)sealed);
         ck_assert_uint_eq(key.sequence, 6);
         ck_assert_mem_eq(&key, &third, sizeof(key));
+        memset(other, 0, sizeof(other));
+        memcpy(other + head, text, cut);
+        parts[0] = (struct iovec){other + head, cut};
+        parts[1] = (struct iovec){text + cut, length - cut};
+        ck_assert_int_eq(record_seal(cache, &fourth, &context, 23, parts, 2, other), sealed);
+        ck_assert_mem_eq(into, other, (size_t)sealed);
     }
     record_release(cache, &context);
     cipher_context_cache_destroy(cache);
