@@ -127,6 +127,7 @@
 #define SMALL_RECORD_PLAINTEXT      1369            /* a sealed record with all headers fits one TCP segment, also over IPv6 and PPPoE */
 #define SMALL_RECORD_BYTES          (64 * 1024)     /* bytes sent in small records after an idle period, while the congestion window is small */
 #define SMALL_RECORD_REST_MS        1000            /* idle period after which the congestion window is assumed to be small again */
+#define LIMIT_COPIED_SPAN           (24 * 1024)     /* a shorter file span is copied into the output block: cheaper than probing the page cache and sendfile */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* bytes discarded during lingering close, so that an RST does not destroy the response */
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */
 #define LIMIT_TAIL_CHECK_MS          50              /* interval between two reads of the unsent bytes of a closing connection */

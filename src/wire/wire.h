@@ -184,6 +184,7 @@ struct wire {
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
     uint8_t refused;                /* enum ktls_reason: the kernel refused, and kTLS is not tried again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
+    bool span_copied;               /* the span is short: it is read into blocks although it could be sent directly */
     bool small_send_buffer;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */
     bool watching;                  /* wire_watch is pending */

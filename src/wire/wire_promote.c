@@ -83,11 +83,18 @@ static void account_span(struct wire *wire, unsigned reason)
                  transfer_length(wire));
 }
 
+/* A short span that is not a part of a longer transfer, as in a multipart response. */
+static bool is_copied(const struct wire *wire)
+{
+    return !wire->promoting && wire->span.kind == CHUNK_FILE && transfer_length(wire) < LIMIT_COPIED_SPAN;
+}
+
 void wire_choose_sealing(struct wire *wire)
 {
     unsigned reason = ktls_refusal_reason(wire, transfer_length(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
+    wire->span_copied = is_copied(wire);
     if (!wire->promoting)
         account_span(wire, reason);
 }

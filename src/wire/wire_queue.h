@@ -91,7 +91,7 @@ extern const struct tls_output wire_tls_output;
 
 /* wire_span.c */
 
-/* True if the span is sent by sendfile or splice. */
+/* True if the span is sent by sendfile or splice: the socket takes plaintext, and the span is not short. */
 bool wire_span_is_direct(const struct wire *wire);
 /* The next step after wire_span_fill. */
 enum wire_span_step {

@@ -81,6 +81,25 @@ def test_plain_sendfile_is_logged(launch, loop):
     assert row['tls_path'] == 'plain-sendfile' and row['bytes_zero_copy'] == str(1 << 20)
 
 
+@pytest.mark.parametrize('ranges, path, zero_copy', [
+    ('0-24575', 'plain-sendfile', 24576), ('0-24574', 'plain', 0),
+    (','.join(f'{at}-{at + 16383}' for at in range(0, 1 << 20, 65536)), 'plain', 0),
+    ('0-99999,500000-500009', 'plain-sendfile', 100000)])
+def test_short_spans_are_copied(launch, site, loop, ranges, path, zero_copy):
+    """A range below 24 KiB is read into the output buffer; a longer one is sent by sendfile."""
+    served = launch(loop, 'plain')
+    target = f'/1048576.bin?{ranges}'
+    response = served.connect().get(target, Range=f'bytes={ranges}')
+    assert response.status == 206
+    with open(f'{site}/1048576.bin', 'rb') as stream:
+        whole = stream.read()
+    at = 0
+    for first, last in (map(int, one.split('-')) for one in ranges.split(',')):
+        at = response.body.index(whole[first:last + 1], at) + last + 1 - first
+    row = served.server.access_for(target)[-1]
+    assert (row['tls_path'], int(row['bytes_zero_copy'])) == (path, zero_copy)
+
+
 def test_a_fifo_without_a_reader(site, tmp_path, loop):
     """Log lines are dropped, counted and reported in the error log; no request waits."""
     port = server_kit.free_port()

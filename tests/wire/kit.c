@@ -287,6 +287,15 @@ void kit_plan_bytes(struct kit *kit, struct str bytes)
     kit->plan[kit->planned++] = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
 }
 
+void kit_stop_client_tls(struct kit *kit)
+{
+    SSL_free(kit->client);
+    SSL_CTX_free(kit->client_openssl);
+    kit->client = NULL;
+    kit->client_openssl = NULL;
+    kit->got_length = 0;
+}
+
 void kit_plan_file(struct kit *kit, int fd, int64_t at, uint64_t length)
 {
     struct chunk chunk = {.kind = CHUNK_FILE};

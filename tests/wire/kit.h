@@ -82,6 +82,8 @@ void kit_pump(struct kit *kit);
 
 /* The client sends text, after the handshake. */
 void kit_client_send(struct kit *kit, const char *text);
+/* The client reads the socket without decryption from here on, as a scripted kernel sends it. Forgets the bytes received before. */
+void kit_stop_client_tls(struct kit *kit);
 /*
  * TLS 1.2 AES-GCM: returns the number of explicit nonces that the client has received, and the last of them. Fails the
  * test unless each is greater by one than the one before.

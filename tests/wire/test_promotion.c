@@ -136,16 +136,6 @@ START_TEST(build_without_ktls_declines)
 }
 END_TEST
 
-/* From here on the client reads the socket as it is. */
-static void stop_client_tls(void)
-{
-    SSL_free(kit.client);
-    SSL_CTX_free(kit.client_openssl);
-    kit.client = NULL;
-    kit.client_openssl = NULL;
-    kit.got_length = 0;
-}
-
 /* The client sends its request by TLS; after that it reads without decryption. */
 static void promote(int fd, size_t length)
 {
@@ -155,7 +145,7 @@ static void promote(int fd, size_t length)
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
     kit_client_send(&kit, "GET\n");
-    stop_client_tls();
+    kit_stop_client_tls(&kit);
     kit_run_until_received(&kit, 4 + length);
     ck_assert_uint_eq(kit.got_length, 4 + length);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
@@ -271,7 +261,7 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     }
     ck_assert_uint_eq(kit.got_length, sealed);
     ck_assert_mem_eq(kit.got, kit_pattern(), sealed);
-    stop_client_tls();
+    kit_stop_client_tls(&kit);
     kit.read_max = 0;
     kit_run_until_received(&kit, 60000 - sealed + 500000);
     ck_assert_mem_eq(kit.got, kit_pattern() + sealed, 60000 - sealed);
@@ -323,7 +313,7 @@ START_TEST(rule_13_truncated_after_promotion)
     kit_open(&kit, 4096);
     kit_plan_file(&kit, fd, 0, 2000000);
     kit_client_send(&kit, "GET\n");
-    stop_client_tls();
+    kit_stop_client_tls(&kit);
     kit_run_until_received(&kit, 10000);
     ck_assert_int_eq(ftruncate(fd, 100000), 0);
     kit_until_closed(&kit);
@@ -351,7 +341,7 @@ START_TEST(key_update_after_promotion)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
     ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
-    stop_client_tls();
+    kit_stop_client_tls(&kit);
     kit_run_until_received(&kit, 100000);
     while (!kit.ending)
         kit_turn(&kit);
@@ -382,7 +372,7 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
     kit_plan_file(&kit, fd, 0, LENGTH);
     kit.close_after = true;
     kit_client_send(&kit, "GET\n");
-    stop_client_tls();
+    kit_stop_client_tls(&kit);
     if (_i % 2)
         ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire))
