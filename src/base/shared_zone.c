@@ -1,10 +1,27 @@
 /*
- * An anonymous shared mapping that begins with a robust mutex.
+ * An anonymous shared mapping that begins with a robust mutex, after one private page.
  */
 #include "base/shared_zone.h"
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+/* In the page before the zone. */
+struct zone_owner {
+    size_t size;                    /* of the zone */
+    unsigned sharers;               /* additional owners */
+};
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct zone_owner *zone_owner(const struct shared_zone *zone)
+{
+    return (struct zone_owner *)(void *)((char *)(uintptr_t)zone - page_size());
+}
 
 static bool make_lock(pthread_mutex_t *lock)
 {
@@ -20,32 +37,67 @@ static bool make_lock(pthread_mutex_t *lock)
     return good;
 }
 
+/* Maps the private page and `size` shared bytes after it; NULL when out of memory. */
+static struct shared_zone *map_zone(size_t size)
+{
+    size_t page = page_size();
+    char *start;
+
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    start = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    if (mmap(start + page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+        return (struct shared_zone *)(void *)(start + page);
+    munmap(start, page + size);
+    return NULL;
+}
+
+static void unmap_zone(struct shared_zone *zone, size_t size)
+{
+    munmap(zone_owner(zone), page_size() + size);
+}
+
 void *shared_zone_create(size_t size)
 {
-    struct shared_zone *zone;
+    struct shared_zone *zone = size < sizeof(*zone) ? NULL : map_zone(size);
 
-    if (size < sizeof(*zone))
-        return NULL;
-    zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (zone == MAP_FAILED)
+    if (!zone)
         return NULL;
     if (!make_lock(&zone->lock)) {
-        munmap(zone, size);
+        unmap_zone(zone, size);
         return NULL;
     }
-    zone->size = size;
+    zone_owner(zone)->size = size;
     return zone;
+}
+
+size_t shared_zone_size(const struct shared_zone *zone)
+{
+    return zone_owner(zone)->size;
+}
+
+bool shared_zone_is_shared(const struct shared_zone *zone)
+{
+    return zone_owner(zone)->sharers > 0;
 }
 
 void shared_zone_share(struct shared_zone *zone)
 {
-    zone->sharers++;
+    zone_owner(zone)->sharers++;
 }
 
 void shared_zone_destroy(struct shared_zone *zone)
 {
-    if (zone && zone->sharers-- == 0)
-        munmap(zone, zone->size);
+    if (zone && zone_owner(zone)->sharers-- == 0)
+        unmap_zone(zone, shared_zone_size(zone));
+}
+
+void shared_zone_abandon(struct shared_zone *zone, unsigned place)
+{
+    __atomic_fetch_or(&zone->abandoned[place / 64], UINT64_C(1) << place % 64, __ATOMIC_RELAXED);
+    __atomic_store_n(&zone->any_abandoned, 1, __ATOMIC_RELEASE);
 }
 
 bool shared_zone_lock(struct shared_zone *zone)
@@ -59,4 +111,21 @@ bool shared_zone_lock(struct shared_zone *zone)
 void shared_zone_unlock(struct shared_zone *zone)
 {
     pthread_mutex_unlock(&zone->lock);
+}
+
+/* A bit is cleared after its place was cleaned: if this process dies before, the next one repeats it. */
+void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned place))
+{
+    bool any = shared_zone_has_abandoned(zone) && __atomic_exchange_n(&zone->any_abandoned, 0, __ATOMIC_ACQUIRE);
+
+    for (unsigned i = 0; (any || died) && i < LIMIT_WORKERS / 64; i++) {
+        uint64_t bits = __atomic_load_n(&zone->abandoned[i], __ATOMIC_RELAXED);
+
+        for (; bits != 0; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+            remove(zone, i * 64 + bit);
+            __atomic_fetch_and(&zone->abandoned[i], ~(UINT64_C(1) << bit), __ATOMIC_RELAXED);
+        }
+    }
 }

@@ -1,32 +1,57 @@
 /*
  * Memory with a lock, shared at one address by all processes that are forked after its creation. If a process dies
  * while it holds the lock, the next process gets the lock (pthread_mutexattr_setrobust(3)).
+ *
+ * The process that creates zones (the master) never locks them, and uses no value that other processes can write: it
+ * neither waits for a process that holds the lock, nor depends on the contents. It creates, shares, abandons and
+ * destroys. Size and owners are in a page before the zone that each process has for itself.
  */
 #ifndef BASE_SHARED_ZONE_H
 #define BASE_SHARED_ZONE_H
 
+#include "base/limits.h"
 #include "base/must_check.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The header of every shared zone. */
 struct shared_zone {
-    size_t size;                    /* bytes, this header included */
-    unsigned sharers;               /* additional owners; only the process that creates and destroys zones counts them */
     pthread_mutex_t lock;
+    uint64_t abandoned[LIMIT_WORKERS / 64]; /* a bit for each place whose process died; atomic */
+    uint64_t any_abandoned;         /* nonzero: a bit was set since the last shared_zone_clean; atomic */
 };
 
 /* Maps `size` bytes, zeroed after the header. NULL when out of memory, or where `size` is smaller than the header. */
 MUST_CHECK void *shared_zone_create(size_t size);
+/* Bytes of the zone, the header included. */
+size_t shared_zone_size(const struct shared_zone *zone);
+/* True if destroying it would leave another owner. */
+bool shared_zone_is_shared(const struct shared_zone *zone);
 /* Adds an owner, which calls shared_zone_destroy once more. */
 void shared_zone_share(struct shared_zone *zone);
 /* The last owner's call unmaps the zone in this process. Accepts NULL. */
 void shared_zone_destroy(struct shared_zone *zone);
+/*
+ * The process at `place` (below LIMIT_WORKERS) died: the next process that calls shared_zone_clean removes what it held.
+ * Takes no lock. Called before another process starts at this place.
+ */
+void shared_zone_abandon(struct shared_zone *zone, unsigned place);
 
 /* Waits for the lock. True: the previous holder died, and the caller must repair the contents. */
 bool shared_zone_lock(struct shared_zone *zone);
 void shared_zone_unlock(struct shared_zone *zone);
+/* True if shared_zone_clean has work. Without the lock. */
+static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
+{
+    return __atomic_load_n(&zone->any_abandoned, __ATOMIC_RELAXED);
+}
+/*
+ * Calls `remove` for each abandoned place. Needs the lock; a zone that contains values of processes calls it after each
+ * shared_zone_lock, whose result is `died`.
+ */
+void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned place));
 
 #endif

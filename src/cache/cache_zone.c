@@ -6,6 +6,7 @@
 #include "cache/cache_zone_private.h"
 
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/saturate.h"
 
 #include <errno.h>
@@ -75,10 +76,27 @@ static void rebuild_zone(struct cache_zone *zone)
     }
 }
 
+/* Releases the fill locks of a worker that died, and requests a scan. */
+static void remove_worker(struct shared_zone *shared, unsigned worker)
+{
+    struct cache_zone *zone = container_of(shared, struct cache_zone, shared);
+
+    for (uint32_t place = 1; place <= zone->node_count; place++) {
+        if (cache_node(zone, place)->fill_lock != 0 && cache_node(zone, place)->fill_lock % LIMIT_WORKERS == worker)
+            cache_node(zone, place)->fill_lock = 0;
+    }
+    if (zone->leader % LIMIT_WORKERS == worker)
+        __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&zone->walks, 1, __ATOMIC_RELAXED);
+}
+
 void cache_zone_lock(struct cache_zone *zone)
 {
-    if (shared_zone_lock(&zone->shared))
+    bool died = shared_zone_lock(&zone->shared);
+
+    if (died)
         rebuild_zone(zone);
+    shared_zone_clean(&zone->shared, died, remove_worker);
 }
 
 void cache_zone_unlock(struct cache_zone *zone)

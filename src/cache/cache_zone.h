@@ -58,7 +58,10 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first);
 struct cache_zone *cache_zone_share(struct cache_zone *zone);
 /* Accepts NULL. */
 void cache_zone_destroy(struct cache_zone *zone);
-/* Called when the worker has died: releases its fill locks, and requests another scan for its temporary files. */
+/*
+ * The worker died: the next use of the index releases its fill locks, and requests another scan for its temporary
+ * files. Takes no lock (shared_zone_abandon).
+ */
 void cache_zone_abandon(struct cache_zone *zone, unsigned worker);
 
 /*
@@ -125,7 +128,7 @@ void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
  */
 bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Returns the number of requested scans: the first one, and one for each worker that died. */
-uint64_t cache_zone_scans_requested(const struct cache_zone *zone);
+uint64_t cache_zone_scans_requested(struct cache_zone *zone);
 /* Marks the scan of that number as done. */
 void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk);
 /* Returns true once the first scan is done. */

@@ -51,31 +51,36 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
 
 void cache_zone_abandon(struct cache_zone *zone, unsigned worker)
 {
+    shared_zone_abandon(&zone->shared, worker);
+}
+
+/* Leadership and requested scans are read without the lock. */
+static void remove_dead_workers(struct cache_zone *zone)
+{
+    if (!shared_zone_has_abandoned(&zone->shared))
+        return;
     cache_zone_lock(zone);
-    for (uint32_t place = 1; place <= zone->node_count; place++) {
-        if (cache_node(zone, place)->fill_lock != 0 && cache_node(zone, place)->fill_lock % LIMIT_WORKERS == worker)
-            cache_node(zone, place)->fill_lock = 0;
-    }
-    if (zone->leader % LIMIT_WORKERS == worker)
-        __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&zone->walks, 1, __ATOMIC_RELAXED);
     cache_zone_unlock(zone);
 }
 
 /* One number holds the end of the leadership and the worker, so that both change atomically. */
 bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
-    uint64_t seen = __atomic_load_n(&zone->leader, __ATOMIC_RELAXED);
-    bool ours = seen % LIMIT_WORKERS == worker && seen != 0;
+    uint64_t seen;
+    bool ours;
 
+    remove_dead_workers(zone);
+    seen = __atomic_load_n(&zone->leader, __ATOMIC_RELAXED);
+    ours = seen % LIMIT_WORKERS == worker && seen != 0;
     if (!ours && seen / LIMIT_WORKERS > now_ms)
         return false;
     return __atomic_compare_exchange_n(&zone->leader, &seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker, false,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-uint64_t cache_zone_scans_requested(const struct cache_zone *zone)
+uint64_t cache_zone_scans_requested(struct cache_zone *zone)
 {
+    remove_dead_workers(zone);
     return __atomic_load_n(&zone->walks, __ATOMIC_RELAXED);
 }
 

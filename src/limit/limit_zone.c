@@ -4,8 +4,8 @@
  */
 #include "limit/limit_zone.h"
 
+#include "base/list.h"
 #include "base/shared_zone.h"
-
 
 #define NO_ENTRY 0u /* entries are numbered from 1 */
 
@@ -79,10 +79,37 @@ static void rebuild_zone(struct limit_zone *zone)
     }
 }
 
+static void remove_entry(struct limit_zone *zone, uint32_t number)
+{
+    struct zone_entry *entry = entry_at(zone, number);
+    uint32_t *link = key_chain(zone, entry->key);
+
+    entry->known = 0;
+    while (*link != number)
+        link = &entry_at(zone, *link)->next;
+    *link = entry->next;
+    unlink_use(zone, entry);
+    entry->next = zone->unused;
+    zone->unused = number;
+}
+
+static void remove_worker(struct shared_zone *shared, unsigned worker)
+{
+    struct limit_zone *zone = container_of(shared, struct limit_zone, shared);
+
+    for (uint32_t number = 1; number <= zone->count; number++) {
+        if (entry_at(zone, number)->known && entry_at(zone, number)->worker == worker)
+            remove_entry(zone, number);
+    }
+}
+
 static void lock_zone(struct limit_zone *zone)
 {
-    if (shared_zone_lock(&zone->shared))
+    bool died = shared_zone_lock(&zone->shared);
+
+    if (died)
         rebuild_zone(zone);
+    shared_zone_clean(&zone->shared, died, remove_worker);
 }
 
 static void unlock_zone(struct limit_zone *zone)
@@ -121,20 +148,6 @@ void limit_zone_destroy(struct limit_zone *zone)
 {
     if (zone)
         shared_zone_destroy(&zone->shared);
-}
-
-static void remove_entry(struct limit_zone *zone, uint32_t number)
-{
-    struct zone_entry *entry = entry_at(zone, number);
-    uint32_t *link = key_chain(zone, entry->key);
-
-    entry->known = 0;
-    while (*link != number)
-        link = &entry_at(zone, *link)->next;
-    *link = entry->next;
-    unlink_use(zone, entry);
-    entry->next = zone->unused;
-    zone->unused = number;
 }
 
 static uint32_t find_entry(struct limit_zone *zone, uint64_t key, unsigned worker)
@@ -263,10 +276,5 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
 
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
 {
-    lock_zone(zone);
-    for (uint32_t number = 1; number <= zone->count; number++) {
-        if (entry_at(zone, number)->known && entry_at(zone, number)->worker == worker)
-            remove_entry(zone, number);
-    }
-    unlock_zone(zone);
+    shared_zone_abandon(&zone->shared, worker);
 }

@@ -42,7 +42,7 @@ void limit_zone_undo(struct limit_zone *zone, uint64_t key);
 bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t most);
 /* Counts one less. */
 void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker);
-/* Drops all counts of a worker that died. */
+/* The worker died: the next use of the zone drops its counts. Takes no lock (shared_zone_abandon). */
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker);
 
 #endif

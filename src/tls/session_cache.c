@@ -100,8 +100,9 @@ void session_cache_destroy(struct session_cache *cache)
 {
     if (!cache)
         return;
-    if (cache->shared.sharers == 0)
-        session_cache_clear(cache);
+    if (!shared_zone_is_shared(&cache->shared)) /* by the private size: other processes may write the struct */
+        OPENSSL_cleanse((char *)cache + sizeof(cache->shared),
+                        shared_zone_size(&cache->shared) - sizeof(cache->shared));
     shared_zone_destroy(&cache->shared);
 }
 

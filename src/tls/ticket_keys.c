@@ -50,7 +50,7 @@ bool ticket_keys_get(const struct ticket_keys *keys, unsigned age, struct ticket
         *out_key = keys->keys[(number - age) % TICKET_KEYS_DRAWN];
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     } while (__atomic_load_n(&keys->number, __ATOMIC_RELAXED) != number);
-    return out_key->size > 0;
+    return out_key->size == sizeof(out_key->aes); /* another process may write any size */
 }
 
 static const char *copy_part(uint8_t *into, const char *from, size_t size)

@@ -17,27 +17,32 @@ struct hold {
     uint32_t active;
 };
 
-struct upstream_zone {
+/* Every process may write the table. */
+struct zone_table {
     struct shared_zone shared;
-    unsigned workers;
-    struct resolved_names *names;   /* owned; at the same address in all processes */
     uint64_t leader;                /* of upstream_zone_lead: end of the leadership, and the worker in the low bits */
     struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
     struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
 };
 
+/* Each process has its own copy of these pointers. */
+struct upstream_zone {
+    struct zone_table *table;       /* owned, like the names; at the same address in all processes */
+    struct resolved_names *names;
+};
+
 struct upstream_zone *upstream_zone_create(unsigned workers)
 {
-    size_t size = sizeof(struct upstream_zone) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
-    struct upstream_zone *zone = shared_zone_create(size);
+    size_t size = sizeof(struct zone_table) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
+    struct upstream_zone *zone = calloc(1, sizeof(*zone));
 
     if (!zone)
         return NULL;
-    zone->workers = workers;
+    zone->table = shared_zone_create(size);
     zone->names = resolved_names_create();
-    if (zone->names)
+    if (zone->table && zone->names)
         return zone;
-    shared_zone_destroy(&zone->shared);
+    upstream_zone_destroy(zone);
     return NULL;
 }
 
@@ -46,7 +51,9 @@ void upstream_zone_destroy(struct upstream_zone *zone)
     if (!zone)
         return;
     resolved_names_destroy(zone->names);
-    shared_zone_destroy(&zone->shared);
+    if (zone->table)
+        shared_zone_destroy(&zone->table->shared);
+    free(zone);
 }
 
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
@@ -57,12 +64,12 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
 /* Locks the zone. If a process died while it held the lock, an entry has at most one holder too many. */
 static void lock_zone_states(struct upstream_zone *zone)
 {
-    (void)shared_zone_lock(&zone->shared);
+    (void)shared_zone_lock(&zone->table->shared);
 }
 
 static struct hold *hold_of(struct upstream_zone *zone, unsigned worker, int index)
 {
-    return &zone->holds[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
+    return &zone->table->holds[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
 }
 
 /* The peer's entry, else a free one, else -ENOSPC. */
@@ -71,7 +78,7 @@ static int find_slot(struct upstream_zone *zone, uint64_t key, struct str name)
     int unused = -ENOSPC;
 
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
-        const struct upstream_shared *state = &zone->states[i];
+        const struct upstream_shared *state = &zone->table->states[i];
 
         if (state->holders > 0 && state->key == key && str_equal(str_from(state->name), name))
             return i;
@@ -90,7 +97,7 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
     lock_zone_states(zone);
     index = find_slot(zone, key, name);
     if (index >= 0) {
-        state = &zone->states[index];
+        state = &zone->table->states[index];
         if (state->holders == 0) {
             *state = (struct upstream_shared){.key = key};
             snprintf(state->group, sizeof(state->group), STR_FMT, STR_ARG(group));
@@ -99,40 +106,43 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
         shared_add(&state->holders, 1);
         *hold_of(zone, worker, index) = (struct hold){.held = 1};
     }
-    shared_zone_unlock(&zone->shared);
+    shared_zone_unlock(&zone->table->shared);
     return index;
 }
 
+/* The connections first: an entry without holders may be reset. */
 static void release_hold(struct upstream_zone *zone, unsigned worker, int index)
 {
     struct hold *hold = hold_of(zone, worker, index);
 
-    shared_add(&zone->states[index].active, -(uint64_t)hold->active);
-    shared_add(&zone->states[index].holders, -(uint64_t)hold->held);
-    *hold = (struct hold){0};
+    shared_add(&zone->table->states[index].active, -(uint64_t)__atomic_exchange_n(&hold->active, 0, __ATOMIC_ACQ_REL));
+    __atomic_fetch_sub(&zone->table->states[index].holders, __atomic_exchange_n(&hold->held, 0, __ATOMIC_ACQ_REL),
+                       __ATOMIC_RELEASE);
 }
 
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index)
 {
     lock_zone_states(zone);
     release_hold(zone, worker, index);
-    shared_zone_unlock(&zone->shared);
+    shared_zone_unlock(&zone->table->shared);
 }
 
+/*
+ * Without the lock: another worker changes an entry of this one only by claiming it, which adds a holder whether the
+ * holders of this worker are already subtracted or not.
+ */
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
 {
-    lock_zone_states(zone);
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
-        if (hold_of(zone, worker, i)->held)
+        if (__atomic_load_n(&hold_of(zone, worker, i)->held, __ATOMIC_RELAXED))
             release_hold(zone, worker, i);
     }
     upstream_zone_follow(zone, worker);
-    shared_zone_unlock(&zone->shared);
 }
 
 struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index)
 {
-    return &zone->states[index];
+    return &zone->table->states[index];
 }
 
 void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change)
@@ -143,18 +153,18 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
 /* One number holds the end of the leadership and the worker, so that both change atomically. */
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
-    uint64_t seen = shared_get(&zone->leader);
+    uint64_t seen = shared_get(&zone->table->leader);
     bool ours = seen % LIMIT_WORKERS == worker && seen != 0;
 
     if (!ours && seen / LIMIT_WORKERS > now_ms)
         return false;
-    return shared_change(&zone->leader, seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker);
+    return shared_change(&zone->table->leader, seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker);
 }
 
 void upstream_zone_follow(struct upstream_zone *zone, unsigned worker)
 {
-    uint64_t seen = shared_get(&zone->leader);
+    uint64_t seen = shared_get(&zone->table->leader);
 
     if (seen % LIMIT_WORKERS == worker)
-        (void)shared_change(&zone->leader, seen, 0);
+        (void)shared_change(&zone->table->leader, seen, 0);
 }

@@ -41,7 +41,10 @@ struct upstream_zone *upstream_zone_create(unsigned workers);
 void upstream_zone_destroy(struct upstream_zone *zone);
 /* The addresses of names, owned by the zone. NULL if `zone` is NULL. */
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
-/* Removes the claims and counts of a worker that died. */
+/*
+ * Removes the claims and counts of a worker that died. Called by the master: takes no lock, and no value that a worker
+ * wrote selects the memory that changes.
+ */
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
 
 /*

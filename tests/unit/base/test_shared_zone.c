@@ -1,8 +1,11 @@
 /* Shared memory: all processes see each write, and a process that dies with the lock does not block the others. */
 #include "base/shared_zone.h"
 
+#include "../overwrite.h"
+
 #include <check.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -60,7 +63,7 @@ START_TEST(other_processes_see_writes)
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
     ck_assert_ptr_nonnull(notes);
-    ck_assert_uint_eq(notes->shared.size, sizeof(*notes));
+    ck_assert_uint_eq(shared_zone_size(&notes->shared), sizeof(*notes));
     for (size_t i = 0; i < sizeof(notes->rest); i++)
         ck_assert_int_eq(notes->rest[i], 0);
     for (int i = 0; i < 3; i++)
@@ -109,6 +112,110 @@ START_TEST(last_reference_frees_the_zone)
 }
 END_TEST
 
+static unsigned removed[8];
+static unsigned removed_count;
+
+static void remove_place(struct shared_zone *zone, unsigned place)
+{
+    ck_assert_uint_lt(removed_count, 8);
+    removed[removed_count++] = place;
+}
+
+static void lock_and_clean(struct notes *notes)
+{
+    removed_count = 0;
+    shared_zone_clean(&notes->shared, shared_zone_lock(&notes->shared), remove_place);
+    shared_zone_unlock(&notes->shared);
+}
+
+START_TEST(abandoned_places_are_cleaned_once)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    lock_and_clean(notes);
+    ck_assert_uint_eq(removed_count, 0);
+    shared_zone_abandon(&notes->shared, 0);
+    shared_zone_abandon(&notes->shared, 63);
+    shared_zone_abandon(&notes->shared, 64);
+    shared_zone_abandon(&notes->shared, LIMIT_WORKERS - 1);
+    shared_zone_abandon(&notes->shared, 64);
+    ck_assert(shared_zone_has_abandoned(&notes->shared));
+    lock_and_clean(notes);
+    ck_assert_uint_eq(removed_count, 4);
+    ck_assert(removed[0] == 0 && removed[1] == 63 && removed[2] == 64 && removed[3] == LIMIT_WORKERS - 1);
+    ck_assert(!shared_zone_has_abandoned(&notes->shared));
+    lock_and_clean(notes);
+    ck_assert_uint_eq(removed_count, 0);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+static void exit_now(struct shared_zone *zone, unsigned place)
+{
+    _exit(0);
+}
+
+static void die_while_cleaning(struct notes *notes)
+{
+    shared_zone_clean(&notes->shared, shared_zone_lock(&notes->shared), exit_now);
+}
+
+START_TEST(death_while_cleaning_is_repeated)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    shared_zone_abandon(&notes->shared, 5);
+    run_in_child(notes, die_while_cleaning);
+    lock_and_clean(notes);
+    ck_assert_uint_eq(removed_count, 1);
+    ck_assert_uint_eq(removed[0], 5);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+/* The creator waits for no other process: here, one that is stopped while it holds the lock. */
+START_TEST(creator_takes_no_lock)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        (void)shared_zone_lock(&notes->shared);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+    ck_assert(WIFSTOPPED(status));
+    shared_zone_share(&notes->shared);
+    shared_zone_abandon(&notes->shared, 1);
+    shared_zone_destroy(&notes->shared);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    lock_and_clean(notes);
+    ck_assert_uint_eq(removed_count, 1);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+START_TEST(overwritten_zone)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    for (int byte = -1; byte <= 1; byte++) {
+        overwrite_shared_memory(byte);
+        ck_assert_uint_eq(shared_zone_size(&notes->shared), sizeof(*notes));
+        shared_zone_share(&notes->shared);
+        ck_assert(shared_zone_is_shared(&notes->shared));
+        shared_zone_abandon(&notes->shared, LIMIT_WORKERS - 1);
+        shared_zone_destroy(&notes->shared);
+        ck_assert(!shared_zone_is_shared(&notes->shared));
+    }
+    shared_zone_destroy(&notes->shared);
+    ck_assert(!is_mapped(notes));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("shared_zone");
@@ -120,6 +227,10 @@ int main(void)
     tcase_add_test(all, other_processes_see_writes);
     tcase_add_test(all, death_with_the_lock_is_reported_once);
     tcase_add_test(all, last_reference_frees_the_zone);
+    tcase_add_test(all, abandoned_places_are_cleaned_once);
+    tcase_add_test(all, death_while_cleaning_is_repeated);
+    tcase_add_test(all, creator_takes_no_lock);
+    tcase_add_test(all, overwritten_zone);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

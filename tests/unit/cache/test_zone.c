@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "room.h"
+#include "../overwrite.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -248,6 +249,20 @@ START_TEST(one_worker_leads)
 }
 END_TEST
 
+/* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
+START_TEST(overwritten_zone)
+{
+    zone = cache_zone_create(SIZE, 0);
+    for (int byte = -1; byte <= 1; byte++) {
+        overwrite_shared_memory(byte);
+        ck_assert_ptr_eq(cache_zone_share(zone), zone);
+        cache_zone_abandon(zone, 3);
+        cache_zone_destroy(zone);
+    }
+    cache_zone_destroy(zone);
+}
+END_TEST
+
 START_TEST(walks_of_the_loader)
 {
     zone = cache_zone_create(SIZE, 0);
@@ -311,7 +326,8 @@ int main(void)
     const TTest *const tests[] = {
         stored_and_replaced, fetch_from_before_a_purge_is_not_stored, uses_are_counted, files_on_disk_are_indexed,
         files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
-        one_worker_holds_the_fill_lock, one_worker_leads, walks_of_the_loader, death_with_the_lock_blocks_no_process,
+        one_worker_holds_the_fill_lock, one_worker_leads, overwritten_zone, walks_of_the_loader,
+        death_with_the_lock_blocks_no_process,
     };
 
     return room_run("zone", tests, COUNT(tests));

@@ -4,6 +4,8 @@
  */
 #include "limit/limit_zone.h"
 
+#include "../overwrite.h"
+
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -160,6 +162,18 @@ START_TEST(killed_workers)
 }
 END_TEST
 
+/* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
+START_TEST(overwritten_zone)
+{
+    for (int byte = -1; byte <= 1; byte++) {
+        overwrite_shared_memory(byte);
+        ck_assert_ptr_eq(limit_zone_share(zone), zone);
+        limit_zone_abandon(zone, 1);
+        limit_zone_destroy(zone);
+    }
+}
+END_TEST
+
 START_TEST(zone_outlives_one_reference)
 {
     ck_assert_ptr_eq(limit_zone_share(zone), zone);
@@ -186,6 +200,7 @@ int main(void)
     tcase_add_test(group, open_requests_are_not_evicted);
     tcase_add_test(group, killed_workers);
     tcase_add_test(group, zone_outlives_one_reference);
+    tcase_add_test(group, overwritten_zone);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

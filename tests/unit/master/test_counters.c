@@ -1,5 +1,6 @@
 #include "master/shared.h"
 
+#include "../overwrite.h"
 #include "../runner.h"
 
 #include <errno.h>
@@ -124,18 +125,9 @@ START_TEST(the_values_of_the_master_are_private)
     struct upstream_zone *upstreams = shared->upstreams;
     struct counters_total total;
     size_t size = shared->size;
-    pid_t child;
-    int status;
 
     ck_assert_int_eq(shared_place_acquire(shared), 0);
-    child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        memset(shared, 0xff, size);
-        _exit(0);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    overwrite_shared_memory(-1);
     ck_assert_uint_eq(shared->workers[2].heartbeat, UINT64_MAX); /* the rest is shared */
     ck_assert_uint_eq(shared->size, size);
     ck_assert_uint_eq(shared->place_count, 3);

@@ -3,6 +3,8 @@
 #include "base/limits.h"
 #include "base/shared_zone.h"
 
+#include "../overwrite.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +49,7 @@ static bool session_is_found(unsigned number, size_t length, uint64_t now_ms)
 /* Returns true if the text occurs anywhere in the memory of the cache. */
 static bool memory_contains(const char *word)
 {
-    return str_search(str_of((const char *)cache, ((struct shared_zone *)cache)->size), str_from(word)) >= 0;
+    return str_search(str_of((const char *)cache, shared_zone_size((struct shared_zone *)cache)), str_from(word)) >= 0;
 }
 
 static void open_cache(size_t size)
@@ -189,6 +191,19 @@ START_TEST(several_processes)
 }
 END_TEST
 
+/* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
+START_TEST(overwritten_cache)
+{
+    open_cache(SESSION_CACHE_LEAST);
+    for (int byte = -1; byte <= 1; byte++) {
+        overwrite_shared_memory(byte);
+        ck_assert_ptr_eq(session_cache_share(cache), cache);
+        session_cache_destroy(cache);
+    }
+    session_cache_destroy(cache);
+}
+END_TEST
+
 /* A cache of the same name and size remains across a reload. */
 START_TEST(caches_survive_a_reload)
 {
@@ -225,6 +240,7 @@ int main(void)
     tcase_add_test(cases, sessions_expire);
     tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
     tcase_add_test(cases, several_processes);
+    tcase_add_test(cases, overwritten_cache);
     tcase_add_test(cases, caches_survive_a_reload);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);

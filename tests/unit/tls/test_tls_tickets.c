@@ -49,6 +49,19 @@ START_TEST(two_random_keys_are_valid)
 }
 END_TEST
 
+START_TEST(overwritten_key_is_not_used)
+{
+    struct ticket_keys keys;
+    struct ticket_key found;
+
+    memset(&keys, 0xff, sizeof(keys));
+    ck_assert(!ticket_keys_get(&keys, 0, &found) && !ticket_keys_get(&keys, 1, &found));
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    ck_assert(ticket_keys_get(&keys, 0, &found) && ticket_keys_get(&keys, 1, &found));
+}
+END_TEST
+
 /* A reader during a rotation gets the old or the new key, never a mixture of both. */
 START_TEST(key_is_read_atomically)
 {
@@ -296,6 +309,7 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_test(all, two_random_keys_are_valid);
+    tcase_add_test(all, overwritten_key_is_not_used);
     tcase_add_test(all, key_is_read_atomically);
     tcase_add_test(all, key_files_have_two_sizes);
     tcase_add_loop_test(all, ticket_is_valid_after_one_rotation, 0, 2);
