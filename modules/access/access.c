@@ -58,7 +58,7 @@ static bool same_range(const struct access_rule *a, const struct access_rule *b)
            memcmp(a->range.bytes, b->range.bytes, sizeof(a->range.bytes)) == 0;
 }
 
-/* Reports ranges that are in both lists: their order in the configuration has no meaning. */
+/* Reports ranges that are in both lists. The order of the lists has no effect, so the result would be ambiguous. */
 static void check_pairs(const struct access_conf *own, struct conf_reader *reader)
 {
     const struct access_rule *allowed = own->allow.items;

@@ -31,7 +31,7 @@ struct add_header_conf {
 
 #define HINT STR("write: add_header: [X-Frame-Options DENY always, {Cache-Control: 'max-age=60'}]")
 
-/* Fields that frame the message, which the server writes. */
+/* Framing fields, which only the server writes. */
 static const char *const framing_fields[] = {"Content-Length", "Transfer-Encoding", "Connection", "Date",
                                              "Trailer",        "Upgrade",           NULL};
 

@@ -53,7 +53,7 @@ static void first_digest(struct md5 *md5, struct str password, struct str salt, 
     for (left = password.length; left > DIGEST_SIZE; left -= DIGEST_SIZE)
         md5_add(md5, digest, DIGEST_SIZE);
     md5_add(md5, digest, left);
-    /* As in the original: a zero byte per set bit of the length, else the first byte of the password. */
+    /* As in APR: for each bit of the length, a zero byte if it is set, else the first byte of the password. */
     for (size_t bits = password.length; bits; bits >>= 1)
         md5_add(md5, bits & 1 ? "" : password.data, 1);
     md5_end(md5, digest);
@@ -84,7 +84,7 @@ static char *encode_base64_crypt(char *into, unsigned bits, unsigned characters)
     return into;
 }
 
-/* Encodes three bytes at a time, in the order of the original. */
+/* Encodes three bytes at a time, in the order of APR. */
 static void encode_digest(const unsigned char digest[DIGEST_SIZE], char text[TEXT_SIZE])
 {
     static const unsigned char order[][3] = {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}};

@@ -28,7 +28,7 @@ struct login_attempt {
 
 extern const struct module module_auth_basic;
 
-/* A text, which may have quotes of its own, as in nginx. */
+/* As in nginx, the text may contain its own quotes; they are removed. */
 static int read_realm(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct conf_words words;

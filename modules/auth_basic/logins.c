@@ -60,7 +60,10 @@ void logins_destroy(struct logins *logins)
         OPENSSL_clear_free(logins, sizeof(*logins));
 }
 
-/* Computes the HMAC that identifies a login. The lengths make the input of each login unique. */
+/*
+ * Computes the HMAC that identifies a login. Its input contains the lengths, so that different logins never have the
+ * same input.
+ */
 static int make_key(const struct logins *logins, struct login *login)
 {
     const struct password_check *check = &login->check;
@@ -175,7 +178,7 @@ static void start_login_check(struct logins *logins, struct login *login)
     worker_offload(logins->worker, &login->op, check_password_work, &login->check);
 }
 
-/* Starts waiting checks up to the limit. Logins verified in the meantime call `done` at once, which only queues. */
+/* Starts waiting checks up to the limit. `done` is called at once for logins verified in the meantime. */
 static void start_waiting_checks(struct logins *logins)
 {
     struct list *link;

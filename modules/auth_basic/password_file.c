@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Verified if the file has no usable hash, so that the check takes the usual time. */
+/* Hashed if the file has no usable hash, so that the check takes the usual time. */
 #define DUMMY_HASH "$6$rounds=100000$sluice.nobody$"
 
 struct line {
@@ -73,7 +73,7 @@ static int read_password_file(int fd, size_t size, char **out_text, size_t *out_
     return 0;
 }
 
-/* Opens a regular file of at most LIMIT_PASSWORD_FILE bytes for reading: its descriptor, or -errno. */
+/* Opens a regular file of at most LIMIT_PASSWORD_FILE bytes for reading. Returns its descriptor or -errno. */
 static int open_regular(const char *path, struct stat *out_status)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -32,7 +32,7 @@ static bool takes_gzip(const struct exchange *x)
     return coding_choose(&x->request.headers, &gzip, 1, chosen) > 0;
 }
 
-/* A part of an encoded body cannot be decoded, so that modules check this before they create ranges. */
+/* A part of an encoded body cannot be decoded, so modules call this before they create ranges. */
 bool compress_needs_whole_body(const struct exchange *x, const void *conf)
 {
     return ((const struct compress_conf *)conf)->gunzip && is_gzip(&x->response.headers) && !takes_gzip(x) &&

@@ -16,7 +16,7 @@ enum expires_kind { EXPIRES_OFF, EXPIRES_EPOCH, EXPIRES_MAX, EXPIRES_AFTER, EXPI
 
 struct expiry {
     enum expires_kind kind;
-    int64_t seconds; /* from now, from the last modification, or of the day */
+    int64_t seconds; /* after now or after the last modification; or the time of day */
 };
 
 struct expires_conf {
@@ -149,7 +149,7 @@ static bool is_good(int status)
     return false;
 }
 
-/* Returns the seconds until the next such time of day in local time: today or tomorrow. */
+/* Returns the seconds until this local time of day next occurs, today or tomorrow. */
 static int64_t until_daily(int64_t now, int64_t of_day)
 {
     time_t seconds = (time_t)now;

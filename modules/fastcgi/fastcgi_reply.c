@@ -159,7 +159,7 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
     return step;
 }
 
-/* REPLY_MORE: continue. */
+/* Passes on a part of the body. REPLY_MORE: the part was discarded. */
 static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in, struct str part,
                                     struct str *out_part)
 {

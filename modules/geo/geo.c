@@ -168,7 +168,7 @@ static int make_groups(struct conf_reader *reader, struct geo *geo)
     return 0;
 }
 
-/* "$to" or "$address $to", with its ranges. */
+/* Reads a block. Its key is "$to" or "$address $to"; its value contains the ranges. */
 static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
 {
     struct geo *geo = arena_zalloc(reader->arena, 1, sizeof(*geo));

@@ -1,6 +1,6 @@
 /*
- * `limit_rate`: limits the bytes per second of a response body. A wrapping body passes on its input in shares, and
- * waits between them by a timer. File chunks remain file chunks, so that sendfile and kTLS still apply.
+ * `limit_rate`: limits the bytes per second of a response body. A wrapping body passes on its input in shares, and a
+ * timer separates the shares. File chunks remain file chunks, so that sendfile and kTLS still apply.
  */
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -195,7 +195,7 @@ static int size_of(struct exchange *x, const struct template *template, uint64_t
     return 0;
 }
 
-/* Ten shares per second, with a minimum size, and at most the bytes of one iteration of the loop. */
+/* A tenth of the bytes of a second, but at least 512 (or one second's) and at most LIMIT_ITERATION_BYTES. */
 static uint64_t share_of(uint64_t rate)
 {
     uint64_t share = rate / 10;

@@ -116,7 +116,7 @@ static void add_line(struct lines *lines, const struct line *line, struct str ke
     lines->items[lines->count++].key = key;
 }
 
-/* "a.example.com", "*.example.com", ".example.com", "www.*"; after a backslash the rest is literal. */
+/* Adds "a.example.com", "*.example.com", ".example.com" or "www.*". A leading backslash makes the rest literal. */
 static int add_text(struct conf_reader *reader, struct map *map, struct str text, struct line *line)
 {
     struct str key = lower_copy(reader->arena, str_skip(text, str_starts(text, STR("\\"))));
@@ -153,7 +153,7 @@ static int read_line(struct conf_reader *reader, struct map *map, const struct c
     int error;
 
     if (str_equal(key, STR("hostnames")))
-        return 0; /* read before the others */
+        return 0; /* was read before the other lines */
     if (str_equal(key, STR("volatile")))
         return conf_read_switch(reader, pair->value, &map->uncached);
     error = conf_read_template(reader, pair->value, &line.value);
@@ -201,7 +201,7 @@ static int read_lines(struct conf_reader *reader, const struct conf_node *node, 
     return error;
 }
 
-/* "$from $to", and its lines. */
+/* Reads a block. Its key is "$from $to"; its value contains the lines. */
 static int read_map_block(struct conf_reader *reader, const struct conf_pair *pair)
 {
     struct map *map = arena_zalloc(reader->arena, 1, sizeof(*map));

@@ -13,7 +13,7 @@
 
 struct hint {
     const struct template *url;
-    struct str parameters; /* what follows "<url>" in Link */
+    struct str parameters; /* the text after "<url>" in Link */
 };
 
 struct preload_conf {

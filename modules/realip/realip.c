@@ -115,7 +115,7 @@ static bool parse_address(struct str text, union proxy_address *out_address)
     return true;
 }
 
-/* The value of `for` in an element of Forwarded (RFC 7239 4); empty where it has none. */
+/* The value of `for` in an element of Forwarded (RFC 7239 4); empty if absent. */
 static struct str forwarded_for(struct str element)
 {
     while (element.data) {

@@ -28,7 +28,7 @@ static bool has_coding(const struct static_codings *codings, enum coding coding)
     return false;
 }
 
-/* By suffix or by name: zst or zstd, gz or gzip. */
+/* Parses a suffix or a name: zst or zstd, gz or gzip. */
 static enum coding coding_of(struct str word)
 {
     for (enum coding coding = 0; coding < CODINGS; coding++) {

@@ -18,7 +18,7 @@ static char *write_hex(char *into, uint64_t value)
     return into + count;
 }
 
-/* Variants of a file in different codings may have the same time and size. */
+/* Variants of a file in different codings may have the same time and size, so the ETag ends with the coding. */
 static char *write_etag_end(char *into, enum coding coding)
 {
     if (coding != CODINGS) {

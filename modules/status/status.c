@@ -103,7 +103,7 @@ static const struct format *by_type(struct str type)
     return NULL;
 }
 
-/* Selects by the weights in Accept; the first one of equals. Without any of the types: Prometheus text. */
+/* Returns the format with the highest weight in Accept, the first one of equal weights. Default: Prometheus text. */
 static const struct format *by_accept(const struct exchange *x)
 {
     const struct format *best = &formats[0];

@@ -77,7 +77,7 @@ typedef int status_page(const struct status_values *values, struct buffer *out);
 status_page status_prometheus;
 /* One object with the same names. */
 status_page status_json;
-/* Tables for people; the browser loads the page again every few seconds. */
+/* HTML tables; the browser reloads the page every few seconds. */
 status_page status_html;
 /* The format of stub_status. */
 status_page status_nginx;

@@ -30,7 +30,7 @@ static void print_value(struct status_page_text *page, const struct metric *metr
         status_print(page, ".%06llu", (unsigned long long)(value % 1000000));
 }
 
-/* A row of one value; `label` says which of the values of a metric. */
+/* Prints one value, after the label value or, if `label` is NULL, after the help text. */
 static void print_row(struct status_page_text *page, const struct metric *metric, const char *label, uint64_t value)
 {
     status_print(page, "<tr><td>");
@@ -58,7 +58,7 @@ static void print_labelled(struct status_page_text *page, const struct metric *m
     }
 }
 
-/* Upper bounds of durations, each with the number of requests between the previous one and it. */
+/* Prints one row for each bound of the histogram: the number of requests between the previous bound and it. */
 static void print_durations(struct status_page_text *page, const struct metric *metric, const uint64_t *latency)
 {
     status_print(page, "<tr><td>");

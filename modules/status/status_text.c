@@ -36,7 +36,7 @@ void status_print_html(struct status_page_text *page, const char *text)
         page->error = html_append(page->out, str_from(text));
 }
 
-/* Escapes what either format requires in printable text. */
+/* Escapes the characters that Prometheus text or JSON requires to be escaped. */
 void status_print_label(struct status_page_text *page, const char *text)
 {
     for (; *text; text++) {

@@ -1,5 +1,5 @@
 /*
- * `set`, then `when`: sets variables, then applies the directives of the first matching condition on top of the
+ * `set`, then `when`: sets variables, then applies the directives of the first matching condition in addition to the
  * location's. site/when.h defines the conditions; a condition on a file may be asynchronous.
  */
 #include "server/module.h"
@@ -268,8 +268,8 @@ static bool is_below(struct str path, struct str root)
 }
 
 /*
- * Looks up a file. Below the location's root disable_symlinks applies, as for files that are served; elsewhere only the
- * rights of the worker do.
+ * Looks up a file. Below the location's root disable_symlinks applies, as for files that are served; elsewhere only
+ * the permissions of the worker's user do.
  */
 static struct file_entry *find_condition_file(struct evaluation *evaluation, struct str path, bool *out_pending)
 {
