@@ -68,7 +68,7 @@ void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, co
 void doctor_report_aead(struct diagnosis *diagnosis, const struct aead_choice *choice);
 /* Reports for each cipher that the kernel supports whether kernel or user space encrypts large bodies. */
 void doctor_report_choice(struct diagnosis *diagnosis, const struct ktls_choice *choice);
-/* Reports a part of the sandbox; `missing`: why it is not available, or NULL. */
+/* Reports a part of the sandbox; `missing`: the reason why it is not available, or NULL. */
 void doctor_report_sandbox(struct diagnosis *diagnosis, const char *part, const char *missing);
 /* Examine descriptors and locked memory, send buffers, network devices. */
 void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host);

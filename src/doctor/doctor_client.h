@@ -9,7 +9,7 @@
 enum doctor_client_end {
     DOCTOR_CLIENT_COMPLETE,         /* all bytes arrived and were correct, then close_notify */
     DOCTOR_CLIENT_NO_HANDSHAKE,
-    DOCTOR_CLIENT_WRONG,            /* a byte differs, or there are too many */
+    DOCTOR_CLIENT_WRONG,            /* a byte differs, or more bytes arrived than expected */
     DOCTOR_CLIENT_SHORT,            /* the stream ended early */
     DOCTOR_CLIENT_NO_CLOSE_NOTIFY,  /* all bytes, but no close_notify */
 };

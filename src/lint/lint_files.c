@@ -7,7 +7,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Reports a slash at the end of only one of both: "/a" and "b" are joined without one, or "/a../" leads out of it. */
+/*
+ * Reports an alias and a location of which only one ends with a slash. With location "/a" the path "/ab" then maps to
+ * the alias followed by "b", and "/a../" to a path above the alias.
+ */
 static void alias_slash(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
@@ -35,7 +38,7 @@ static void autoindex_open(struct lint *lint, const struct lint_place *place)
                 "all clients can list the directories of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
 }
 
-/* Reports system directories, which contain other files than those of a site. */
+/* Reports a root that is a system directory: it contains more than the files of a site. */
 static void root_of_system(struct lint *lint, const struct lint_place *place)
 {
     static const char *const directories[] = {"/",    "/bin", "/boot", "/dev",  "/etc", "/home",
@@ -63,7 +66,10 @@ static bool follows_all_links(const struct core_site *site)
     return site->disable_symlinks.policy == SYMLINKS_ANYWHERE || site->disable_symlinks.policy == SYMLINKS_OWNER;
 }
 
-/* Reports roots whose files the sandbox cannot tell from others: they begin with a variable, or links lead anywhere. */
+/*
+ * Reports roots that the sandbox cannot restrict to their files: those that begin with a variable, or whose links may
+ * lead out of them.
+ */
 static void sandbox_wide(struct lint *lint, const struct lint_place *place)
 {
     const struct core_site *site = place->location->site;

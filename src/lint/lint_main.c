@@ -29,7 +29,10 @@ static bool same_servers(const struct endpoint *a, const struct endpoint *b)
     return a->server_count == b->server_count && a->servers[0] == b->servers[0];
 }
 
-/* Reports an address with several servers and no default_server, once for all addresses with the same servers. */
+/*
+ * Reports an address with several servers and no default_server. Addresses with the same servers are reported
+ * together.
+ */
 static void default_server(struct lint *lint, const struct lint_place *place)
 {
     const struct configuration *configuration = lint->configuration;

@@ -3,7 +3,10 @@
  */
 #include "lint/lint_config.h"
 
-/* Splits "http://host/path", the path with its slash; the host of "http://unix:/socket:/path" is "unix:/socket". */
+/*
+ * Returns the host of "http://host/path", and the path with its slash. The host of "http://unix:/socket:/path" is
+ * "unix:/socket".
+ */
 static struct str host_of(struct str url, struct str *out_path)
 {
     ssize_t scheme = str_search(url, STR("://"));
@@ -17,7 +20,7 @@ static struct str host_of(struct str url, struct str *out_path)
     return str_slice(rest, 0, length);
 }
 
-/* Variables controlled by the client; a trailing '_' stands for a family. */
+/* Variables controlled by the client; a name with a trailing '_' is a prefix. */
 static bool is_chosen(struct str name)
 {
     static const char *const chosen[] = {"host",         "http_", "arg_",        "args",
@@ -33,7 +36,7 @@ static bool is_chosen(struct str name)
     return false;
 }
 
-/* The name of a variable at the beginning, without "$" and "{". */
+/* Returns the name of the variable at the beginning of the text, without "$" and "{". */
 static struct str variable_name(struct str text)
 {
     struct str rest = str_skip(text, str_starts(text, STR("${")) ? 2 : 1);

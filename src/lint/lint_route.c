@@ -19,14 +19,17 @@ static bool matches_all(const struct location *location)
     return false;
 }
 
-/* The same expression with at least the case-insensitivity of `location`. */
+/* True if `other` has the same expression, and ignores case at least where `location` does. */
 static bool matches_at_least(const struct location *other, const struct location *location)
 {
     return str_equal(capture_text(other->regex), capture_text(location->regex)) &&
            (str_starts(other->pattern, STR("~*")) || !str_starts(location->pattern, STR("~*")));
 }
 
-/* The first regular expression beside `location` that precedes it and matches all it would; NULL: none. */
+/*
+ * Returns the first regex location of the same scope that precedes `location` and matches all of its paths; NULL:
+ * none.
+ */
 static const struct location *shadow_of(const struct location *outer, const struct location *location)
 {
     for (size_t i = 0; i < outer->pattern_count && outer->patterns[i] != location; i++) {
@@ -69,7 +72,10 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* Reports a location without any directive that produces a response (deny: 403): it can only respond with 404. */
+/*
+ * Reports a location without any directive that produces a response; `deny` counts, since it responds with 403. Such
+ * a location can only respond with 404.
+ */
 static void check_unhandled_location(struct lint *lint, const struct lint_place *place)
 {
     static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass", "grpc_pass",

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A signal handler has no argument: the worker's place for the number of a denied call. */
+/* The address for the number of a denied call; global, because a signal handler has no argument. */
 static uint64_t *denied;
 
 /*
@@ -103,8 +103,9 @@ static int add_own(scmp_filter_ctx filter, unsigned *calls)
 }
 
 /*
- * SSB: kernels before 5.16 slow down every process with a filter, as protection from code that is not trusted. OPTIMIZE
- * 2: a binary tree instead of a list. Old versions of libseccomp or of the kernel lack one or the other.
+ * SSB: omits the mitigation of speculative store bypass, with which kernels before 5.16 slow down every process that
+ * has a filter. OPTIMIZE 2: a binary tree instead of a list. Old versions of libseccomp or of the kernel lack one or
+ * the other.
  */
 static int set_attributes(scmp_filter_ctx filter)
 {

@@ -66,17 +66,17 @@ const struct seccomp_row seccomp_rows[] = {
     {SECCOMP_ALWAYS, "socket", 2, {INT(0, AF_INET6), {1, TYPE, SOCK_DGRAM}}},
     {SECCOMP_ALWAYS, "socket", 2, {INT(0, AF_UNIX), {1, TYPE, SOCK_STREAM}}},
     {SECCOMP_ALWAYS, "socket", 2, {INT(0, AF_UNIX), {1, TYPE, SOCK_DGRAM}}},
-    /* No memory that is writable or readable becomes code. */
+    /* Without PROT_EXEC: no memory becomes executable. */
     {SECCOMP_ALWAYS, "mmap", 1, {{2, PROT_EXEC, 0}}},
     {SECCOMP_ALWAYS, "mprotect", 1, {{2, PROT_EXEC, 0}}},
-    /* Threads, but neither processes nor namespaces. */
+    /* Creates threads, but neither processes nor namespaces. */
     {SECCOMP_ALWAYS, "clone", 1, {{0, THREAD | NAMESPACES, THREAD}}},
     /* The two signals of libc's threads, whose handlers it installs with the first thread. */
     {SECCOMP_ALWAYS, "rt_sigaction", 1, {INT(0, 32)}},
     {SECCOMP_ALWAYS, "rt_sigaction", 1, {INT(0, 33)}},
     /* A helper thread lowers its own priority. */
     {SECCOMP_ALWAYS, "setpriority", 2, {INT(0, PRIO_PROCESS), INT(1, 0)}},
-    /* Limits are read, not set. */
+    /* Reads limits, but does not set them. */
     {SECCOMP_ALWAYS, "prlimit64", 2, {INT(0, 0), {2, ALL, 0}}},
     /* Newer libc versions name memory and threads. */
     {SECCOMP_ALWAYS, "prctl", 1, {INT(0, PR_SET_VMA)}},

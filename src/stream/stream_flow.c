@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* For few bytes copying costs less than a pipe: uses one after LIMIT_SPLICE_BYTES. */
+/* A pipe is used after LIMIT_SPLICE_BYTES: for fewer bytes copying costs less. */
 static bool may_splice(struct stream_flow *flow)
 {
     if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_pipes(flow->from) || !(wire_accepts(flow->to) & CHUNK_PIPE))
