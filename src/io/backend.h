@@ -1,5 +1,5 @@
 /*
- * Functions for the backends: those that queue ops, and the system calls that every backend makes by the same code, so
+ * Functions for the backends: those that queue ops, and the system calls that all backends make by the same code, so
  * that results are identical.
  */
 #ifndef IO_BACKEND_H
@@ -18,9 +18,9 @@ void loop_ready(struct loop *loop, struct op *op);
 void loop_defer(struct loop *loop, struct op *op);
 /* Submits op to the backend again in the next iteration, also if no bytes are left then. */
 void loop_retry(struct loop *loop, struct op *op);
-/* Subtracts `count` moved bytes from what this iteration may still move: nothing, if its time has passed. */
+/* Subtracts `count` moved bytes from the budget of this iteration; the budget is 0 once its time has passed. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send: `done` waits in the tail, and is charged for the bytes when it runs. */
+/* loop_finish of a large send: queues `done` in the tail, and charges the bytes when `done` runs. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
@@ -35,8 +35,8 @@ struct readiness {
 
 /*
  * OP_ACCEPT, OP_CONNECT, OP_SEND, OP_SENDFILE, OP_SPLICE: repeats the call until the op is complete, must wait for
- * readiness, has used up the iteration's bytes, or needs the disk. True: the backend waits for *out_wait, then calls
- * again. False: the op is finished, deferred or with a helper thread.
+ * readiness, has used up the iteration's bytes, or would wait for the disk. True: the backend waits for *out_wait,
+ * then calls again. False: the op is finished, deferred or with a helper thread.
  */
 bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
 

@@ -1,7 +1,7 @@
 /*
- * The cache of open files. A hit is one hash lookup. A miss is opened at once if the kernel can do so without
- * waiting, else on a helper thread, once for all concurrent lookups. Revalidation after valid_ms opens the file
- * again: no cheaper call detects a replaced file and stays beneath the root.
+ * The cache of open files. A hit is one hash lookup. On a miss the file is opened at once if the kernel does not have
+ * to wait for the disk, else on a helper thread, once for all concurrent lookups. Revalidation after valid_ms opens
+ * the file again: no cheaper call detects a replaced file without leaving the root.
  */
 #include "io/file_cache.h"
 

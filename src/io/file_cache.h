@@ -32,7 +32,7 @@ struct file_cache_limits {
     bool forget_errors;             /* open_file_cache_errors: off */
 };
 
-struct file_entry {                 /* immutable while referenced: a file that changed on disk gets a new entry */
+struct file_entry {                 /* immutable while referenced: a changed file gets a new entry */
     struct list link;               /* least recently used last */
     struct str key;                 /* root, NUL, path, NUL, policy */
     unsigned references;            /* without the cache's own reference */

@@ -58,7 +58,7 @@ int root_open(const char *root, const struct root_directories *granted, bool wai
     return fd == -EACCES ? open_granted(granted, root) : fd;
 }
 
-/* Examines a path that may not be read: a directory without read permission is valid, for redirects and index files. */
+/* Examines a path that cannot be opened for reading: such a directory is valid, for redirects and index files. */
 static int open_unreadable(int root, const char *path, uint64_t resolve, bool wait, struct opened_file *file)
 {
     int fd = open_how(root, path, O_PATH | O_CLOEXEC, resolve, wait);
@@ -72,7 +72,7 @@ static int open_unreadable(int root, const char *path, uint64_t resolve, bool wa
     return file->error;
 }
 
-/* False if the policy lets links leave the root. A path that contains ".." stays beneath: a client may control it. */
+/* True if links must not leave the root: by the policy, or because the path has "..", which a client may control. */
 static bool stays_beneath(enum symlinks symlinks, const char *path)
 {
     size_t length;
@@ -130,7 +130,7 @@ static ssize_t read_whole_content(int fd, char *into, size_t length, bool wait)
 
     if (!wait) {
         count = loop_read_cached(fd, 0, &(struct iovec){into, length}, 1);
-        return count >= 0 && (size_t)count < length ? -EAGAIN : count; /* the rest may be on the disk */
+        return count >= 0 && (size_t)count < length ? -EAGAIN : count; /* the rest may not be in memory */
     }
     do {
         count = pread(fd, into, length, 0);
@@ -140,7 +140,7 @@ static ssize_t read_whole_content(int fd, char *into, size_t length, bool wait)
 
 /*
  * Reads the contents of a small file. -EAGAIN: they are not in memory. 0 without contents if the length differs from
- * stat's: the file is changing, and is read when it is sent.
+ * stat's: the file is being changed, and is read when it is sent.
  */
 static int read_content(struct opened_file *file, bool wait)
 {

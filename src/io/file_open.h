@@ -38,8 +38,8 @@ MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, boo
                          bool *out_directory);
 
 /*
- * Opens the directory `path` beneath `root` for reading by the same rules, on a helper thread: fd or -errno. And the
- * same component by component.
+ * Opens the directory `path` beneath `root` for reading by the same rules, on a helper thread. Returns fd or -errno.
+ * directory_walk resolves the path component by component.
  */
 MUST_CHECK int directory_open(int root, const char *path, enum symlinks symlinks);
 MUST_CHECK int directory_walk(int root, const char *path, enum symlinks symlinks, bool beneath);

@@ -18,9 +18,7 @@
 #define DEPTH_MAX 64
 #define LINKS_MAX 40                /* the kernel's own limit */
 
-/*
- * The owner of a link, to be compared with the owner of its target: checked when at most `rest` of the path is left.
- */
+/* The owner of a link, to be compared with the owner of its target when at most `rest` bytes of the path are left. */
 struct owned_link {
     size_t rest;
     uid_t owner;
@@ -81,7 +79,7 @@ static int restart_walk(struct walk *walk, int from, const char *name)
     return 0;
 }
 
-/* True for every link of /proc: the magic links of openat2(2), whose target differs from their text, and others. */
+/* True for every link of /proc. Among them are the magic links of openat2(2), whose target differs from their text. */
 static bool is_magic(int link)
 {
     struct statfs system;
@@ -126,7 +124,7 @@ static bool owners_agree(struct walk *walk, const struct stat *stat)
     return true;
 }
 
-/* Returns the current directory as the result; a link may have led there. */
+/* Returns the current directory as the result; compares owners, because a link may have led there. */
 static int current_directory(struct walk *walk, struct stat *stat)
 {
     if (fstat(walk->directories[walk->depth - 1], stat) < 0)
@@ -155,7 +153,7 @@ static int step_down(struct walk *walk, int directory)
     return 0;
 }
 
-/* Opens for reading the file that was examined by O_PATH; fails if the name now refers to another file. */
+/* Opens for reading the file that was examined by O_PATH. Fails if the name now refers to another file. */
 static int open_seen(int directory, const char *name, const struct stat *seen)
 {
     struct stat now;

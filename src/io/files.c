@@ -44,7 +44,10 @@ static bool nowait_missing(ssize_t result)
     return result == -EOPNOTSUPP || result == -ENOSYS;
 }
 
-/* Reads until `length`, the end of the file, or an error. A helper thread can continue at *progress. */
+/*
+ * Reads until `length`, the end of the file, or an error. *progress is the position at which a helper thread can
+ * continue.
+ */
 static ssize_t read_from(ssize_t (*read_once)(int, int64_t, char *, size_t), int file, int64_t at, char *into,
                          size_t length, uint64_t *progress)
 {
@@ -144,8 +147,8 @@ static uint64_t cached_bytes(const struct op *op, uint64_t length)
 
 /*
  * Probes every page of a file that a helper thread has read before, since the kernel may be evicting or loading pages
- * of it. If they are evicted each time before they are sent, sendfile reads small steps from disk itself, so that the
- * transfer ends.
+ * of it. If they are evicted each time before they are sent, sendfile itself reads small steps from disk, so that the
+ * transfer completes.
  */
 static bool probe_fetched(struct op *op)
 {
@@ -158,8 +161,8 @@ static bool probe_fetched(struct op *op)
 }
 
 /*
- * While the previous window was cached, the next one is as long as the cached part, up to LIMIT_CACHED_WINDOW: a large
- * cached file costs one call per megabyte.
+ * The window grows with the bytes already sent, up to LIMIT_CACHED_WINDOW: a large cached file then costs one call
+ * per megabyte.
  */
 bool file_probe(struct op *op)
 {
@@ -188,7 +191,10 @@ bool file_probe(struct op *op)
     return true;
 }
 
-/* Requests the whole window and waits for its last bytes, without copying all of it. */
+/*
+ * Requests readahead, then waits for the window by reading one byte at the end of each FETCH_STEP, so that the window
+ * is not copied.
+ */
 int file_read_window(struct op *op)
 {
     uint64_t at = next_byte(op);

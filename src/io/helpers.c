@@ -1,6 +1,7 @@
 /*
  * The helper threads: a queue of ops to them, protected by a mutex; a lock-free list of returned ops; and an eventfd
- * that wakes the loop. While a thread has an op, the loop accesses only its `state`, and the thread all other fields.
+ * that wakes the loop. While a thread has an op, the loop accesses only the op's `state`, and the thread all other
+ * fields.
  *
  * The loop never waits for a lock that a helper thread holds while waking it: the helper has the lower priority, and
  * on a shared CPU it would run last.
@@ -59,7 +60,7 @@ static void return_op(struct helpers *helpers, struct op *op)
         abort(); /* the counter of the eventfd cannot overflow here */
 }
 
-/* Returned ops in the order of their return. */
+/* Removes the returned ops, in the order of their return. */
 static void take_returned(struct helpers *helpers, struct list *out)
 {
     struct list *link = atomic_exchange_explicit(&helpers->returned, NULL, memory_order_acquire);
@@ -73,7 +74,10 @@ static void take_returned(struct helpers *helpers, struct list *out)
     }
 }
 
-/* Lowers the thread's priority (Linux: nice is per thread): filling the page cache costs more CPU than a response. */
+/*
+ * Lowers the thread's priority (Linux: nice is per thread): filling the page cache takes more CPU time than sending a
+ * response.
+ */
 static void lower_priority(void)
 {
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + HELPER_NICE);
@@ -106,7 +110,10 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* Only the loop's thread handles signals: helper threads block them. Except SIGSYS, whose handler is the sandbox's. */
+/*
+ * Only the loop's thread handles signals: helper threads block them. SIGSYS is not blocked, for the handler of the
+ * sandbox.
+ */
 static void start_thread(struct helpers *helpers)
 {
     pthread_attr_t attributes;

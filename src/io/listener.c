@@ -41,7 +41,7 @@ static int spare_open(void)
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Accepts and closes one queued connection by means of the spare descriptor, so that its client does not wait. */
+/* Accepts and closes one queued connection with the spare descriptor, so that its client does not wait. */
 static void reject_one(struct listener *listener)
 {
     int fd;

@@ -22,7 +22,7 @@ static_assert(sizeof(struct op) <= 96, "an op has grown");
  */
 #define ROUNDS_PER_ITERATION 4
 
-/* From here on, large ops may move the bytes of one iteration, for LIMIT_ITERATION_US at most. */
+/* Starts the budget: from now on, large ops may move the bytes of one iteration, for LIMIT_ITERATION_US at most. */
 static void budget_start(struct loop *loop)
 {
     loop->iteration_bytes_left = LIMIT_ITERATION_BYTES;
@@ -70,7 +70,7 @@ int loop_open(struct loop *loop, const char *use, struct log *log)
     return error;
 }
 
-/* Moves all ops of `from`: those added to `from` afterwards wait for the next round. */
+/* Moves all ops of `from`; ops added to `from` afterwards are processed in the next round. */
 static void move_all(struct list *from, struct list *into)
 {
     list_init(into);
@@ -124,7 +124,7 @@ static int resume_large(struct loop *loop, struct op *op)
 
     if (op->state != OP_STATE_FINISHED) {
         submit_again(loop, op);
-        loop_charge(loop, 0); /* for the time; the op is charged for its bytes by itself, or when it is finished */
+        loop_charge(loop, 0); /* for the time; the bytes are charged by the attempt itself, or when the op is finished */
         return 0;
     }
     loop_run_done(loop, op, result);

@@ -1,8 +1,8 @@
 /*
  * The epoll backend. Each descriptor has a slot and is registered once, edge-triggered, for all events. The slot
- * records the edges: a receive without input, and a change between reading and writing, need no system call. Other ops
- * than receives make their call first (op_attempt.c) and wait only after EAGAIN; small sends are made at the end of the
- * round.
+ * records the edges: no system call is needed for a receive without input, or for a change between reading and
+ * writing. All ops except receives make their call first (op_attempt.c) and wait only after EAGAIN; small sends are
+ * made at the end of the round.
  */
 #include "io/loop.h"
 
@@ -71,7 +71,7 @@ static void epoll_close(struct loop *loop)
 
 static int slots_grow(struct epoll *epoll, unsigned fd)
 {
-    unsigned count = fd + 64 + fd / 8; /* unused slots add to the memory per idle connection */
+    unsigned count = fd + 64 + fd / 8; /* unused slots are part of the memory per idle connection */
     struct slot *grown;
 
     if (count < fd)
@@ -152,7 +152,7 @@ static void submit_receive(struct loop *loop, struct op *op)
     slot->reader = op;
 }
 
-/* The current events by poll(2), or recorded hang-ups: other recorded edges may be out of date. */
+/* Returns the current events by poll(2), or the recorded hang-ups; other recorded edges may be out of date. */
 static unsigned poll_now(const struct slot *slot, struct op *op)
 {
     unsigned events = op->poll_events | EPOLLERR | EPOLLHUP;
@@ -218,7 +218,7 @@ static bool is_small(const struct op *op)
 }
 
 /*
- * Queues small sends, which the end of the round makes one after the other: on loopback the first one wakes the
+ * Queues small sends; at the end of the round they are made one after the other. On loopback the first one wakes the
  * receiving process, which then finds the bytes of all of them.
  */
 static void submit_send(struct loop *loop, struct op *op)

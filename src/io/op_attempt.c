@@ -39,7 +39,7 @@ static int count_result(uint64_t count)
     return count > INT_MAX ? INT_MAX : (int)count;
 }
 
-/* True for errors of a connection that ended before it was accepted: accept(2) recommends a retry. */
+/* True for errors of a connection that ended before it was accepted, after which accept(2) recommends a retry. */
 static bool accept_error_passes(int error)
 {
     switch (error) {
@@ -211,8 +211,8 @@ static void flush_withheld_record(int fd)
 }
 
 /*
- * The bytes of this file that would use up the whole iteration: fewer for a file that is read from disk, since the loop
- * shares its CPU with the helper threads.
+ * Returns the number of bytes of this file that use up the whole budget of an iteration. It is smaller for a file
+ * that is read from disk, since the loop shares its CPU with the helper threads.
  */
 static uint64_t file_share(const struct op *op)
 {
@@ -260,7 +260,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     return finish_op(loop, op, count_result(op->file.progress));
 }
 
-/* After EAGAIN of splice(2), which names no descriptor: waits for the one that is not ready. */
+/* After EAGAIN of splice(2), which does not indicate the blocked descriptor: waits for the one that is not ready. */
 static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     struct pollfd ends[2] = {{.fd = op->fd, .events = POLLIN}, {.fd = op->splice.to, .events = POLLOUT}};

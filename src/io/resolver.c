@@ -40,7 +40,7 @@ struct resolver_query {
     unsigned steps;                 /* pending c-ares lookups */
     bool in_query;                    /* c-ares has not returned yet: an answer is from the hosts file */
     bool forgotten;
-    bool late;                      /* a timeout was reported to the owner */
+    bool late;                      /* a timeout was already reported to the owner */
     int error;                      /* the last c-ares error */
     uint64_t ttl_s;                 /* the smallest of all records; UINT64_MAX: none */
     size_t count;
@@ -63,7 +63,7 @@ static void socket_changed(void *owner, ares_socket_t fd, int readable, int writ
     if (event.events == 0)
         (void)epoll_ctl(resolver->watch_fd, EPOLL_CTL_DEL, fd, &event);
     else if (epoll_ctl(resolver->watch_fd, EPOLL_CTL_MOD, fd, &event) < 0)
-        (void)epoll_ctl(resolver->watch_fd, EPOLL_CTL_ADD, fd, &event); /* on failure the query times out */
+        (void)epoll_ctl(resolver->watch_fd, EPOLL_CTL_ADD, fd, &event); /* on failure the query ends by its timeout */
 }
 
 static uint64_t timeout_of(const struct resolver *resolver)
@@ -80,7 +80,10 @@ static void close_channel(struct resolver *resolver)
         ares_destroy(channel);
 }
 
-/* Opens the channel. Configured name servers are queried in three rounds, each with twice the timeout of the last. */
+/*
+ * Opens the channel. Configured name servers are queried in three rounds, each with twice the timeout of the previous
+ * one.
+ */
 static int open_channel(struct resolver *resolver)
 {
     struct ares_options options = {.sock_state_cb = socket_changed, .sock_state_cb_data = resolver};

@@ -1,7 +1,7 @@
 /*
  * Root directories that are opened before privileges are dropped. A site may be below a directory that the worker's
  * user may not enter (for example root's home): the open descriptor gives access to the configured root itself. Files
- * beneath it are opened with the worker's own rights.
+ * beneath it are opened with the permissions of the worker.
  */
 #ifndef IO_ROOT_DIRECTORY_H
 #define IO_ROOT_DIRECTORY_H

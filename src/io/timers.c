@@ -1,7 +1,6 @@
 /*
- * A binary heap in an array. Each entry holds a copy of its deadline, so that comparisons touch no op; op->mark is
- * the index. An entry's key is never later than its op's deadline; it may be earlier until the entry reaches the
- * top.
+ * A binary heap in an array. Each entry holds a copy of its deadline, so that comparisons access no op; op->mark is
+ * the index. An entry's key is never later than its op's deadline; it may be earlier until the entry reaches the top.
  */
 #include "io/timers.h"
 
