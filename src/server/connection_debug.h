@@ -1,6 +1,6 @@
 /*
- * The debug log of chosen clients (debug_connection), or of all with error_log's level debug. The functions do
- * nothing for other connections.
+ * The debug log of the clients that debug_connection selects, or of all clients if error_log has level debug. The
+ * functions do nothing for other connections.
  */
 #ifndef SERVER_CONNECTION_DEBUG_H
 #define SERVER_CONNECTION_DEBUG_H
@@ -15,7 +15,7 @@ void connection_debug_write(const struct connection *connection, const char *for
 /* The trace of exchange_events. */
 void connection_debug_trace(void *connection, struct str text);
 
-/* A new connection, and the protocol that it speaks once its handshake is done. */
+/* Log a new connection and, once its handshake is done, its protocol. */
 void connection_debug_accepted(const struct connection *connection);
 void connection_debug_opened(const struct connection *connection);
 /* "responded" and so on. */

@@ -47,8 +47,8 @@ enum outcome exchange_error_response_log(struct exchange *x, int status, enum lo
 
 /*
  * Continues with another URI (index, error_page, try_files): `path` (decoded) is normalised; query data NULL keeps
- * the request's. Returns what the caller must return: OUTCOME_INTERNAL_REDIRECT, or OUTCOME_RESPONDED with 500 and a
- * log line for a bad path or beyond LIMIT_INTERNAL_REDIRECTS.
+ * the request's. Returns the value that the caller must return: OUTCOME_INTERNAL_REDIRECT, or OUTCOME_RESPONDED with
+ * 500 and a log line for a bad path or beyond LIMIT_INTERNAL_REDIRECTS.
  */
 enum outcome exchange_internal_redirect(struct exchange *x, struct str path, struct str query);
 

@@ -169,7 +169,7 @@ static int respond_unsatisfiable(const struct responder *responder)
                       arena_printf(&responder->x->arena, "bytes */%llu", (unsigned long long)responder->whole->size));
 }
 
-/* Range is defined for GET only (14.2), and an error page is always complete. */
+/* Range is defined for GET only (RFC 9110 14.2), and an error page is always complete. */
 static int respond_content(const struct responder *responder, int64_t now)
 {
     const struct request *request = &responder->x->request;

@@ -403,7 +403,7 @@ static void log_refusal(struct worker *worker, const char *use, int error)
         log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", use, error, strerror(error));
 }
 
-/* Only the first worker logs the selected backend and why a better one is not available. */
+/* Only the first worker logs the selected backend, and the reason why a better one is not available. */
 static int open_loop(struct worker *worker, const struct worker_start *start)
 {
     const char *use = configuration_backend(worker->configuration);

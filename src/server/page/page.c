@@ -6,7 +6,7 @@
 #include "server/page_text.h"
 
 #define CONSTANT(text) {text, sizeof(text) - 1}
-/* Level 3 of the policy names inline elements by the hash of their text. */
+/* CSP Level 3 permits an inline element by the hash of its text. */
 #define POLICY \
     "default-src 'none'; style-src 'sha256-" PAGE_CSS_HASH "'; base-uri 'none'; form-action 'none'; " \
     "frame-ancestors 'self'"

@@ -16,8 +16,8 @@ extern const struct str page_start;
 extern const struct str page_policy;
 
 /*
- * A script that shows the page's <input> and its <label>, and hides the rows of the last <tbody> whose first cell does not contain the
- * text of it. With the script element; a page that has it needs the second policy.
+ * A script element. It shows the page's <input> with its <label>, and hides the rows of the last <tbody> whose first
+ * cell does not contain the text of the <input>. A page with it needs page_filter_policy.
  */
 extern const struct str page_filter_script, page_filter_policy;
 
