@@ -195,7 +195,7 @@ bool h2_body_drainable(const struct h2_stream *stream)
     return length == BODY_LENGTH_UNKNOWN || u64_sub_sat(length, stream->received) <= LIMIT_PIPELINE_DRAIN;
 }
 
-/* Frees the buffers. The connection's window opens for the bytes that were not pulled: returns their number. */
+/* Frees the buffers. Releases the connection's window for the bytes that were not pulled, and returns their number. */
 static uint32_t drop_unread(struct h2_stream *stream)
 {
     uint32_t unread = (uint32_t)(stream->input.length + size_sub_sat(stream->pulled_bytes.length, stream->lent_at));

@@ -43,7 +43,10 @@ void h2_client_stream_fail(struct h2_client_stream *stream, enum h2_error code, 
 /* The server processes neither this stream nor later ones. */
 void h2_client_refused(struct h2_client_stream *stream, enum h2_error code);
 
-/* client_send.c: one step of a ready stream. 1: bytes are given; 0: call produce's loop again; -ENOMEM. */
+/*
+ * client_send.c: one step of a ready stream. 1: *out_parts has bytes; 0: none, produce continues with the next
+ * stream; -ENOMEM.
+ */
 MUST_CHECK int h2_client_send(struct h2_client_stream *stream, size_t room, struct str out_parts[2]);
 
 /* client_receive.c, client_control.c: one function per received frame type. */

@@ -47,7 +47,7 @@ static int send_head(struct h2_client_stream *stream)
     if (request->content_length == 0)
         end_sending(stream);
     else
-        h2_client_ready(stream); /* the other streams have their turn first */
+        h2_client_ready(stream); /* after the other streams */
     return write_section(stream, &section, request->content_length == 0);
 }
 
@@ -151,7 +151,7 @@ static int send_payload(struct h2_client_stream *stream, size_t length, size_t r
     if (last)
         end_sending(stream);
     else
-        h2_client_ready(stream); /* the other streams have their turn first */
+        h2_client_ready(stream); /* after the other streams */
     return produce_frame(session, str_of(session->data_head, H2_FRAME_HEAD), payload, room, out_parts);
 }
 

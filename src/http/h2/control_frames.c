@@ -52,7 +52,7 @@ void h2_settings_received(struct h2_session *h2, struct h2_frame *frame)
     h2_output_frame(h2, str_of(ack, sizeof ack));
 }
 
-/* The measured product sets the size of receive windows from now on. */
+/* The measured bandwidth-delay product sets the size of receive windows from now on. */
 static void window_measured(struct h2_session *h2)
 {
     h2->body_window = h2_bdp_window(&h2->bdp, h2->body_window, LIMIT_H2_WINDOW);

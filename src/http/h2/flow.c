@@ -56,7 +56,7 @@ bool h2_bdp_received(struct h2_bdp *bdp, uint32_t bytes)
     return due;
 }
 
-/* A window that was two thirds full during one round trip limited the sender: it doubles. */
+/* A window that was two thirds full during one round trip limited the sender: its size is doubled. */
 uint32_t h2_bdp_window(struct h2_bdp *bdp, uint32_t size, uint32_t most)
 {
     uint64_t bytes = bdp->bytes;

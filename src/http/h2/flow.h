@@ -13,7 +13,7 @@
  */
 MUST_CHECK bool h2_window_add(int32_t *window, int64_t change);
 
-/* A window for receiving: size = left + held + released. */
+/* A window for receiving. size = left + released + bytes received and not yet consumed. */
 struct h2_receive_window {
     uint32_t size;                  /* bytes that the peer may send ahead */
     uint32_t left;                  /* bytes that the peer may still send */

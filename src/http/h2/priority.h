@@ -32,7 +32,7 @@ struct h2_schedule_entry {
 /*
  * Streams that have something to send, by urgency. Within an urgency, streams that are not incremental are served
  * whole, in the order in which they became ready; incremental ones take turns, frame by frame; and both kinds
- * alternate. One of H2_SHARE frames is that of the least urgent stream, so that every stream makes progress.
+ * alternate. The least urgent stream sends one of every H2_SHARE frames, so that every stream makes progress.
  */
 struct h2_schedule {
     struct list whole[H2_URGENCIES], incremental[H2_URGENCIES];

@@ -143,8 +143,8 @@ static int read_method(struct h2_request_reader *reader)
 }
 
 /*
- * Extended CONNECT becomes the GET with Upgrade of HTTP/1.1 (RFC 8441 5), so that rules and modules apply to it as to
- * this. Only WebSocket has such an equivalent. 0, 501 or -ENOMEM.
+ * Extended CONNECT becomes the GET with Upgrade of HTTP/1.1 (RFC 8441 5), so that the same rules and modules apply.
+ * Only WebSocket has such an equivalent. 0, 501 or -ENOMEM.
  */
 static int translate_connect(struct h2_request_reader *reader)
 {
@@ -158,13 +158,16 @@ static int translate_connect(struct h2_request_reader *reader)
     request->method = METHOD_GET;
     request->method_name = STR("GET");
     request->tunnel = body_empty();
-    headers_remove(headers, STR("sec-websocket-key")); /* without a meaning here */
+    headers_remove(headers, STR("sec-websocket-key")); /* only the HTTP/1.1 handshake uses it */
     if (headers_add(headers, arena, STR("connection"), STR("upgrade")) < 0)
         return -ENOMEM;
     return headers_add(headers, arena, STR("upgrade"), STR("websocket"));
 }
 
-/* Extended CONNECT has a protocol, and bytes of this protocol in place of a body with a length. */
+/*
+ * True unless the method is CONNECT, :protocol is a token, and there is no Content-Length: the protocol's bytes
+ * replace a body.
+ */
 static bool is_connect_malformed(const struct h2_request_reader *reader)
 {
     const struct request *request = &reader->x->request;

@@ -100,8 +100,8 @@ static int write_bare_error(struct h2_stream *stream, int status)
 }
 
 /*
- * The response to extended CONNECT (RFC 8441 5): 101 becomes 200. The client would take any other 2xx for the tunnel:
- * the resource is not one of this protocol.
+ * The response to extended CONNECT (RFC 8441 5): 101 becomes 200. Any other 2xx becomes 501, because the client would
+ * treat it as an open tunnel, although the resource does not use this protocol.
  */
 static int write_tunnel_head(struct h2_stream *stream)
 {

@@ -133,7 +133,10 @@ static size_t gather(struct h2_session *h2, struct str bytes, size_t want)
     return part.length;
 }
 
-/* Dispatches a frame whose bytes were gathered; the session is reset before, since events may end it. */
+/*
+ * Dispatches a frame whose bytes were gathered. Takes the buffer from the session first, since events may end the
+ * session.
+ */
 static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
 {
     struct buffer input = h2->input;
@@ -144,7 +147,7 @@ static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
     buffer_finish(&input);
 }
 
-/* True while the client is to send the rest of the preface, of a frame (but for DATA), or of a header block. */
+/* True while the client is to send the rest of the preface, of a frame (except DATA), or of a header block. */
 static bool is_head_incomplete(const struct h2_session *h2)
 {
     return h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_received);

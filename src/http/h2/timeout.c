@@ -92,7 +92,7 @@ static void head_timed_out(struct h2_session *h2)
     h2->deaf = true;
 }
 
-/* While the connection's window is used up, the client must not send: other streams hold the bytes. */
+/* While the connection's window is used up, the client must not send: the buffered bytes belong to other streams. */
 static bool may_client_send(const struct h2_session *h2)
 {
     return h2->receive.left > 0;

@@ -31,8 +31,8 @@ void h2_wait_progress(struct h2_wait *wait, uint64_t now_ms, uint64_t bytes);
 /* The next time at which h2_wait_expired can be true; UINT64_MAX: not waiting. */
 uint64_t h2_wait_deadline(const struct h2_wait *wait, struct h2_wait_limits limits);
 /*
- * True if a limit is exceeded. A window with enough bytes is followed by the next one, and so is one without any:
- * a complete stall is limited by the timeout alone.
+ * True if a limit is exceeded. A measuring window with enough bytes ends, and the next one begins; so does one
+ * without any bytes: a complete stall is limited by the timeout alone.
  */
 bool h2_wait_expired(struct h2_wait *wait, uint64_t now_ms, struct h2_wait_limits limits);
 
