@@ -328,7 +328,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
         child_channel_close(child);
 }
 
-/* `denied_call` is the worker's claim: a name for the log, and nothing else. */
+/* `denied_call` is written by the worker and therefore not trusted: it is used for this log line only. */
 static void log_denied_call(struct log *log, pid_t pid, uint64_t denied_call)
 {
     char name[64];

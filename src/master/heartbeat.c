@@ -1,6 +1,7 @@
 /*
  * Heartbeats: each worker increments a number in shared memory from a timer of its loop, and the master checks that
- * the number changes. Only equality of the number is used, so a worker that writes any value there harms only itself.
+ * the number changes. Only equality of the number is used, so a worker that writes any value there affects only
+ * itself.
  */
 #include "master/master_state.h"
 

@@ -203,7 +203,7 @@ static void reload_configuration(struct master *master)
         retain_generation(master);
 }
 
-/* WINCH: the workers exit when open responses are sent. The sockets stay, for HUP. */
+/* WINCH: the workers exit when open responses are sent. The sockets stay open for a later HUP. */
 static void drain(struct master *master, struct log *log)
 {
     if (master->ending || master->next_generation || !master->current) {

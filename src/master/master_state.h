@@ -35,7 +35,7 @@ struct child {
     uint64_t started_ms;
     uint64_t restart_ms;            /* time of the next start; 0: not planned */
     uint64_t heartbeat;             /* last one seen */
-    uint64_t heartbeat_ms;          /* when it was seen, later by the time in which the master did not run */
+    uint64_t heartbeat_ms;          /* time at which it was seen, plus the time in which the master did not run */
     uint64_t kill_ms;               /* a worker that hangs: when it is killed; 0: it does not hang */
 };
 
@@ -71,7 +71,7 @@ struct master {
     bool detached;                  /* daemon: no terminal */
     bool ktls_probed;
     bool aead_chosen;
-    bool ktls_chosen;               /* with the engines of aead_setting */
+    bool ktls_chosen;               /* the choice was made with the engines of aead_setting */
     enum tls_aead aead_setting;     /* of the generation for which it was chosen */
     uint64_t tickets_generated_ms;  /* when the current session ticket key was generated */
     bool drained;                   /* WINCH: no workers run until HUP */

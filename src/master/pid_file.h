@@ -1,6 +1,6 @@
 /*
  * The pid file, for `-s` and for init systems. The running master holds a lock on it, so that a file
- * left by a crashed master is detected without its number.
+ * left by a crashed master is detected without comparing process ids.
  */
 #ifndef MASTER_PID_FILE_H
 #define MASTER_PID_FILE_H

@@ -1,6 +1,6 @@
 /*
  * Memory shared by master and workers (an anonymous shared mapping created before fork): only data that must be
- * shared, after the pages that each process has for itself.
+ * shared, after pages that are private to each process.
  */
 #ifndef MASTER_SHARED_H
 #define MASTER_SHARED_H

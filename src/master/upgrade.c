@@ -148,7 +148,7 @@ static void restore_pid_file(struct master *master)
                   strerror(-result));
 }
 
-/* NULL: an upgrade is possible now. */
+/* Returns the reason why no upgrade is possible now; NULL: it is possible. */
 static const char *refusal(const struct master *master)
 {
     if (!master->start->argv || !master->start->load)

@@ -23,15 +23,18 @@ struct upgrade {
     uint64_t opens_ms;              /* when early data is accepted again; 0: not known yet */
 };
 
-/* USR2: starts the successor. Logs why it cannot. */
+/* USR2: starts the successor. Logs the reason if that fails. */
 void upgrade_start(struct master *master);
 /* Reads the successor's report, and detects that the predecessor is exiting. */
 void upgrade_read(struct master *master);
 /* This master is exiting: a successor owns the sockets, and is the main process for the service manager. */
 void upgrade_hand_over(struct master *master);
-/* Handles the exit of a child that is no worker. The pid file gets its name back. */
+/* Handles the exit of a child that is no worker. Restores the name of the pid file. */
 void upgrade_child_exited(struct master *master, pid_t pid, int status);
-/* Kills a successor that does not serve in time; accepts early data some time after the predecessor stopped that. */
+/*
+ * Kills a successor that does not serve in time; accepts early data again some time after the predecessor stopped
+ * accepting it.
+ */
 void upgrade_check(struct master *master);
 /* Returns the milliseconds until the next check; -1: none is needed. */
 int upgrade_next_ms(const struct master *master);
@@ -50,12 +53,12 @@ void upgrade_close(struct upgrade *upgrade);
 struct listen_fds *upgrade_inherit(struct upgrade *upgrade, struct log *log);
 /* Copies the predecessor's ticket keys, and rejects early data until the predecessor has exited. */
 void upgrade_inherit_tickets(struct master *master);
-/* Tells the predecessor that this master serves. */
+/* Reports to the predecessor that this master serves. */
 void upgrade_report(struct upgrade *upgrade);
 /* The predecessor is exiting: this master alone owns the sockets. */
 void upgrade_read_predecessor(struct master *master);
 
-/* Ticket keys on their way to a successor of the same layout, in anonymous memory (memfd_create(2)). */
+/* Ticket keys passed to a successor with the same layout of this struct, in anonymous memory (memfd_create(2)). */
 struct upgrade_state {
     uint64_t size;                  /* of this struct: another version of it is ignored */
     uint64_t tickets_generated_ms;      /* on the monotonic clock */

@@ -22,7 +22,9 @@ static int next_number(struct str *text)
     return (int)number;
 }
 
-/* Takes a descriptor, and keeps it from programs that this process executes. -1: it is none. */
+/*
+ * Reads the number of a descriptor, and makes the descriptor close-on-exec. -1: it is not an open descriptor above 2.
+ */
 static int next_descriptor(struct str *text)
 {
     int fd = next_number(text);
