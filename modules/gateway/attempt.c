@@ -77,7 +77,7 @@ static bool was_stale(const struct gateway_request *p)
            !gateway_body_is_consumed(p) && is_idempotent(p->sent.method);
 }
 
-/* The attempt does not count. */
+/* Tries again without counting the attempt. */
 static void retry_uncounted(struct gateway_request *p)
 {
     gateway_discard(p);

@@ -17,8 +17,8 @@ void gateway_try_next(struct gateway_request *p, unsigned reason, int status);
 /* The connection failed before the response was complete. */
 void gateway_connection_failed(struct gateway_request *p, int error);
 /*
- * The server did not process the request, which is sent again, whatever its method: at most LIMIT_H2_UPSTREAM_REFUSALS
- * times without counting as a failure.
+ * The server did not process the request, which is sent again, regardless of its method: at most
+ * LIMIT_H2_UPSTREAM_REFUSALS times without counting as a failure.
  */
 void gateway_unprocessed(struct gateway_request *p);
 /* The server has reset the stream of the request; `what` is logged. */

@@ -61,7 +61,7 @@ struct gateway_cache {
     bool (*serve_stale)(struct gateway_request *p, enum gateway_failure failure);
     /* Releases the fill lock. */
     void (*release_lock)(struct gateway_request *p);
-    /* Ends this pass through the gateway; keeps what the next pass needs. */
+    /* Ends this pass through the gateway; keeps the state that the next pass needs. */
     void (*end)(struct gateway_request *p);
     /* Ends the exchange. */
     void (*finish)(struct gateway_request *p);

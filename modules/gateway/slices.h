@@ -35,9 +35,9 @@ struct cache_slices {
     /* The byte range of a subrequest's slice. */
     struct range (*range)(const struct slice_part *slice);
     /*
-     * Processes the head of a subrequest's response: the first one sets the facts for all others. 1:
-     * store the slice; 0: do not; -ENOTSUP: not a slice, handle it as any response; or -ENOMEM. Sets `response` and
-     * `metadata` as for any response.
+     * Processes the head of a subrequest's response: the first one determines length and validators for all others.
+     * 1: store the slice; 0: do not; -ENOTSUP: not a slice, handle it as any response; or -ENOMEM. Sets `response`
+     * and `metadata` as for any response.
      */
     int (*response_head)(struct gateway_request *child, struct received_response *received, struct stored_metadata *metadata);
     /* The upstream of a subrequest failed by `reason` (enum gateway_stale): stale slices may be used. */

@@ -114,7 +114,10 @@ static bool is_time(int64_t seconds)
     return seconds >= -LIMIT_STORED_SECONDS && seconds <= LIMIT_STORED_SECONDS;
 }
 
-/* Checks values that the checksum of a file cannot: a file of another program, or one that was changed on purpose. */
+/*
+ * Checks the values: the checksum of the file does not detect a file that another program wrote, or that was changed
+ * on purpose.
+ */
 static bool is_metadata_valid(const struct stored_metadata *metadata)
 {
     return (metadata->status == 0 || (metadata->status >= 200 && metadata->status <= 999)) &&

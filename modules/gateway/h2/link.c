@@ -82,7 +82,7 @@ static void link_failed(void *user, int error)
         link_free(link);
 }
 
-/* A connection error of the session, or missing negotiation: what is queued (GOAWAY) is still sent. */
+/* A connection error of the session, or missing negotiation: queued output (GOAWAY) is still sent. */
 static void link_abort(struct gateway_link *link, int error)
 {
     struct upstream_connection *connection = link->connection;
@@ -140,7 +140,7 @@ static void begin_waiting(struct gateway_link *link)
     }
 }
 
-/* The streams that this connection cannot take begin on another one. */
+/* Moves the streams that this connection cannot take to other connections. */
 static void move_waiting(struct gateway_link *link)
 {
     struct list *first;
@@ -182,7 +182,7 @@ static void link_keep_idle_or_close(struct gateway_link *link)
     upstream_close(connection);
 }
 
-/* Everything that may follow an event. */
+/* Runs all steps that may follow an event. */
 static void link_run(struct gateway_link *link)
 {
     int error = 0;
