@@ -309,7 +309,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
 
 /*
  * True if `sequence` is newer than `than`. Sequence numbers start with the time, which may have been set back: the
- * numbers of a previous index are older than all numbers of this one, whatever their value.
+ * numbers of a previous index are older than all numbers of this one, regardless of their values.
  */
 static bool is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than)
 {

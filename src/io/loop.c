@@ -124,7 +124,7 @@ static int resume_large(struct loop *loop, struct op *op)
 
     if (op->state != OP_STATE_FINISHED) {
         submit_again(loop, op);
-        loop_charge(loop, 0); /* for the time; the bytes are charged by the attempt itself, or when the op is finished */
+        loop_charge(loop, 0); /* for the time; the bytes are charged when they are moved, or when the op is finished */
         return 0;
     }
     loop_run_done(loop, op, result);

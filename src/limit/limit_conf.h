@@ -39,8 +39,8 @@ directive_row limit_requests_read, limit_connections_read;
 struct limit_conf *limits_find(const struct limits *limits, enum limit_kind kind, struct str name);
 
 /*
- * Creates every zone. A zone of `before` (may be NULL) with the same name, key and size is carried over, whatever
- * its rate. 0, or -ENOMEM (logged).
+ * Creates every zone. A zone of `before` (may be NULL) with the same name, key and size is carried over,
+ * regardless of its rate. 0, or -ENOMEM (logged).
  */
 MUST_CHECK int limits_open(struct limits *limits, const struct limits *before, struct log *log);
 /* Accepts limits that were not opened, or only in part. */
