@@ -110,8 +110,8 @@ static const struct directive directives[] = {
      .syntax = "$variable value | {$variable: value, ...}",
      .example = "auth_request_set: {$user: $upstream_http_x_user}",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "Variables that are set from the response to auth_request, such as $upstream_http_..., whatever its "
-             "status was."},
+     .help = "Variables that are set from the response to auth_request, such as $upstream_http_..., regardless of "
+             "its status."},
     {0},
 };
 

@@ -133,7 +133,7 @@ static const struct directive directives[] = {
      .example = "expires: 30d",
      .help = "The lifetime of responses without an error status (Expires and Cache-Control): a time from now (30d, "
              "1h30m; negative: already expired), modified and a time from the last change of the file, @15h30m the "
-             "next such time of the day, epoch, max, off; or a variable with one of these.",
+             "next time at 15:30, epoch, max, off; or a variable with one of these.",
      .schema = "{\"type\": [\"string\", \"boolean\", \"integer\"]}"},
     {0},
 };

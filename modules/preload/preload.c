@@ -68,9 +68,9 @@ static const struct directive directives[] = {
      .row = read_hint,
      .syntax = "URI [as=kind] [crossorigin]",
      .example = "preload: [/style.css as=style, /font.woff2 as=font crossorigin]",
-     .help = "Resources that the pages here need: sent as Link with each page (text/html), and before it as 103 "
-             "Early Hints to browsers that navigate to a page (GET, Sec-Fetch-Mode: navigate), in HTTP/1.1 over "
-             "TLS only.",
+     .help = "Resources that the pages of this scope need: sent as Link with each page (text/html), and before it "
+             "as 103 Early Hints to browsers that navigate to a page (GET, Sec-Fetch-Mode: navigate), in HTTP/1.1 "
+             "over TLS only.",
      .schema = "{\"type\": \"string\"}"},
     {0},
 };

@@ -298,8 +298,8 @@ const struct directive proxy_directives[] = {
      .offset = AT(gateway.force_ranges),
      .fallback = "off",
      .example = "proxy_force_ranges: on",
-     .help = "Send the requested range although the server answered with the whole; for several ranges the whole "
-             "is sent. Stored responses always have ranges."},
+     .help = "Send only the requested range of a complete response; a request for several ranges gets the complete "
+             "response. Stored responses always have ranges."},
     {.name = "proxy_protocol",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,

@@ -118,10 +118,11 @@ static const struct directive directives[] = {
      .row = read_rule,
      .syntax = "regex replacement [last | break | redirect | permanent]",
      .example = "rewrite: ['^/old/(.*)$ /new/$1 permanent', '^/(\\d+)$ /item?id=$1 last']",
-     .help = "If the regular expression matches the path, the replacement becomes the path, and its location "
-             "handles the request. last: at once; break: never (this location continues); without a flag: after "
-             "the rules that follow and a return after them, which last and break skip; redirect (302) and "
-             "permanent (301): the client is redirected. The query is appended, unless the replacement ends with ?.",
+     .help = "If the regular expression matches the path, the replacement becomes the path. last: no further rule "
+             "runs, and the location of the new path is selected; break: no further rule runs, and this location "
+             "continues; without a flag: the following rules run, then a return after them or the location of the "
+             "new path (last and break skip such a return); redirect (302) and permanent (301): the client is "
+             "redirected. The query is appended, unless the replacement ends with ?.",
      .schema = "{\"type\": \"string\"}"},
     {0},
 };

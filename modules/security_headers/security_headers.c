@@ -79,9 +79,10 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "security_headers: strict",
      .help = "A set of header fields for all responses, including errors: on sends nosniff, permits frames of the "
-             "same origin only, and no path in Referer to other origins; strict adds a Content-Security-Policy "
-             "that permits scripts, styles and images from the site itself only, and isolates the site from other "
-             "origins. Fields that the response or add_header already has are not changed."},
+             "same origin only, and sends only the origin in Referer to other origins; strict adds a "
+             "Content-Security-Policy that permits scripts, styles and images from the site itself only, and "
+             "isolates the site from other origins. Fields that the response or add_header already has are not "
+             "changed."},
     {.name = "hsts",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,

@@ -95,7 +95,7 @@ const struct directive static_directives[] = {
      .example = "etag: hash",
      .help = "Send a strong ETag: computed from the file's time and size (on and mtime are the same), or from its "
              "contents (hash), which is equal on different machines and builds. For hash a file is read once, and "
-             "a file of more than 64 MB gets the other kind."},
+             "a file of more than 64 MB gets the ETag of mtime."},
     {.name = "if_modified_since",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -103,8 +103,8 @@ const struct directive static_directives[] = {
      .offset = AT(if_modified_since),
      .fallback = "exact",
      .example = "if_modified_since: before",
-     .help = "When If-Modified-Since leads to 304: if the time is equal to the file's, if it is not before the "
-             "file's, or never."},
+     .help = "The condition for a 304 to If-Modified-Since. exact: it equals the file's time; before: it is not "
+             "earlier than the file's time; off: never."},
     {.name = "max_ranges",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,

@@ -209,7 +209,7 @@ static int reference_entry(const struct conf_schema *schema, const struct direct
 int conf_print_unsupported(struct buffer *out)
 {
     static const char text[] =
-        "# What nginx has and sluice does not\n"
+        "# Directives of nginx that sluice does not have\n"
         "\n"
         "This page is generated from the table in `src/conf/conf_vocabulary.c` (`sluice help NAME` prints the same); a "
         "test\n"

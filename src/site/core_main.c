@@ -231,7 +231,8 @@ static const struct directive directives[] = {
      .fallback = "5s",
      .syntax = "duration | off",
      .example = "worker_heartbeat_timeout: 10s",
-     .help = "A worker whose event loop does not run for this long is killed and replaced; off also allows debuggers.",
+     .help = "A worker whose event loop does not run for this long is killed and replaced; off: no check, so that "
+             "a debugger can stop a worker.",
      .schema = "{\"oneOf\": [{\"enum\": [false, \"off\", \"no\", \"false\"]}, "
                "{\"type\": \"string\", \"pattern\": \"^([0-9]+(ms|[smhdwMy]) ?)+$\"}]}"},
     {.name = "daemon",
@@ -336,9 +337,10 @@ static const struct directive directives[] = {
      .row = read_debug_connection,
      .syntax = "address | address/bits | unix:",
      .example = "debug_connection: [127.0.0.1, \"2001:db8::/32\"]",
-     .help = "Clients whose connections in http are logged at level debug, whatever the level of error_log: their "
-             "requests, the modules that handle them, and each frame of HTTP/2, without header fields and bodies. "
-             "The address is that of the connection, not one in a header field. Unlike nginx, no host names."},
+     .help = "Clients whose connections in http are logged at level debug, regardless of the level of error_log: "
+             "their requests, the modules that handle them, and each frame of HTTP/2, without header fields and "
+             "bodies. The address is that of the connection, not one in a header field. Unlike nginx, no host "
+             "names."},
     {.name = "multi_accept",
      .scopes = SCOPE_EVENTS,
      .type = DIRECTIVE_SWITCH,

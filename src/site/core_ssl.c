@@ -125,8 +125,8 @@ static const struct directive directives[] = {
      .offset = AT(reject),
      .fallback = "off",
      .example = "ssl_reject_handshake: on",
-     .help = "Refuse TLS handshakes for this server with the alert unrecognized_name, so that a client cannot see "
-             "a certificate without a name, or with a name that is not served. The server needs no certificate."},
+     .help = "Refuse TLS handshakes for this server with the alert unrecognized_name, so that a client that sends "
+             "no name, or a name that is not served, gets no certificate. The server needs no certificate."},
     {.name = "ssl_certificate_cache",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
