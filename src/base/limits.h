@@ -65,6 +65,7 @@
 /* HTTP/2 */
 #define LIMIT_H2_FRAME              16384           /* payload of one frame, received or sent (RFC 9113 4.2) */
 #define LIMIT_H2_HEADER_BLOCK       (256u * 1024)   /* encoded bytes of one header section (CVE-2024-27316) */
+#define LIMIT_H2_STRING             65536u          /* encoded bytes of a name or a value; the maximum of libnghttp2 */
 #define LIMIT_H2_HEADER_LIST        (1024u * 1024)  /* decoded bytes of one header section */
 #define LIMIT_H2_CONTROL_BYTES      (64 * 1024)     /* queued control frames; a client that causes more without reading is disconnected */
 #define LIMIT_H2_STREAMS            1000            /* upper bound of http2_max_concurrent_streams */

@@ -200,6 +200,21 @@ def test_a_long_header_list(served, bystander):
     client.close()
 
 
+@pytest.mark.parametrize('name, value, status', [(b'x-long', b'~' * 70000, b'431'), (b'n' * 150000, b'x', b'431'), (b'n' * 70000, b'~' * 70000, b'431'),
+                                                 (b':path', b'/' * 70000, b'414')], ids=['value', 'name', 'both', 'path'])
+def test_strings_longer_than_a_decoder_accepts(frames, bystander, name, value, status):
+    """HPACK decoders accept 64 KiB. Literals that enter the dynamic table empty it."""
+    for stream, kind in ((1, 0x40), (3, 0)):
+        pseudo = [(':method', 'GET'), (':scheme', frames.scheme), (':authority', 'localhost')]
+        fields = frames.encoder.encode(pseudo if name == b':path' else [*pseudo, (':path', '/one.txt'), ('x-table', 'x')])
+        frames.send(http2.header_block(stream, fields, http2.literal(name, value, kind)))
+        head = frames.until(http2.HEADERS, http2.GOAWAY, stream=stream)
+        assert dict(frames.decoder.decode(head[3], raw=True))[b':status'] == status
+        frames.encoder = http2.hpack.Encoder()      # its table was emptied
+    frames.send(frames.head(5))
+    assert dict(frames.decoder.decode(frames.until(http2.HEADERS, stream=5)[3]))[':status'] == '200'
+
+
 def test_a_header_section_that_never_ends_times_out(launch, loop, transport):
     served = launch(loop, transport, server={'client_header_timeout': '1s', 'lingering_timeout': '1s'})
     frames = http2.raw(served.port, served.transport, TIMEOUT)

@@ -64,7 +64,12 @@ def malformed(stream):
     stream.talk.sock.sendall(http2.frame(http2.DATA, 0, stream.number, b'early'))
 
 
-SCRIPTS = {'/big': at_end(lambda stream: stream.respond(200, [('content-length', str(len(BIG)))], BIG)), '/interim': at_end(interim),
+def long_field(stream):
+    """A field that HPACK decoders do not accept."""
+    stream.talk.sock.sendall(http2.header_block(stream.number, b'\x88', http2.literal(b'x-long', b'~' * 70000)))
+
+
+SCRIPTS = {'/long-field': at_end(long_field), '/big': at_end(lambda stream: stream.respond(200, [('content-length', str(len(BIG)))], BIG)), '/interim': at_end(interim),
            '/trailers': at_end(with_trailers), '/short': at_end(break_off), '/refused': refuse_first, '/refused-post': refuse_first,
            '/gone': go_away,
            '/reset': at_end(lambda stream: stream.reset(2)), '/malformed': at_end(malformed), '/never': lambda stream, event: None, '/held': held,
@@ -198,6 +203,12 @@ def test_failures_concern_their_stream(client, upstream):
         upstream.waiting[0].respond(200, [], b'held')
         upstream.talks[0].flush()
     assert client.wait(held).body == b'held' and upstream.connections == 1
+
+
+def test_a_field_that_is_too_long_fails_its_response_only(client, upstream):
+    assert [client.ask(target).status for target in ('/long-field', '/one', '/long-field', '/one')] == [502, 200, 502, 200]
+    assert upstream.connections == 1
+    upstream.faults.clear() # as above
 
 
 def test_a_lost_connection_fails_its_streams(client, upstream):

@@ -5,6 +5,7 @@
 #define HTTP_H2_HEADER_BLOCK_H
 
 #include "http/h2/frame.h"
+#include "http/h2/hpack_strings.h"
 
 struct nghttp2_hd_inflater;
 
@@ -13,16 +14,20 @@ struct h2_header_block {
     uint32_t stream;                /* of the unfinished block; 0: none, any frame may follow */
     uint32_t encoded;               /* bytes of the unfinished block received so far */
     uint32_t decoded;               /* bytes of its names and values */
+    struct hpack_strings strings;   /* of a block of several frames: only such a block can have too long strings */
 };
+
+typedef void h2_field_decoded(void *owner, struct str name, struct str value);
 
 /* Starts the block of a stream. H2_NO_ERROR or H2_INTERNAL_ERROR: out of memory. */
 enum h2_error h2_header_block_start(struct h2_header_block *block, uint32_t stream);
 /*
- * Decodes the next fragment and calls `field` for each field; name and value are lent until it returns. `last`: the
- * block ends with it. H2_NO_ERROR, or the code of a connection error, also when a limit is exceeded.
+ * Decodes the next fragment and calls `field` for each field; name and value are lent until it returns. value.data is
+ * NULL if name or value is longer than LIMIT_H2_STRING. `last`: the block ends with the fragment. H2_NO_ERROR, or the
+ * code of a connection error, also when a limit is exceeded.
  */
 enum h2_error h2_header_block_decode(struct h2_header_block *block, struct str fragment, bool last,
-                                     void (*field)(void *owner, struct str name, struct str value), void *owner);
+                                     h2_field_decoded *field, void *owner);
 void h2_header_block_close(struct h2_header_block *block);
 
 #endif

@@ -83,7 +83,7 @@ static void store_field(struct h2_request_reader *reader, struct str name, struc
 /* The limits of large_client_header_buffers and the number of fields. */
 static int limit_status(const struct h2_request_reader *reader, struct str name, struct str value)
 {
-    if (name.length + value.length + 4 > h1_longest_line(reader->settings))
+    if (!value.data || name.length + value.length + 4 > h1_longest_line(reader->settings))
         return str_equal(name, STR(":path")) ? 414 : 431;
     return reader->bytes > reader->settings->head_max || reader->fields > reader->settings->max_headers ? 431 : 0;
 }
@@ -93,7 +93,7 @@ static void store_late_method(struct h2_request_reader *reader, struct str value
 {
     int status = reader->fault;
 
-    if (value.length > h1_longest_line(reader->settings))
+    if (!value.data || value.length > h1_longest_line(reader->settings))
         return;
     store_pseudo(reader, STR(":method"), value);
     if (!reader->fault)

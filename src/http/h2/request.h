@@ -26,7 +26,7 @@ struct h2_request_reader {
 
 /* Starts the header section, or the trailer section, of x. */
 struct h2_request_reader h2_request_start(struct exchange *x, const struct session_settings *settings, bool trailers);
-/* One field, in order; the bytes are copied into the arena of x. */
+/* One field, in order; the bytes are copied into the arena of x. value.data is NULL if the field is too long (431). */
 void h2_request_field(struct h2_request_reader *reader, struct str name, struct str value);
 /*
  * The section has ended; `end_stream`: no body follows. Fills in x->request. 0; the status of the rejection (400,

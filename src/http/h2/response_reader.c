@@ -50,7 +50,7 @@ void h2_response_field(struct h2_response_reader *reader, struct str name, struc
     reader->bytes += name.length + value.length + 4;
     if (reader->fault)
         return;
-    if (reader->bytes > reader->head_max)
+    if (!value.data || reader->bytes > reader->head_max)
         reader->fault = "too big header";
     else if (!pseudo && reader->headers.count >= LIMIT_HEADERS)
         reader->fault = "too many header fields";

@@ -21,6 +21,31 @@ WINDOW = 65535              # initial window of a connection and of a stream
 STREAM_ERRORS = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, EOFError)
 
 
+def integer(value, bits, first=0):
+    """An integer of HPACK (RFC 7541 5.1), whose prefix has `bits` bits; `first`: the other bits of its first byte."""
+    most = (1 << bits) - 1
+    if value < most:
+        return bytes([first | value])
+    encoded, value = bytearray([first | most]), value - most
+    while value >= 128:
+        encoded.append(128 | value & 127)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+def literal(name, value, kind=0):
+    """A field whose name and value are not coded; kind 0x40: it enters the dynamic table."""
+    return bytes([kind]) + integer(len(name), 7) + name + integer(len(value), 7) + value
+
+
+def header_block(stream, *fields, flags=END_STREAM):
+    """The HEADERS and CONTINUATION frames of encoded fields."""
+    block = b''.join(fields)
+    parts = [block[at:at + 16384] for at in range(0, len(block), 16384)]
+    return b''.join(frame(CONTINUATION if number else HEADERS, (0 if number else flags) | (END_HEADERS if number == len(parts) - 1 else 0),
+                          stream, part) for number, part in enumerate(parts))
+
+
 def dial(port, transport='plain', timeout=30, context=None, server_name='localhost', require=True):
     """Connects, with TLS and ALPN h2 (which the server must select, if `require`) except over plain TCP; the caller sends the preface."""
     sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)
