@@ -45,7 +45,7 @@ struct response {
     struct body *body;              /* NULL: none; body->length selects Content-Length or chunked */
     struct str head;                /* the serialised head, in the arena; data NULL: not written yet, or not HTTP/1 */
     bool head_sent;
-    bool close_after;               /* the connection closes after this response */
+    bool close_after;               /* the connection closes after this response; in HTTP/2: GOAWAY before it */
     uint64_t body_bytes_sent;       /* counted by the session when pulled */
     uint64_t bytes_sent;            /* with head and framing */
     struct str fault;               /* the reason for a bare 500, an aborted response or replaced control bytes; for the error log at `finished` */

@@ -10,6 +10,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -342,6 +343,18 @@ def test_keepalive_requests(launch, loop, transport):
     client.close()
 
 
+def test_keepalive_time(launch, loop, transport):
+    """The first response after this time is the last one of the connection."""
+    served = launch(loop, transport, server={'keepalive_time': '2s'})
+    client = open_client(served)
+    assert client.ask('/one.txt').status == 200 and not client.goaway
+    time.sleep(3)
+    assert client.ask('/one.txt').status == 200
+    client.to_end()
+    assert client.goaway[-1] == (3, http2.NO_ERROR)
+    client.close()
+
+
 def test_off(launch, loop, transport):
     """With HTTP/2 off, ALPN selects http/1.1, and a preface gets an HTTP/1.1 error response."""
     served = launch(loop, transport, server={'http2': 'off'})
@@ -454,6 +467,7 @@ def test_a_client_certificate_of_another_server(new_directory, loop, site, certi
         loop=loop).start([port])
     client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='open.test')
     assert client.ask('/one.txt', authority='strict.test').status == 421
+    assert client.ask('/one.txt', authority='open.test').status == 200 and not client.goaway
     client.close()
     client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='strict.test')
     assert client.ask('/one.txt', authority='strict.test').status == 200

@@ -66,7 +66,7 @@ static uint64_t length_of(const struct exchange *x)
 static int write_head(struct h2_stream *stream)
 {
     struct response *response = &stream->x.response;
-    const struct h2_session *h2 = stream->session;
+    struct h2_session *h2 = stream->session;
     char date[DATE_LENGTH + 1];
     struct h2_section section = {
         .status = response->status,
@@ -84,6 +84,8 @@ static int write_head(struct h2_stream *stream)
     error = headers_make_sendable(&response->headers, &stream->x.arena, &response->fault);
     if (error)
         return error;
+    if (response->close_after && response->status != 421) /* 421: the connection is valid for its own hosts */
+        h2_shutdown_start(h2);
     stream->bodiless = is_bodiless(&stream->x);
     return write_section(stream, &section, stream->bodiless);
 }

@@ -12,6 +12,7 @@ static const struct table_row rows[] = {
     {.path = "/hello", .status = 200, .body = "hello"},
     {.path = "/none", .status = 204},
     {.path = "/later", .status = 200, .body = "late", .behavior = TABLE_LATER},
+    {.path = "/close", .status = 200, .body = "x", .close_after = true},
     {.path = "/echo", .behavior = TABLE_ECHO},
     {.path = "/small", .behavior = TABLE_ECHO, .body_limit = 5},
     {.path = "/limited", .status = 200, .body = "x", .body_limit = 5},

@@ -335,6 +335,16 @@ START_TEST(header_blocks_are_not_interrupted)
 }
 END_TEST
 
+START_TEST(a_response_can_end_the_connection)
+{
+    start();
+    h2_client_request(&client, 1, "GET", "/later", true);
+    h2_client_request(&client, 3, "GET", "/close", true);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\nHEADERS 3 :status=200 content-length=1\nDATA 3 1 x end\n");
+    stop();
+}
+END_TEST
+
 START_TEST(settings_come_first)
 {
     h2_client_open(&client, rows);
@@ -369,6 +379,7 @@ int main(void)
         rejected_requests,
         stream_errors,
         header_blocks_are_not_interrupted,
+        a_response_can_end_the_connection,
         settings_come_first,
         stream_identifiers_increase,
     };
