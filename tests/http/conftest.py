@@ -23,6 +23,13 @@ LARGE = '/65536.bin'       # the size of ssl_ktls_threshold
 PROMOTING = 'promoting.test'    # with kTLS each server has an additional virtual server of this name that serves LARGE
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        marker = item.get_closest_marker('http1')
+        if marker and http1.PROTOCOL == 'http2':
+            item.add_marker(pytest.mark.skip(reason=f'HTTP/1.1: {marker.args[0]}'))
+
+
 @pytest.fixture(scope='session')
 def base():
     """A directory that every user may enter: workers run without root privileges, and other users cannot enter the directories of pytest."""

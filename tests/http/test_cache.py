@@ -675,6 +675,7 @@ def pipelined(client, *requests):
     return [client.read(method) for method, _ in requests]
 
 
+@pytest.mark.http1('requests that wait for the response before them')
 @pytest.mark.parametrize('number', range(5))
 def test_the_request_behind_a_revalidation_is_a_hit(client, upstream, path, number):
     """Only the request that caused the 304 is REVALIDATED, as in nginx: the new header section is stored before its response is sent."""
@@ -697,6 +698,7 @@ def responds_with(reason, fields='Cache-Control: max-age=60'):
     return say
 
 
+@pytest.mark.http1('reason phrases')
 @pytest.mark.parametrize('output, stored', [
     ('200 All (really) is well', 'All (really) is well'), ('404 Not here', 'Not here'), ('200 M\xfcnchen\tok', 'M\xfcnchen\tok'),
     ('200 ', 'OK'), ('200', 'OK'), ('299 Mostly', 'Mostly'), ('299', ''), ('200 ' + 'x' * 256, 'x' * 256), ('200 ' + 'x' * 257, 'OK')],
@@ -710,6 +712,7 @@ def test_the_reason_phrase_is_stored(client, upstream, path, output, stored):
         assert (answer.headers['x-cache'], answer.reason, answer.status) == (HIT, stored, int(output[:3]))
 
 
+@pytest.mark.http1('reason phrases')
 def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
     target = path('/ask/')
     upstream.answers[target] = responds_with('200 Mine', 'Cache-Control: max-age=60\nETag: "v1"')
@@ -721,6 +724,7 @@ def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
     assert len(upstream.requests_of(target)) == 2
 
 
+@pytest.mark.http1('requests that wait for the response before them')
 @pytest.mark.parametrize('framing, body', [('Content-Length: 4', 'body'), ('Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
                                            ('Content-Length: 65536', 'b' * 65536), ('Content-Length: 0', '')], ids=['short', 'chunked', 'one write', 'empty'])
 def test_the_request_behind_a_head_is_a_hit(client, upstream, path, framing, body):

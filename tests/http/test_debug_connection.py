@@ -56,6 +56,7 @@ def test_requests_and_frames(launch, loop, transport):
     assert any('failed (2: No such file or directory)' in line for line in lines(served, 'info')), 'messages of other levels, too'
 
 
+@pytest.mark.http1('its debug log')
 def test_http1(launch, loop, transport):
     served = launch_with(launch, loop, '127.0.0.1')(transport)
     client = served.connect()

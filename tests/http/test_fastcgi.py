@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from kit import server as server_kit
+from kit import http1, server as server_kit
 from kit.lifetime import wait_for
 
 BEGIN, ABORT, END, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
@@ -176,7 +176,7 @@ def test_request_reaches_the_application(client, proxy, application):
                                               'DOCUMENT_ROOT', 'SERVER_PROTOCOL', 'GATEWAY_INTERFACE', 'CONTENT_LENGTH',
                                               'REMOTE_ADDR', 'SERVER_PORT', 'SERVER_NAME', 'REDIRECT_STATUS')} == {
         'SCRIPT_NAME': '/dir/a.php', 'SCRIPT_FILENAME': proxy.root + '/dir/a.php', 'QUERY_STRING': 'x=1%202&y', 'REQUEST_METHOD': 'GET',
-        'REQUEST_URI': '/dir/a.php?x=1%202&y', 'DOCUMENT_ROOT': proxy.root, 'SERVER_PROTOCOL': 'HTTP/1.1', 'GATEWAY_INTERFACE': 'CGI/1.1',
+        'REQUEST_URI': '/dir/a.php?x=1%202&y', 'DOCUMENT_ROOT': proxy.root, 'SERVER_PROTOCOL': http1.VERSION, 'GATEWAY_INTERFACE': 'CGI/1.1',
         'CONTENT_LENGTH': '', 'REMOTE_ADDR': '127.0.0.1', 'SERVER_PORT': str(proxy.port), 'SERVER_NAME': 'localhost', 'REDIRECT_STATUS': '200'}
     assert params['HTTP_X_MADE_BY'] == 'me' and params['HTTP_COOKIE'] == 'a=1; b=2' and params['HTTP_X_TWO'] == '1, 2'
     assert params['HTTP_HOST'] == 'localhost'

@@ -15,8 +15,9 @@ def test_main_format(site, tmp_path, loop):
     http1.connect(port).get('/one.txt?main', User_Agent='the "agent"', Referer='http://from/')
     server.stop()
     line = server_kit.read_text(tmp_path / 'main.log').splitlines()[-1]
-    assert re.match(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /one\.txt\?main HTTP/1\.1" 200 4 '
+    assert re.match(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /one\.txt\?main HTTP/(1\.1|2\.0)" 200 4 '
                     r'"http://from/" "the \\x22agent\\x22"', line), line
+    assert f' {http1.VERSION}" ' in line
 
 
 def test_json_format(site, tmp_path, loop):
@@ -167,8 +168,8 @@ def test_access_log_off(site, tmp_path, loop):
 @pytest.mark.parametrize('template, expected', [
     ('$request_method $uri $args', 'GET /echo a=b'), ('$host', 'localhost'), ('$arg_a', 'b'), ('$scheme', '{scheme}'),
     ('$is_args$query_string', '?a=b'), ('$request_uri', '/echo?a=b'), ('$http_x_test', 'tested'), ('$cookie_name', 'value'),
-    ('$remote_addr', '127.0.0.1'), ('$server_addr:$server_port', '127.0.0.1:{port}'), ('$server_protocol', 'HTTP/1.1'),
-    ('$server_name', 'localhost'), ('${host}x', 'localhostx'), ('$request', 'GET /echo?a=b HTTP/1.1'), ('$https', '{https}'),
+    ('$remote_addr', '127.0.0.1'), ('$server_addr:$server_port', '127.0.0.1:{port}'), ('$server_protocol', http1.VERSION),
+    ('$server_name', 'localhost'), ('${host}x', 'localhostx'), ('$request', f'GET /echo?a=b {http1.VERSION}'), ('$https', '{https}'),
     ('$ssl_server_name', '{sni}'), ('$document_uri', '/echo'), ('$connection_requests', '1'), ('$content_length', ''),
     ('$ssl_protocol', '{protocol}')])
 def test_variables(launch, loop, transport, template, expected):

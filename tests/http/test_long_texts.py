@@ -5,6 +5,7 @@ import pytest
 from kit import server as server_kit
 from kit.upstream import Upstream
 
+pytestmark = pytest.mark.http1('HTTP/2 has no fields above 64 KiB')
 LONG = 150_000
 TEXT = ''.join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(LONG // 64))
 

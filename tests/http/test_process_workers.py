@@ -67,7 +67,7 @@ def test_a_worker_that_dies_while_others_serve(start, big):
     client = http1.connect(server.port, 'user')
     client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
-    mine = [pid for pid in server.workers() if client.stream.getsockname()[1] in peers_of(pid)]
+    mine = [pid for pid in server.workers() if client.socket.getsockname()[1] in peers_of(pid)]
     assert len(mine) == 1
     digest, length = hashlib.sha256(), 0
     while length < BIG:

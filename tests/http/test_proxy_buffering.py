@@ -301,7 +301,7 @@ def test_many_at_once(proxy, upstream):
 def asks(proxy, target):
     """Sends a request with a small receive buffer and does not read the response."""
     client = proxy.connect()
-    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     return client
 
@@ -415,7 +415,7 @@ def test_many_answers_at_once(proxy):
     def ask(number, results):
         client = proxy.connect(timeout=60)
         if number % 2:
-            client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         client.send(f'GET /kept/huge-{("length", "chunked", "end")[number % 3]} HTTP/1.1\r\nHost: localhost\r\n\r\n')
         time.sleep(number % 4 / 10)
         results[number] = client.read().body == HUGE

@@ -114,7 +114,7 @@ def proxy(launch, loop, transport, proxy_protocol_server, sealed, ordinary):
 @pytest.mark.parametrize('path,version', [('/v1', 1), ('/v2', 2)])
 def test_proxy_protocol_header_precedes_the_request(proxy, proxy_protocol_server, path, version):
     client = proxy.connect()
-    ours = client.stream.getsockname()
+    ours = client.socket.getsockname()
     assert client.get(path).body.startswith(b'proxy_protocol_server GET')
     assert proxy_protocol_server.headers[-1] == (version, tuple(ours), ('127.0.0.1', proxy.port))
     client.close()
@@ -122,7 +122,7 @@ def test_proxy_protocol_header_precedes_the_request(proxy, proxy_protocol_server
 
 def test_header_precedes_tls(proxy, sealed):
     client = proxy.connect()
-    ours = client.stream.getsockname()
+    ours = client.socket.getsockname()
     assert client.get('/sealed').body.startswith(b'proxy_protocol_server GET /sealed')
     assert sealed.headers[-1] == (2, tuple(ours), ('127.0.0.1', proxy.port))
     client.close()
@@ -132,7 +132,7 @@ def test_no_two_clients_share_a_connection(proxy, proxy_protocol_server):
     before = proxy_protocol_server.connections
     for number in range(3):
         client = proxy.connect()
-        ours = client.stream.getsockname()
+        ours = client.socket.getsockname()
         for _ in range(2):
             assert client.get(f'/v1?{number}').status == 200
             assert proxy_protocol_server.headers[-1][1] == tuple(ours)

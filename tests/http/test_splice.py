@@ -162,7 +162,7 @@ def test_what_ends_with_its_connection(proxy, client, loop, transport):
     """Without Content-Length the bytes in the pipe are sent as chunks."""
     uri = f'/to-the-end?{loop}-{transport}'
     answer = client.get(uri)
-    assert answer.headers['transfer-encoding'] == 'chunked' and sha256(answer.body) == sha256(LARGE)
+    assert not answer.has_length and sha256(answer.body) == sha256(LARGE)
     path, zero_copy = logged(proxy, uri)
     assert (path, zero_copy > len(LARGE) // 2) == (('plain-splice', True) if transport == 'plain' else ('user', False))
     old = proxy.connect()
@@ -198,7 +198,7 @@ def test_slow_servers(client):
 
 def test_slow_clients(proxy, transport):
     client = proxy.connect()
-    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
     client.send('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
     for _ in range(20):
         time.sleep(0.01)
@@ -217,7 +217,7 @@ def test_broken_bodies_are_detectably_incomplete(proxy, client, target, output):
 
 def test_clients_that_read_nothing(proxy, upstream):
     client = proxy.connect()
-    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.send('GET /impatient/huge?nobody HTTP/1.1\r\nHost: localhost\r\n\r\n')
     row = proxy.server.access_for('/impatient/huge?nobody')[-1]
     assert int(row['body_bytes_sent']) < len(HUGE)

@@ -269,6 +269,7 @@ def test_counts_of_a_dead_worker_remain(watch, transport):
         assert all(flat(last)[key] >= number for key, number in flat(before).items() if key[0] not in gauges)
 
 
+@pytest.mark.http1('a request in pieces')
 def test_a_slow_request_falls_into_its_bucket(watch):
     watched = watch()
     client, slow = watched.connect('plain'), watched.connect('plain')
@@ -280,6 +281,7 @@ def test_a_slow_request_falls_into_its_bucket(watch):
     assert took['_count'] > took['0.5'] and took['_sum'] >= 0.5
 
 
+@pytest.mark.http1('a request in pieces')
 def test_reading_is_seen(watch, transport):
     watched = watch()
     client, half = watched.connect('plain'), watched.connect(transport)

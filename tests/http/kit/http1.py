@@ -7,6 +7,7 @@ from . import tls13, tls_end
 
 
 PROTOCOL = os.environ.get('SLUICE_PROTOCOL', 'http1')
+VERSION = 'HTTP/2.0' if PROTOCOL == 'http2' else 'HTTP/1.1'
 
 
 class BadResponse(Exception):
@@ -28,6 +29,11 @@ class Response:
         return f'<{self.status} {self.headers} {len(self.body)} bytes>'
 
     @property
+    def has_length(self):
+        """False if only the end of the body ends it: a chunked body, or one without Content-Length in HTTP/2."""
+        return 'content-length' in self.headers or (self.version != 'HTTP/2.0' and self.headers.get('transfer-encoding') != 'chunked')
+
+    @property
     def closes(self):
         return 'close' in [token.strip().lower() for token in self.headers.get('connection', '').split(',')]
 
@@ -40,6 +46,11 @@ class Client:
         self.buffer = bytearray()
         self.ended = False
         self.trailers = []          # of the last chunked body
+
+    @property
+    def socket(self):
+        """For socket options and addresses; a test that sends or receives by it depends on HTTP/1.1 and uses `stream`."""
+        return self.stream
 
     def send(self, text):
         self.stream.sendall(text if isinstance(text, bytes) else text.encode('latin-1'))

@@ -42,12 +42,21 @@ class Connection(http2.Client):
 
     def __init__(self, sock, scheme):
         super().__init__(sock, scheme, connection_window=1 << 24, settings={4: 1 << 20})
+        self.h2.decoder.max_header_list_size = 1 << 20
         self.h2.config = h2.config.H2Configuration(header_encoding='latin-1', validate_outbound_headers=False,
                                                    normalize_outbound_headers=False)
 
 
-def made(status, fields):
-    return http1.Response(status, 'HTTP/2.0', [(Name(name), value) for name, value in fields])
+class Response(http1.Response):
+    """`closes`: the server has sent GOAWAY."""
+
+    def __init__(self, connection, status, fields):
+        super().__init__(status, 'HTTP/2.0', [(Name(name), value) for name, value in fields])
+        self.connection = connection
+
+    @property
+    def closes(self):
+        return bool(self.connection.goaway)
 
 
 class Client:
@@ -121,7 +130,7 @@ class Client:
                 return
             headers = [tuple(part.strip() for part in line.split(':', 1)) for line in found[3].decode('latin-1').split('\r\n')[:-1]]
             lengths = [value for name, value in headers if name.lower() == 'content-length']
-            if any(not value.isdigit() for value in lengths) or len(lengths) > 1:
+            if any(not (value.isascii() and value.isdigit()) for value in lengths) or len(lengths) > 1:
                 skip('framing')
             self.unsent = self.unsent[found.end():]
             stream = self.start(found[1], found[2], headers, more=lengths and int(lengths[0]) > 0)
@@ -146,37 +155,36 @@ class Client:
         response = self.connection.responses[self.streams[0]]
         while response.status is None and not response.over and not response.interims:
             self.pump(response)
-        if response.interims and not getattr(response, 'interim_read', None) == len(response.interims):
-            number = getattr(response, 'interim_read', 0)
-            response.interim_read = number + 1
-            fields = response.interims[number]
-            return made(int(fields[0][1]), fields[1:])
-        while response.status is None and not response.over:
-            self.pump(response)
-        self.current = self.connection.responses.pop(self.streams.pop(0)) if response.over else response
-        if not response.over:
-            self.streams.pop(0)
+        if response.interims:
+            fields = response.interims.pop(0)
+            return Response(self.connection, int(fields[0][1]), fields[1:])
+        self.current = response
+        self.streams.pop(0)
         if response.reset == http2.PROTOCOL_ERROR and response.status is None:
             response.status = 400       # a malformed request (RFC 9113 8.1.1)
         elif response.status is None:
             self.check_reset(response)
-        return made(response.status, response.lines)
+        return Response(self.connection, response.status, response.lines)
 
     @property
     def buffer(self):
         return self.current.body if self.current else bytearray()
 
     def fill(self):
-        """Receives more of the current body; False at its end."""
-        if not self.current:
-            skip('bytes without a request')
+        """Receives more of the current body; False at its end. Between responses: any frames."""
+        if not self.current or (self.current.over and self.streams):
+            return self.connection.pump()
         before = len(self.current.body)
         while len(self.current.body) == before and not self.current.over:
             if not self.connection.pump():
                 return False
         return len(self.current.body) > before
 
-    take = http1.Client.take
+    def take(self, count):
+        """The next bytes of the body, also if its head was not read."""
+        if not self.current:
+            self.head()
+        return http1.Client.take(self, count)
 
     def skip(self, count):
         self.take(count)
@@ -204,6 +212,10 @@ class Client:
 
     def line(self):
         skip('lines')
+
+    @property
+    def socket(self):
+        return self.connection.sock
 
     @property
     def stream(self):
