@@ -8,6 +8,7 @@
 #include "log/error_log.h"
 #include "master/master.h"
 #include "master/pid_file.h"
+#include "master/privileges.h"
 #include "server/module.h"
 #include "server/worker.h"
 #include "site/configuration.h"
@@ -142,6 +143,28 @@ static int print_tree(const struct configuration *configuration, const char *pat
     return result;
 }
 
+/* As root, the start fails without the user of the workers; other users ignore it. Prints an error. */
+static bool user_exists(struct configuration *configuration)
+{
+    const struct core_main *main = configuration->main;
+    const struct conf_node *node = conf_map_get(configuration->tree, STR("user"));
+    struct conf_errors errors = {.arena = &configuration->arena};
+    struct buffer text = {0};
+    struct identity identity;
+    const char *missing;
+
+    if (geteuid() != 0 || identity_find(main->user, main->group, &identity, &missing) == 0)
+        return true;
+    conf_error(&errors, node ? node->mark : (struct conf_mark){0},
+               node ? STR("create it, or name another one") : STR("name a user: \"user: www-data\""),
+               "there is no %s \"" STR_FMT "\"", missing,
+               STR_ARG(missing[0] == 'g' ? main->group : str_empty(main->user) ? STR("nobody") : main->user));
+    if (conf_errors_print(&errors, &text) < 0 || print_buffer(stderr, &text) < 0)
+        errno = 0;
+    buffer_finish(&text);
+    return false;
+}
+
 int command_test(const struct options *options)
 {
     char space[PATH_MAX];
@@ -149,6 +172,10 @@ int command_test(const struct options *options)
     struct configuration *configuration = path ? load_configuration(options, path, true, options->quiet) : NULL;
     int result = 0;
 
+    if (configuration && !user_exists(configuration)) {
+        configuration_destroy(configuration);
+        configuration = NULL;
+    }
     if (!configuration) {
         if (path)
             fprintf(stderr, "sluice: configuration file %s test failed\n", path);

@@ -140,7 +140,9 @@ static int find_identity(struct master *master, struct generation *generation)
     int result;
 
     if (!master->is_root) {
-        if (!str_empty(main->user))
+        /* A service manager may start the server as the user that is configured for a start by root. */
+        if (!str_empty(main->user) && !(identity_find(main->user, main->group, &generation->identity, &missing) == 0 &&
+                                        generation->identity.user == geteuid()))
             log_write(&master->error_log.log, LOG_WARN, "\"user\" is ignored, because the master is not root");
         return 0;
     }

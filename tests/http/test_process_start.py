@@ -146,6 +146,29 @@ def test_an_unknown_user_is_reported(start):
     server = start(wait=False, user='no-such-user')
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
     assert ran.returncode == 1 and 'there is no user "no-such-user"' in ran.stderr
+    for overlay, message in (('{}', '2:7: error: there is no user "no-such-user"\n'),
+                             ('user: root no-such-group', '(-g):1:7: error: there is no group "no-such-group"\n')):
+        for option in ('-t', '-T'):
+            ran = subprocess.run([SLUICE, option, '-c', server.config_path, '-g', overlay], capture_output=True, text=True, timeout=30)
+            assert ran.returncode == 1 and message in ran.stderr and 'hint: create it' in ran.stderr and ' test failed' in ran.stderr, ran.stderr
+            assert ran.stdout == ''
+    # For another user `user` has no effect.
+    ran = subprocess.run(['setpriv', '--reuid=65534', '--clear-groups', SLUICE, '-t', '-c', '-'], input='user: nosuch\nhttp: {server: {listen: 8080}}\n',
+                         capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root becomes another user')
+@pytest.mark.parametrize('user, warned', [('nobody', False), ('root', True), ('no-such-user', True)])
+def test_a_user_without_effect_is_reported(start, user, warned):
+    """A master that a service manager starts as the configured user does not warn."""
+    server = start(wait=False, user=user)
+    os.chown(server.folder, 65534, 65534)
+    server.command_prefix = ('setpriv', '--reuid=65534', '--clear-groups')
+    server.start([])
+    wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
+    assert ('"user" is ignored' in server.errors()) == warned
+    assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 def test_daemon(start):
