@@ -96,6 +96,8 @@
 #define LIMIT_LISTEN_FDS            1024            /* sockets passed by a service manager (LISTEN_FDS) */
 #define LIMIT_UPGRADE_MS            60000           /* time after which a new binary that does not serve is killed */
 #define LIMIT_UPGRADE_CHECK_MS      500             /* interval between two checks during an upgrade */
+#define LIMIT_WATCHDOG_INTERVAL_MS_MIN 100         /* bounds of the time between two messages for the watchdog of a service manager */
+#define LIMIT_WATCHDOG_INTERVAL_MS_MAX (3600 * 1000)
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 
 /* tls */

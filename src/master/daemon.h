@@ -1,6 +1,5 @@
 /*
- * Detaches from the terminal, and reports readiness to the launching command and to a service manager
- * ($NOTIFY_SOCKET).
+ * Detaches from the terminal, and reports readiness to the launching command.
  */
 #ifndef MASTER_DAEMON_H
 #define MASTER_DAEMON_H
@@ -21,8 +20,5 @@ void daemon_fill_streams(void);
 void daemon_leave_terminal(void);
 /* Reports success to the launching command and leaves the terminal. -1: no daemon mode. */
 void daemon_report(int report_fd);
-
-/* Sends one message like "READY=1" to the service manager, if there is one (sd_notify(3)). */
-void service_notify(const char *state);
 
 #endif

@@ -21,32 +21,6 @@
 
 static const int handled_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD};
 
-/* A failure prevents the start only if `pid` is configured; for the built-in path it is only logged. */
-static int write_pid(struct master *master, const struct configuration *configuration)
-{
-    struct str path = configuration->main->pid;
-    bool chosen = conf_map_get(configuration->tree, STR("pid")) != NULL;
-    char name[sizeof(master->pid_file.path)];
-    int result = -ENAMETOOLONG;
-
-    if (path.length < sizeof(name)) {
-        memcpy(name, path.data, path.length);
-        name[path.length] = '\0';
-        result = pid_file_write(&master->pid_file, name);
-    }
-    if (result == 0)
-        return 0;
-    if (result == -EEXIST)
-        log_write(&master->error_log.log, chosen ? LOG_EMERG : LOG_NOTICE,
-                  "pid file \"%s\": process %ld already uses it%s", name, pid_file_owner(name),
-                  chosen ? "" : "; continuing without a pid file (set one with pid:)");
-    else
-        log_write(&master->error_log.log, chosen ? LOG_EMERG : LOG_NOTICE, "pid file \"" STR_FMT "\": %s%s",
-                  STR_ARG(path), strerror(-result),
-                  chosen ? "" : "; continuing without a pid file (set one with pid:)");
-    return chosen ? result : 0;
-}
-
 static int block_signals(struct master *master)
 {
     sigset_t set;
@@ -81,10 +55,12 @@ static int open_all(struct master *master)
     master->next_generation = generation_open(master, master->start->configuration);
     if (!master->next_generation)
         return -EINVAL;
+    if (!watchdog_open(&master->watchdog))
+        log_write(log, LOG_WARN, "WATCHDOG_USEC or WATCHDOG_PID is malformed: the watchdog gets no messages");
     /* In an upgrade the pid file means that the new server serves: it is written later. */
     if (master->start->no_pid_file || upgrade_shares_sockets(master))
         return 0;
-    return write_pid(master, master->next_generation->configuration);
+    return master_write_pid(master, master->next_generation->configuration);
 }
 
 /* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
@@ -282,6 +258,7 @@ static int wait_ms(const struct master *master)
 
     wait = earlier_wait(wait, heartbeats_next_ms(master));
     wait = earlier_wait(wait, upgrade_next_ms(master));
+    wait = earlier_wait(wait, watchdog_next_ms(&master->watchdog, master->clock.monotonic_ms));
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         const struct generation *generation = container_of(link, struct generation, link);
 
@@ -367,7 +344,7 @@ static void first_generation_started(struct master *master)
     if (master->start->ready)
         master->start->ready(master->start->owner, &master->shared->ktls);
     if (upgrade_shares_sockets(master) && !master->start->no_pid_file &&
-        write_pid(master, master->current->configuration) < 0)
+        master_write_pid(master, master->current->configuration) < 0)
         log_write(&master->error_log.log, LOG_ALERT, "continuing without a pid file");
     upgrade_report(&master->upgrade);
 }
@@ -447,6 +424,7 @@ static void run_loop(struct master *master)
         master_files_check(master);
         heartbeats_check(master);
         upgrade_check(master);
+        watchdog_check(&master->watchdog, master->clock.monotonic_ms);
         wait_round(master);
     }
 }

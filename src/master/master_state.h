@@ -12,6 +12,7 @@
 #include "master/master.h"
 #include "master/pid_file.h"
 #include "master/privileges.h"
+#include "master/service.h"
 #include "master/shared.h"
 #include "master/sockets.h"
 #include "master/upgrade.h"
@@ -60,6 +61,7 @@ struct master {
     struct pid_file pid_file;
     struct listen_fds *passed;      /* owned; passed sockets until a generation has them, or those kept after WINCH */
     struct upgrade upgrade;
+    struct watchdog watchdog;
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
     struct generation *next_generation; /* is starting, and will replace `current`; NULL: none */
@@ -93,6 +95,12 @@ void generation_close(struct master *master, struct generation *generation);
 int generation_open_log(const struct master *master, struct str path);
 /* Returns the path of a generation's error log. */
 struct str generation_error_log(const struct master *master, const struct generation *generation);
+
+/*
+ * Writes the pid file of a configuration. Returns 0, also after a failure to write to the built-in path, which is only
+ * logged; -errno, logged, if `pid` is configured.
+ */
+MUST_CHECK int master_write_pid(struct master *master, const struct configuration *configuration);
 
 /* USR1: opens the logs of all generations again. A log that cannot be opened stays as it is; that is logged. */
 void master_reopen_logs(struct master *master);

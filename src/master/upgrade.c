@@ -5,7 +5,6 @@
 #include "master/upgrade.h"
 
 #include "base/limits.h"
-#include "master/daemon.h"
 #include "master/master_state.h"
 
 #include <errno.h>
@@ -86,6 +85,7 @@ static void execute(struct master *master, char *variable, const int *fds, size_
         (void)fcntl(fds[i], F_SETFD, 0);
     (void)fcntl(ready_fd, F_SETFD, 0);
     (void)fcntl(state_fd, F_SETFD, 0);
+    watchdog_pass_on();
     if (putenv(variable) == 0)
         execv(master->start->executable, master->start->argv);
     log_write(&master->error_log.log, LOG_ALERT, "upgrade: execve() \"%s\" failed (%d: %s)", master->start->executable,
@@ -214,6 +214,7 @@ void upgrade_hand_over(struct master *master)
     pid_file_remove(&master->pid_file);
     snprintf(text, sizeof(text), "MAINPID=%ld", (long)master->upgrade.successor);
     service_notify(text);
+    master->watchdog = (struct watchdog){0};
 }
 
 static void log_exit(struct master *master, pid_t pid, int status)

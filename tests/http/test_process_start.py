@@ -2,6 +2,7 @@
 import os
 import pwd
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -147,7 +148,7 @@ def test_an_unknown_user_is_reported(start):
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
     assert ran.returncode == 1 and 'there is no user "no-such-user"' in ran.stderr
     for overlay, message in (('{}', '2:7: error: there is no user "no-such-user"\n'),
-                             ('user: root no-such-group', '(-g):1:7: error: there is no group "no-such-group"\n')):
+                             ('user: root no-such-group', '-g:1:7: error: there is no group "no-such-group"\n')):
         for option in ('-t', '-T'):
             ran = subprocess.run([SLUICE, option, '-c', server.config_path, '-g', overlay], capture_output=True, text=True, timeout=30)
             assert ran.returncode == 1 and message in ran.stderr and 'hint: create it' in ran.stderr and ' test failed' in ran.stderr, ran.stderr
@@ -163,8 +164,9 @@ def test_an_unknown_user_is_reported(start):
 def test_a_user_without_effect_is_reported(start, user, warned):
     """A master that a service manager starts as the configured user does not warn."""
     server = start(wait=False, user=user)
-    os.chown(server.folder, 65534, 65534)
-    server.command_prefix = ('setpriv', '--reuid=65534', '--clear-groups')
+    # The directories above that of the server are those of root alone.
+    server.command_prefix = ('setpriv', '--reuid=65534', '--clear-groups', '--inh-caps=+dac_override',
+                             '--ambient-caps=+dac_override')
     server.start([])
     wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
     assert ('"user" is ignored' in server.errors()) == warned
@@ -221,6 +223,48 @@ def test_the_service_manager_is_notified(start, tmp_path):
         server.process.send_signal(signal.SIGTERM)
         assert manager.recv(100) == b'STOPPING=1'
         assert server.process.wait(20) == 0
+
+
+def test_the_watchdog_of_the_service_manager_gets_messages(start, tmp_path):
+    server = start(wait=False)
+    path = str(tmp_path / 'notify')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(20 * server_kit.PATIENCE)
+        server.environment |= {'NOTIFY_SOCKET': path, 'WATCHDOG_USEC': '400000'}
+        server.start([server.port])
+        received = [manager.recv(100) for _ in range(5)]
+        assert received.count(b'READY=1') == 1 and received.count(b'WATCHDOG=1') == 4
+        # A reload does not change it.
+        server.process.send_signal(signal.SIGHUP)
+        received = set()
+        while received != {b'RELOADING=1', b'READY=1', b'WATCHDOG=1'}:
+            received.add(manager.recv(100))
+        # A master that does not run sends none: the service manager restarts it.
+        server.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, server.process.pid, os.WSTOPPED | os.WNOWAIT)
+        while select.select([manager], [], [], 0)[0]:
+            manager.recv(100)
+        assert not select.select([manager], [], [], 0.6)[0]
+        server.process.send_signal(signal.SIGCONT)
+        assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize('variables', [{'WATCHDOG_USEC': '400000', 'WATCHDOG_PID': '1'}, {'WATCHDOG_USEC': 'soon'}])
+def test_no_watchdog_messages_for_another_process(start, tmp_path, variables):
+    server = start(wait=False)
+    path = str(tmp_path / 'notify')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(20 * server_kit.PATIENCE)
+        server.environment |= {'NOTIFY_SOCKET': path} | variables
+        server.start([server.port])
+        assert manager.recv(100) == b'READY=1'
+        assert not select.select([manager], [], [], 0.6)[0]
+        server.process.send_signal(signal.SIGTERM)
+        assert manager.recv(100) == b'STOPPING=1'
+        assert server.process.wait(20) == 0
+    assert ('WATCHDOG_USEC or WATCHDOG_PID is malformed' in server.errors()) == ('soon' in variables.values())
 
 
 def test_an_error_log_without_a_reader_delays_no_request(start, tmp_path):
