@@ -1,5 +1,5 @@
 /*
- * `grpc_pass`: a proxy that always speaks HTTP/2. Its configuration is a struct proxy_conf.
+ * `grpc_pass`: a proxy that always uses HTTP/2. Its configuration is a struct proxy_conf.
  */
 #ifndef MODULES_PROXY_GRPC_H
 #define MODULES_PROXY_GRPC_H

@@ -185,8 +185,8 @@
 #define LIMIT_LOGIN_PATH            4096            /* bytes of the path of a password file */
 #define LIMIT_LOGINS                256             /* logins of a worker queued for hashing; further ones get 503 */
 #define LIMIT_HASHES_AT_ONCE        2               /* concurrent hashes per worker; the other helper threads stay free for files */
-#define LIMIT_LOGINS_KNOWN          512             /* successful logins that a worker remembers */
-#define LIMIT_LOGIN_KNOWN_MS        300000          /* lifetime of an unused remembered login */
+#define LIMIT_LOGINS_KNOWN          512             /* successful logins that a worker caches */
+#define LIMIT_LOGIN_KNOWN_MS        300000          /* lifetime of an unused cached login */
 #define LIMIT_BCRYPT_COST           16              /* about 4 seconds per hash */
 #define LIMIT_SHA_ROUNDS            5000000         /* about 4 seconds per hash */
 #define LIMIT_RATE_MOST            (1ull << 40)    /* bytes per second; higher rates are unlimited */

@@ -4,7 +4,7 @@
  *
  * The process that creates zones (the master) never locks them, and uses no value that other processes can write: it
  * neither waits for a process that holds the lock, nor depends on the contents. It creates, shares, abandons and
- * destroys. Size and owners are in a page before the zone that each process has for itself.
+ * destroys. Size and owners are in a page before the zone, of which each process has its own copy.
  */
 #ifndef BASE_SHARED_ZONE_H
 #define BASE_SHARED_ZONE_H

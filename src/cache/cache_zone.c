@@ -178,7 +178,7 @@ static void remove_node(struct cache_zone *zone, uint32_t place, struct cache_vi
 
 /*
  * Moves the oldest node to the front if it was used since it was moved there last, and not before `inactive_s`, or if
- * its fill lock is held. Else removes it, and returns true.
+ * its fill lock is held. Otherwise removes it, and returns true.
  */
 static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms, struct cache_victims *victims)
 {

@@ -1,7 +1,7 @@
 /*
- * `-s upgrade`: USR2 to the running master, and QUIT after the new one serves. The pid file shows what happens: the
- * master renames it, the new one writes its own when its workers accept connections, and if that one fails the master
- * gives its file the former name back, with new times.
+ * `-s upgrade`: USR2 to the running master, and QUIT after the new one serves. The pid file shows the progress: the
+ * old master renames it, and the new one writes its own when its workers accept connections. If the new one fails,
+ * the old one renames its file back, with new times.
  */
 #include "command/command_upgrade.h"
 
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 #define POLL_MS  20
-#define WATCH_MS 1000 /* time during which the new server must stay */
+#define WATCH_MS 1000 /* time for which the new server must keep running */
 #define WAIT_MS  (LIMIT_UPGRADE_MS + 5000)
 
 static bool status_changed(const char *path, const struct stat *before)

@@ -110,7 +110,10 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
     return error;
 }
 
-/* Started as root, workers run as user nobody. They open the directory before, so its parents need no permissions. */
+/*
+ * Started as root, workers run as user nobody. They open the directory before they drop root, so its parents need no
+ * permissions.
+ */
 static void log_reader(const char *directory)
 {
     struct stat status;

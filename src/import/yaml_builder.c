@@ -30,7 +30,7 @@ static struct yaml_builder **key_chain_of(const struct yaml_builder *map, struct
     return &map->chains[table_hash(key, false) % map->chain_count];
 }
 
-/* Of two children with the same key the first is found. */
+/* Adds the child to its chain, unless an earlier child has the same key: the first one is found. */
 static void add_to_chain(struct yaml_builder *map, struct yaml_builder *child)
 {
     struct yaml_builder **link = child->key.data ? key_chain_of(map, child->key) : NULL;

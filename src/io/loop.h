@@ -151,7 +151,7 @@ MUST_CHECK int loop_open(struct loop *loop, const char *use, struct log *log);
 /* The same with a given backend (tests). */
 MUST_CHECK int loop_open_backend(struct loop *loop, const struct loop_backend *backend, struct log *log);
 
-/* Nothing may be in flight. */
+/* No operation may be in flight. */
 void loop_close(struct loop *loop);
 
 /*

@@ -20,7 +20,7 @@ static struct limit_use *use_at(const struct conf_rows *rows, size_t row_size, s
     return (struct limit_use *)(void *)((char *)rows->items + index * row_size);
 }
 
-/* Otherwise a request would count twice. */
+/* A zone that is named twice would count a request twice. */
 static bool is_named_before(const struct conf_rows *rows, size_t row_size, size_t index)
 {
     const struct limit_conf *zone = use_at(rows, row_size, index)->zone;

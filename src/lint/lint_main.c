@@ -178,7 +178,7 @@ const struct lint_rule lint_rules_main[] = {
     {"unused-format", LINT_WHOLE, format_unused, "A log_format is not used by any access_log."},
     {"unused-location", LINT_LOCATION, named_unused, "A named location is not used."},
     {"long-timeout", LINT_LOCATION, timeouts_long,
-     "A silent client keeps its connection for a long time."},
+     "An idle client can keep its connection for a long time."},
     {"unlimited-body", LINT_LOCATION, body_unlimited, "Request bodies have no limit."},
     {0},
 };

@@ -87,7 +87,7 @@ void upgrade_inherit_tickets(struct master *master)
         log_write(&master->error_log.log, LOG_NOTICE, "upgrade: sessions of the previous version cannot be resumed");
     }
     OPENSSL_cleanse(&state, sizeof(state));
-    /* The predecessor has closed its descriptor: no other process can read the memory any more. */
+    /* Erases the keys. The predecessor has closed its descriptor, so no other process reads the memory. */
     if (pwrite(upgrade->state_fd, &state, sizeof(state), 0) < 0)
         errno = 0;
     close(upgrade->state_fd);

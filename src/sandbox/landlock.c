@@ -81,7 +81,7 @@ int landlock_probe(char *note, size_t size)
     if (abi > 0)
         snprintf(note, size, "this kernel has version %d of it, and version %d is needed (Linux 5.19)", abi, ABI_LEAST);
     else
-        snprintf(note, size, "this kernel has it not built in (Linux 5.19), or not in the boot option lsm=");
+        snprintf(note, size, "it is not built into this kernel (Linux 5.19), or missing in the boot option lsm=");
     return -ENOTSUP;
 }
 
@@ -158,7 +158,7 @@ int landlock_apply(const struct sandbox *sandbox, struct sandbox_outcome *out_ou
     int ruleset = create_ruleset(abi, &handled);
     int result = ruleset;
 
-    tzset(); /* reads /etc/localtime */
+    tzset(); /* reads /etc/localtime, which cannot be opened later */
     out_outcome->call = "landlock_create_ruleset()";
     if (ruleset >= 0) {
         out_outcome->call = "landlock_add_rule()";

@@ -36,7 +36,7 @@ static struct str get_ssl_session_reused(const void *subject, struct str paramet
     return tls_session_reused(subject) ? STR("r") : STR(".");
 }
 
-/* Of the client certificate: empty without one. */
+/* Variables of the client certificate; empty without one. */
 #define OF_CERTIFICATE(name, fact)                                                                           \
     static struct str get_ssl_client_##name(const void *subject, struct str parameter, struct arena *arena)  \
     {                                                                                                        \

@@ -455,7 +455,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* Of root and alias the one in the innermost scope applies. */
+/* The innermost of root and alias applies. */
 static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct core_site *site = conf;

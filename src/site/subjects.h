@@ -7,10 +7,10 @@
 
 #include "site/user_variables.h"
 
-/* Of const struct exchange *: the variables of the server and of all modules. */
+/* Variables whose subject is a const struct exchange *: those of the server and of all modules. */
 const struct variable_table *variables_all(void);
 extern const struct user_variable_subject user_variables_of_exchanges;
-/* Of const struct stream *. */
+/* Variables whose subject is a const struct stream *. */
 extern const struct variable_table variables_stream;
 extern const struct user_variable_subject user_variables_of_streams;
 

@@ -19,7 +19,7 @@ static struct str directory_of(struct str path)
     return slash > 0 ? str_slice(path, 0, (size_t)slash) : STR("/");
 }
 
-/* The directories before the first variable; everything, where a variable begins the path. */
+/* The directories before the first variable; all directories if the path begins with a variable. */
 static int add_template(struct sandbox_paths *paths, const struct template *template, bool whole_files)
 {
     struct str text = template_constant(template) ? template_text(template) : template_front(template);
@@ -29,7 +29,7 @@ static int add_template(struct sandbox_paths *paths, const struct template *temp
     return sandbox_paths_add(paths, text, SANDBOX_READ);
 }
 
-/* Links that may leave the root lead anywhere. */
+/* If links may leave the root, all files must be readable. */
 static int add_root(struct sandbox_paths *paths, const struct core_site *site)
 {
     const struct template *root = site->alias.path ? site->alias.path : site->root;

@@ -11,7 +11,7 @@
 /* `ssl_aead`. */
 enum tls_aead { TLS_AEAD_AUTO, TLS_AEAD_OPENSSL, TLS_AEAD_IPSEC_MB };
 
-/* Whether an engine can seal with a cipher, and why not. */
+/* Whether an engine can seal with a cipher, and the reason if it cannot. */
 enum aead_state {
     AEAD_UNTESTED, /* excluded by ssl_aead: openssl */
     AEAD_USABLE,

@@ -17,9 +17,9 @@ struct replay_window {
 };
 
 /*
- * Records a ClientHello by its random for LIMIT_EARLY_S seconds. False if it was recorded before, there is no
- * room, or the window is closed: its early data must be rejected. Of concurrent calls with the same random, in any process, at most one
- * returns true. Lock-free.
+ * Records a ClientHello by its random for LIMIT_EARLY_S seconds. False if it was recorded before, there is no room,
+ * or the window is closed: its early data must be rejected. At most one of concurrent calls with the same random, in
+ * any process, returns true. Lock-free.
  */
 bool replay_window_add(struct replay_window *window, const uint8_t random[32], uint64_t now_ms);
 

@@ -141,7 +141,9 @@ static const struct upstream *find_target(const struct upstreams *upstreams, str
     return NULL;
 }
 
-/* An upstream block is found by its name. Else each spelling of an address is a group: "host", "host:80". */
+/*
+ * An upstream block is found by its name. Without a block, each spelling of an address is a group: "host", "host:80".
+ */
 const struct upstream *upstreams_target(struct upstreams *upstreams, struct str authority,
                                         uint16_t default_port, int *out_error)
 {

@@ -32,7 +32,7 @@ bool upstream_peer_available(const struct upstream_peer *peer)
            (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
-/* Of all requests of all workers, one per pause retries the peer: the compare-and-swap of failed_ms selects it. */
+/* One request of all workers retries the peer per pause: the compare-and-swap of failed_ms selects it. */
 bool upstream_peer_try(struct upstream_peer *peer)
 {
     uint64_t failed_ms = shared_get(&peer->state->failed_ms);

@@ -115,7 +115,7 @@ unsigned upstream_pool_close_idle(struct upstream_pool *pool);
 bool upstream_pool_draining(const struct upstream_pool *pool);
 /* Begins shutdown: idle and released connections close, name resolution stops. Users release connections in use. */
 void upstream_pool_stop(struct upstream_pool *pool);
-/* Nothing may be in flight. Accepts NULL. */
+/* No operation may be in flight. Accepts NULL. */
 void upstream_pool_destroy(struct upstream_pool *pool);
 
 /* The group of a configured upstream. Never NULL. */

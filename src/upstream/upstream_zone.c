@@ -110,7 +110,7 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
     return index;
 }
 
-/* The connections first: an entry without holders may be reset. */
+/* Subtracts the connections first, because an entry without holders may be reset. */
 static void release_hold(struct upstream_zone *zone, unsigned worker, int index)
 {
     struct hold *hold = hold_of(zone, worker, index);

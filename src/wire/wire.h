@@ -114,7 +114,7 @@ struct wire_events {
     /* There is room again after there was none. The owner continues and flushes. */
     void (*room)(struct wire *wire);
     /*
-     * Everything given was sent, or lingering began: the owner restarts its timeout. Called from completions only.
+     * All given bytes were sent, or lingering began: the owner restarts its timeout. Called from completions only.
      * May be NULL.
      */
     void (*drained)(struct wire *wire);

@@ -122,7 +122,7 @@ MUST_CHECK bool wire_promote(struct wire *wire);
 
 /* wire_linger.c */
 
-/* Everything is sent and the sending side is shut down: discards input until the peer closes. */
+/* All output is sent and the sending side is shut down: discards input until the peer closes. */
 void wire_linger(struct wire *wire);
 /* WIRE_LINGERING: receives bytes to discard, after the op in flight has completed. */
 void wire_linger_receive(struct wire *wire);

@@ -225,7 +225,7 @@ static int update_stored_head(struct cached *cached, struct received_response *r
     return 0;
 }
 
-/* Stores a span alone. Of two spans of one version that do not touch, the longer one stays. */
+/* Stores a span alone. The longer of two spans of one version that do not touch stays. */
 static int store_alone(struct cached *cached, struct received_response *received, struct stored_metadata *metadata,
                        const struct partial_content *content)
 {

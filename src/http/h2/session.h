@@ -108,7 +108,7 @@ struct h2_stream {
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;                /* END_STREAM was received */
     bool wake_pending;              /* next returned -EAGAIN: a wake must follow */
-    bool timed;                     /* counted in session->awaiting: client_body_timeout applies. Not to an open tunnel */
+    bool timed;                     /* counted in session->awaiting: client_body_timeout applies, except to an open tunnel */
     struct h2_wait body_wait;       /* for bytes of the request body */
     struct h2_wait send_wait;       /* for a window */
     bool continue_due;              /* 100 Continue is due */

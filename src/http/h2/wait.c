@@ -63,7 +63,7 @@ bool h2_wait_expired(struct h2_wait *wait, uint64_t now_ms, struct h2_wait_limit
     count_time(wait, now_ms);
     if (!limits.min_rate || wait->waited_ms < LIMIT_SLOW_WINDOW_MS)
         return false;
-    needed = limits.min_rate * wait->waited_ms / 1000; /* at most 1 MiB/s (directive) for the time of one wait */
+    needed = limits.min_rate * wait->waited_ms / 1000; /* no overflow: client_min_rate is at most 1 MiB/s */
     if (wait->bytes > 0 && wait->bytes < needed)
         return true;
     wait->waited_ms = wait->bytes = 0;

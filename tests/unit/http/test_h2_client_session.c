@@ -317,7 +317,7 @@ START_TEST(end_after_early_answer)
 }
 END_TEST
 
-/* What is not read stays within the stream's window, and the window opens as it is read. */
+/* Bytes that are not read stay within the window of the stream, which opens as they are read. */
 START_TEST(receive_windows)
 {
     static char frame[H2_FRAME_HEAD + H2_FRAME_SIZE];

@@ -118,7 +118,7 @@ static void count_in_a_child(struct shared *shared, unsigned slot, unsigned time
     ck_assert_int_eq(status, 0);
 }
 
-/* What a worker writes into the whole mapping changes no value that the master relies on. */
+/* Values that a worker writes into the whole mapping change no value that the master relies on. */
 START_TEST(the_values_of_the_master_are_private)
 {
     struct shared *shared = shared_create(3);
