@@ -112,9 +112,9 @@ static const struct directive directives[] = {
      .row = read_rule,
      .syntax = "address | address/bits | unix: | all",
      .example = "allow: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
-     .help = "Addresses with access. Of all ranges in allow and deny the most specific one decides, regardless of "
-             "the order. An address in no range has access, so a list of permitted addresses needs deny: all. An "
-             "inner scope with allow or deny replaces both lists of the outer one."},
+     .help = "Addresses with access. The most specific of all ranges in allow and deny decides, regardless of the "
+             "order. An address in no range has access, so a list of permitted addresses needs deny: all. An inner "
+             "scope with allow or deny replaces both lists of the outer one."},
     {.name = "deny",
      .scopes = SCOPES,
      .type = DIRECTIVE_REPEAT,

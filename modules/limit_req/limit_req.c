@@ -118,8 +118,8 @@ static const struct directive directives[] = {
      .example = "limit_req: zone=one burst=20 nodelay",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "Requests beyond the rate of the zone are delayed until they conform to it, and requests beyond burst "
-             "delayed ones are refused. delay=N: N requests of the burst are not delayed; nodelay: none is. Of "
-             "several limits the strictest applies."},
+             "delayed ones are refused. delay=N: N requests of the burst are not delayed; nodelay: none is. The "
+             "strictest of several limits applies."},
     LIMIT_REFUSAL_ROWS("limit_req", SCOPE_SITE, AT(refusal),
                        "The status of refused requests (default 429; 503 in nginx), with Retry-After.",
                        "The level of the log lines about refused requests; delays are logged one level lower.",

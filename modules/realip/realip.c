@@ -48,7 +48,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct realip_conf, recursive),
      .fallback = "off",
      .example = "real_ip_recursive: on",
-     .help = "Of a list of addresses, use the last one that is not trusted, instead of the last one."},
+     .help = "Use the last address of a list that is not trusted, instead of the last one."},
     {0},
 };
 

@@ -124,8 +124,8 @@ const struct directive static_directives[] = {
      .example = "precompressed: [br, zst, gzip]",
      .help =
          "Precompressed files beside a file, with .br, .zst or .gz appended to its name: sent to "
-                      "clients that accept the coding (Accept-Encoding). Of equal weights the first one in this "
-                      "list is used; off: none.",
+                      "clients that accept the coding (Accept-Encoding). The first one in this list is used among "
+                      "equal weights; off: none.",
      .schema =
          "{\"oneOf\": [{\"type\": [\"string\", \"boolean\"]}, {\"type\": \"array\", \"items\": {\"enum\": "
          "[\"br\", \"zst\", \"zstd\", \"gz\", \"gzip\"]}}]}"},

@@ -108,8 +108,8 @@ static const struct {
     const char *name, *text;
 } topics[] = {
     {"include",
-     "include\n  Other files, by a pattern or a list of patterns: their mappings are merged where it stands, lists "
-     "append, and what is\n  given twice is an error. `- !include FILE` takes a list into a list.\n\n"
+     "include\n  Other files, by a pattern or a list of patterns: their mappings are merged here, lists are "
+     "appended, and a key that is\n  given twice is an error. `- !include FILE` inserts a list into a list.\n\n"
      "  where     any mapping\n  value     a path with *, ? and []; a relative one starts at the directory of the "
      "file\n"
      "  example   include: conf.d/*.yaml\n"},

@@ -16,8 +16,8 @@ static const struct directive directives[] = {
      .fallback = "on",
      .example = "http2: off",
      .help = "Offer HTTP/2 (RFC 9113): by ALPN where a connection has TLS, and on plain connections to clients "
-             "that begin with it (prior knowledge). Of the servers on one address, the default server's value "
-             "decides for plain connections."},
+             "that begin with it (prior knowledge). For plain connections to an address with several servers, the "
+             "value of the default server applies."},
     {.name = "http2_max_concurrent_streams",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_NUMBER,
