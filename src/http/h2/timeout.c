@@ -106,7 +106,7 @@ static bool check_stream(struct h2_stream *stream, uint64_t now_ms)
         return true;
     }
     if (!may_client_send(stream->session))
-        h2_wait_progress(&stream->body_wait, now_ms, 0);
+        h2_wait_restart(&stream->body_wait, now_ms);
     if (!h2_wait_expired(&stream->body_wait, now_ms, body_limits(stream)))
         return false;
     if (stream->draining) {

@@ -43,14 +43,15 @@ START_TEST(wait_with_progress)
 }
 END_TEST
 
-/* Only the time of waiting counts; a window of 30 s without any byte is left to the timeout. */
+/* Only the time of waiting counts; a window without any byte has 60 s. */
 START_TEST(wait_at_a_rate)
 {
     struct h2_wait wait = {0};
 
     for (int i = 0; i < 3; i++) {
         h2_wait_begin(&wait, (uint64_t)i * 100000);
-        ck_assert_uint_eq(h2_wait_deadline(&wait, slow), (uint64_t)i * 100000 + 30000 - (uint64_t)i * 10000);
+        ck_assert_uint_eq(h2_wait_deadline(&wait, slow),
+                          (uint64_t)i * 100000 + (i ? 30000 : 60000) - (uint64_t)i * 10000);
         h2_wait_progress(&wait, (uint64_t)i * 100000 + 10000, 2399);
         ck_assert(h2_wait_expired(&wait, (uint64_t)i * 100000 + 10000, slow) == (i == 2));
         h2_wait_end(&wait, (uint64_t)i * 100000 + 10000);
@@ -59,11 +60,31 @@ START_TEST(wait_at_a_rate)
     h2_wait_begin(&wait, 0);
     h2_wait_progress(&wait, 29000, 7200);
     ck_assert(!h2_wait_expired(&wait, 30000, slow));
-    ck_assert_uint_eq(h2_wait_deadline(&wait, slow), 60000); /* the next window */
-    ck_assert(!h2_wait_expired(&wait, 60000, slow));
-    ck_assert_uint_eq(h2_wait_deadline(&wait, slow), 89000); /* the timeout */
+    ck_assert_uint_eq(h2_wait_deadline(&wait, slow), 89000); /* the timeout; the next window ends at 90000 */
+    ck_assert(!h2_wait_expired(&wait, 88999, slow));
     ck_assert(h2_wait_expired(&wait, 89000, slow));
-    ck_assert(!h2_wait_expired(&wait, 88000, minute));
+    ck_assert(!h2_wait_expired(&wait, 88999, minute));
+}
+END_TEST
+
+/* A timeout above the windows of the rate: a stall is limited by the rate. */
+START_TEST(wait_without_any_byte)
+{
+    const struct h2_wait_limits patient = {600000, 240}, without_rate = {600000, 0};
+    struct h2_wait wait = {0};
+
+    h2_wait_begin(&wait, 1000);
+    ck_assert_uint_eq(h2_wait_deadline(&wait, patient), 61000);
+    ck_assert(!h2_wait_expired(&wait, 60999, patient));
+    ck_assert(!h2_wait_expired(&wait, 61000, without_rate));
+    ck_assert(h2_wait_expired(&wait, 61000, patient));
+    wait = (struct h2_wait){0};
+    h2_wait_begin(&wait, 0);
+    h2_wait_progress(&wait, 45000, 240 * 60);
+    ck_assert(!h2_wait_expired(&wait, 45000, patient)); /* enough for 60 s */
+    ck_assert_uint_eq(h2_wait_deadline(&wait, patient), 105000);
+    h2_wait_progress(&wait, 60000, 1);
+    ck_assert(h2_wait_expired(&wait, 75000, patient));
 }
 END_TEST
 
@@ -316,6 +337,7 @@ int main(void)
         wait_without_progress,
         wait_with_progress,
         wait_at_a_rate,
+        wait_without_any_byte,
         timeout_of_a_head,
         time_of_each_head,
         timeout_of_a_head_beside_streams,
