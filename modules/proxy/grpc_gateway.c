@@ -46,6 +46,19 @@ static struct str status_code(int status)
     return STR("2"); /* UNKNOWN */
 }
 
+/* The gRPC status of a stream that the server has reset (gRPC over HTTP/2, "Errors"). */
+static struct str reset_code(const struct exchange *x, int status)
+{
+    switch (x->response.reset_code) {
+    case H2_CANCEL:
+        return STR("1");
+    case H2_ENHANCE_YOUR_CALM:
+        return STR("8");
+    default:
+        return status_code(status);
+    }
+}
+
 /* A response without body and trailers ("Trailers-Only"): status 200, and the gRPC status among the header fields. */
 static bool respond_grpc_status(struct gateway_request *p, int status)
 {
@@ -59,7 +72,7 @@ static bool respond_grpc_status(struct gateway_request *p, int status)
     response->headers.count = 0;
     response->body = body_empty();
     return headers_add(&response->headers, arena, STR("Content-Type"), STR("application/grpc")) == 0 &&
-           headers_add(&response->headers, arena, STR("grpc-status"), status_code(status)) == 0 &&
+           headers_add(&response->headers, arena, STR("grpc-status"), reset_code(p->x, status)) == 0 &&
            headers_add(&response->headers, arena, STR("grpc-message"), status_reason(status)) == 0;
 }
 

@@ -45,6 +45,7 @@ struct response {
     struct body *body;              /* NULL: none; body->length selects Content-Length or chunked */
     struct str head;                /* the serialised head, in the arena; data NULL: not written yet, or not HTTP/1 */
     bool head_sent;
+    uint8_t reset_code;             /* the error code of HTTP/2 that ends an aborted response; 0: INTERNAL_ERROR */
     bool close_after;               /* the connection closes after this response; in HTTP/2: GOAWAY before it */
     uint64_t body_bytes_sent;       /* counted by the session when pulled */
     uint64_t bytes_sent;            /* with head and framing */

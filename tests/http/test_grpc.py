@@ -55,7 +55,11 @@ def breaks(stream, event):
         stream.reset(http2.CANCEL)
 
 
-SCRIPTS = {'/echo/Unary': unary, '/echo/Many': many, '/echo/Both': bidirectional, '/echo/Fails': fails, '/echo/Breaks': breaks,
+def resets(code):
+    return lambda stream, event: stream.reset(code) if event == 'end' else None
+
+
+SCRIPTS = {'/cancelled': resets(http2.CANCEL), '/calm': resets(http2.ENHANCE_YOUR_CALM), '/fault': resets(http2.INTERNAL_ERROR), '/echo/Unary': unary, '/echo/Many': many, '/echo/Both': bidirectional, '/echo/Fails': fails, '/echo/Breaks': breaks,
            '/echo/Never': lambda stream, event: None}
 
 
@@ -132,7 +136,7 @@ def test_a_status_without_messages(client):
 
 def test_the_server_cancels(client):
     answer = client.ask('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
-    assert answer.reset is not None and not answer.trailers and message(b'part').startswith(bytes(answer.body))
+    assert answer.reset == http2.CANCEL and not answer.trailers and message(b'part').startswith(bytes(answer.body))
 
 
 def test_the_client_cancels(client, upstream):
@@ -150,6 +154,11 @@ def test_errors_of_this_server(client, path, code):
     assert (answer.status, answer.headers['content-type'], answer.headers['grpc-status']) == (200, 'application/grpc', code)
     assert not answer.body and not answer.trailers
     assert client.ask(path, method='POST', body=message(b'')).status in (502, 504), 'not a gRPC call'
+
+
+def test_codes_of_streams_without_a_response(client):
+    codes = {'/cancelled': '1', '/calm': '8', '/fault': '14'}
+    assert {path: status(client.ask(path, method='POST', headers=CALL, body=message(b''))) for path in codes} == codes
 
 
 def test_tls(serve, base):

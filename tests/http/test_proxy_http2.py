@@ -29,9 +29,9 @@ def with_trailers(stream):
     stream.send(b'body', trailers=[('x-sum', '42'), ('content-length', '9')])
 
 
-def break_off(stream):
+def break_off(stream, code=http2.INTERNAL_ERROR):
     stream.respond(200, [('content-length', '100')], b'short', end=False)
-    stream.reset(2)
+    stream.reset(code)
 
 
 def refuse_first(stream, event):
@@ -72,6 +72,8 @@ def long_field(stream):
 SCRIPTS = {'/long-field': at_end(long_field), '/big': at_end(lambda stream: stream.respond(200, [('content-length', str(len(BIG)))], BIG)), '/interim': at_end(interim),
            '/trailers': at_end(with_trailers), '/short': at_end(break_off), '/refused': refuse_first, '/refused-post': refuse_first,
            '/gone': go_away,
+           '/cancelled': at_end(lambda stream: break_off(stream, http2.CANCEL)), '/calm': at_end(lambda stream: break_off(stream, http2.ENHANCE_YOUR_CALM)),
+           '/flow': at_end(lambda stream: break_off(stream, http2.FLOW_CONTROL_ERROR)),
            '/reset': at_end(lambda stream: stream.reset(2)), '/malformed': at_end(malformed), '/never': lambda stream, event: None, '/held': held,
            '/204': at_end(lambda stream: stream.respond(204)), '/echo': at_end(lambda stream: stream.respond(200, [], bytes(stream.body)))}
 
@@ -203,6 +205,12 @@ def test_failures_concern_their_stream(client, upstream):
         upstream.waiting[0].respond(200, [], b'held')
         upstream.talks[0].flush()
     assert client.wait(held).body == b'held' and upstream.connections == 1
+
+
+def test_codes_of_resets(client):
+    """Those about a request are passed on; those about the upstream connection are not."""
+    codes = {'/cancelled': http2.CANCEL, '/calm': http2.ENHANCE_YOUR_CALM, '/flow': http2.INTERNAL_ERROR, '/short': http2.INTERNAL_ERROR}
+    assert {target: client.ask(target).reset for target in codes} == codes
 
 
 def test_a_field_that_is_too_long_fails_its_response_only(client, upstream):

@@ -123,7 +123,14 @@ static void set_reply(struct gateway_request *p, const struct h2_client_stream *
     reply->content_length = client->content_length;
     reply->bodiless = client->bodiless;
     reply->keepalive = true;
+    p->x->response.reset_code = 0; /* of an attempt before */
     p->attempt->bytes_received += count_fields(&client->headers);
+}
+
+/* Codes about the request are passed on to the client; the others concern the connection to the server. */
+static uint8_t passed_code(enum h2_error code)
+{
+    return code == H2_CANCEL || code == H2_ENHANCE_YOUR_CALM ? (uint8_t)code : 0;
 }
 
 /* The server has reset the stream. */
@@ -135,6 +142,7 @@ static void stream_reset(struct gateway_request *p, const struct h2_client_strea
         gateway_unprocessed(p);
         return;
     }
+    p->x->response.reset_code = passed_code(client->code);
     snprintf(text, sizeof text, "upstream reset the stream (%s)", h2_error_name(client->code));
     gateway_reset(p, text);
 }

@@ -204,12 +204,19 @@ static int produce_payload(struct h2_stream *stream, size_t room, struct chunk *
     return produce_chunk(stream, out);
 }
 
+static enum h2_error abort_code(const struct h2_stream *stream)
+{
+    if (stream->x.request.tunnel)
+        return H2_CANCEL; /* RFC 8441 5 */
+    return stream->x.response.reset_code ? (enum h2_error)stream->x.response.reset_code : H2_INTERNAL_ERROR;
+}
+
 /* Aborts an incomplete response by RST_STREAM. */
 static int abort_response(struct h2_stream *stream, struct str fault)
 {
     if (fault.length)
         stream->x.response.fault = fault;
-    h2_stream_reset(stream, stream->x.request.tunnel ? H2_CANCEL : H2_INTERNAL_ERROR); /* RFC 8441 5 */
+    h2_stream_reset(stream, abort_code(stream));
     return 0;
 }
 
