@@ -17,6 +17,8 @@ static const struct table_row rows[] = {
     {.path = "/echo", .behavior = TABLE_ECHO},
     {.path = "/small", .behavior = TABLE_ECHO, .body_limit = 5},
     {.path = "/stream", .status = 200, .behavior = TABLE_STREAM},
+    {.path = "/tunnel", .status = 101, .header = "Upgrade: websocket", .behavior = TABLE_STREAM, .body_limit = 3},
+    {.path = "/cut", .status = 101, .body = "part", .behavior = TABLE_BROKEN},
     {.path = "/hints", .status = 200, .body = "x", .inform = "Link: </a>"},
     {.path = "/trailers", .status = 200, .body = "hi", .unknown_length = true, .trailer = "Digest: x"},
     {.path = "/broken", .status = 200, .body = "part", .behavior = TABLE_BROKEN},
