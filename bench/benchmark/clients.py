@@ -1,17 +1,19 @@
-"""Runs wrk, h2load and blast for a comparison of blast with other clients. The server's CPU time includes connecting; blast runs in a mode
+"""Runs wrk, h2load and blast for a comparison of blast with other clients, and h2load for HTTP/2. The server's CPU time includes connecting; blast runs in a mode
 that decrypts every record and sleeps while there is none, as the other two do."""
 import re
 import resource
 import subprocess
 import time
 
-from . import counters, servers
+from . import counters, servers, sizes
 
 # name: (arguments, pattern of the number of responses in the output)
 CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
            'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', re.compile(r'(\d+) requests in')),
            'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
-                      re.compile(r'requests: .*?(\d+) succeeded'))}
+                      re.compile(r'requests: .*?(\d+) succeeded')),
+           'h2load h2': ('h2load -t 1 -c {connections} -m {streams} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
+                         re.compile(r'Application protocol: h2.*requests: .*?(\d+) succeeded', re.DOTALL))}
 
 
 def whole(seconds):
@@ -22,8 +24,8 @@ def whole(seconds):
 def words_of(load, setup, seconds, port):
     """The arguments for a load."""
     scheme, n = ('http', 'n') if setup.path == 'plain' else ('https', '')
-    return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size, scheme=scheme,
-                                          n=n).split()
+    return CLIENTS[load.client][0].format(connections=load.connections, streams=load.streams, seconds=whole(seconds), port=port,
+                                          size=load.size, scheme=scheme, n=n).split()
 
 
 def run(blast, server, load, setup, seconds):
@@ -48,7 +50,8 @@ def read(blast, server, load, setup, seconds):
     answers = run(blast, server, load, setup, seconds)
     after, elapsed = counters.snapshot(pids), time.monotonic() - begin
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {'answers': answers, 'answers_all': answers, 'seconds': whole(seconds), 'elapsed': elapsed,
+    size = answers * sizes.bytes_of(load.size)
+    return {'answers': answers, 'answers_all': answers, 'bytes': size, 'bytes_all': size, 'seconds': whole(seconds), 'elapsed': elapsed,
             'client_cpu': used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime, **counters.spent(before, after)}
 
 

@@ -1,12 +1,12 @@
 """The measured items: a Load (of the client) and a Setup (a server and its transport); Outcomes hold the results."""
 import dataclasses
 
-RESTING = ('idle', 'websockets')      # kinds with idle connections: memory is measured
+RESTING = ('idle', 'idle-http2', 'websockets')      # kinds with idle connections: memory is measured
 
 ALONE = 'openssl'                   # the server of a setup that measures handshakes of the library alone
 HANDSHAKES = ('full', 'resumed')      # kinds with a new connection for each request
 PATHS = ('plain', 'user', 'ktls')
-KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets',
+KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'idle-http2': 'idle, HTTP/2', 'websockets': 'idle WebSockets',
          'cold': 'while files are read from disk'}
 
 
@@ -32,7 +32,7 @@ class Setup:
 class Load:
     """`kind` is requests (keep-alive), full or resumed (a new connection for each request), idle or websockets (idle connections), or cold
     (a probe together with readers of files that are not in memory). `rate` is in requests per second; 0 sends the next request when a
-    response arrives. `half_load` uses half the rate of the slowest setup. `profiled` runs perf as well."""
+    response arrives. `streams` is the number of concurrent requests on each connection of HTTP/2. `half_load` uses half the rate of the slowest setup. `profiled` runs perf as well."""
     size: str
     connections: int = 64
     kind: str = 'requests'
@@ -40,6 +40,7 @@ class Load:
     half_load: bool = False
     idle: int = 0
     pipeline: int = 1
+    streams: int = 0
     protocol: str = 'TLSv1.3'
     suite: str = ''
     slow: int = 0
@@ -49,7 +50,7 @@ class Load:
     @property
     def label(self):
         words = [self.size, f'{self.connections} connections' if self.connections > 1 else '1 connection']
-        words += [KINDS[self.kind]]
+        words += [f'{self.streams} streams each' if self.streams else '', KINDS[self.kind]]
         words += [f'and {self.idle} idle' if self.idle else '', f'at {self.rate:.0f}/s' if self.rate else '']
         words += ['at half load' if self.half_load else '', f'pipelined {self.pipeline}' if self.pipeline > 1 else '']
         words += [f'{self.slow} B/s each' if self.slow else '', self.protocol if self.protocol != 'TLSv1.3' else '', self.suite]

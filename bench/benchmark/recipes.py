@@ -116,7 +116,7 @@ http:
 SLUICE_BEHIND = '''  upstream:
     origin: {{server: "127.0.0.1:{origin}", keepalive: 256, keepalive_requests: 1000000000}}
 '''
-PROGRAMS = {'nginx': 'nginx', 'h2o': 'h2o', 'lighttpd': 'lighttpd', 'caddy': 'caddy', 'haproxy': 'haproxy'}
+PROGRAMS = {'nginx': 'nginx', 'h2o': 'h2o', 'lighttpd': 'lighttpd', 'caddy': 'caddy', 'haproxy': 'haproxy', 'nghttpd': 'nghttpd'}
 KTLS = {'sluice', 'nginx', 'lighttpd'}
 ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
@@ -137,7 +137,7 @@ def why_not(setup, load, ktls_works):
 
 
 def nginx(setup, folder, port, origin=0, **_):
-    ssl = '' if setup.path == 'plain' else ' ssl'
+    ssl = '' if setup.path == 'plain' else ' ssl http2' if ('http2', 'on') in setup.tweaks else ' ssl'
     site = NGINX_PROXY if setup.role == 'proxy' else NGINX_FILES
     return NGINX.format(folder=folder, port=port, site=site.format(folder=folder, port=port, ssl=ssl, origin=origin),
                         ktls='ssl_conf_command Options KTLS;' if setup.path == 'ktls' else ''), ['-p', folder, '-c']
@@ -145,6 +145,12 @@ def nginx(setup, folder, port, origin=0, **_):
 
 def h2o(setup, folder, port, **_):
     return H2O.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else H2O_SSL.format(folder=folder)), ['-c']
+
+
+def nghttpd(setup, folder, port, **_):
+    """It has no configuration file; the empty one is its list of media types."""
+    words = ['-n', '1', '-d', f'{folder}/www', '-a', '127.0.0.1', str(port)]
+    return '', [*words, *(['--no-tls'] if setup.path == 'plain' else [f'{folder}/key', f'{folder}/crt']), '--mime-types-file']
 
 
 def lighttpd(setup, folder, port, **_):
@@ -194,4 +200,4 @@ def stream(setup, folder, port, origin):
                          more=''.join(f'      {name}: {value}\n' for name, value in setup.tweaks)), ['-c']
 
 
-RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'sluice': sluice}
+RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'nghttpd': nghttpd, 'sluice': sluice}

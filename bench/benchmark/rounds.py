@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 
 from . import load as loads
-from . import bare, clients, cold, model, profile, recipes, servers, site, websockets
+from . import bare, clients, cold, http2, model, profile, recipes, servers, site, websockets
 
 
 class Bench:
@@ -31,7 +31,7 @@ class Bench:
     def words(self, outcome, rate=0.0):
         if outcome.setup.server == model.ALONE:
             return bare.words_of(outcome.load, self.options.seconds)
-        if outcome.load.kind == 'websockets':
+        if outcome.load.kind in ('idle-http2', 'websockets'):
             return ['(Python\'s sockets)']
         if outcome.load.client in clients.CLIENTS:
             return clients.words_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
@@ -44,6 +44,10 @@ class Bench:
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
                 return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome)[1:])
+        if outcome.load.kind == 'idle-http2':
+            with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
+                outcome.command = server.command
+                return websockets.read(server, outcome.load, outcome.setup, http2.connect)
         if outcome.load.kind == 'websockets':
             with websockets.Origin() as origin, \
                     servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice, origin=origin.port) as server:

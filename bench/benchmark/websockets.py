@@ -74,8 +74,8 @@ def connect(server, tls):
     return peer
 
 
-def read(server, load, setup):
-    """The increase of the proxy's memory per connection (two sockets of the proxy), after some connections before the measurement."""
+def read(server, load, setup, connect=connect):     # pylint: disable=redefined-outer-name
+    """The increase of the server's memory per connection (of a proxy: two sockets), after some connections before the measurement."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tls = None

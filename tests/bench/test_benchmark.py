@@ -129,6 +129,7 @@ class Model(unittest.TestCase):
         for server, recipe in recipes.RECIPES.items():
             for path in ('plain', 'user', 'ktls'):
                 text, words = recipe(model.Setup(server, path), '/FOLDER', 24321)
+                text = ' '.join([text, *words])
                 self.assertIn('24321', text)
                 self.assertTrue('/FOLDER' in text or server == 'haproxy' and path == 'plain')
                 self.assertTrue(words)
@@ -172,6 +173,24 @@ class Words(unittest.TestCase):
                                       ('blast --verify', '{"answers": 5.1, "answers_all": 6.000, "bytes_all": 7}', '6')):
             self.assertEqual(clients.CLIENTS[client][1].search(output).group(1), answers)
             self.assertIsNone(clients.CLIENTS[client][1].search('connect: refused'))
+
+    def test_only_http2_counts_as_http2(self):
+        pattern = clients.CLIENTS['h2load h2'][1]
+        output = 'Application protocol: {}\nfinished\nrequests: 90 total, 91 started, 90 done, 42 succeeded, 48 failed\n'
+        self.assertEqual(pattern.search(output.format('h2')).group(1), '42')
+        self.assertIsNone(pattern.search(output.format('http/1.1')))
+        load = model.Load('1m', 10, streams=4, client='h2load h2')
+        self.assertEqual(clients.words_of(load, USER, 2, 443)[1:], '-t 1 -c 10 -m 4 -D 2 https://127.0.0.1:443/1m'.split())
+        self.assertIn('4 streams each', load.label)
+
+    def test_verdicts_on_http2(self):
+        http2 = scenarios.named('http2')
+        groups = {load: [outcome(model.Setup('sluice'), 0.1, 0.2, load=load), outcome(model.Setup('nginx'), 0.4, 0.8, load=load)]
+                  for load in (http2.SMALL, http2.LARGE)}
+        said = list(http2.verdicts(groups))
+        self.assertEqual(len(said), 2)          # h2o, nghttpd and idle connections were not measured
+        for sentence, size in zip(said, ('1k', '1m')):
+            self.assertRegex(sentence, f'^{size}: .* / nginx: 0.25')
 
     def test_handshakes_are_taken_from_those_who_count_them(self):
         agreement = scenarios.named('agreement')

@@ -1,7 +1,7 @@
 """The scenarios by name. Each is a module with TITLE, plan(options) -> [Group] and present(outcomes, results) -> [blocks]."""
 import importlib
 
-NAMES = ('quick', 'comparison', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'cold', 'threshold', 'targets', 'profile', 'handshake')
+NAMES = ('quick', 'comparison', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'http2', 'cold', 'threshold', 'targets', 'profile', 'handshake')
 PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold')    # shown in bench/README.md
 PAGE_EMULATED = ('threshold', 'relay')
 
