@@ -53,6 +53,7 @@ def batches():
         yield number, *generated_sites(number)
 
 
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 def test_nginx_and_imported_configuration_agree(pairs):
     found, sites, compared = {}, 0, 0
     for _, made, prelude in batches():

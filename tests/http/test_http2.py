@@ -371,6 +371,7 @@ def test_off(launch, loop, transport):
     client.close()
 
 
+@pytest.mark.http1('a client of it')
 def test_http1_still_works(served):
     client = served.connect()
     assert client.get('/protocol').body.startswith(b'HTTP/1.1|')
@@ -411,6 +412,7 @@ def status(served):
     return {name: collections.Counter(value) if isinstance(value, dict) else value for name, value in page.items()}
 
 
+@pytest.mark.http1('a client of it')
 def test_status_counts(launch, loop, transport):
     served = launch(loop, transport, server={'http2_max_concurrent_streams': 2, 'location': {'= /status': {'status': 'json'}}})
     before = status(served)

@@ -73,6 +73,7 @@ def pair(request, tmp_path, site, certificate, upstream, packed):
         server.stop()
 
 
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 def test_answers_are_the_same(pair):
     case, ports = pair
     wrong = []
@@ -125,6 +126,7 @@ def packaged(tmp_path, new_directory):
         server.stop()
 
 
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 def test_the_configuration_of_the_package(packaged):
     (nginx, sluice), output, conf, made, www = packaged
     assert left_out(output) in ([], ['gzip'])

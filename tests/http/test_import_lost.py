@@ -69,6 +69,7 @@ OUTSIDE = [(match[0], inside[match.end():], closed, opened) for inside, closed, 
            if (match := re.match(r'(?:auth_jwt|access_by_lua_file|ssl_verify_client) .*?;', inside))]
 
 
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 @pytest.mark.parametrize('before, inside, closed, opened', [('', *row) for row in LOST] + OUTSIDE)
 def test_lost(tmp_path, www, before, inside, closed, opened):
     port = server_kit.free_port()
@@ -82,6 +83,7 @@ def test_lost(tmp_path, www, before, inside, closed, opened):
     assert not any(b'secret' in answers[request].body for request in closed)
 
 
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 def test_import_markers_are_reported(tmp_path, www):
     """The comment at the marker has directive, file and line; lint and -t print warnings; without the marker the location responds."""
     port = server_kit.free_port()

@@ -124,6 +124,7 @@ class Request:
         self.other.close()
 
 
+@pytest.mark.http1('a body of which more is sent than is read')
 @pytest.mark.parametrize('number', range(len(CHANGES)), ids=[f'{name} {before} to {after}' for name, before, after in CHANGES])
 def test_a_setting_changes(served, gates, number):
     name, _before, after = CHANGES[number]
