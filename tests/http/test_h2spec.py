@@ -1,5 +1,4 @@
 """HTTP/2 conformance and other clients: h2spec, curl, nghttp, h2load and Node, each where it is installed."""
-import fcntl
 import hashlib
 import json
 import os
@@ -10,7 +9,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from kit import server as server_kit
+from kit import go_programs, server as server_kit
 
 TIMEOUT = 300 * server_kit.PATIENCE
 MODULE = 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible'
@@ -26,18 +25,7 @@ def need(program):
 @pytest.fixture(scope='session')
 def h2spec():
     """The program, which is built once into the build folder."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(server_kit.SLUICE)), 'h2spec')
-    program = os.path.join(folder, 'bin', 'h2spec')
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, 'lock'), 'w', encoding='ascii') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(program):
-            go = need('go')
-            done = subprocess.run([go, 'install', MODULE], capture_output=True, text=True, timeout=TIMEOUT, check=False,
-                                  env={**os.environ, 'GOPATH': folder, 'GOBIN': os.path.dirname(program), 'GOFLAGS': '-modcacherw'})
-            if done.returncode != 0:
-                pytest.skip(f'h2spec cannot be built: {done.stderr.strip()[-300:]}')
-    return program
+    return os.path.join(go_programs.build('h2spec', MODULE), 'h2spec')
 
 
 def test_h2spec(served, h2spec, tmp_path):
