@@ -337,10 +337,10 @@ static const struct directive directives[] = {
      .row = read_debug_connection,
      .syntax = "address | address/bits | unix:",
      .example = "debug_connection: [127.0.0.1, \"2001:db8::/32\"]",
-     .help = "Clients whose connections in http are logged at level debug, regardless of the level of error_log: "
+     .help = "Clients whose connections are logged at level debug, regardless of the level of error_log. In http: "
              "their requests, the modules that handle them, and each frame of HTTP/2, without header fields and "
-             "bodies. The address is that of the connection, not one in a header field. Unlike nginx, no host "
-             "names."},
+             "bodies. In stream: their virtual server, the upstream servers that are tried, and the end. The "
+             "address is that of the connection, not one in a header field. Unlike nginx, no host names."},
     {.name = "multi_accept",
      .scopes = SCOPE_EVENTS,
      .type = DIRECTIVE_SWITCH,

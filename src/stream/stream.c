@@ -97,6 +97,7 @@ static void choose_server(struct stream *stream, const struct virtual_server *vi
     stream->virtual = virtual;
     stream->server_conf = stream->virtual->stream;
     stream->conf = stream->server_conf->conf;
+    stream_debug(stream, "server \"" STR_FMT "\"", STR_ARG(virtual->name));
     serve_stream(stream);
 }
 
@@ -165,10 +166,10 @@ static bool is_trusted(const struct stream *stream)
     enum tls_client_state state = tls ? tls_session_client_state(tls) : TLS_CLIENT_ACCEPTED;
 
     if (state == TLS_CLIENT_REFUSED)
-        log_write(stream->worker->log, LOG_INFO, "client SSL certificate verify error: %s",
+        log_write(stream_log(stream), LOG_INFO, "client SSL certificate verify error: %s",
                   tls_session_client_fault(tls));
     if (state == TLS_CLIENT_ABSENT)
-        log_write(stream->worker->log, LOG_INFO, "client sent no required SSL certificate");
+        log_write(stream_log(stream), LOG_INFO, "client sent no required SSL certificate");
     return state == TLS_CLIENT_ACCEPTED;
 }
 
@@ -185,6 +186,7 @@ static void client_opened(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
 
+    stream_debug_opened(stream);
     if (wire_got_plain_http(wire) || !is_trusted(stream)) {
         stream_refuse(stream, 400);
         return;
@@ -242,6 +244,7 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
     if (stream->prereading && how == WIRE_CLOSE_PROTOCOL)
         stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;
     stream->transfer = wire_transfer_end(wire, NULL);
+    stream_debug_closed(stream);
     stream_modules_ended(stream);
     access_log_lines(stream->worker->access_log, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);
@@ -322,6 +325,7 @@ static struct stream *stream_create(struct worker *worker, const struct endpoint
     stream->status = 200;
     arena_init(&stream->arena, &worker->arenas, LIMIT_STREAM_MEMORY);
     stream->user_variable_values.arena = &stream->arena;
+    stream_debug_accepted(stream);
     return stream;
 }
 

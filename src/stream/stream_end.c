@@ -9,10 +9,10 @@ void stream_log_line(const struct stream *stream, enum log_level level, const ch
     const char *server = stream->peer ? stream->peer->name : "";
 
     if (error)
-        log_write(stream->worker->log, level, "*%llu %s (%d: %s), upstream: \"%s\"",
+        log_write(stream_log(stream), level, "*%llu %s (%d: %s), upstream: \"%s\"",
                   (unsigned long long)stream->number, what, -error, strerror(-error), server);
     else
-        log_write(stream->worker->log, level, "*%llu %s, upstream: \"%s\"",
+        log_write(stream_log(stream), level, "*%llu %s, upstream: \"%s\"",
                   (unsigned long long)stream->number, what, server);
 }
 

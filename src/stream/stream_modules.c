@@ -86,7 +86,7 @@ void stream_report(struct stream *stream, enum log_level level, const char *form
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    log_write(stream->worker->log, level, "*%llu %s, client: " STR_FMT, (unsigned long long)stream->number, text,
+    log_write(stream_log(stream), level, "*%llu %s, client: " STR_FMT, (unsigned long long)stream->number, text,
               STR_ARG(client));
 }
 

@@ -83,6 +83,7 @@ static void server_opened(void *user)
         return;
     }
     stream->connected = true;
+    stream_debug(stream, "connected to upstream \"%s\"", stream->peer->name);
     stream->attempt->connect_us = since_begun(stream);
     stream_record_activity(stream);
     upstream_peer_succeeded(stream->peer);
@@ -219,6 +220,7 @@ static int connect_to_server(struct stream *stream)
     stream->tries++;
     if (error < 0)
         return error;
+    stream_debug(stream, "connecting to upstream \"%s\"", stream->peer->name);
     error = upstream_connect(stream->peer, &stream->tls, &server_events, stream, stream->conf->connect_timeout_ms,
                              true, &stream->server);
     if (error < 0) {

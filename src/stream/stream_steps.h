@@ -54,6 +54,7 @@ struct stream {
     uint64_t number;                /* $connection */
     uint64_t tries;
     int status;                     /* $status: 200 unless rejected */
+    bool debug;                     /* debug_connection selects the client */
     bool prereading;                /* no virtual server is selected yet */
     bool connected;
     bool ending;                    /* wire_close was called for the client's wire */
@@ -68,6 +69,30 @@ static inline uint64_t stream_now_ms(const struct stream *stream)
 {
     return stream->worker->loop.clock.monotonic_ms;
 }
+
+/* The error log; with level debug for a selected client. */
+static inline struct log *stream_log(const struct stream *stream)
+{
+    struct worker *worker = stream->worker;
+
+    return stream->debug && worker->log->level < LOG_DEBUG ? &worker->debug_log : worker->log;
+}
+
+/* stream_debug.c: lines for clients that debug_connection selects. */
+
+/* private: use stream_debug */
+void stream_debug_write(const struct stream *stream, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Decides whether the connection has a debug log, and logs its addresses. */
+void stream_debug_accepted(struct stream *stream);
+/* Logs a completed handshake. */
+void stream_debug_opened(const struct stream *stream);
+void stream_debug_closed(const struct stream *stream);
+
+#define stream_debug(stream, ...)                                                                            \
+    do {                                                                                                     \
+        if ((stream)->debug)                                                                                 \
+            stream_debug_write(stream, __VA_ARGS__);                                                         \
+    } while (0)
 
 /* stream_end.c */
 

@@ -1,10 +1,12 @@
 """The debug log of chosen clients: `debug_connection`."""
 import re
+import socket
 
 import pytest
 
 from kit import http1, http2, server as server_kit
 from kit.lifetime import wait_for
+from test_stream import UpstreamServer
 
 TIMEOUT = 30 * server_kit.PATIENCE
 OTHERS = '192.0.2.0/24'
@@ -107,3 +109,36 @@ def test_a_unix_socket(tmp_path, site, loop):
         assert 'accepted, client: unix:, listen: unix:' in server.errors()
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize('chosen', [True, False], ids=['chosen', 'others'])
+def test_streams(loop, tmp_path, certificate, chosen):
+    """The same lines with and without TLS; the first upstream server refuses connections."""
+    upstream, dead = UpstreamServer(lambda sock: sock.sendall(b'hello')), f'127.0.0.1:{server_kit.free_port()}'
+    ports, http_port = [server_kit.free_port() for _ in range(2)], server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'streams', [{'listen': f'127.0.0.1:{http_port}', 'return': '200 ok'}], loop=loop, main={
+        'error_log': {'path': str(tmp_path / 'streams' / 'error.log'), 'level': 'error'},
+        'events': {'use': loop, 'debug_connection': '127.0.0.1' if chosen else OTHERS},
+        'stream': {'upstream': {'both': {'server': [dead, f'{upstream.address} backup']}},
+                   'server': [{'listen': f'127.0.0.1:{ports[0]}', 'proxy_pass': 'both'},
+                              {'listen': f'127.0.0.1:{ports[1]} ssl', 'server_name': 'named.test', 'proxy_pass': upstream.address, 'deny': '127.0.0.2',
+                               'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}]}}).start([http_port])
+    for port in ports:
+        sock = socket.create_connection(('127.0.0.1', port), timeout=TIMEOUT)
+        sock = http1.tls_context().wrap_socket(sock, server_hostname='named.test') if port == ports[1] else sock
+        assert sock.recv(5) == b'hello'
+        sock.close()
+    server.stop()
+    upstream.listener.close()
+    text = server.errors()
+    if not chosen:
+        assert '[debug]' not in text and 'accepted' not in text
+        return
+    for number, port in enumerate(ports):
+        in_order = [rf'accepted, client: 127\.0\.0\.1:\d+, listen: 127\.0\.0\.1:{port}$',
+                    *([r'handshake done: TLSv1\.3, TLS_\w+$', 'server "named.test"$'] if number else ['server ""$', f'connecting to upstream "{dead}"$']),
+                    f'connecting to upstream "{upstream.address}"$', f'connected to upstream "{upstream.address}"$',
+                    r'closed: status 200, 0 bytes received, 5 sent$']
+        connections = re.findall(rf'\[debug\] \d+#0: \*(\d+) {in_order[0]}', text, re.M)
+        found = '\n'.join(re.findall(rf'\[debug\] \d+#0: \*{connections[-1]} (.*)', text))
+        assert re.search('.*'.join(in_order).replace('$.*', r'\n(?:.*\n)*?'), found, re.M), found

@@ -1,0 +1,49 @@
+/*
+ * The debug log of the clients that debug_connection selects.
+ */
+#include "server/connection_debug.h"
+#include "stream/stream_steps.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void stream_debug_write(const struct stream *stream, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    log_write(stream_log(stream), LOG_DEBUG, "*%llu %s", (unsigned long long)stream->number, text);
+}
+
+void stream_debug_accepted(struct stream *stream)
+{
+    struct listen_address client = {.length = sizeof stream->address};
+    char text[128];
+
+    stream->debug = connection_debug_wanted(stream->worker, &stream->address);
+    if (!stream->debug)
+        return;
+    memcpy(&client.socket, &stream->address, sizeof stream->address);
+    stream_debug_write(stream, "accepted, client: " STR_FMT ", listen: " STR_FMT,
+                       STR_ARG(listen_address_format(&client, text, sizeof text)), STR_ARG(stream->endpoint->text));
+}
+
+void stream_debug_opened(const struct stream *stream)
+{
+    const struct tls_session *tls = stream->client.tls;
+
+    if (tls)
+        stream_debug(stream, "handshake done: " STR_FMT ", " STR_FMT "%s", STR_ARG(tls_session_protocol(tls)),
+                     STR_ARG(tls_session_cipher(tls)), tls_session_reused(tls) ? ", resumed" : "");
+}
+
+void stream_debug_closed(const struct stream *stream)
+{
+    stream_debug(stream, "closed: status %d, %llu bytes received, %llu sent", stream->status,
+                 (unsigned long long)(stream->hello_bytes + stream->up.bytes),
+                 (unsigned long long)(stream->own_bytes + stream->down.bytes));
+}
