@@ -281,6 +281,12 @@ static void upstream_stream_ended(struct gateway_request *p)
         (void)bad_reply(p);
 }
 
+/* The input holds two small receives or one large one. */
+static size_t input_capacity(struct str received)
+{
+    return received.length > LIMIT_PROXY_INPUT ? LIMIT_RECEIVE_LARGE : LIMIT_PROXY_INPUT;
+}
+
 size_t gateway_received(void *user, struct str bytes)
 {
     struct gateway_request *p = user;
@@ -292,8 +298,8 @@ size_t gateway_received(void *user, struct str bytes)
         upstream_stream_ended(p);
         return 0;
     }
-    if (p->incoming.transfer != TRANSFER_SPOOLED && p->incoming.input.capacity == 0 &&
-        buffer_reserve(&p->incoming.input, LIMIT_PROXY_INPUT) < 0) {
+    if (p->incoming.transfer != TRANSFER_SPOOLED && p->incoming.input.length == 0 &&
+        buffer_reserve(&p->incoming.input, input_capacity(bytes)) < 0) {
         (void)no_memory(p);
         return bytes.length;
     }

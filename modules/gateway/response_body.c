@@ -30,6 +30,13 @@ static bool input_has_room(const struct gateway_request *p)
            p->incoming.input.length == 0;
 }
 
+/* One large receive fills the whole input. */
+static bool wants_large_receive(const struct gateway_request *p)
+{
+    return p->stage == GATEWAY_RESPONDING && p->incoming.transfer != TRANSFER_SPOOLED &&
+           p->incoming.input.length == 0 && gateway_body_is_large(p);
+}
+
 /* True while too many bytes of the response wait to be written to the cache. */
 static bool is_storage_full(const struct gateway_request *p)
 {
@@ -43,6 +50,8 @@ void gateway_read(struct gateway_request *p)
     if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p)) {
         if (p->upstream.stream)
             p->conf->gateway->streams->receive(p);
+        else if (wants_large_receive(p))
+            wire_receive_large(&p->upstream.connection->wire);
         else
             wire_receive(&p->upstream.connection->wire);
     }

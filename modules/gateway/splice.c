@@ -13,7 +13,7 @@ static uint64_t unframed_bytes(const struct gateway_request *p)
 }
 
 /* A body of unknown length is large once enough of it was received. A rest that fits into one receive is copied. */
-static bool is_large(const struct gateway_request *p)
+bool gateway_body_is_large(const struct gateway_request *p)
 {
     if (unframed_bytes(p) == UINT64_MAX)
         return p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
@@ -26,7 +26,7 @@ bool gateway_splices(const struct gateway_request *p)
         p->incoming.transfer != TRANSFER_ANY || p->kind != RESPONSE_PLAIN || p->incoming.rate_limit ||
         (p->cached && (p->cached->fill || p->cached->background)))
         return false;
-    return p->incoming.pipe ? unframed_bytes(p) > 0 : is_large(p);
+    return p->incoming.pipe ? unframed_bytes(p) > 0 : gateway_body_is_large(p);
 }
 
 bool gateway_splice(struct gateway_request *p, unsigned accept)

@@ -6,6 +6,8 @@
 
 #include "gateway.h"
 
+/* True if the body is large and its rest has no framing and exceeds one small receive. */
+bool gateway_body_is_large(const struct gateway_request *p);
 /* True if the rest of the body is spliced, and therefore not read ahead. */
 bool gateway_splices(const struct gateway_request *p);
 /* Starts to splice more bytes into the pipe, if `accept` has CHUNK_PIPE. False: read the body instead. */

@@ -23,6 +23,7 @@
 #define LIMIT_UNCACHED_WINDOW       (256 * 1024)    /* file bytes probed and read ahead at once */
 #define LIMIT_FETCHES               3               /* helper reads of one window before sendfile waits for the disk */
 #define LIMIT_RECEIVE_BYTES         (16 * 1024)     /* bytes of one receive */
+#define LIMIT_RECEIVE_LARGE         (64 * 1024)     /* bytes of one receive of a large body, and its buffer per client */
 #define LIMIT_RECEIVE_BUFFERS       256             /* buffers in the ring of provided buffers */
 #define LIMIT_FILE_CACHE_CONTENT    16384           /* files up to this size are kept in memory */
 

@@ -9,7 +9,7 @@
 
 /* Queues op with its result; `done` runs later in this loop iteration or in the next. */
 void loop_finish(struct loop *loop, struct op *op, int result);
-/* Queues op for the backend's deliver. */
+/* Queues op for the backend's deliver: a large receive in the tail. */
 void loop_ready(struct loop *loop, struct op *op);
 /*
  * Queues op at the end of loop->tail. An iteration with bytes left (loop->iteration_bytes_left) submits it to the
@@ -24,6 +24,11 @@ void loop_charge(struct loop *loop, uint64_t count);
 void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
+/*
+ * Runs `done` of a receive of `count` bytes, or -errno, which lends `bytes`. A large receive is charged for them as for
+ * bytes of a file in the page cache, and for the time of `done`.
+ */
+void loop_run_received(struct loop *loop, struct op *op, const char *bytes, ssize_t count);
 /* loop_cancel of an op in a state other than OP_STATE_HELPED. */
 void loop_cancel_without_helper(struct loop *loop, struct op *op);
 
@@ -39,6 +44,9 @@ struct readiness {
  * then calls again. False: the op is finished, deferred or with a helper thread.
  */
 bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
+
+/* recv(2) into `into`. Returns the number of bytes, 0 at the end of the stream, -EAGAIN, or another -errno. */
+ssize_t op_receive(const struct op *op, char *into, size_t size);
 
 /* True for an op that shares the budget of large ops. After a wait for readiness it is deferred. */
 bool op_is_large(const struct op *op);

@@ -122,6 +122,10 @@ static int resume_large(struct loop *loop, struct op *op)
 {
     int result = op->result;
 
+    if (op->state == OP_STATE_READY) {
+        loop->backend->deliver(loop, op); /* charges the bytes */
+        return 1;
+    }
     if (op->state != OP_STATE_FINISHED) {
         submit_again(loop, op);
         loop_charge(loop, 0); /* for the time; the bytes are charged when they are moved, or when the op is finished */

@@ -11,8 +11,8 @@
  * 5. A receive lends bytes, valid until `done` returns. An idle connection holds no buffer. Receive is single-shot:
  *    not submitting the next one is backpressure.
  * 6. To close: cancel, count the completions, free in the last one.
- * 7. Large sends and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
- *    LIMIT_ITERATION_FILE_BYTES from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk) and its
+ * 7. Large sends, receives and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
+ *    LIMIT_ITERATION_FILE_BYTES of receives or from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk) and its
  *    time (LIMIT_ITERATION_US); further ops wait in the tail in FIFO order. Small sends do not wait.
  *
  * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
@@ -68,7 +68,10 @@ struct op {
     int wait_fd;                    /* used by the backend: the descriptor whose readiness is awaited */
     struct list link;               /* the loop's: of the queue that the op is in */
     union {
-        struct str received;        /* OP_RECV */
+        struct {
+            struct str received;    /* OP_RECV */
+            bool large;             /* OP_RECV: waits for its part of the iteration, then receives LIMIT_RECEIVE_LARGE at most */
+        };
         struct {
             const struct iovec *parts; /* constant until `done`, with their bytes */
             int count;
@@ -191,6 +194,8 @@ static inline bool op_finished(const struct op *op)
 void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr_storage *address);
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);
 void loop_recv(struct loop *loop, struct op *op, int fd);
+/* For large bodies: at most LIMIT_RECEIVE_LARGE bytes, from the tail. */
+void loop_recv_large(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool small_send_buffer);
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool small_send_buffer);

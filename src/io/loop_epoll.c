@@ -41,7 +41,7 @@ struct epoll {
     struct slot *slots;
     unsigned slot_count;
     struct epoll_event events[EVENTS_PER_WAIT];
-    char scratch[LIMIT_RECEIVE_BYTES]; /* valid during the callback of OP_RECV */
+    char scratch[LIMIT_RECEIVE_LARGE]; /* valid during the callback of OP_RECV */
 };
 
 static int epoll_open(struct loop *loop)
@@ -372,22 +372,13 @@ static int epoll_wait_iteration(struct loop *loop, uint64_t until_ms)
     return 0;
 }
 
-static ssize_t receive_bytes(const struct op *op, char *into, size_t size)
-{
-    ssize_t count;
-
-    do {
-        count = recv(op->fd, into, size, MSG_DONTWAIT);
-    } while (count < 0 && errno == EINTR);
-    return count < 0 ? -errno : count;
-}
-
 /* Receives and runs `done` at once, so that one scratch buffer serves all connections. */
 static void deliver_received(struct loop *loop, struct op *op)
 {
     struct epoll *epoll = loop->backend_state;
     struct slot *slot = &epoll->slots[op->fd];
-    ssize_t count = receive_bytes(op, epoll->scratch, sizeof(epoll->scratch));
+    size_t size = op->large ? LIMIT_RECEIVE_LARGE : LIMIT_RECEIVE_BYTES;
+    ssize_t count = op_receive(op, epoll->scratch, size);
 
     if (count == -EAGAIN) {
         slot->readable = false;
@@ -395,10 +386,9 @@ static void deliver_received(struct loop *loop, struct op *op)
         slot->reader = op;
         return;
     }
-    if (count > 0 && (size_t)count < sizeof(epoll->scratch) && slot->drains && !slot->hang_up)
+    if (count > 0 && (size_t)count < size && slot->drains && !slot->hang_up)
         slot->readable = false;
-    op->received = (struct str){epoll->scratch, count > 0 ? (size_t)count : 0};
-    loop_run_done(loop, op, (int)count);
+    loop_run_received(loop, op, epoll->scratch, count);
 }
 
 static void epoll_deliver(struct loop *loop, struct op *op)

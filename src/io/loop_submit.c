@@ -2,6 +2,7 @@
  * Submits ops to the backend or to the timers, cancels them there, and queues the finished ones. Uses neither helper
  * threads (helpers.c) nor iterations (loop.c).
  */
+#include "base/limits.h"
 #include "base/saturate.h"
 #include "io/backend.h"
 #include "io/timers.h"
@@ -19,8 +20,10 @@ void loop_finish(struct loop *loop, struct op *op, int result)
 
 void loop_ready(struct loop *loop, struct op *op)
 {
+    bool large = op->verb == OP_RECV && op->large;
+
     op->state = OP_STATE_READY;
-    list_push(&loop->finished, &op->link);
+    list_push(large ? &loop->tail : &loop->finished, &op->link);
 }
 
 void loop_defer(struct loop *loop, struct op *op)
@@ -54,6 +57,17 @@ void loop_run_done(struct loop *loop, struct op *op, int result)
     op->state = OP_STATE_IDLE;
     loop->in_flight--;
     op->done(op, result);
+}
+
+void loop_run_received(struct loop *loop, struct op *op, const char *bytes, ssize_t count)
+{
+    size_t length = count > 0 ? (size_t)count : 0;
+    bool large = op->large;
+
+    op->received = (struct str){bytes, length};
+    loop_run_done(loop, op, (int)count);
+    if (large)
+        loop_charge(loop, (uint64_t)length * LIMIT_ITERATION_BYTES / LIMIT_ITERATION_FILE_BYTES);
 }
 
 static void submit_timer(struct loop *loop, struct op *op)

@@ -24,12 +24,16 @@
 #define BUFFER_GROUP     0
 #define SEND_BY_RING_MAX (8 * 1024)
 
+/* op->mark: the last receive was large and full; the socket may be empty. Distinct from IORING_CQE_F_SOCK_NONEMPTY. */
+#define LARGE_RECEIVE_FULL 1
+
 #define CANCEL_NOT_SUBMITTED (-2) /* op->wait_fd: its cancel waits for a free submission queue entry */
 
 struct uring {
     struct io_uring ring;
     struct io_uring_buf_ring *buffer_ring;
     char *buffers;       /* LIMIT_RECEIVE_BUFFERS of LIMIT_RECEIVE_BYTES */
+    char *large;         /* LIMIT_RECEIVE_LARGE bytes, valid during the callback of a large receive */
     struct list cancels; /* ops whose cancel is not submitted yet */
 };
 
@@ -97,6 +101,8 @@ static void buffers_unmap(struct uring *uring)
         munmap(uring->buffer_ring, BUFFER_RING_SIZE);
     if (uring->buffers)
         munmap(uring->buffers, BUFFERS_SIZE);
+    if (uring->large)
+        munmap(uring->large, LIMIT_RECEIVE_LARGE);
 }
 
 static void buffer_return(struct uring *uring, unsigned number)
@@ -114,7 +120,8 @@ static int buffers_open(struct uring *uring)
 
     uring->buffer_ring = map_memory(BUFFER_RING_SIZE);
     uring->buffers = map_memory(BUFFERS_SIZE);
-    if (!uring->buffer_ring || !uring->buffers)
+    uring->large = map_memory(LIMIT_RECEIVE_LARGE);
+    if (!uring->buffer_ring || !uring->buffers || !uring->large)
         return -ENOMEM;
     registration.ring_addr = (uintptr_t)uring->buffer_ring;
     io_uring_buf_ring_init(uring->buffer_ring);
@@ -175,6 +182,30 @@ static struct io_uring_sqe *get_sqe(struct uring *uring)
     return io_uring_get_sqe(&uring->ring);
 }
 
+static void submit_poll(struct loop *loop, struct op *op, int fd, unsigned events)
+{
+    struct io_uring_sqe *entry = get_sqe(loop->backend_state);
+
+    if (!entry) {
+        loop_retry(loop, op);
+        return;
+    }
+    io_uring_prep_poll_add(entry, fd, events);
+    io_uring_sqe_set_data(entry, op);
+}
+
+/*
+ * The bytes of a large receive are copied by recv(2) when its turn comes, immediately before they are used. The ring
+ * only waits for input.
+ */
+static void submit_large_receive(struct loop *loop, struct op *op)
+{
+    if (op->mark != 0)
+        loop_ready(loop, op);
+    else
+        submit_poll(loop, op, op->fd, POLLIN);
+}
+
 /*
  * op->mark states whether the last receive left bytes in the socket. If not, the kernel polls first, which saves a
  * receive that would fail with EAGAIN.
@@ -227,18 +258,6 @@ static bool send_by_ring(const struct op *op)
            op->send.parts->iov_len <= SEND_BY_RING_MAX;
 }
 
-static void submit_poll(struct loop *loop, struct op *op, int fd, unsigned events)
-{
-    struct io_uring_sqe *entry = get_sqe(loop->backend_state);
-
-    if (!entry) {
-        loop_retry(loop, op);
-        return;
-    }
-    io_uring_prep_poll_add(entry, fd, events);
-    io_uring_sqe_set_data(entry, op);
-}
-
 static void try_or_wait(struct loop *loop, struct op *op)
 {
     struct readiness wait;
@@ -256,7 +275,10 @@ static void uring_submit(struct loop *loop, struct op *op)
     }
     switch (op->verb) {
     case OP_RECV:
-        submit_receive(loop, op);
+        if (op->large)
+            submit_large_receive(loop, op);
+        else
+            submit_receive(loop, op);
         break;
     case OP_POLL:
         submit_poll(loop, op, op->fd, op->poll_events);
@@ -290,12 +312,16 @@ static bool submit_cancel(struct uring *uring, struct op *op)
     return true;
 }
 
-/* A READY op keeps its result, since its bytes were already taken from the socket. */
+/* A READY op keeps its result if its bytes were already taken from the socket. */
 static void uring_cancel(struct loop *loop, struct op *op)
 {
     struct uring *uring = loop->backend_state;
 
-    if (op->state == OP_STATE_READY)
+    if (op->state == OP_STATE_READY && op->large) {
+        op->result = -ECANCELED;
+        op->state = OP_STATE_FINISHED;
+    }
+    if (op->state == OP_STATE_READY || op->state == OP_STATE_FINISHED)
         return;
     op->state = OP_STATE_CANCELLING;
     if (submit_cancel(uring, op))
@@ -362,7 +388,7 @@ static void dispatch_completion(struct loop *loop, const struct io_uring_cqe *co
         return;
     if (op->wait_fd == CANCEL_NOT_SUBMITTED)
         list_remove(&op->link);
-    if (op->verb == OP_RECV)
+    if (op->verb == OP_RECV && !op->large)
         receive_completed(loop, op, completion->res, completion->flags);
     else if (send_by_ring(op))
         send_completed(loop, op, completion->res);
@@ -370,6 +396,8 @@ static void dispatch_completion(struct loop *loop, const struct io_uring_cqe *co
         loop_finish(loop, op, completion->res);
     else if (op->state == OP_STATE_CANCELLING)
         loop_finish(loop, op, -ECANCELED);
+    else if (op->verb == OP_RECV) /* recv(2) reports a failure of the poll */
+        loop_ready(loop, op);
     else if (op_is_large(op)) /* waits for its part of the iteration */
         loop_defer(loop, op);
     else
@@ -423,11 +451,29 @@ static void uring_start(struct loop *loop)
         (void)io_uring_submit(&uring->ring);
 }
 
+static void deliver_large(struct loop *loop, struct op *op)
+{
+    struct uring *uring = loop->backend_state;
+    ssize_t count = op_receive(op, uring->large, LIMIT_RECEIVE_LARGE);
+
+    op->mark = count == LIMIT_RECEIVE_LARGE ? LARGE_RECEIVE_FULL : 0;
+    if (count != -EAGAIN) {
+        loop_run_received(loop, op, uring->large, count);
+        return;
+    }
+    op->state = OP_STATE_WAITING;
+    submit_poll(loop, op, op->fd, POLLIN);
+}
+
 static void uring_deliver(struct loop *loop, struct op *op)
 {
     struct uring *uring = loop->backend_state;
     size_t offset = (size_t)(op->received.data - uring->buffers);
 
+    if (op->large) {
+        deliver_large(loop, op);
+        return;
+    }
     loop_run_done(loop, op, (int)op->received.length);
     buffer_return(uring, (unsigned)(offset / LIMIT_RECEIVE_BYTES));
 }

@@ -30,6 +30,14 @@ void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_stor
 void loop_recv(struct loop *loop, struct op *op, int fd)
 {
     op->received = (struct str){NULL, 0};
+    op->large = false;
+    submit_op(loop, op, OP_RECV, fd);
+}
+
+void loop_recv_large(struct loop *loop, struct op *op, int fd)
+{
+    op->received = (struct str){NULL, 0};
+    op->large = true;
     submit_op(loop, op, OP_RECV, fd);
 }
 

@@ -294,6 +294,16 @@ static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *o
     return false;
 }
 
+ssize_t op_receive(const struct op *op, char *into, size_t size)
+{
+    ssize_t count;
+
+    do {
+        count = recv(op->fd, into, size, MSG_DONTWAIT);
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
 bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     op->state = OP_STATE_WAITING;

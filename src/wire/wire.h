@@ -187,6 +187,7 @@ struct wire {
     bool span_copied;               /* the span is short: it is read into blocks although it could be sent directly */
     bool small_send_buffer;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */
+    bool receives_large;            /* ... or wire_receive_large */
     bool watching;                  /* wire_watch is pending */
     bool delivering;                /* inside `received` or `opened` */
     bool was_full;                  /* there was no room before the send in flight */
@@ -229,6 +230,11 @@ void wire_apply_settings(struct wire *wire, const struct wire_settings *settings
  * is pending.
  */
 void wire_receive(struct wire *wire);
+/*
+ * As wire_receive, for the rest of a large body: a plain wire may receive LIMIT_RECEIVE_LARGE bytes at once, as a large
+ * op of the loop (rule 7 of io/loop.h).
+ */
+void wire_receive_large(struct wire *wire);
 /* True if wire_receive_pipe is possible: a plain connection, no unread bytes, no request pending. */
 bool wire_pipes(const struct wire *wire);
 /*

@@ -243,21 +243,35 @@ void wire_receive_start(struct wire *wire)
         loop_splice(loop, &wire->receive, wire->fd, wire->pipe->to, wire->pipe_most, false);
     } else if (wire->receiving && !wire->peer_ended) {
         wire->receive.done = receive_done;
-        loop_recv(loop, &wire->receive, wire->fd);
+        if (wire->receives_large && !wire->tls)
+            loop_recv_large(loop, &wire->receive, wire->fd);
+        else
+            loop_recv(loop, &wire->receive, wire->fd);
     } else if (wire->watching && wire->state == WIRE_OPEN) {
         wire->receive.done = watch_done;
         loop_poll(loop, &wire->receive, wire->fd, 0);
     }
 }
 
-void wire_receive(struct wire *wire)
+static void request_input(struct wire *wire, bool large)
 {
     if (wire->receiving || wire->state != WIRE_OPEN || (wire->peer_ended && !wire->unread))
         return;
     wire->receiving = true;
+    wire->receives_large = large;
     wire->watching = false;
     if (!wire->delivering)
         wire_receive_start(wire);
+}
+
+void wire_receive(struct wire *wire)
+{
+    request_input(wire, false);
+}
+
+void wire_receive_large(struct wire *wire)
+{
+    request_input(wire, true);
 }
 
 bool wire_pipes(const struct wire *wire)

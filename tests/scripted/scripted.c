@@ -68,7 +68,7 @@ static void backend_cancel(struct loop *loop, struct op *op)
 static int turn_receive(struct loop *loop, struct op *op)
 {
     struct fake *fake = socket_of(loop, op->fd);
-    size_t length = fake->unread.length;
+    size_t length = fake->unread.length, most = op->large ? LIMIT_RECEIVE_LARGE : LIMIT_RECEIVE_BYTES;
     char *lent;
 
     if (fake->reset)
@@ -77,8 +77,8 @@ static int turn_receive(struct loop *loop, struct op *op)
         return fake->ended ? 0 : NOT_YET;
     if (fake->receive_most && length > fake->receive_most)
         length = fake->receive_most;
-    if (length > LIMIT_RECEIVE_BYTES)
-        length = LIMIT_RECEIVE_BYTES;
+    if (length > most)
+        length = most;
     lent = malloc(length);
     if (!lent)
         return NOT_YET;
@@ -334,7 +334,7 @@ static void backend_deliver(struct loop *loop, struct op *op)
     char *lent = (char *)(uintptr_t)op->received.data;
     size_t length = op->received.length;
 
-    loop_run_done(loop, op, (int)length);
+    loop_run_received(loop, op, lent, (ssize_t)length);
     memset(lent, 0xdd, length);
     free(lent);
 }

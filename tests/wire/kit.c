@@ -102,7 +102,12 @@ static size_t received(struct wire *wire, struct str bytes)
         bytes.length = sizeof kit->received - kit->received_length;
     memcpy(kit->received + kit->received_length, bytes.data, bytes.length);
     kit->received_length += bytes.length;
-    wire_receive(wire);
+    if (bytes.length > kit->received_most)
+        kit->received_most = bytes.length;
+    if (kit->receives_large)
+        wire_receive_large(wire);
+    else
+        wire_receive(wire);
     if (memchr(bytes.data, '\n', bytes.length))
         kit_pump(kit);
     return bytes.length;

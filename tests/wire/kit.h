@@ -48,6 +48,8 @@ struct kit {
     bool peer_ended;
     char received[65536];
     size_t received_length;
+    bool receives_large;            /* requests further bytes by wire_receive_large */
+    size_t received_most;           /* the largest number of bytes received at once */
     struct transfer transfer;
 
     /* the client */

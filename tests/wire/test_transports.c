@@ -4,6 +4,8 @@
  */
 #include "kit.h"
 
+#include "base/limits.h"
+
 #include <check.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -205,6 +207,34 @@ START_TEST(unconsumed_bytes_are_offered_again)
 }
 END_TEST
 
+/* A plain wire receives a large body in larger pieces, if the owner requests it; TLS delivers record by record. */
+START_TEST(large_bodies_are_received_in_larger_pieces)
+{
+    bool plain = transports[_i % transport_count].version == 0;
+    char text[60001];
+
+    start(_i, 0);
+    kit_until_open(&kit);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i % 23);
+    text[sizeof text - 1] = '\0';
+    for (int round = 0; round < 2; round++) {
+        kit.receives_large = round == 1;
+        kit.received_length = kit.received_most = 0;
+        kit_client_send(&kit, text);
+        for (int i = 0; i < 500 && kit.received_length < 60000; i++)
+            kit_turn(&kit);
+        ck_assert_uint_eq(kit.received_length, 60000);
+        ck_assert_mem_eq(kit.received, text, 60000);
+        if (plain && kit.receives_large)
+            ck_assert_uint_gt(kit.received_most, LIMIT_RECEIVE_BYTES);
+        else
+            ck_assert_uint_le(kit.received_most, LIMIT_RECEIVE_BYTES);
+    }
+    finish();
+}
+END_TEST
+
 static bool sent_at_once(void)
 {
     int at_once = 0;
@@ -246,6 +276,7 @@ int main(void)
     tcase_add_loop_test(all, large_responses_through_a_small_window, 0, count);
     tcase_add_loop_test(all, path_and_reason_of_a_large_file, 0, count);
     tcase_add_loop_test(all, transfers_of_two_responses, 0, count);
+    tcase_add_loop_test(all, large_bodies_are_received_in_larger_pieces, 0, count);
     tcase_add_loop_test(all, unconsumed_bytes_are_offered_again, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -291,6 +291,68 @@ START_TEST(rule_7_files_end_by_time)
 }
 END_TEST
 
+enum { RECEIVERS = 40 };
+
+static void received_bytes_used(struct probe *probe)
+{
+    ck_assert_int_eq(probe->result, LIMIT_RECEIVE_LARGE);
+    now_us += done_us;
+}
+
+static void receive_large_from_all(int runs_per_iteration)
+{
+    static char bytes[LIMIT_RECEIVE_LARGE];
+    static struct probe probes[RECEIVERS];
+    struct probe modest;
+    int near[RECEIVERS + 1], far[RECEIVERS + 1];
+
+    for (int i = 0; i <= RECEIVERS; i++)
+        unix_pair(&loop, &near[i], &far[i]);
+    for (int i = 0; i < RECEIVERS; i++) {
+        probe_init(&probes[i], &loop);
+        probes[i].then = received_bytes_used;
+        loop_recv_large(&loop, &probes[i].op, near[i]);
+        say_bytes(far[i], bytes, sizeof(bytes));
+    }
+    probe_init(&modest, &loop);
+    loop_recv(&loop, &modest.op, near[RECEIVERS]);
+    say(far[RECEIVERS], "x");
+    for (int due = runs_per_iteration, runs; due < RECEIVERS + runs_per_iteration; due += runs_per_iteration) {
+        turn_some(&loop, 1);
+        ck_assert_int_eq(modest.runs, 1);
+        runs = 0;
+        for (int i = 0; i < RECEIVERS; i++)
+            runs += probes[i].runs;
+        ck_assert_int_eq(runs, due < RECEIVERS ? due : RECEIVERS);
+    }
+    for (int i = 0; i <= RECEIVERS; i++) {
+        far_close(far[i]);
+        loop_close_fd(&loop, near[i]);
+    }
+}
+
+/* Large receives share the bytes and the time of an iteration with what their owners do. A small one does not wait. */
+START_TEST(rule_7_large_receives_share_an_iteration)
+{
+    static const struct {
+        uint64_t done_us;
+        int runs;
+    } rows[] = {
+        {0, LIMIT_ITERATION_FILE_BYTES / LIMIT_RECEIVE_LARGE},
+        {LIMIT_ITERATION_US / 2, 2},
+        {LIMIT_ITERATION_US, 1},
+    };
+
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+        if (!open_loop(&loop, _i))
+            return;
+        set_costs(0, rows[row].done_us);
+        receive_large_from_all(rows[row].runs);
+        loop_close(&loop);
+    }
+}
+END_TEST
+
 /* For the next test: a small send responds to a request; the owners of large sends check whether it is complete. */
 static struct op request, answer;
 static struct op owners[SENDERS];
@@ -406,6 +468,7 @@ int main(void)
     tcase_add_loop_test(group, rule_17_small_answers_leave_before_files, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_7_large_sends_end_by_time, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_7_woken_sends_end_by_time, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_7_large_receives_share_an_iteration, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_7_files_end_by_time, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,9 +1,10 @@
-/* Rule 5 of io/loop.h on every backend: the buffers that a receive lends. */
+/* Rule 5 of io/loop.h on every backend: the buffers that small and large receives lend. */
 #include "fixture.h"
 
 #include "base/limits.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static struct loop loop;
@@ -124,9 +125,118 @@ START_TEST(urgent_data_does_not_stall)
 }
 END_TEST
 
+enum { SENT_TO_LARGE = LIMIT_RECEIVE_LARGE + LIMIT_RECEIVE_BYTES + 5 };
+
+static void check_received(const struct probe *probe, int runs, int result, size_t at)
+{
+    ck_assert_int_eq(probe->runs, runs);
+    ck_assert_int_eq(probe->result, result);
+    for (int i = 0; i < result && i < (int)sizeof(probe->bytes); i++)
+        ck_assert_int_eq(probe->bytes[i], pattern_byte(at + (size_t)i));
+}
+
+/* A large receive returns more bytes than a small one, waits for input, and reports the end; both kinds alternate. */
+START_TEST(large_receives)
+{
+    char *bytes = pattern_memory(SENT_TO_LARGE);
+    struct probe probe;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    unix_pair(&loop, &near, &far);
+    loop_recv_large(&loop, &probe.op, near);
+    turn_some(&loop, 3);
+    ck_assert_int_eq(probe.runs, 0);
+    say_bytes(far, bytes, SENT_TO_LARGE);
+    run_until_done(&probe, 1);
+    check_received(&probe, 1, LIMIT_RECEIVE_LARGE, 0);
+    loop_recv(&loop, &probe.op, near);
+    run_until_done(&probe, 2);
+    check_received(&probe, 2, LIMIT_RECEIVE_BYTES, LIMIT_RECEIVE_LARGE);
+    loop_recv_large(&loop, &probe.op, near);
+    run_until_done(&probe, 3);
+    check_received(&probe, 3, 5, LIMIT_RECEIVE_LARGE + LIMIT_RECEIVE_BYTES);
+    say_bytes(far, bytes, LIMIT_RECEIVE_LARGE);
+    loop_recv_large(&loop, &probe.op, near);
+    run_until_done(&probe, 4);
+    check_received(&probe, 4, LIMIT_RECEIVE_LARGE, 0);
+    loop_recv_large(&loop, &probe.op, near); /* after a full receive, of an empty socket */
+    turn_some(&loop, 3);
+    ck_assert_int_eq(probe.runs, 4);
+    far_close(far);
+    run_until_done(&probe, 5);
+    check_received(&probe, 5, 0, 0);
+    free(bytes);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+/* A large receive is cancelled while it waits, and once its turn is due: no byte is lost. */
+START_TEST(large_receives_are_cancelled)
+{
+    char *bytes = pattern_memory(2 * LIMIT_RECEIVE_LARGE);
+    struct probe probe;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    unix_pair(&loop, &near, &far);
+    loop_recv_large(&loop, &probe.op, near);
+    turn_some(&loop, 3);
+    loop_cancel(&loop, &probe.op);
+    run_until_done(&probe, 1);
+    check_received(&probe, 1, -ECANCELED, 0);
+    say_bytes(far, bytes, 2 * LIMIT_RECEIVE_LARGE);
+    loop_recv_large(&loop, &probe.op, near);
+    run_until_done(&probe, 2);
+    check_received(&probe, 2, LIMIT_RECEIVE_LARGE, 0);
+    loop_recv_large(&loop, &probe.op, near); /* the last one was full: due at once */
+    loop_cancel(&loop, &probe.op);
+    run_until_done(&probe, 3);
+    check_received(&probe, 3, -ECANCELED, 0);
+    loop_recv_large(&loop, &probe.op, near);
+    run_until_done(&probe, 4);
+    check_received(&probe, 4, LIMIT_RECEIVE_LARGE, LIMIT_RECEIVE_LARGE);
+    free(bytes);
+    far_close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+/* A large receive reports a reset, and a descriptor that is not open. */
+START_TEST(large_receives_report_a_reset)
+{
+    struct probe probe;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    tcp_pair(&loop, &near, &far);
+    loop_recv_large(&loop, &probe.op, near);
+    turn_some(&loop, 3);
+    far_reset(far);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, -ECONNRESET);
+    loop_close_fd(&loop, near);
+    loop_recv_large(&loop, &probe.op, 999);
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, -EBADF);
+    loop_close(&loop);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {receive_is_single_shot, all_bytes_arrive_before_the_end};
+    const TTest *const tests[] = {receive_is_single_shot, all_bytes_arrive_before_the_end, large_receives};
     Suite *suite = suite_create("receive");
     TCase *group = tcase_create("receive");
     SRunner *runner = srunner_create(suite);
@@ -136,6 +246,8 @@ int main(void)
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
         tcase_add_loop_test(group, tests[i], 0, tested_backend_count());
     tcase_add_loop_test(group, messages_are_all_received, 0, kernel_backend_count());
+    tcase_add_loop_test(group, large_receives_are_cancelled, 0, kernel_backend_count());
+    tcase_add_loop_test(group, large_receives_report_a_reset, 0, kernel_backend_count());
     tcase_add_loop_test(group, urgent_data_does_not_stall, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
