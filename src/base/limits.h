@@ -93,6 +93,7 @@
 #define LIMIT_HEARTBEAT_MIN_MS      1000            /* bounds of worker_heartbeat_timeout */
 #define LIMIT_HEARTBEAT_MAX_MS      (3600 * 1000)
 #define LIMIT_HEARTBEAT_INTERVAL_MS 1000            /* longest time between two heartbeats of a worker, and between two checks of the master */
+#define LIMIT_HEARTBEAT_START_FACTOR 6             /* a worker may take this many times worker_heartbeat_timeout to become ready */
 #define LIMIT_ABORT_MS              1000            /* a worker that has not exited this long after SIGABRT is killed */
 #define LIMIT_LISTEN_FDS            1024            /* sockets passed by a service manager (LISTEN_FDS) */
 #define LIMIT_UPGRADE_MS            60000           /* time after which a new binary that does not serve is killed */

@@ -166,9 +166,9 @@ static void start_child(struct master *master, struct generation *generation, un
     int error = channel_open(&child->channel_fd, &worker_end);
     pid_t pid = error == 0 ? fork() : -1;
 
-    child->started_ms = master->clock.monotonic_ms;
+    child->started_ms = child->heartbeat_ms = master->clock.monotonic_ms;
     child->restart_ms = 0;
-    child->ready = false;
+    child->ready = child->traced = false;
     if (pid == 0)
         become_worker(master, generation, number, worker_end, parent);
     if (pid < 0) {
@@ -304,6 +304,14 @@ void children_start(struct master *master, struct generation *generation)
     }
 }
 
+static void child_is_ready(struct master *master, struct generation *generation, struct child *child)
+{
+    child->ready = true;
+    child->heartbeat_ms = master->clock.monotonic_ms;
+    return_sockets(master, generation, child);
+}
+
+/* A worker sends one message, so this loop ends whatever a compromised worker sends. */
 void child_read(struct master *master, struct generation *generation, struct child *child)
 {
     struct channel_message message;
@@ -312,20 +320,21 @@ void child_read(struct master *master, struct generation *generation, struct chi
     while ((result = channel_receive(child->channel_fd, &message)) == 1) {
         if (message.fd >= 0)
             close(message.fd);
-        if (message.kind == CHANNEL_READY) {
-            child->ready = true;
-            child->heartbeat_ms = master->clock.monotonic_ms;
-            return_sockets(master, generation, child);
+        if (message.kind != CHANNEL_READY || child->ready) {
+            result = message.kind == CHANNEL_FAILED ? 0 : -EPROTO;
+            break;
         }
+        child_is_ready(master, generation, child);
     }
-    if (result == -EPROTO) {
-        log_write(&master->error_log.log, LOG_ALERT, "worker process %ld sent a malformed message",
-                  (long)child->pid);
+    if (result == -EAGAIN)
         return;
+    if (result == -EPROTO || result == -EMFILE) {
+        log_write(&master->error_log.log, LOG_ALERT, "worker process %ld sent a malformed message: it is killed",
+                  (long)child->pid);
+        kill(child->pid, SIGKILL);
     }
-    /* The worker closes its channel only by exiting: SIGCHLD follows. */
-    if (result != -EAGAIN)
-        child_channel_close(child);
+    /* SIGCHLD follows: a worker that closes its channel, or reports a failure, exits. */
+    child_channel_close(child);
 }
 
 /* `denied_call` is written by the worker and therefore not trusted: it is used for this log line only. */

@@ -38,6 +38,7 @@ struct child {
     uint64_t heartbeat;             /* last one seen */
     uint64_t heartbeat_ms;          /* time at which it was seen, plus the time in which the master did not run */
     uint64_t kill_ms;               /* a worker that hangs: when it is killed; 0: it does not hang */
+    bool traced;                    /* a debugger was found since the last heartbeat, and logged */
 };
 
 /* One configuration with its resources. */
@@ -141,7 +142,7 @@ int heartbeats_next_ms(const struct master *master);
 
 /* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
-/* Reads a worker's messages. */
+/* Reads a worker's message. Kills a worker that sends any other than the one that a worker may send. */
 void child_read(struct master *master, struct generation *generation, struct child *child);
 /* Sends queued messages when the channel has room again. */
 void child_write(struct master *master, struct child *child);

@@ -231,8 +231,8 @@ static const struct directive directives[] = {
      .fallback = "5s",
      .syntax = "duration | off",
      .example = "worker_heartbeat_timeout: 10s",
-     .help = "A worker whose event loop does not run for this long is killed and replaced; off: no check, so that "
-             "a debugger can stop a worker.",
+     .help = "A worker whose event loop does not run for this long is killed and replaced, unless a debugger has "
+             "stopped it. A worker may take 6 times as long to start. off: no check.",
      .schema = "{\"oneOf\": [{\"enum\": [false, \"off\", \"no\", \"false\"]}, "
                "{\"type\": \"string\", \"pattern\": \"^([0-9]+(ms|[smhdwMy]) ?)+$\"}]}"},
     {.name = "daemon",

@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-from kit import http1, server as server_kit, site as site_kit  # noqa: E402
+from kit import forbidden as forbidden_kit, http1, server as server_kit, site as site_kit  # noqa: E402
 from kit.lifetime import BIG, wait_for  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
@@ -206,3 +206,28 @@ def start(tmp_path, site, certificate):
 def sluice_copy(base):
     """A copy of the server binary that every user may execute: other users may be unable to enter the build directory."""
     return shutil.copy(server_kit.SLUICE, base / 'sluice')
+
+
+@pytest.fixture
+def forbidden(tmp_path, monkeypatch):
+    """forbidden(loop, **main) -> a server whose location /?NAME+VALUE runs an action of tests/sandbox/forbidden.c."""
+    running = []
+    if not os.path.exists(forbidden_kit.BINARY):
+        pytest.skip('this build lacks modules')
+    monkeypatch.setattr(server_kit, 'SLUICE', forbidden_kit.BINARY)
+
+    def launch(loop, location=None, http=None, environment=None, wait=True, **main):
+        port = server_kit.free_port()
+        block = {'listen': f'127.0.0.1:{port}', 'location': {'/': {'forbidden': '$arg_action $arg_value'}, **(location or {})}}
+        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block], loop=loop, http=http, main=main,
+                                 environment=environment)
+        os.chmod(made.folder, 0o755)
+        made.plain = port
+        running.append(made)
+        if wait:
+            made.start([port])
+            wait_for(lambda: ' runs, ' in made.errors(), 'every worker is ready')
+        return made
+    yield launch
+    for made in running:
+        made.stop(check=False)

@@ -1,4 +1,5 @@
 """Workers that hang or crash under load: the master replaces them, and the others serve meanwhile."""
+import ctypes
 import os
 import re
 import signal
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from kit import http1, server as server_kit
+from kit import forbidden as forbidden_kit, http1, server as server_kit
 from kit.lifetime import alive, signal_and_wait, wait_for
 
 HANGS = 'has not run its event loop for'
@@ -124,4 +125,123 @@ def test_a_crash_loop_is_logged(start):
         return re.search(r'[2-9] workers in a row exited within a second of their start: the next one starts in \d+ ms', server.errors())
     wait_for(logged, 'the log line', 60)
     assert survivor in server.workers()
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+def test_a_replacement_starts_within_a_second(start, loop):
+    """From the kill to the first heartbeat of a second process. The best of five attempts: other processes use this machine, too."""
+    server = start(loop, worker_processes=2)
+    survivor = max(server.workers())
+    times = []
+    for number in range(5):
+        victim, = set(server.workers()) - {survivor}
+        time.sleep(1.1)                 # a worker that runs for less than a second is replaced after a delay
+        began = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: server.errors().count(' started') == 3 + number and len(server.workers()) == 2, 'a new worker')
+        times.append(time.monotonic() - began)
+        assert survivor in server.workers()
+    assert min(times) < server_kit.PATIENCE, times
+    assert 'the next one starts in' not in server.errors()
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+SERVED = {'/one.txt': {'return': '200 ok'}}
+
+
+def test_a_worker_in_an_endless_loop_is_replaced(forbidden, loop):
+    server = forbidden(loop, location=SERVED, worker_processes=2, worker_heartbeat_timeout='2s')
+    ticks = {pid: server_kit.process_ticks(pid) for pid in server.workers()}
+    client = forbidden_kit.request(server, 'loop')
+    victim, = wait_for(lambda: [pid for pid in ticks if server_kit.process_ticks(pid) > ticks[pid] + 20], 'an endless loop')
+    load = Load(server.plain)
+    wait_for(lambda: replaced(server, victim), 'a new worker', 60)
+    served = load.served
+    wait_for(lambda: load.served > served + 100, 'further responses', 60)
+    assert load.stop() == []
+    assert set(ticks) - {victim} < set(server.workers())
+    log = server.errors()
+    assert log.count(HANGS) == 1 and f'worker process {victim} {HANGS}' in log and f'worker process {victim} exited' in log
+    client.close()
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+NOT_READY = re.compile(r'has not become ready for \d+ ms \(6 times worker_heartbeat_timeout\): it is killed( and replaced)?\n')
+
+
+def test_a_worker_that_does_not_become_ready_is_killed(forbidden, loop, tmp_path):
+    """A replacement, a reload and a start: each has a worker that hangs before it accepts connections."""
+    gate = tmp_path / 'gate'
+    server = forbidden(loop, location=SERVED, environment={'FORBIDDEN_WAIT': str(gate)}, worker_processes=2, worker_heartbeat_timeout='1s')
+    before = server.workers()
+    gate.touch()
+    os.kill(before[0], signal.SIGKILL)
+    wait_for(lambda: NOT_READY.findall(server.errors()) == [' and replaced'], 'the replacement is killed', 60)
+    assert all(http1.connect(server.plain).get('/one.txt').status == 200 for _ in range(8)), 'the other worker serves meanwhile'
+    gate.unlink()
+    wait_for(lambda: len(server.workers()) == 2 and before[0] not in server.workers(), 'another replacement')
+    gate.touch()
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(NOT_READY.findall(server.errors())) >= 2, 'a worker of the new generation is killed', 60)
+    wait_for(lambda: len(server.workers()) == 2, 'the new generation has ended', 30)
+    assert http1.connect(server.plain).get('/one.txt').status == 200, 'the old generation serves'
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+    log = server.errors()
+    server.start([server.plain])        # the kernel accepts connections already
+    assert server.process.wait(30 * server_kit.PATIENCE) == 1
+    assert NOT_READY.search(server.errors()[len(log):]) and 'a worker could not start' in server.errors()[len(log):]
+
+
+def test_a_worker_that_sends_malformed_messages_is_killed(forbidden, loop):
+    server = forbidden(loop, location=SERVED, worker_processes=2)
+    before = set(server.workers())
+    assert forbidden_kit.attempt(server, 'channel') is None
+    wait_for(lambda: len(server.workers()) == 2 and set(server.workers()) != before, 'a new worker')
+    victim, = before - set(server.workers())
+    log = server.errors()
+    assert log.count('malformed') == 1 and f'worker process {victim} sent a malformed message: it is killed' in log
+    assert f'worker process {victim} exited on signal 9' in log
+    assert all(http1.connect(server.plain).get('/one.txt').status == 200 for _ in range(8))
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize('byte', ['255', '1', '0'])
+def test_a_worker_that_overwrites_shared_memory_does_not_harm_the_master(forbidden, loop, tmp_path, byte):
+    """The master has zones of every kind. It reloads, replaces workers and exits as usual."""
+    (tmp_path / 'cache').mkdir()
+    os.chmod(tmp_path / 'cache', 0o777)
+    http = {'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'a:1m'}, 'ssl_session_cache': 'shared:b:1m',
+            'limit_req_zone': '$arg_key zone=c:1m rate=1r/m', 'limit_conn_zone': '$arg_key zone=d:1m'}
+    location = {**SERVED, '/app/': {'proxy_pass': 'http://127.0.0.1:9', 'proxy_cache': 'a', 'limit_conn': 'd 1', 'limit_req': 'zone=c'}}
+    server = forbidden(loop, location=location, http=http, sandbox='off', worker_processes=1, worker_heartbeat_timeout='1s')
+    victim, = server.workers()
+    assert forbidden_kit.attempt(server, 'overwrite', byte) == 0
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: server.errors().count(' started') >= 2, 'a replacement')
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: server.errors().count(' started') >= 3, 'a new generation', 60)
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000
+
+
+def test_a_worker_that_a_debugger_has_stopped_is_kept(start):
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    ptrace.restype = ctypes.c_long
+    server = start(worker_processes=2, worker_heartbeat_timeout='2s')
+    before = set(server.workers())
+    traced = min(before)
+    if ptrace(PTRACE_SEIZE, traced, None, None) < 0:
+        pytest.skip(f'ptrace: {os.strerror(ctypes.get_errno())}')
+    assert ptrace(PTRACE_INTERRUPT, traced, None, None) == 0
+    os.waitpid(traced, WALL)
+    message = f'worker process {traced} does not run its event loop, because process {os.getpid()} traces it: it is not killed'
+    wait_for(lambda: message in server.errors(), 'the log line')
+    time.sleep(5)
+    assert ptrace(PTRACE_DETACH, traced, None, None) == 0
+    for _ in range(20):
+        assert http1.connect(server.plain).get('/one.txt').status == 200
+    assert set(server.workers()) == before and HANGS not in server.errors() and server.errors().count(message) == 1
     assert signal_and_wait(server, signal.SIGTERM) == 0

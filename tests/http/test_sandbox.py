@@ -9,9 +9,8 @@ import subprocess
 import pytest
 
 from kit import http1, server as server_kit
+from kit.forbidden import attempt
 from kit.lifetime import signal_and_wait, wait_for
-
-FORBIDDEN = os.path.join(os.path.dirname(server_kit.SLUICE), 'tests/sandbox/sluice-forbidden')
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason='needs root to choose the user of a process')
 SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')
@@ -121,36 +120,6 @@ def test_a_reload_changes_the_sandbox(start, loop):
     assert int(status_of(server.workers()[0])['CapEff'], 16) == 0
     assert 'sandbox: capabilities, no_dump' in server.errors()
     assert signal_and_wait(server, signal.SIGTERM) == 0
-
-
-@pytest.fixture
-def forbidden(tmp_path, monkeypatch):
-    """forbidden(loop, main) -> a server whose location /?NAME+VALUE runs an action of tests/sandbox/forbidden.c."""
-    running = []
-    if not os.path.exists(FORBIDDEN):
-        pytest.skip('this build lacks modules')
-    monkeypatch.setattr(server_kit, 'SLUICE', FORBIDDEN)
-
-    def launch(loop, location=None, http=None, **main):
-        port = server_kit.free_port()
-        block = {'listen': f'127.0.0.1:{port}', 'location': {'/': {'forbidden': '$arg_action $arg_value'}, **(location or {})}}
-        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block], loop=loop, http=http, main=main)
-        os.chmod(made.folder, 0o755)
-        made.plain = port
-        running.append(made.start([port]))
-        wait_for(lambda: ' runs, ' in made.errors(), 'the worker is ready')
-        return made
-    yield launch
-    for made in running:
-        made.stop(check=False)
-
-
-def attempt(server, action, value=''):
-    """The result of an action in a worker, 0 or an errno; None if it ended the worker."""
-    try:
-        return int(http1.connect(server.plain).get(f'/?action={action}&value={value}').body)
-    except (EOFError, ConnectionError):
-        return None
 
 
 def has(part):

@@ -1,7 +1,8 @@
 /*
  * A module that does things which no feature of sluice needs, as an attacker in control of a worker would:
- * `forbidden: "NAME VALUE"` runs the action NAME of the table below and responds with its result, 0 or an errno. Built
- * only into the test server sluice-forbidden.
+ * `forbidden: "NAME VALUE"` runs the action NAME of the table below and responds with its result, 0 or an errno. A
+ * worker does not become ready while the file exists that the environment variable FORBIDDEN_WAIT names. Built only
+ * into the test server sluice-forbidden.
  */
 #include "http/exchange.h"
 #include "server/module.h"
@@ -9,11 +10,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/io_uring.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -167,6 +171,56 @@ static int run_listen(const char *port)
     return result;
 }
 
+static int run_loop(const char *value)
+{
+    volatile int result = 0;
+
+    while (result == 0) {
+    }
+    return result;
+}
+
+/* Sends bytes that are no message to the master, until it ends this process. */
+static int run_channel(const char *value)
+{
+    for (int fd = 0; fd >= 0; fd = (fd + 1) % 1024) {
+        int kind = 0;
+        socklen_t length = sizeof(kind);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &length) == 0 && kind == SOCK_SEQPACKET)
+            (void)send(fd, "malformed", 9, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    return 0;
+}
+
+/* Fills all memory that this process shares with others. */
+static int run_overwrite(const char *byte)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512], access[8], kind[64];
+    uintptr_t from, to;
+    int count = 0;
+
+    while (maps && fgets(line, sizeof(line), maps)) {
+        /* The memory of an io_uring ring is not shared with other processes. */
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %63s", &from, &to, access, kind) != 4 ||
+            strcmp(access, "rw-s") != 0 || strcmp(kind, "/dev/zero") != 0)
+            continue;
+        memset((void *)from, atoi(byte), to - from);
+        count++;
+    }
+    return count > 0 ? 0 : ENOENT;
+}
+
+static int wait_while_file_exists(struct worker *worker, void **out_state)
+{
+    const char *path = getenv("FORBIDDEN_WAIT");
+
+    while (path && access(path, F_OK) == 0)
+        usleep(10000);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *value);
@@ -176,6 +230,7 @@ static const struct {
     {"unshare", run_unshare}, {"kill", run_kill}, {"setuid", run_setuid}, {"capset", run_capset},
     {"socket", run_raw}, {"netlink", run_netlink}, {"mmap", run_code}, {"io_uring_setup", run_ring},
     {"ioctl", run_ioctl}, {"connect", run_connect}, {"listen", run_listen},
+    {"loop", run_loop}, {"channel", run_channel}, {"overwrite", run_overwrite},
 };
 
 static int run(struct str action)
@@ -228,11 +283,14 @@ static const struct module module_forbidden = {
     .conf_size = sizeof(struct forbidden_conf),
     .idle = forbidden_idle,
     .handler = forbidden_handler,
+    .worker_start = wait_while_file_exists,
 };
 
-extern const struct module module_return, module_static, module_gateway, module_proxy;
+extern const struct module module_return, module_static, module_gateway, module_proxy, module_limit_req,
+    module_limit_conn;
 
 /* Takes the place of the generated table. */
 const struct module *const module_table[] = {
-    &module_forbidden, &module_return, &module_gateway, &module_proxy, &module_static, NULL,
+    &module_limit_req, &module_limit_conn, &module_forbidden, &module_return, &module_gateway, &module_proxy,
+    &module_static, NULL,
 };

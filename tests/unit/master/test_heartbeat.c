@@ -1,0 +1,152 @@
+/* The times after which the master kills a worker without heartbeats, by a clock that the test sets. */
+#include "children.h"
+
+#include "../runner.h"
+
+#include <sys/ptrace.h>
+
+/* Passes `ms` in steps of the check interval. */
+static void pass(struct one_worker *made, uint64_t ms)
+{
+    for (uint64_t passed = 0; passed < ms; passed += 250) {
+        made->master.clock.monotonic_ms += 250;
+        heartbeats_check(&made->master);
+    }
+}
+
+static void finish(struct one_worker *made)
+{
+    kill(made->child.pid, SIGKILL);
+    one_worker_free(made);
+}
+
+static const enum phase watched[] = {PHASE_STARTING, PHASE_RUNNING, PHASE_QUITTING};
+
+START_TEST(worker_that_does_not_become_ready_is_killed)
+{
+    struct one_worker *made = one_worker_start(NULL);
+
+    made->generation.phase = watched[_i];
+    pass(made, 5750);
+    ck_assert_msg(made->log[0] == '\0', "%s", made->log);
+    pass(made, 250);
+    ck_assert_uint_eq(
+        count_text(made->log, "has not become ready for 6000 ms (6 times worker_heartbeat_timeout): it is killed"), 1);
+    ck_assert_int_eq(count_text(made->log, "killed and replaced") == 1, watched[_i] == PHASE_RUNNING);
+    ck_assert_int_eq(one_worker_end(made), SIGABRT);
+    one_worker_free(made);
+}
+END_TEST
+
+START_TEST(ready_worker_is_killed_after_the_timeout)
+{
+    struct one_worker *made = one_worker_start(NULL);
+
+    made->generation.phase = watched[_i];
+    made->child.ready = true;
+    for (int i = 0; i < 10; i++) {
+        made->master.shared->workers[0].heartbeat++;
+        pass(made, 750);
+    }
+    ck_assert_msg(made->log[0] == '\0', "%s", made->log);
+    pass(made, 500);
+    ck_assert_uint_eq(
+        count_text(made->log, "has not run its event loop for 1000 ms (worker_heartbeat_timeout): it is killed"), 1);
+    ck_assert_int_eq(one_worker_end(made), SIGABRT);
+    one_worker_free(made);
+}
+END_TEST
+
+START_TEST(worker_that_ignores_the_first_signal_is_killed_by_the_second)
+{
+    struct one_worker *made = one_worker_start(NULL);
+
+    made->child.ready = true;
+    kill(made->child.pid, SIGSTOP);
+    pass(made, 1000);
+    ck_assert_int_eq(one_worker_signal(made), 0);
+    pass(made, 1000);
+    ck_assert_int_eq(one_worker_end(made), SIGKILL);
+    one_worker_free(made);
+}
+END_TEST
+
+/* The machine was suspended, or the master was stopped. */
+START_TEST(time_in_which_the_master_did_not_run_does_not_count)
+{
+    struct one_worker *made = one_worker_start(NULL);
+
+    made->child.ready = _i == 0;
+    pass(made, 500);
+    made->master.clock.monotonic_ms += 3600000;
+    heartbeats_check(&made->master);
+    ck_assert_msg(made->log[0] == '\0', "%s", made->log);
+    finish(made);
+}
+END_TEST
+
+START_TEST(off_checks_no_worker)
+{
+    struct one_worker *made = one_worker_start(NULL);
+
+    made->main.worker_heartbeat_timeout_ms = 0;
+    made->child.ready = _i == 0;
+    pass(made, 60000);
+    ck_assert_int_eq(heartbeats_next_ms(&made->master), -1);
+    ck_assert_msg(made->log[0] == '\0', "%s", made->log);
+    finish(made);
+}
+END_TEST
+
+static void be_traced(int channel_fd)
+{
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+        _exit(1);
+    raise(SIGSTOP);
+}
+
+/* This process traces the worker. */
+START_TEST(traced_worker_is_kept)
+{
+    struct one_worker *made = one_worker_start(be_traced);
+    int status;
+
+    made->child.ready = _i == 0;
+    ck_assert_int_eq(waitpid(made->child.pid, &status, 0), made->child.pid);
+    if (!WIFSTOPPED(status)) {
+        one_worker_free(made);
+        return; /* ptrace is forbidden here */
+    }
+    pass(made, 60500);
+    ck_assert_uint_eq(count_text(made->log, "\n"), 1);
+    ck_assert_ptr_nonnull(strstr(made->log, "traces it: it is not killed"));
+    ck_assert_int_eq(ptrace(PTRACE_DETACH, made->child.pid, NULL, NULL), 0);
+    pass(made, made->child.ready ? 750 : 5750);
+    ck_assert_uint_eq(count_text(made->log, "\n"), 1);
+    pass(made, 250);
+    ck_assert_uint_eq(count_text(made->log, "it is killed and replaced"), 1);
+    ck_assert_int_eq(one_worker_end(made), SIGABRT);
+    one_worker_free(made);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("heartbeat");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, worker_that_does_not_become_ready_is_killed, 0, 3);
+    tcase_add_loop_test(all, ready_worker_is_killed_after_the_timeout, 0, 3);
+    tcase_add_test(all, worker_that_ignores_the_first_signal_is_killed_by_the_second);
+    tcase_add_loop_test(all, time_in_which_the_master_did_not_run_does_not_count, 0, 2);
+    tcase_add_loop_test(all, off_checks_no_worker, 0, 2);
+    tcase_add_loop_test(all, traced_worker_is_kept, 0, 2);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
