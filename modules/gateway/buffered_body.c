@@ -40,6 +40,8 @@ static void spooling_failed(void *owner, const char *doing, int error)
 {
     struct buffered_body *buffered = owner;
 
+    if (!exchange_may_log_error(buffered->x, error))
+        return;
     exchange_log_error(buffered->x, LOG_ERROR,
                        "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it arrives", doing,
                        STR_ARG(buffered->directory), -error, strerror(-error));

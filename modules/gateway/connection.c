@@ -25,6 +25,8 @@ void gateway_log(const struct gateway_request *p, enum log_level level, const ch
     const char *now = sends ? "sending request to upstream" : doing[p->stage];
     struct str server = p->attempt ? p->attempt->server : p->target.authority;
 
+    if (!exchange_may_log_error(p->x, error))
+        return;
     if (error)
         exchange_log_error(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
                            -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),

@@ -34,6 +34,8 @@ static void spooling_failed(void *owner, const char *doing, int error)
 {
     struct gateway_request *p = owner;
 
+    if (!exchange_may_log_error(p->x, error))
+        return;
     exchange_log_error(p->x, LOG_ERROR,
                        "%s in \"" STR_FMT "\" failed (%d: %s): the response is passed on at the client's rate", doing,
                        STR_ARG(p->conf->buffering.directory), -error, strerror(-error));

@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +18,14 @@ static const char *const level_names[] = {
 };
 
 #define LEVEL_COUNT (sizeof(level_names) / sizeof(level_names[0]))
+
+bool log_limit_allows(struct log_limit *limit, uint64_t now_ms)
+{
+    if (limit->written_ms > 0 && u64_sub_sat(now_ms, limit->written_ms) < LIMIT_LOG_INTERVAL_MS)
+        return false;
+    limit->written_ms = now_ms;
+    return true;
+}
 
 int log_level_parse(struct str name, enum log_level *out_level)
 {

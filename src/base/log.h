@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 enum log_level { LOG_EMERG, LOG_ALERT, LOG_CRIT, LOG_ERROR, LOG_WARN, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
 
@@ -26,6 +27,14 @@ struct log {
  */
 void log_write(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args) PRINTF_LIKE(3, 0);
+
+/* The last line of a cause that can recur at any rate. Zeroed: none. */
+struct log_limit {
+    uint64_t written_ms;            /* monotonic; 0: never */
+};
+
+/* Returns true, for at most one call per second, if a line may be written now. */
+bool log_limit_allows(struct log_limit *limit, uint64_t now_ms);
 
 /* Parses "debug" ... "emerg". 0 or -EINVAL. */
 MUST_CHECK int log_level_parse(struct str name, enum log_level *out_level);

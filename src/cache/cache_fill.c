@@ -101,14 +101,13 @@ static int drop_work(void *argument)
     return 0;
 }
 
-/* Logs a failure to store, unless one was logged since the last success. */
+/* Logs a failure to store, once per second. */
 static void log_failure(struct cache_store *store, int error)
 {
     if (error == -ENOSPC || error == -EDQUOT)
         cache_manager_shrink(store->cache_manager);
-    if (store->failing || error == -ECANCELED)
+    if (error == -ECANCELED || !log_limit_allows(&store->failures, store->loop->clock.monotonic_ms))
         return;
-    store->failing = true;
     log_write(store->log, LOG_CRIT, "cache \"" STR_FMT "\": responses are sent without being stored (%d: %s)",
               STR_ARG(store->conf->name), -error, strerror(-error));
 }
@@ -121,8 +120,6 @@ static void publish_fill(struct cache_fill *fill)
     if (cache_zone_publish(store->conf->zone, &fill->making.id, fill->size, &fill->origin, cache_now_s(store),
                            &victims) < 0)
         victims.ids[victims.count++] = fill->making.id;
-    else
-        store->failing = false;
     cache_store_delete(store, &victims);
 }
 

@@ -23,7 +23,7 @@ struct cache_store {
     struct list waiters;
     struct op tick;                 /* runs while a request waits for another worker */
     struct cache_manager *cache_manager;
-    bool failing;                   /* a failure to store was logged */
+    struct log_limit failures;      /* to store, in the log */
 };
 
 static inline uint32_t cache_now_s(const struct cache_store *store)

@@ -61,7 +61,7 @@ static void accept_failed(struct listener *listener, int error)
 
     if (descriptors && !(listener->exhausted && listener->exhausted(listener->owner)))
         reject_one(listener);
-    if (!listener->accept_paused)
+    if (log_limit_allows(listener->accept_failures, listener->loop->clock.monotonic_ms))
         log_write(listener->log, LOG_CRIT, "accept() failed (%s): pausing for %d ms at a time", strerror(-error),
                   PAUSE_MS);
     listener->accept_paused = true;

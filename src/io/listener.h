@@ -29,11 +29,12 @@ MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
 /*
  * Accepts from one listening socket, one connection per call of `accepted`, which owns the fd. On EMFILE, ENFILE,
  * ENOBUFS and ENOMEM it pauses for 100 ms. On the first two it calls `exhausted`; if that frees nothing, it closes
- * its spare descriptor, accepts one connection and closes it at once. Logged once; does not spin.
+ * its spare descriptor, accepts one connection and closes it at once. Logged once per second; does not spin.
  */
 struct listener {
     struct loop *loop;
     struct log *log;
+    struct log_limit *accept_failures; /* not owned; shared by the listeners of a worker */
     int fd;                         /* not owned */
     int spare_fd;
     struct op accept;
@@ -47,10 +48,10 @@ struct listener {
     bool draining;                  /* by listener_drain */
     bool accept_submitted;                /* submitted while draining: -ECANCELED means that the queue is empty */
     bool stopping;
-    bool accept_paused;                   /* out of descriptors or memory, already logged */
+    bool accept_paused;                   /* out of descriptors or memory */
 };
 
-/* Starts accepting; the caller has set the fields loop, log, fd, accepted, stopped and owner. */
+/* Starts accepting; the caller has set the fields loop, log, accept_failures, fd, accepted, stopped and owner. */
 void listener_start(struct listener *listener);
 /*
  * Stops accepting until listener_resume (worker_connections reached). A connection accepted before may still arrive.

@@ -56,10 +56,9 @@ void connection_accept(void *owner, struct listener *listener, int fd, const str
                   connection->endpoint->proxy_protocol ? &proxy_header_events : &wire_events,
                   &connection->location->wire, fd, connection->endpoint->tls) < 0) {
         connection_destroy(connection);
-        connection_log_memory(worker, true);
+        connection_log_memory(worker);
         return;
     }
-    connection_log_memory(worker, false);
     connection->timer.done = connection_timer_done;
     connection_timeout_start(connection);
     connection_debug_accepted(connection);
@@ -359,6 +358,8 @@ void connection_pump(struct connection *connection)
 
     while (rc > 0 && (room = wire_room(wire)) > 0)
         rc = move_chunk(connection, accept, room);
+    if (rc == -ENOMEM)
+        connection_log_memory(connection->worker);
     if (rc == 0)
         wire_close(wire, WIRE_CLOSE_ORDERLY); /* the session has ended; queued output is sent first */
     else if (rc < 0 && rc != -EAGAIN) /* a response broke off: the abort shows the client that it is incomplete */

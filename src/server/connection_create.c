@@ -24,7 +24,7 @@ void connection_limit_accept(struct worker *worker)
     if (pause == worker->paused)
         return;
     worker->paused = pause;
-    if (pause)
+    if (pause && log_limit_allows(&worker->log_limits.pause, worker->loop.clock.monotonic_ms))
         log_write(worker->log, LOG_WARN, "accepting is paused: %u connections, %zu bytes of queued output",
                   worker->connections, worker->wires.output_bytes);
     worker_listen_pause(worker);
@@ -65,7 +65,7 @@ bool connection_reserve(struct worker *worker, const union proxy_address *peer)
         return false;
     error = connection_address_reserve(worker, peer);
     if (error == -ENOMEM)
-        connection_log_memory(worker, true);
+        connection_log_memory(worker);
     if (error < 0)
         return false;
     worker->connections++;
@@ -90,17 +90,15 @@ struct connection *connection_create(struct worker *worker, const union proxy_ad
     connection = connection_init(worker, peer);
     if (!connection) {
         connection_unreserve(worker, peer);
-        connection_log_memory(worker, true);
+        connection_log_memory(worker);
     }
     return connection;
 }
 
-void connection_log_memory(struct worker *worker, bool missing)
+void connection_log_memory(struct worker *worker)
 {
-    if (missing && !worker->memory_missing)
-        log_write(worker->log, LOG_CRIT, "out of memory: a connection is closed; %u are open",
-                  worker->connections);
-    worker->memory_missing = missing;
+    if (log_limit_allows(&worker->log_limits.connection, worker->loop.clock.monotonic_ms))
+        log_write(worker->log, LOG_CRIT, "out of memory: a connection is closed; %u are open", worker->connections);
 }
 
 void connection_destroy(struct connection *connection)

@@ -27,8 +27,8 @@ struct connection *connection_create(struct worker *worker, const union proxy_ad
 bool connection_reserve(struct worker *worker, const union proxy_address *peer);
 /* Reverses connection_reserve. */
 void connection_unreserve(struct worker *worker, const union proxy_address *peer);
-/* Logs a failed allocation of a connection; logs no further failure until an allocation succeeds. */
-void connection_log_memory(struct worker *worker, bool missing);
+/* Logs a failed allocation of a connection, once per second. */
+void connection_log_memory(struct worker *worker);
 /* Releases a connection and its count. */
 void connection_destroy(struct connection *connection);
 /* Queues a connection whose session has output or room again: pumped at the end of the loop iteration. */

@@ -39,11 +39,8 @@ static unsigned close_idle_clients(struct worker *worker)
 
 static void log_exhaustion(struct worker *worker, unsigned clients, unsigned upstreams)
 {
-    uint64_t now_ms = worker->loop.clock.monotonic_ms;
-
-    if (worker->exhausted.logged_ms && u64_sub_sat(now_ms, worker->exhausted.logged_ms) < 1000)
+    if (!log_limit_allows(&worker->log_limits.reclaim, worker->loop.clock.monotonic_ms))
         return;
-    worker->exhausted.logged_ms = now_ms;
     log_write(worker->log, LOG_CRIT,
               "out of file descriptors: %u idle client and %u idle upstream connections are closed; raise the "
               "limit of open files (RLIMIT_NOFILE), or lower worker_connections",

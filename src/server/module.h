@@ -39,6 +39,11 @@ enum outcome exchange_error_response(struct exchange *x, int status);
  */
 int exchange_out_of_descriptors(struct exchange *x);
 /*
+ * Returns true if a line about an operation that failed with `error` (-errno) may be logged now. A resource that has run
+ * out, of descriptors, memory, disk space or ports, is logged once per second for all exchanges together.
+ */
+bool exchange_may_log_error(struct exchange *x, int error);
+/*
  * As exchange_error_response, with an error log line that states the operation and the cause: "...: open() failed
  * (13: Permission denied)".
  */

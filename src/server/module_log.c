@@ -4,12 +4,29 @@
 #include "server/connection.h"
 #include "server/variables.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 struct log *exchange_log(const struct exchange *x)
 {
     return connection_log(request_state_of(x)->connection);
+}
+
+/* Resources that all exchanges share. */
+static const int exhaustions[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, ENOSPC, EDQUOT, EADDRNOTAVAIL};
+
+_Static_assert(sizeof(exhaustions) / sizeof(exhaustions[0]) == WORKER_EXHAUSTIONS, "one limit each");
+
+bool exchange_may_log_error(struct exchange *x, int error)
+{
+    struct worker *worker = request_state_of(x)->worker;
+
+    for (unsigned i = 0; i < WORKER_EXHAUSTIONS; i++) {
+        if (error == -exhaustions[i])
+            return log_limit_allows(&worker->log_limits.exchange[i], worker->loop.clock.monotonic_ms);
+    }
+    return true;
 }
 
 PRINTF_LIKE(3, 0)

@@ -18,6 +18,8 @@
 struct connection;
 struct stream_listening;
 
+enum { WORKER_EXHAUSTIONS = 7 }; /* errors of exchange_may_log_error */
+
 /* Creates a connection for a socket accepted by a listener. Owns fd. */
 typedef void worker_accept(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
 
@@ -75,10 +77,12 @@ struct worker {
     struct op drain_deadline;
     struct op heartbeat;                    /* timer */
     struct {
-        uint64_t reclaimed_ms, logged_ms;   /* last close of connections by descriptors_reclaim and its last log line; 0: never */
+        uint64_t reclaimed_ms;              /* last close of connections by descriptors_reclaim; 0: never */
         bool reclaimed;                     /* and whether it closed any */
     } exhausted;
-    bool memory_missing;                           /* allocation of a connection failed, and was logged */
+    struct {
+        struct log_limit accept, reclaim, connection, pause, exchange[WORKER_EXHAUSTIONS];
+    } log_limits;                           /* of resources that run out; `exchange`: see exchange_may_log_error */
     bool draining;                          /* QUIT or reload: completes open requests, accepts nothing new */
     bool retiring;                          /* reload: kept-alive connections may send one more request */
     bool stopping;                          /* TERM or the drain deadline: ends at once */

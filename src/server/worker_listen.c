@@ -34,6 +34,7 @@ static void start_listener(struct worker *worker, struct worker_listener *entry,
     entry->endpoint = endpoint;
     entry->listener.loop = &worker->loop;
     entry->listener.log = worker->log;
+    entry->listener.accept_failures = &worker->log_limits.accept;
     entry->listener.fd = fd;
     entry->listener.accepted = entry->endpoint->servers[0]->stream ? worker->stream->accept : worker->accept;
     entry->listener.stopped = listener_stopped;

@@ -353,7 +353,7 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
         list_remove(&stream->link);
     free(stream);
     connection_unreserve(worker, address);
-    connection_log_memory(worker, true);
+    connection_log_memory(worker);
 }
 
 static void stream_abort_all(struct worker *worker)

@@ -95,23 +95,28 @@ static int session_fail(struct tls_session *session, const char *sentence)
 
 /*
  * The first reason of the SSL library: a cipher's reason precedes it, and from 3.2 on "record layer failure" follows
- * it.
+ * it. *out_memory is set if any reason is a failed allocation.
  */
-static unsigned long first_reason(void)
+static unsigned long first_reason(bool *out_memory)
 {
     unsigned long first = 0, next;
 
-    while ((next = ERR_get_error()))
+    while ((next = ERR_get_error())) {
+        if (ERR_GET_REASON(next) == ERR_R_MALLOC_FAILURE)
+            *out_memory = true;
         if (!first || (ERR_GET_LIB(first) != ERR_LIB_SSL && ERR_GET_LIB(next) == ERR_LIB_SSL))
             first = next;
+    }
     return first;
 }
 
 /* Replaces OpenSSL's most frequent reasons by texts for administrators. */
-static const char *fault_text(const struct tls_session *session)
+static const char *fault_text(struct tls_session *session)
 {
-    unsigned long error = first_reason();
+    unsigned long error = first_reason(&session->out_of_memory);
 
+    if (session->out_of_memory)
+        return "out of memory";
     if (tls_session_got_plain_http(session))
         return "plain HTTP was sent to a TLS port";
     if (session->bio.cut)

@@ -93,6 +93,8 @@ void tls_session_shutdown(struct tls_session *session);
  * NULL; not freed.
  */
 const char *tls_session_error(const struct tls_session *session);
+/* True if the session failed because an allocation failed. */
+bool tls_session_out_of_memory(const struct tls_session *session);
 /* True if the failed handshake of a server began with plain HTTP, so that the owner can send 400 in plain text. */
 bool tls_session_got_plain_http(const struct tls_session *session);
 

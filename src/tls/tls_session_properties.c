@@ -24,6 +24,11 @@ bool tls_session_got_plain_http(const struct tls_session *session)
     return true;
 }
 
+bool tls_session_out_of_memory(const struct tls_session *session)
+{
+    return session->out_of_memory;
+}
+
 const char *tls_session_error(const struct tls_session *session)
 {
     return session->error ? session->error : "no error";

@@ -79,6 +79,7 @@ struct wire_shared {
     struct pipe_pool pipes;         /* for receiving into a pipe */
     char *plaintext;                /* LIMIT_RECORD_PLAINTEXT bytes: the decryption buffer, lent to the owner */
     struct wire_counters *counters;
+    struct log_limit memory_failures; /* in the log */
 };
 
 /* The caller has set the fields loop, log, ktls, counters and output_max. 0 or -ENOMEM (nothing to finish then). */

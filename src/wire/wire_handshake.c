@@ -5,11 +5,21 @@
 
 #include <errno.h>
 
+static void log_tls_failure(const struct wire *wire)
+{
+    struct wire_shared *shared = wire->shared;
+
+    if (!tls_session_out_of_memory(wire->tls))
+        log_write(shared->log, LOG_INFO, "TLS: %s, fd %d", tls_session_error(wire->tls), wire->fd);
+    else if (log_limit_allows(&shared->memory_failures, shared->loop->clock.monotonic_ms))
+        log_write(shared->log, LOG_CRIT, "out of memory: a TLS connection is closed");
+}
+
 void wire_tls_failed(struct wire *wire)
 {
     if (wire->state == WIRE_HANDSHAKE)
         wire->shared->counters->handshakes_failed++;
-    log_write(wire->shared->log, LOG_INFO, "TLS: %s, fd %d", tls_session_error(wire->tls), wire->fd);
+    log_tls_failure(wire);
     if (chunk_length(&wire->span) > 0) { /* nothing may follow the alert */
         wire_fail(wire, WIRE_CLOSE_PROTOCOL);
         return;

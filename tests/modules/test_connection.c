@@ -427,6 +427,7 @@ START_TEST(accepting_pauses_at_worker_connections)
     server.worker.listener_count = 1;
     listener->loop = &server.worker.loop;
     listener->log = server.worker.log;
+    listener->accept_failures = &server.worker.log_limits.accept;
     listener->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(listener->fd, (struct sockaddr *)&here, length), 0);
     ck_assert_int_eq(listen(listener->fd, 16), 0);

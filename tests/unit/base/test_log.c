@@ -100,6 +100,19 @@ START_TEST(level_names)
 }
 END_TEST
 
+START_TEST(one_line_per_second)
+{
+    struct log_limit limit = {0};
+    unsigned allowed = 0;
+
+    for (uint64_t now_ms = 1; now_ms <= 10000; now_ms++)
+        allowed += log_limit_allows(&limit, now_ms);
+    ck_assert_uint_eq(allowed, 10);
+    ck_assert(log_limit_allows(&limit, UINT64_MAX));
+    ck_assert(!log_limit_allows(&limit, UINT64_MAX));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -112,6 +125,7 @@ int main(void)
     tcase_add_test(tests, long_lines_are_cut);
     tcase_add_test(tests, without_a_sink);
     tcase_add_test(tests, level_names);
+    tcase_add_test(tests, one_line_per_second);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

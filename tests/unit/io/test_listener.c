@@ -73,6 +73,7 @@ START_TEST(format_is_bounded)
 END_TEST
 
 struct door {
+    struct log_limit accept_failures;
     struct loop loop;
     struct listener listener;
     struct listen_address address;
@@ -113,6 +114,7 @@ static bool listening_open(struct door *door, int index)
     ck_assert_int_ge(door->listener.fd, 0);
     getsockname(door->listener.fd, (struct sockaddr *)&door->address.socket, &door->address.length);
     door->listener.loop = &door->loop;
+    door->listener.accept_failures = &door->accept_failures;
     door->listener.accepted = connection_accepted;
     door->listener.stopped = listener_stopped;
     door->listener.owner = door;
