@@ -1,8 +1,10 @@
 """Workers that hang or crash under load: the master replaces them, and the others serve meanwhile."""
 import ctypes
+import email.utils
 import os
 import re
 import signal
+import struct
 import threading
 import time
 
@@ -244,4 +246,36 @@ def test_a_worker_that_a_debugger_has_stopped_is_kept(start):
     for _ in range(20):
         assert http1.connect(server.plain).get('/one.txt').status == 200
     assert set(server.workers()) == before and HANGS not in server.errors() and server.errors().count(message) == 1
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+WALL_CLOCK = os.path.join(os.path.dirname(server_kit.SLUICE), 'tests/http/libwall_clock.so')
+
+
+@pytest.mark.skipif(not os.path.exists(WALL_CLOCK), reason='not built')
+@pytest.mark.skipif(b'__asan_init' in open(server_kit.SLUICE, 'rb').read(), reason='AddressSanitizer must be loaded first')
+def test_a_wall_clock_that_jumps_ends_no_worker(start, loop, tmp_path):
+    """A day forward and two days back: timeouts and delays follow the monotonic clock, and responses have the new date."""
+    clock = tmp_path / 'clock'
+    clock.write_bytes(struct.pack('q', 0))
+    server = start(loop, wait=False, worker_processes=2, worker_heartbeat_timeout='2s')
+    server.environment = {'LD_PRELOAD': WALL_CLOCK, 'WALL_CLOCK': str(clock)}
+    server.start([server.plain])
+    wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
+    workers, held = set(server.workers()), [http1.connect(server.plain) for _ in range(4)]
+
+    def shift():
+        answers = [client.get('/one.txt') for client in held]
+        assert all(answer.status == 200 for answer in answers)
+        return {round((email.utils.parsedate_to_datetime(answer.headers['date']).timestamp() - time.time()) / 86400) for answer in answers}
+    assert shift() == {0}
+    for days in (1, -1):
+        with open(clock, 'r+b', buffering=0) as stream:
+            stream.write(struct.pack('q', days * 86400))
+        wait_for(lambda: shift() == {days}, 'the new date')
+        time.sleep(3)
+        assert shift() == {days} and set(server.workers()) == workers and HANGS not in server.errors()
+    victim = min(workers)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: replaced(server, victim), 'a new worker')
     assert signal_and_wait(server, signal.SIGTERM) == 0
