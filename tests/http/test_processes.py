@@ -135,7 +135,7 @@ def test_a_worker_that_dies_is_replaced(launch_one, monkeypatch):
     # AddressSanitizer would write a report for several seconds before the worker dies.
     monkeypatch.setenv('ASAN_OPTIONS', f"{os.environ.get('ASAN_OPTIONS', '')}:handle_segv=0")
     server, port, _ = launch_one()
-    until(lambda: server.workers(), 'a worker')
+    until(lambda: ' runs, ' in server.errors(), 'the worker is ready')      # one that dies before ends the server
     for how in (signal.SIGKILL, signal.SIGSEGV, signal.SIGKILL):
         before = server.workers()
         os.kill(before[0], how)
