@@ -9,6 +9,7 @@
 #include "request_body.h"
 #include "response.h"
 #include "response_body.h"
+#include "upstream/upstream_bind.h"
 
 #include <errno.h>
 
@@ -46,6 +47,7 @@ static int set_upstream_tls(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;
 
+    p->upstream.tls.from = upstream_bind_address(&conf->bind);
     if (!p->target.https)
         return 0;
     p->upstream.tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);

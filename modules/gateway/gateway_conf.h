@@ -7,6 +7,7 @@
 #include "modules/gateway/gateway_cache.h"
 #include "server/module.h"
 #include "upstream/upstream_pool.h"
+#include "wire/proxy_header.h"
 
 struct gateway;
 
@@ -81,6 +82,7 @@ struct gateway_conf {
     bool intercept_errors;
     bool force_ranges;
     const struct template *limit_rate; /* NULL: none */
+    union proxy_address bind;       /* the local address of connections; AF_UNSPEC: the system chooses it */
     int proxy_protocol;             /* PROXY protocol header before the request: 0: none; else its version */
     struct gateway_cache_conf cache;
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */

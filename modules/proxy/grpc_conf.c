@@ -4,6 +4,7 @@
 #include "grpc.h"
 
 #include "base/limits.h"
+#include "upstream/upstream_bind.h"
 #include "upstream/upstream_ssl_rows.h"
 
 #include <errno.h>
@@ -83,6 +84,7 @@ const struct directive grpc_directives[] = {
      .choices = gateway_ignored_headers,
      .example = "grpc_ignore_headers: X-Accel-Redirect",
      .help = "Header fields of a response without effect on this server, as proxy_ignore_headers."},
+    UPSTREAM_BIND_ROW("grpc_bind", SCOPE_SITE, AT(gateway.bind)),
     DURATION("grpc_connect_timeout", connect_timeout_ms, "60s", "The timeout for connecting to the server."),
     DURATION("grpc_send_timeout", send_timeout_ms, "60s",
              "The timeout between two successful writes of a request to the server."),

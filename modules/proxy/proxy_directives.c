@@ -7,6 +7,7 @@
 #include "modules/gateway/cache/response_cache.h"
 #include "modules/gateway/rate_limit.h"
 #include "proxy_cache_rows.h"
+#include "upstream/upstream_bind.h"
 #include "upstream/upstream_ssl_rows.h"
 
 #include <stddef.h>
@@ -57,6 +58,7 @@ const struct directive proxy_directives[] = {
      .offset = AT(gateway.pass_headers),
      .example = "proxy_pass_header: Server",
      .help = "Header fields of a response that are passed on although they are dropped by default."},
+    UPSTREAM_BIND_ROW("proxy_bind", SCOPE_SITE, AT(gateway.bind)),
     {.name = "proxy_connect_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,

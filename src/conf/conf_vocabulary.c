@@ -86,7 +86,6 @@ static const struct {
     {"geoip_*", "use geo with the ranges of addresses, or map of a field that a CDN adds"},
     {"geoip2*", "use geo with the ranges of addresses, or map of a field that a CDN adds"},
     {"google_perftools_profiles", "delete it: profile with perf"},
-    {"grpc_bind", "delete it: the system chooses the local address"},
     {"grpc_socket_keepalive", "delete it: it is always on"},
     {"gunzip_buffers", "delete it: one small buffer holds the next encoded bytes"},
     {"gzip_disable", "delete it: the browsers that needed it are obsolete"},

@@ -6,8 +6,8 @@
 #include "base/limits.h"
 #include "log/access_log.h"
 #include "site/core.h"
+#include "upstream/upstream_bind.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -38,28 +38,6 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
 }
 
 static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* index: version */
-
-/* "127.0.0.1" or "::1"; off. */
-static int read_bind(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    union proxy_address address = {0};
-    struct str text;
-    int error = conf_read_text(reader, node, &text);
-
-    if (error < 0 || str_equal(text, STR("off")) || str_equal(text, STR("false")))
-        return error;
-    if (inet_pton(AF_INET, text.data, &address.ip4.sin_addr) == 1)
-        address.ip4.sin_family = AF_INET;
-    else if (inet_pton(AF_INET6, text.data, &address.ip6.sin6_addr) == 1)
-        address.ip6.sin6_family = AF_INET6;
-    if (address.any.sa_family != AF_UNSPEC && strlen(text.data) == text.length) {
-        *(union proxy_address *)out = address;
-        return 0;
-    }
-    conf_error(reader->errors, node->mark, STR("127.0.0.1, \"::1\" or off"),
-               "\"" STR_FMT "\" is not a local address", STR_ARG(text));
-    return -EINVAL;
-}
 
 static const struct directive directives[] = {
     {.name = "proxy_pass",
@@ -103,16 +81,7 @@ static const struct directive directives[] = {
      .example = "log_format: {short: '$remote_addr $status $upstream_addr'}",
      .schema = "{\"type\": \"object\"}",
      .help = "Named line formats for access_log; main, basic and json are built in."},
-    {.name = "proxy_bind",
-     .scopes = BOTH,
-     .type = DIRECTIVE_CUSTOM,
-     .offset = AT(bind),
-     .row_size = sizeof(union proxy_address),
-     .row = read_bind,
-     .syntax = "address | off",
-     .example = "proxy_bind: 192.0.2.1",
-     .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "The local address of connections to upstream servers; off: the system chooses it."},
+    UPSTREAM_BIND_ROW("proxy_bind", BOTH, AT(bind)),
     {.name = "proxy_connect_timeout",
      .scopes = BOTH,
      .type = DIRECTIVE_DURATION,

@@ -3,6 +3,7 @@
  * starts both flows.
  */
 #include "stream/stream_steps.h"
+#include "upstream/upstream_bind.h"
 
 #include "base/saturate.h"
 #include "http/url.h"
@@ -215,8 +216,7 @@ static int connect_to_server(struct stream *stream)
     int error = add_stream_attempt(stream);
 
     stream->tls.proxy_header = make_proxy_header(stream);
-    if (stream->conf->bind.any.sa_family != AF_UNSPEC)
-        stream->tls.from = &stream->conf->bind.any;
+    stream->tls.from = upstream_bind_address(&stream->conf->bind);
     stream->tries++;
     if (error < 0)
         return error;

@@ -266,19 +266,28 @@ void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeo
         loop_timer_move(loop, &connection->timer, connection->deadline_ms);
 }
 
-bool upstream_connection_is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls)
+static bool is_same_source(const struct sockaddr *one, const struct sockaddr *other)
 {
-    return connection->tls == tls->context &&
+    size_t length = one && one->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+
+    if (!one || !other || one->sa_family != other->sa_family)
+        return one == other;
+    return memcmp(one, other, length) == 0;
+}
+
+bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls)
+{
+    return connection->tls == tls->context && is_same_source(connection->from, tls->from) &&
            (!tls->context || str_equal(str_from(connection->name), tls->name));
 }
 
-/* The most recently used idle connection with the same TLS settings and name. */
+/* The most recently used idle connection with the same local address, TLS settings and name. */
 static struct upstream_connection *get_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
 {
     for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
 
-        if (connection->shared || !upstream_connection_is_sealed_as(connection, tls))
+        if (connection->shared || !upstream_connection_matches(connection, tls))
             continue;
         list_remove(link);
         peer->group->idle--;
@@ -341,6 +350,7 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
     connection->pool = pool;
     connection->proxy_header = tls->proxy_header;
     connection->tls = tls->context;
+    connection->from = tls->from;
     if (named) /* a longer name is no host name */
         memcpy(connection->name, tls->name.data, named);
     connection->state = UPSTREAM_CONNECTING;

@@ -95,8 +95,8 @@ void upstream_peer_free_unused(struct upstream_peer *peer);
 void upstream_connection_discard(struct upstream_connection *connection);
 /* Creates a connection that is connecting, and belongs to no list. NULL with *out_error. */
 struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls, int *out_error);
-/* True if the connection has these TLS settings and this name. */
-bool upstream_connection_is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls);
+/* True if the connection has this local address, these TLS settings and this name. */
+bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls);
 /* True if it can become idle; makes room among the idle connections of its group. */
 bool upstream_connection_may_keep_idle(struct upstream_connection *connection);
 /* Puts it among the idle connections of its peer, and sets keepalive_timeout. */

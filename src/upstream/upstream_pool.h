@@ -47,7 +47,7 @@ struct upstream_waiter {
 /* How to open a connection. */
 struct upstream_tls {
     struct str proxy_header;            /* sent before TLS, constant until `opened`; prevents reuse; empty: none */
-    const struct sockaddr *from;    /* local address, only with `new_connection`; NULL: chosen by the system */
+    const struct sockaddr *from;    /* local address, lasts as long as the pool; NULL: chosen by the system */
     struct tls_context *context;    /* from upstream_pool_tls; NULL: plain */
     struct str name;                /* name that the certificate must match */
 };
@@ -81,6 +81,7 @@ struct upstream_connection {
     struct op timer;
     struct str proxy_header;            /* of struct upstream_tls */
     struct tls_context *tls;        /* NULL: plain */
+    const struct sockaddr *from;    /* of struct upstream_tls */
     uint64_t deadline_ms;           /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;

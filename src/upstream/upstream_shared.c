@@ -44,7 +44,7 @@ struct upstream_connection *upstream_shared_next(const struct upstream_peer *pee
         struct upstream_connection *connection = container_of(link, struct upstream_connection, sharing);
 
         if (connection->events == events && str_empty(connection->proxy_header) && str_empty(tls->proxy_header) &&
-            upstream_connection_is_sealed_as(connection, tls))
+            upstream_connection_matches(connection, tls))
             return connection;
     }
     return NULL;

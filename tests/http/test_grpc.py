@@ -116,6 +116,13 @@ def test_calls(client, upstream):
     assert upstream.last().header('x-own') == '1' and upstream.connections == 1
 
 
+def test_local_address(serve, upstream):
+    client = http2.connect(serve({'/': {'grpc_pass': f'127.0.0.1:{upstream.port}', 'grpc_bind': '127.0.0.7'}}), 'plain', TIMEOUT)
+    assert status(client.ask('/echo/Unary', method='POST', headers=CALL, body=message(b''))) == '0'
+    assert [talk.sock.getpeername()[0] for talk in upstream.talks] == ['127.0.0.7']
+    client.close()
+
+
 def test_messages_in_both_directions(client):
     stream = client.request('/echo/Both', method='POST', headers=CALL, end=False)
     answer = client.responses[stream]
@@ -209,8 +216,8 @@ def test_grpcio(serve):
 def test_import(tmp_path):
     conf, out = tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml'
     conf.write_text('events { } http { server { listen 127.0.0.1:1; location /a/ { grpc_pass grpcs://127.0.0.1:2; grpc_read_timeout 5m; '
-                    'grpc_set_header X-A b; grpc_bind 127.0.0.1; } } }')
+                    'grpc_set_header X-A b; grpc_bind 127.0.0.1; grpc_socket_keepalive on; } } }')
     made, errors = import_file(conf, out)
     text = out.read_text()
-    assert made == 2 and left_out(errors) == ['grpc_bind'], errors
+    assert made == 2 and left_out(errors) == ['grpc_socket_keepalive'], errors
     assert 'grpc_pass: grpcs://127.0.0.1:2' in text and 'grpc_read_timeout: 5m' in text and 'grpc_ssl_verify: off' in text and 'X-A' in text

@@ -48,6 +48,14 @@ def closes_without_response(talk):
     talk.read_body()
 
 
+def names_its_client(talk):
+    """Responds with the address of the connection and the number of its request."""
+    talk.read_body()
+    text = f'{talk.stream.getpeername()[0]} {talk.number}'
+    talk.send(HEAD + f'Content-Length: {len(text)}\r\n\r\n{text}')
+    return True
+
+
 @pytest.fixture(scope='module')
 def upstream():
     made = Upstream({'/whole': whole, '/far': ranged, '/chunked': chunked, '/lost': closes_without_response}, name='one')
@@ -212,3 +220,20 @@ def test_underscores_in_trailers(launch, loop, transport, upstream):
     assert client.read('POST').status == 200
     client.close()
     assert upstream.last().trailers == ['X_Own: 1']
+
+
+def test_local_address(launch, loop):
+    """Connections are reused only for the same local address; a location without one does not use those of another."""
+    upstream = Upstream({path: names_its_client for path in ('/bound', '/same', '/other', '/off', '/family')})
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
+    served = launch(loop, 'plain', server={'proxy_bind': '127.0.0.7', 'location': {
+        '/bound': to, '/same': {**to, 'proxy_bind': '127.0.0.7'}, '/other': {**to, 'proxy_bind': '127.0.0.8'}, '/off': {**to, 'proxy_bind': 'off'},
+        '/family': {**to, 'proxy_bind': '::1'}}})
+    client = served.connect()
+    asked = [client.get(path).body.decode() for path in ('/bound', '/same', '/other', '/off', '/bound', '/other', '/off')]
+    assert [text.split()[0] for text in asked] == ['127.0.0.7', '127.0.0.7', '127.0.0.8', '127.0.0.1', '127.0.0.7', '127.0.0.8', '127.0.0.1']
+    first = int(asked[0].split()[1])
+    assert [int(text.split()[1]) - first for text in asked] == [0, 1, 0, 0, 2, 1, 1]
+    assert client.get('/family').status == 502
+    client.close()
+    upstream.stop()
