@@ -1,7 +1,7 @@
 /*
- * The cache manager. One worker runs it for all: it scans the directory once after the start (and again after a worker
- * died, for the temporary files of that worker), and deletes inactive files and files beyond the size limits. It works
- * in steps of a few files on a helper thread, with a pause between them.
+ * The cache manager. One worker runs it for all: it scans the directory once after the start, and again after a
+ * worker died, for the temporary files of that worker. It deletes inactive files, and files beyond the size limits.
+ * It works in steps of a few files on a helper thread, with a pause between them.
  */
 #include "cache/cache_store_private.h"
 

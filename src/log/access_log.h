@@ -1,7 +1,7 @@
 /*
- * The access log: lines from compiled formats, written in batches without blocking the loop. Lines that do not fit into
- * a full pipe, or into the batch of a slow disk, are dropped whole, counted in shared memory, and reported in the error
- * log at most once per ten seconds.
+ * The access log: lines from compiled formats, written in batches without blocking the loop. Lines that do not fit
+ * into a full pipe, or into the batch of a slow disk, are dropped whole. They are counted in shared memory, and
+ * reported in the error log at most once per ten seconds.
  */
 #ifndef LOG_ACCESS_LOG_H
 #define LOG_ACCESS_LOG_H

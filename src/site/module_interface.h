@@ -40,8 +40,8 @@ struct stream_part {
 
 /*
  * The part of a module in the server-level rules, which run in the server's own scope before a location is found (as
- * in nginx), for the request and again after each internal redirect to a URI. No other modules run then, unless one
- * of the rules `responds`.
+ * in nginx). They run for the request, and again after each internal redirect to a URI. No other modules run then,
+ * unless one of the rules `responds`.
  */
 enum server_rule {
     SERVER_RULE_NONE,

@@ -10,8 +10,8 @@
 struct aead_choice;
 
 /*
- * For each cipher of `support`, sends bodies of each size over loopback connections, by sendfile through kTLS and by
- * read, seal and send with the engines of `aead`, and writes the least CPU time of several runs. Takes at most
+ * For each cipher of `support`, sends bodies of each size over loopback connections: by sendfile through kTLS, and by
+ * read, seal and send with the engines of `aead`. Writes the least CPU time of several runs. Takes at most
  * LIMIT_KTLS_MEASURE_MS for all ciphers, plus the smallest run; figures for which there was no time, or whose system
  * calls failed, are 0.
  */
