@@ -46,7 +46,7 @@ static void start_content(struct hpack_strings *strings)
         next_part(strings);
 }
 
-/* The length of the string, encoded. A part of a Huffman code is not one: a shortened string is marked as plain. */
+/* Encodes the length. A shortened string is marked as plain, since a truncated Huffman code is invalid. */
 static struct str encode_length(struct hpack_strings *strings)
 {
     uint8_t flag = strings->huffman && !strings->excess ? HUFFMAN : 0;
@@ -70,7 +70,7 @@ static void start_length(struct hpack_strings *strings, uint8_t first)
         start_content(strings);
 }
 
-/* The next byte of a length. Four of them are sufficient for any block; leading zeros are not. */
+/* Adds the next byte of a length. At most four are accepted (28 bits), which suffices for any permitted block. */
 static enum h2_error continue_length(struct hpack_strings *strings, uint8_t byte, struct str *out)
 {
     if (strings->shift > 21)

@@ -1,7 +1,7 @@
 /*
- * Shortens the string literals of a header block that are longer than libnghttp2's decoder accepts (RFC 7541 5.2), which
- * would otherwise end the connection. A field that has such a string is larger than the dynamic table, so that its
- * effect on the table, to empty it, is the same for the shortened one (RFC 7541 4.4).
+ * Shortens the string literals of a header block that are longer than libnghttp2's decoder accepts (RFC 7541 5.2),
+ * which would otherwise end the connection. A field with such a string is larger than the dynamic table and empties it
+ * (RFC 7541 4.4); the shortened field does the same.
  */
 #ifndef HTTP_H2_HPACK_STRINGS_H
 #define HTTP_H2_HPACK_STRINGS_H
@@ -23,7 +23,7 @@ struct hpack_strings {
 
 /*
  * Takes bytes from *in, and sets *out to the next bytes to decode, which may be empty: a part of *in, or lent until the
- * next call. They belong to one representation. H2_COMPRESSION_ERROR: the length of a string exceeds 32 bits.
+ * next call. They belong to one representation. H2_COMPRESSION_ERROR: a length has over four further bytes.
  */
 enum h2_error hpack_strings_next(struct hpack_strings *strings, struct str *in, struct str *out);
 /* True within a representation: the block must not end here. */

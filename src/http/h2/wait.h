@@ -28,13 +28,13 @@ void h2_wait_begin(struct h2_wait *wait, uint64_t now_ms);
 void h2_wait_end(struct h2_wait *wait, uint64_t now_ms);
 /* Counts bytes that were transferred, whether waiting or not. */
 void h2_wait_progress(struct h2_wait *wait, uint64_t now_ms, uint64_t bytes);
-/* The time before does not count: the client must not send. */
+/* Starts the timeout and the rate anew: until now, the client was not permitted to send. */
 void h2_wait_restart(struct h2_wait *wait, uint64_t now_ms);
 /* The next time at which h2_wait_expired can be true; UINT64_MAX: not waiting. */
 uint64_t h2_wait_deadline(const struct h2_wait *wait, struct h2_wait_limits limits);
 /*
- * True if a limit is exceeded. A window with enough bytes is followed by the next one. One without any byte lasts twice
- * as long.
+ * True if a limit is exceeded. After a window with enough bytes, the next one starts. A window without any byte lasts
+ * twice as long.
  */
 bool h2_wait_expired(struct h2_wait *wait, uint64_t now_ms, struct h2_wait_limits limits);
 
