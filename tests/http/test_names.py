@@ -1,7 +1,10 @@
 """Resolution of upstream host names: it runs in the event loop, is repeated when the TTL ends, and does not delay the start."""
+import collections
+import concurrent.futures
 import re
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -130,6 +133,52 @@ def test_services(environment):
     one.stop()
     two.stop()
     assert environment.responding_server() == 'spare'
+
+
+@pytest.mark.parametrize('kind', [A, SRV], ids=['A', 'SRV'])
+def test_servers_that_come_and_go_under_load(environment, kind):
+    """As pods behind a headless service of Kubernetes: the name server lists a new one when it is ready, and one that has ended a while longer.
+    No request fails."""
+    addresses = [f'127.0.0.{number}' for number in range(1, 5)]
+    port = environment.upstream(addresses[0]).port
+    for name in addresses[1:]:
+        environment.upstream(name, port=port, address=name).stop()
+    pods = dict(zip(addresses, environment.upstreams))
+
+    def publish(listed):
+        if kind == SRV:
+            environment.dns.zone |= {(f'{name}.test', A): [(SECONDS, name)] for name in listed}
+            environment.dns.zone['_http._tcp.app.test', SRV] = [(SECONDS, (1, 1, port, f'{name}.test')) for name in listed]
+        else:
+            environment.dns.zone['app.test', A] = [(SECONDS, name) for name in listed]
+
+    publish(addresses[:1])
+    server = 'app.test service=http' if kind == SRV else f'app.test:{port}'
+    environment.start({'app': {'server': server, 'keepalive': 8}}, http={'proxy_next_upstream': ['error', 'timeout']})
+    over, seen = threading.Event(), collections.Counter()
+
+    def client():
+        while not over.is_set():
+            seen[environment.responding_server()] += 1
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        clients = [pool.submit(client) for _ in range(4)]
+        try:
+            for turn in range(8):
+                leaving, coming = addresses[turn % 4], addresses[(turn + 1) % 4]
+                pods[coming].start()
+                publish([leaving, coming])
+                before = seen[coming]
+                wait_for(lambda coming=coming, before=before: seen[coming] > before, 'the new server gets requests')
+                pods[leaving].stop()
+                before = sum(seen.values())
+                wait_for(lambda before=before: sum(seen.values()) > before + 20, 'requests without the server that has ended')
+                publish([coming])
+        finally:
+            over.set()
+        for one in clients:
+            one.result(60)
+    assert set(seen) == set(addresses), f'{seen}\n{environment.server.errors()[-3000:]}'
 
 
 GARBAGE = 'Timeout|Misformatted DNS reply'       # older versions of c-ares ignore an invalid response and wait, newer ones fail at once

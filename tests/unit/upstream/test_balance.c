@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MOST 4
+#define MOST 100
+#define KEYS 200 /* for each server */
 
 static struct loop loop;
 static struct log silent = {.level = LOG_EMERG};
@@ -234,6 +235,55 @@ START_TEST(a_key_stays_with_its_server)
 }
 END_TEST
 
+static const struct upstream_peer *choose_for_number(unsigned number)
+{
+    char key[16];
+    int length = snprintf(key, sizeof(key), "/page/%u", number);
+    struct upstream_choice choice = {.key = str_of(key, (size_t)length)};
+    int error;
+
+    return upstream_choose(group, &choice, &error);
+}
+
+/* One of `count` servers is down: the keys of the others stay. Its share is about that of the others. */
+static void check_share(unsigned count)
+{
+    static const struct upstream_peer *first[MOST * KEYS];
+    static char texts[MOST][24];
+    const char *addresses[MOST + 1] = {NULL};
+    unsigned moved = 0, of_removed = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "10.0.1.%u:80", i);
+        addresses[i] = texts[i];
+    }
+    open_group(BALANCE_HASH, addresses);
+    start();
+    for (unsigned i = 0; i < count * KEYS; i++)
+        first[i] = choose_for_number(i);
+    servers[count / 2].down = true;
+    for (unsigned i = 0; i < count * KEYS; i++) {
+        moved += choose_for_number(i) != first[i];
+        of_removed += strcmp(first[i]->name, texts[count / 2]) == 0;
+    }
+    ck_assert_uint_eq(moved, of_removed);
+    ck_assert_uint_gt(moved, KEYS / 2);
+    ck_assert_uint_lt(moved, KEYS * 3 / 2);
+    servers[count / 2].down = false; /* it joins again: the same keys return */
+    for (unsigned i = 0; i < count * KEYS; i++)
+        ck_assert_ptr_eq(choose_for_number(i), first[i]);
+    stop();
+}
+
+START_TEST(removed_server_moves_only_its_share_of_keys)
+{
+    static const unsigned counts[] = {3, 10, 33, 100};
+
+    for (size_t i = 0; i < COUNT(counts); i++)
+        check_share(counts[i]);
+}
+END_TEST
+
 /* As in nginx: otherwise all clients without the cookie of `hash: $cookie_x` would use one server. */
 START_TEST(empty_key_uses_round_robin)
 {
@@ -307,8 +357,8 @@ int main(void)
     const TTest *const tests[] = {
         round_robin_follows_the_weights, each_server_is_tried_once, failed_server_is_paused,
         single_server_is_never_paused, least_connections_is_chosen, full_servers_are_skipped,
-        a_key_stays_with_its_server, empty_key_uses_round_robin, a_network_stays_with_its_server,
-        random_two_uses_all_servers, targets_from_variables,
+        a_key_stays_with_its_server, removed_server_moves_only_its_share_of_keys, empty_key_uses_round_robin,
+        a_network_stays_with_its_server, random_two_uses_all_servers, targets_from_variables,
     };
 
     return suite_run("balance", tests, COUNT(tests));
