@@ -190,7 +190,8 @@ void status_collect(struct status_values *values)
     values->lookups[0] = sum->files.hits;
     values->lookups[1] = sum->files.misses;
     values->zero_copy = sum->wires.bytes[PATH_PLAIN_SENDFILE] + sum->wires.bytes[PATH_PLAIN_SPLICE] +
-                        sum->wires.bytes[PATH_KTLS_SENDFILE] + sum->wires.bytes[PATH_KTLS_SPLICE];
+                        sum->wires.bytes[PATH_KTLS_SENDFILE] + sum->wires.bytes[PATH_KTLS_SPLICE] +
+                        sum->wires.bytes[PATH_PLAIN_MAPPED] + sum->wires.bytes[PATH_KTLS_MAPPED];
     for (unsigned i = 0; i < PATH_COUNT; i++)
         bytes += sum->wires.bytes[i];
     values->zero_copy_share = ratio_millionths(values->zero_copy, bytes);

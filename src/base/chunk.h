@@ -16,6 +16,7 @@ struct chunk {
         struct str bytes;
         struct {
             int fd;
+            uint32_t run;   /* file bytes from `at` on that this and later spans send, or UINT32_MAX; 0: unknown */
             int64_t at;
             uint64_t length;
             uint64_t whole; /* bytes of the transfer that the span is a part of; at least `length` is assumed */

@@ -134,6 +134,13 @@
 #define SMALL_RECORD_BYTES          (64 * 1024)     /* bytes sent in small records after an idle period, while the congestion window is small */
 #define SMALL_RECORD_REST_MS        1000            /* idle period after which the congestion window is assumed to be small again */
 #define LIMIT_COPIED_SPAN           (24 * 1024)     /* a shorter file span is copied into the output block: cheaper than probing the page cache and sendfile */
+#define LIMIT_MAPPED_RUN            (64 * 1024)     /* a file that is sent in shorter spans is mapped if at least this much of it follows */
+#define LIMIT_FILE_VIEW_FIRST       (256 * 1024)    /* bytes mapped first; each further view of a transfer is four times as long */
+#define LIMIT_FILE_VIEW             (4 * 1024 * 1024) /* longest view: address space, no memory */
+#define LIMIT_FILE_VIEWS            8192            /* views of a worker: the kernel allows 65530 mappings per process */
+#define LIMIT_FILE_VIEW_CHECK_MS    1000            /* age at which the page cache is probed again, since pages may have been evicted */
+#define LIMIT_GATHER_FIRST          (128 * 1024)    /* mapped bytes queued on a connection; doubles while the socket takes them at once */
+#define LIMIT_GATHER                (1024 * 1024)   /* upper bound of that */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* bytes discarded during lingering close, so that an RST does not destroy the response */
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */
 #define LIMIT_TAIL_CHECK_MS          50              /* interval between two reads of the unsent bytes of a closing connection */

@@ -160,6 +160,19 @@ static bool probe_fetched(struct op *op)
     return true;
 }
 
+bool loop_is_cached(int file, int64_t at, uint64_t length)
+{
+    ssize_t result;
+    char byte;
+
+    if (length == 0)
+        return true;
+    result = read_nowait(file, at, &byte, 1);
+    if (result > 0)
+        result = read_nowait(file, at + (int64_t)(length - 1), &byte, 1);
+    return nowait_missing(result) || (result > 0 && all_cached(file, (uint64_t)at, length));
+}
+
 /*
  * The window grows with the bytes already sent, up to LIMIT_CACHED_WINDOW: a large cached file then costs one call
  * per megabyte.

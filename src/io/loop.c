@@ -117,9 +117,19 @@ static void resume_retries(struct loop *loop)
         submit_again(loop, container_of(link, struct op, link));
 }
 
+/* The bytes that a finished op is charged for. */
+static uint64_t finished_bytes(const struct op *op)
+{
+    uint64_t bytes = op->result > 0 ? (uint64_t)op->result : 0;
+    bool pages = op->verb == OP_SEND && op->send.pages;
+
+    return pages ? bytes * LIMIT_ITERATION_BYTES / LIMIT_ITERATION_FILE_BYTES : bytes;
+}
+
 /* Runs `done`, which usually fills and sends the next block, or submits again. Returns the number of `done` calls. */
 static int resume_large(struct loop *loop, struct op *op)
 {
+    uint64_t bytes = finished_bytes(op);
     int result = op->result;
 
     if (op->state == OP_STATE_READY) {
@@ -132,7 +142,7 @@ static int resume_large(struct loop *loop, struct op *op)
         return 0;
     }
     loop_run_done(loop, op, result);
-    loop_charge(loop, result > 0 ? (uint64_t)result : 0);
+    loop_charge(loop, bytes);
     return 1;
 }
 

@@ -76,6 +76,7 @@ struct op {
             const struct iovec *parts; /* constant until `done`, with their bytes */
             int count;
             int flags;              /* MSG_MORE or 0 */
+            bool pages;             /* most bytes are mapped pages of files: they use the budget like those of OP_SENDFILE */
             size_t progress;
         } send;
         struct {
@@ -197,6 +198,8 @@ void loop_recv(struct loop *loop, struct op *op, int fd);
 /* For large bodies: at most LIMIT_RECEIVE_LARGE bytes, from the tail. */
 void loop_recv_large(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
+/* As loop_send; most of the bytes are mapped pages of cached files, which the kernel reads. */
+void loop_send_pages(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool small_send_buffer);
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool small_send_buffer);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
@@ -215,5 +218,12 @@ void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument),
  * if the cache has none. File systems without RWF_NOWAIT (tmpfs and others) are read without this check.
  */
 MUST_CHECK ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int count);
+
+/*
+ * True if the page cache has these bytes of a file, as far as this can be determined without a read: the first and the
+ * last page are probed, and with cachestat(2) (Linux 6.5) all pages. True on file systems without RWF_NOWAIT. False past
+ * the end of the file.
+ */
+MUST_CHECK bool loop_is_cached(int file, int64_t at, uint64_t length);
 
 #endif

@@ -41,13 +41,25 @@ void loop_recv_large(struct loop *loop, struct op *op, int fd)
     submit_op(loop, op, OP_RECV, fd);
 }
 
-void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags)
+static inline void submit_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count,
+                               int flags, bool pages)
 {
     op->send.parts = parts;
     op->send.count = count;
     op->send.flags = flags;
+    op->send.pages = pages;
     op->send.progress = 0;
     submit_op(loop, op, OP_SEND, fd);
+}
+
+void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags)
+{
+    submit_send(loop, op, fd, parts, count, flags, false);
+}
+
+void loop_send_pages(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags)
+{
+    submit_send(loop, op, fd, parts, count, flags, true);
 }
 
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length,

@@ -36,6 +36,9 @@ void output_block_release(struct wire_shared *shared, struct output_block *block
     if (!block)
         return;
     shared->output_bytes = size_sub_sat(shared->output_bytes, block->capacity);
+    if (block->gather)
+        gather_destroy(shared, block->gather);
+    block->gather = NULL;
     if (block->type == BLOCK_KEY)
         explicit_bzero(block->bytes, block->capacity);
     if (shared->free_block_count >= LIMIT_FREE_BLOCKS) {

@@ -10,7 +10,7 @@
 #ifndef WIRE_OUTPUT_BLOCK_H
 #define WIRE_OUTPUT_BLOCK_H
 
-#include "wire/wire.h"
+#include "wire/gather.h"
 
 /* A struct record_key for the kernel, installed after the blocks before it were sent; wiped on release of the block. */
 enum { BLOCK_KEY = 1 };
@@ -23,11 +23,17 @@ struct output_block {
     uint32_t open;                  /* plaintext bytes of the open record, which begin at filled + its head */
     struct op read;                 /* disk read of an uncached span into this block while it is its wire's `reading` */
     struct wire *reader;            /* the wire of `read` */
+    struct gather *gather;          /* owned: parts of mapped files between the bytes; NULL: none */
     struct iovec parts[2];          /* of the send in flight that begins with this block: this one and the next one */
     uint8_t type;                   /* RECORD_ALERT ...: one record of that type for the kernel; BLOCK_KEY; 0: bytes */
     char bytes[];
 };
 
+/* True if bytes, or parts of mapped files, are ready to send. */
+static inline bool output_block_is_ready(const struct output_block *block)
+{
+    return block->filled > block->from || gather_is_waiting(block->gather);
+}
 /* Takes an empty block of the given capacity, from the pool if possible. NULL when out of memory. */
 struct output_block *output_block_get(struct wire_shared *shared, size_t capacity);
 /* Returns a block to the pool. Accepts NULL. */

@@ -27,14 +27,19 @@ enum wire_path {
     PATH_PLAIN,
     PATH_PLAIN_SENDFILE,
     PATH_PLAIN_SPLICE,
+    PATH_PLAIN_MAPPED,
     PATH_USER,
     PATH_OPENSSL,
     PATH_KTLS_SEND,
     PATH_KTLS_SENDFILE,
     PATH_KTLS_SPLICE,
+    PATH_KTLS_MAPPED,
     PATH_COUNT
 };
-/* "-", "plain", "plain-sendfile", "plain-splice", "user", "openssl", "ktls-send", "ktls-sendfile", "ktls-splice". */
+/*
+ * "-", "plain", "plain-sendfile", "plain-splice", "plain-mapped", "user", "openssl", "ktls-send", "ktls-sendfile",
+ * "ktls-splice", "ktls-mapped".
+ */
 const char *wire_path_name(enum wire_path path);
 
 /* The reason why the kernel did not encrypt (KTLS_OK: it did): enum ktls_reason, continued. $tls_path_reason. */
@@ -75,6 +80,7 @@ struct wire_shared {
     unsigned free_block_count;
     size_t output_bytes;            /* in output blocks of all wires */
     size_t output_max;              /* above it, a wire gets no second block */
+    unsigned file_views;            /* of all wires */
     uint64_t records_per_key;       /* 0: LIMIT_RECORDS_PER_KEY; tests use less */
     struct pipe_pool pipes;         /* for receiving into a pipe */
     char *plaintext;                /* LIMIT_RECORD_PLAINTEXT bytes: the decryption buffer, lent to the owner */
@@ -150,6 +156,13 @@ enum wire_sealing {
     SEALING_KERNEL,                 /* kTLS */
 };
 
+/* The way a file span is sent where the socket takes plaintext: plain connections and kernel TLS. */
+enum span_way {
+    SPAN_DIRECT,                    /* sendfile; splice for pipes */
+    SPAN_COPIED,                    /* read into a block */
+    SPAN_MAPPED,                    /* a part of a longer run: sent from the mapped file, together with the bytes around it */
+};
+
 enum wire_state {
     WIRE_HANDSHAKE,
     WIRE_OPEN,
@@ -185,7 +198,8 @@ struct wire {
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
     uint8_t refused;                /* enum ktls_reason: the kernel refused, and kTLS is not tried again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
-    bool span_copied;               /* the span is short: it is read into blocks although it could be sent directly */
+    uint8_t span_way;               /* enum span_way */
+    uint8_t gather_doublings;       /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */
     bool small_send_buffer;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */
     bool receives_large;            /* ... or wire_receive_large */

@@ -4,6 +4,8 @@
  */
 #include "wire/wire_queue.h"
 
+#include "wire/file_view.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -81,6 +83,7 @@ void wire_finish_close(struct wire *wire)
         return;
     output_block_release_all(shared, wire->first);
     output_block_release(shared, wire->reading);
+    file_view_release(shared, &wire->transfer.view);
     wire->first = wire->last = wire->reading = NULL;
     free(wire->unread);
     free(wire->proxy_header);

@@ -74,19 +74,18 @@ bool wire_may_splice(const struct wire *wire)
 
 static enum wire_path path_of_span(const struct wire *wire)
 {
-    return wire_span_is_direct(wire) ? wire_path_of_span(wire) : wire_path_of_bytes(wire);
+    bool by_pages = wire_span_is_direct(wire) || wire->span_way == SPAN_MAPPED;
+
+    return by_pages ? wire_path_of_span(wire) : wire_path_of_bytes(wire);
 }
 
+/* A copied part of a transfer does not determine its path. */
 static void account_span(struct wire *wire, unsigned reason)
 {
-    wire_account(wire_transfer_of(wire, &wire->span), path_of_span(wire), reason, chunk_length(&wire->span),
-                 transfer_length(wire));
-}
+    uint64_t length = chunk_length(&wire->span);
 
-/* A short span that is not a part of a longer transfer, as in a multipart response. */
-static bool is_copied(const struct wire *wire)
-{
-    return !wire->promoting && wire->span.kind == CHUNK_FILE && transfer_length(wire) < LIMIT_COPIED_SPAN;
+    wire_account(wire_transfer_of(wire, &wire->span), path_of_span(wire), reason, length,
+                 wire->span_way == SPAN_COPIED ? length : transfer_length(wire));
 }
 
 void wire_choose_sealing(struct wire *wire)
@@ -94,9 +93,11 @@ void wire_choose_sealing(struct wire *wire)
     unsigned reason = ktls_refusal_reason(wire, transfer_length(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
-    wire->span_copied = is_copied(wire);
-    if (!wire->promoting)
-        account_span(wire, reason);
+    wire->span_way = SPAN_DIRECT;
+    if (wire->promoting)
+        return;
+    wire->span_way = (uint8_t)wire_span_choose_way(wire, transfer_length(wire));
+    account_span(wire, reason);
 }
 
 static int option_of(int fd, int level, int name)

@@ -17,7 +17,7 @@ static void drop_sent_blocks(struct wire *wire)
 {
     struct output_block *block = wire->first;
 
-    while (block && block->from == block->filled && block->open == 0) {
+    while (block && !output_block_is_ready(block) && block->open == 0) {
         wire->first = block->next;
         output_block_release(wire->shared, block);
         block = wire->first;
@@ -26,11 +26,25 @@ static void drop_sent_blocks(struct wire *wire)
         wire->last = NULL;
 }
 
+static void remove_gathered(struct wire *wire, struct output_block *block)
+{
+    size_t sent = gather_sent(wire->shared, block->gather);
+
+    block->from = block->gather->bytes_until;
+    wire->sent += sent;
+    wire_count_key_use(wire, sent);
+    wire->blocks_in_flight = 0;
+}
+
 /* Removes what was sent from the queue. */
 static void remove_sent(struct wire *wire)
 {
     const struct iovec *part = wire->first->parts;
 
+    if (wire->first->gather && wire->first->gather->count_in_flight > 0) {
+        remove_gathered(wire, wire->first);
+        return;
+    }
     for (struct output_block *block = wire->first; wire->blocks_in_flight > 0; wire->blocks_in_flight--) {
         wire->sent += part->iov_len;
         wire_count_key_use(wire, part->iov_len);
@@ -38,6 +52,14 @@ static void remove_sent(struct wire *wire)
         block = block->next;
         part++;
     }
+}
+
+/* EFAULT: a mapped page is past the end of its file. */
+static void send_failed(struct wire *wire, int error)
+{
+    if (error == -EFAULT)
+        wire_log(wire, LOG_ERROR, "a file was truncated while it was sent", 0);
+    wire_fail(wire, error == -EFAULT ? WIRE_CLOSE_ABORT : wire_close_reason_of(error));
 }
 
 static void send_done(struct op *op, int result)
@@ -50,7 +72,7 @@ static void send_done(struct op *op, int result)
         return;
     }
     if (result < 0) {
-        wire_fail(wire, wire_close_reason_of(result));
+        send_failed(wire, result);
         return;
     }
     had_room = !wire->was_full && wire_room(wire) > 0;
@@ -61,22 +83,52 @@ static void send_done(struct op *op, int result)
 
 static bool is_ready(const struct output_block *block)
 {
-    return block && !block->type && block->filled > block->from;
+    return block && !block->type && output_block_is_ready(block);
 }
 
-static void send_blocks(struct wire *wire, struct output_block *first)
+/* Up to two blocks, as far as no mapped parts lie between their bytes. */
+static void submit_blocks(struct wire *wire, struct output_block *first, int flags)
 {
     struct output_block *block = first;
-    bool more;
 
     do {
         first->parts[wire->blocks_in_flight++] =
             (struct iovec){block->bytes + block->from, block->filled - block->from};
         block = block->next;
-    } while (wire->blocks_in_flight < 2 && first->open == 0 && is_ready(block));
-    more = !block && !wire->promoting && wire_span_is_direct(wire);
+    } while (wire->blocks_in_flight < 2 && first->open == 0 && is_ready(block) && !block->gather);
+    loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->blocks_in_flight,
+              !block && flags ? MSG_MORE : 0);
+}
+
+static void submit_gathered(struct wire *wire, struct output_block *block, int flags)
+{
+    struct gather *gather = block->gather;
+
+    gather_begin(gather, block->bytes, block->from, block->filled);
+    wire->blocks_in_flight = 1;
+    loop_send_pages(wire->shared->loop, &wire->send, wire->fd, gather->vector, gather->count_in_flight,
+                    !block->next && flags ? MSG_MORE : 0);
+}
+
+/* The socket determines how much is gathered for the next send: more while it takes all at once. */
+static void adapt_gather(struct wire *wire, bool at_once)
+{
+    if (!at_once)
+        wire->gather_doublings = 0;
+    else if (wire_gather_most(wire) < LIMIT_GATHER)
+        wire->gather_doublings++;
+}
+
+static void send_blocks(struct wire *wire, struct output_block *first)
+{
+    int more = !wire->promoting && wire_span_is_direct(wire) ? MSG_MORE : 0;
+    bool gathered = gather_is_waiting(first->gather);
+
     wire->send.done = send_done;
-    loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->blocks_in_flight, more ? MSG_MORE : 0);
+    if (gathered)
+        submit_gathered(wire, first, more);
+    else
+        submit_blocks(wire, first, more);
     /* Usually the send is complete by now: its block is reused while in the CPU cache. */
     wire->was_full = false;
     if (op_finished(&wire->send) && wire->send.result >= 0) {
@@ -84,6 +136,8 @@ static void send_blocks(struct wire *wire, struct output_block *first)
         remove_sent(wire);
         drop_sent_blocks(wire);
     }
+    if (gathered)
+        adapt_gather(wire, op_finished(&wire->send));
 }
 
 static void control_writable(struct op *op, int result)

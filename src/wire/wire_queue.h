@@ -8,6 +8,7 @@
 #ifndef WIRE_WIRE_QUEUE_H
 #define WIRE_WIRE_QUEUE_H
 
+#include "base/limits.h"
 #include "wire/output_block.h"
 
 enum {
@@ -69,6 +70,12 @@ MUST_CHECK int wire_seal(struct wire *wire, struct output_block *block, uint8_t 
 void output_block_append(struct wire *wire, struct output_block *block);
 size_t output_block_capacity(const struct wire *wire);
 
+/* Mapped bytes that may be queued. */
+static inline size_t wire_gather_most(const struct wire *wire)
+{
+    return (size_t)LIMIT_GATHER_FIRST << wire->gather_doublings;
+}
+
 /* wire_key.c */
 
 /* True if a peer's KeyUpdate can be answered. */
@@ -89,10 +96,14 @@ uint64_t wire_key_allows(struct wire *wire);
 /* wire_tls.c: receives the output of tls_session. */
 extern const struct tls_output wire_tls_output;
 
-/* wire_span.c */
+/* wire_span.c, wire_mapped.c */
 
 /* True if the span is sent by sendfile or splice: the socket takes plaintext, and the span is not short. */
 bool wire_span_is_direct(const struct wire *wire);
+/* The way of the span just given, which belongs to a transfer of `whole` bytes. Maps its file if necessary. */
+enum span_way wire_span_choose_way(struct wire *wire, uint64_t whole);
+/* SPAN_MAPPED: adds the span to the last block, and counts it. 0 or -errno. */
+MUST_CHECK int wire_span_gather(struct wire *wire);
 /* The next step after wire_span_fill. */
 enum wire_span_step {
     SPAN_WAITS,   /* none: the span is read completely, or a completion follows, or the wire is failing */

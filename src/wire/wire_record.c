@@ -108,6 +108,8 @@ size_t wire_room(const struct wire *wire)
 
     if (wire->state != WIRE_OPEN || chunk_length(&wire->span) > 0 || wire->reading)
         return 0;
+    if (wire->last && !gather_has_room(wire->last->gather, wire_gather_most(wire)))
+        return 0;
     if (wire->last)
         room = block_room(wire, wire->last);
     if (room == 0 && wire_may_add_block(wire))

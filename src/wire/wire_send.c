@@ -59,6 +59,8 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
             return 0;
         wire->span = *chunk;
         wire_choose_sealing(wire);
+        if (wire->span_way == SPAN_MAPPED)
+            return wire_span_gather(wire);
         if (!wire->promoting && !wire_span_is_direct(wire))
             wire_fill(wire);
         return wire->state == WIRE_CLOSING ? -EPIPE : 0;

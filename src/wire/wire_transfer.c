@@ -4,6 +4,8 @@
  */
 #include "wire/wire_queue.h"
 
+#include "wire/file_view.h"
+
 const char *wire_path_name(enum wire_path path)
 {
     switch (path) {
@@ -13,6 +15,8 @@ const char *wire_path_name(enum wire_path path)
         return "plain-sendfile";
     case PATH_PLAIN_SPLICE:
         return "plain-splice";
+    case PATH_PLAIN_MAPPED:
+        return "plain-mapped";
     case PATH_USER:
         return "user";
     case PATH_OPENSSL:
@@ -23,6 +27,8 @@ const char *wire_path_name(enum wire_path path)
         return "ktls-sendfile";
     case PATH_KTLS_SPLICE:
         return "ktls-splice";
+    case PATH_KTLS_MAPPED:
+        return "ktls-mapped";
     case PATH_NONE:
     case PATH_COUNT:
         break;
@@ -75,6 +81,8 @@ enum wire_path wire_path_of_span(const struct wire *wire)
 {
     bool kernel = wire->sealing == SEALING_KERNEL;
 
+    if (wire->span_way == SPAN_MAPPED)
+        return kernel ? PATH_KTLS_MAPPED : PATH_PLAIN_MAPPED;
     if (wire->span.kind == CHUNK_PIPE)
         return kernel ? PATH_KTLS_SPLICE : PATH_PLAIN_SPLICE;
     return kernel ? PATH_KTLS_SENDFILE : PATH_PLAIN_SENDFILE;
@@ -82,7 +90,8 @@ enum wire_path wire_path_of_span(const struct wire *wire)
 
 static bool by_kernel(unsigned path)
 {
-    return path == PATH_KTLS_SEND || path == PATH_KTLS_SENDFILE || path == PATH_KTLS_SPLICE;
+    return path == PATH_KTLS_SEND || path == PATH_KTLS_SENDFILE || path == PATH_KTLS_SPLICE ||
+           path == PATH_KTLS_MAPPED;
 }
 
 void wire_account(struct transfer *transfer, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of)
@@ -138,6 +147,10 @@ struct transfer wire_transfer_end(struct wire *wire, struct transfer *transfer)
     struct transfer ended = *current;
     struct wire_counters *counters = wire->shared->counters;
 
+    if (ended.view) {
+        file_view_release(wire->shared, &current->view);
+        ended.view = NULL;
+    }
     *current = (struct transfer){0};
     if (ended.path == PATH_NONE)
         return ended;

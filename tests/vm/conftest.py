@@ -13,8 +13,8 @@ from kit import site  # noqa: E402
 from kit.lifetime import wait_for  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
-# 16m exceeds all buffers between server and client; larger files would take too long in the guest.
-SIZES = {'1k': 1024, '63k': 65535, '64k': 65536, '256k': 1 << 18, '1m': 1 << 20, '2m': 2 << 20, '8m': 8 << 20, '16m': 16 << 20}
+# 16m exceeds all buffers between server and client; larger files take long in the guest.
+SIZES = {'1k': 1024, '63k': 65535, '64k': 65536, '256k': 1 << 18, '1m': 1 << 20, '2m': 2 << 20, '8m': 8 << 20, '16m': 16 << 20, '32m': 32 << 20}
 
 
 @pytest.fixture(scope='session')

@@ -77,7 +77,7 @@ def tracer_of(path):
 
 class Strace:
     """Records the calls of a process on its sockets. `inject` makes a call fail ("setsockopt:error=EPERM:when=2")."""
-    CALLS = 'sendfile,sendto,sendmsg,sendmmsg,write,writev,splice,setsockopt,io_uring_enter'
+    CALLS = 'sendfile,sendto,sendmsg,sendmmsg,write,writev,splice,setsockopt,io_uring_enter,mmap,preadv2'
 
     def __init__(self, pid, path, inject=None):
         self.path = path

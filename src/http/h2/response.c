@@ -191,6 +191,7 @@ static int produce_payload(struct h2_stream *stream, size_t room, struct chunk *
         out->bytes = str_slice(out->bytes, 0, length < room ? (size_t)length : room);
         break;
     case CHUNK_FILE:
+        out->file.run = out->file.length < UINT32_MAX ? (uint32_t)out->file.length : UINT32_MAX;
         out->file.length = length;
         break;
     case CHUNK_PIPE:

@@ -172,6 +172,11 @@ START_TEST(reads_from_page_cache_and_disk)
     ck_assert_int_eq((int)loop_read_cached(file, 3, parts, 3), (int)length - 3); /* the file ends in the second part */
     ck_assert_int_eq((int)loop_read_cached(file, (int64_t)length, parts, 3), 0);
     ck_assert_int_eq((int)loop_read_cached(-1, 0, &(struct iovec){bytes, 1}, 1), -EBADF);
+    ck_assert(loop_is_cached(file, 0, length));
+    ck_assert(loop_is_cached(file, 5, 0));
+    ck_assert(loop_is_cached(file, (int64_t)length - 1, 1));
+    ck_assert(result != -EAGAIN || !loop_is_cached(file, 0, length + 1)); /* past the end of the file */
+    ck_assert(!loop_is_cached(-1, 0, 1));
     close(file);
     free(bytes);
     loop_close(&loop);
@@ -294,6 +299,7 @@ START_TEST(helpers_read_missing_pages)
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     if (loop_read_cached(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1) != -EAGAIN)
         return; /* the file system has no disk */
+    ck_assert(!loop_is_cached(file, 0, length));
     runs = send_cold(sink, file, length);
     run_until_done(&probe, runs);
     ck_assert_int_eq(probe.result, (int)length);
