@@ -240,6 +240,10 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         uint64_t room;
         ssize_t sent;
 
+        if (loop->iteration_bytes_left == 0) { /* a probe now would have to be repeated in the op's turn */
+            loop_defer(loop, op);
+            return false;
+        }
         if (!span_is_cached(loop, op))
             return false;
         room = loop->iteration_bytes_left * file_share(op) / LIMIT_ITERATION_BYTES;

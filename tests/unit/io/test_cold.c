@@ -26,6 +26,7 @@ static struct {
     bool knows_cachestat;
     bool busy;                      /* the sink is full at every second call, and all pages are then dropped */
     bool hopeless;                  /* pages are dropped as soon as helpers have read them */
+    int probed;                     /* reads of one byte that do not wait */
     int waited;                     /* calls on the loop's thread that would have waited for the disk */
     int helped;                     /* pages that helpers read */
     uint64_t sent;
@@ -72,6 +73,7 @@ ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off_t at
         length += parts[i].iov_len;
     if (fd != disk.fd)
         return __real_preadv64v2(fd, parts, count, at, flags);
+    disk.probed += length == 1 && (flags & RWF_NOWAIT);
     if ((flags & RWF_NOWAIT) && !all_hot((uint64_t)at, length)) {
         errno = EAGAIN;
         return -1;
@@ -244,6 +246,27 @@ START_TEST(rule_17_some_pages_missing)
 }
 END_TEST
 
+/* A file that waits for an iteration with bytes left is probed once, in its turn. */
+START_TEST(rule_17_waiting_file_is_not_probed)
+{
+    if (!begin(_i))
+        return;
+    memset(disk.hot, true, sizeof(disk.hot));
+    sink = open_sink();
+    loop.iteration_bytes_left = 0;
+    loop_sendfile(&loop, &probe.op, sink, disk.fd, 3, 2 * PAGE, false);
+    ck_assert_int_eq(disk.probed, 0);
+    turn_some(&loop, 1);
+    ck_assert_int_eq(probe.runs, 1);
+    ck_assert_int_eq(probe.result, 2 * PAGE);
+    ck_assert_int_eq(disk.probed, 2); /* its first and its last page */
+    loop_close_fd(&loop, sink);
+    close(other_end);
+    close(disk.fd);
+    loop_close(&loop);
+}
+END_TEST
+
 /* Without cachestat(2) the loop does not wait for a file that was never read. */
 START_TEST(rule_17_without_cachestat)
 {
@@ -320,6 +343,7 @@ int main(void)
     tcase_add_loop_test(group, rule_17_some_pages_missing, 0, kernel_backend_count() * HOLES);
     tcase_add_loop_test(group, rule_17_pages_dropped_after_reading, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_no_pages_are_cached, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_waiting_file_is_not_probed, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_more_than_the_queue_holds, 0, kernel_backend_count());
     suite_add_tcase(suite, group);

@@ -275,6 +275,7 @@ static int send_cold(int sink, int file, size_t length)
 {
     for (int runs = 1; runs <= 50; runs++) {
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+        turn_some(&loop, 1); /* bytes are left again, so that the op starts at once */
         loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
         if (probe.op.state == OP_STATE_HELPED)
             return runs;
