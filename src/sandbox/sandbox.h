@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum sandbox_part {
     SANDBOX_CAPABILITIES,           /* no capability, and none can be gained */
@@ -34,6 +35,8 @@ struct sandbox_paths {
     struct sandbox_path {
         int fd;                     /* owned; O_PATH */
         enum sandbox_access access;
+        dev_t device;
+        ino_t inode;
     } *items;
     size_t count;
 };
@@ -60,7 +63,8 @@ MUST_CHECK int sandbox_probe(enum sandbox_part part, char *note, size_t size);
 /*
  * Adds a path (absolute) as it is now, or its nearest existing parent directory except "/". If a component is a symbolic
  * link, also the directory that contains the link's target, so that another target can be installed beside it. Returns
- * 0 or -ENOMEM; a path that cannot be opened is omitted.
+ * 0, or -EMFILE, -ENFILE or -ENOMEM; a path that cannot be opened for another reason is omitted, and so is one that has
+ * been added before.
  */
 MUST_CHECK int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox_access access);
 void sandbox_paths_close(struct sandbox_paths *paths);

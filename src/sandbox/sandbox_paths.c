@@ -6,21 +6,48 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+static bool has_path(const struct sandbox_paths *paths, const struct stat *status, enum sandbox_access access)
+{
+    for (size_t i = 0; i < paths->count; i++) {
+        const struct sandbox_path *path = &paths->items[i];
+
+        if (path->inode == status->st_ino && path->device == status->st_dev && path->access == access)
+            return true;
+    }
+    return false;
+}
+
+static int append(struct sandbox_paths *paths, int fd, enum sandbox_access access)
+{
+    struct sandbox_path *items;
+    struct stat status;
+
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if (has_path(paths, &status, access))
+        return 0;
+    items = reallocarray(paths->items, paths->count + 1, sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    paths->items = items;
+    items[paths->count++] = (struct sandbox_path){fd, access, status.st_dev, status.st_ino};
+    return 1;
+}
 
 static int add_fd(struct sandbox_paths *paths, int fd, enum sandbox_access access)
 {
-    struct sandbox_path *items = reallocarray(paths->items, paths->count + 1, sizeof(*items));
+    int result = append(paths, fd, access);
 
-    if (!items) {
+    if (result <= 0)
         close(fd);
-        return -ENOMEM;
-    }
-    paths->items = items;
-    items[paths->count++] = (struct sandbox_path){fd, access};
-    return 0;
+    return result < 0 ? result : 0;
 }
 
 /* Removes the last component. Returns false if only "/" would be left. */
@@ -41,7 +68,20 @@ static int add_existing(struct sandbox_paths *paths, char *path, enum sandbox_ac
     do
         fd = open(path, O_PATH | O_CLOEXEC);
     while (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && cut_last(path));
-    return fd < 0 ? 0 : add_fd(paths, fd, access);
+    if (fd >= 0)
+        return add_fd(paths, fd, access);
+    return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+}
+
+/* Only links count: realpath also changes a path with "..". */
+static bool has_link(const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && errno == ELOOP;
 }
 
 int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox_access access)
@@ -55,7 +95,7 @@ int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox
         return 0;
     memcpy(name, path.data, path.length);
     name[path.length] = '\0';
-    if (realpath(name, target) && strcmp(name, target) != 0 && cut_last(target)) {
+    if (has_link(name) && realpath(name, target) && cut_last(target)) {
         error = add_existing(paths, target, access);
         if (error < 0)
             return error;

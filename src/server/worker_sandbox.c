@@ -62,7 +62,10 @@ static int collect(struct worker *worker, struct sandbox_paths *paths, struct sa
     if (result == 0)
         result = worker_ports_collect(worker->configuration, ports);
     if (result < 0)
-        log_write(worker->log, LOG_EMERG, "out of memory");
+        log_write(worker->log, LOG_EMERG,
+                  "sandbox: opening the configured directories failed (%d: %s); raise worker_rlimit_nofile, or write "
+                  "sandbox without its part landlock",
+                  -result, strerror(-result));
     return result;
 }
 
@@ -81,7 +84,8 @@ int worker_restrict(struct worker *worker, const struct worker_start *start)
     struct sandbox_paths paths = {0};
     struct sandbox_ports ports = {0};
     bool sandboxed = !start->trace;
-    int result = sandboxed ? collect(worker, &paths, &ports) : 0;
+    bool confined = sandboxed && worker->configuration->main->sandbox & (1u << SANDBOX_LANDLOCK);
+    int result = confined ? collect(worker, &paths, &ports) : 0;
 
     if (result == 0 && sandboxed)
         result = begin_sandbox(worker);

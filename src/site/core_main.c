@@ -291,9 +291,9 @@ static const struct directive directives[] = {
      .offset = AT(sandbox),
      .row_size = sizeof(unsigned),
      .row = core_read_sandbox,
-     .fallback = "[capabilities, no_dump]",
+     .fallback = "on",
      .syntax = "on | off | [capabilities | no_dump | landlock | seccomp, ...]",
-     .example = "sandbox: on",
+     .example = "sandbox: [capabilities, no_dump]",
      .help = "Removes rights that workers do not need. on: all parts; a list: only these. capabilities: no "
              "capabilities, and none can be gained, also with user: root. no_dump: no core dumps, and other processes "
              "of the same user cannot read the memory, which contains private keys; without it, core dumps of workers "

@@ -29,64 +29,99 @@ static int add_template(struct sandbox_paths *paths, const struct template *temp
     return sandbox_paths_add(paths, text, SANDBOX_READ);
 }
 
-/* If links may leave the root, all files must be readable. */
-static int add_root(struct sandbox_paths *paths, const struct core_site *site)
+static bool links_leave_root(const struct core_site *site)
 {
-    const struct template *root = site->alias.path ? site->alias.path : site->root;
+    return site->disable_symlinks.policy == SYMLINKS_ANYWHERE || site->disable_symlinks.policy == SYMLINKS_OWNER;
+}
 
-    if (!root)
+static const struct template *root_of(const struct core_site *site)
+{
+    return site->alias.path ? site->alias.path : site->root;
+}
+
+/* If links may leave the root, all files must be readable. */
+static int add_root(struct sandbox_paths *paths, const struct core_site *site, const struct core_site *outer)
+{
+    const struct template *root = root_of(site);
+
+    if (!root || (outer && root == root_of(outer) && links_leave_root(site) == links_leave_root(outer)))
         return 0;
-    if (site->disable_symlinks.policy == SYMLINKS_ANYWHERE || site->disable_symlinks.policy == SYMLINKS_OWNER)
+    if (links_leave_root(site))
         return sandbox_paths_add(paths, STR("/"), SANDBOX_READ);
     return add_template(paths, root, false);
 }
 
+static const void *field_of(const struct directive *directive, const void *conf)
+{
+    return (const char *)conf + directive->offset;
+}
+
 static int add_opened(struct sandbox_paths *paths, const struct directive *directive, const void *conf)
 {
-    const char *field = (const char *)conf + directive->offset;
     struct str path;
 
     if (directive->type == DIRECTIVE_TEMPLATE) {
-        const struct template *template = *(const struct template *const *)(const void *)field;
+        const struct template *template = *(const struct template *const *)field_of(directive, conf);
 
         return template ? add_template(paths, template, true) : 0;
     }
-    path = *(const struct str *)(const void *)field;
+    path = *(const struct str *)field_of(directive, conf);
     return str_empty(path) ? 0 : sandbox_paths_add(paths, directory_of(path), SANDBOX_READ);
 }
 
-static int add_modules(struct sandbox_paths *paths, void *const *module_conf)
+static bool inherits_path(const struct directive *directive, const void *conf, const void *outer)
+{
+    return outer && ((const struct str *)field_of(directive, conf))->data ==
+                        ((const struct str *)field_of(directive, outer))->data;
+}
+
+/* The walk through the locations. */
+struct path_walk {
+    struct sandbox_paths *paths;
+    bool stores_bodies;             /* temporary files exist only with upstream servers */
+};
+
+static int add_directive(const struct path_walk *walk, const struct directive *directive, const void *conf,
+                         const void *outer)
+{
+    if (directive->opened)
+        return add_opened(walk->paths, directive, conf);
+    if (directive->written && walk->stores_bodies && !inherits_path(directive, conf, outer))
+        return sandbox_paths_add(walk->paths, *(const struct str *)field_of(directive, conf), SANDBOX_WRITE);
+    return 0;
+}
+
+static int add_modules(const struct path_walk *walk, void *const *confs, void *const *outer)
 {
     int result = 0;
 
     for (size_t i = 0; module_table[i] && result == 0; i++) {
         const struct directive *directive = module_table[i]->directives;
 
-        for (; directive && directive->name && result == 0; directive++) {
-            if (directive->opened)
-                result = add_opened(paths, directive, module_conf[i]);
-        }
+        for (; directive && directive->name && result == 0; directive++)
+            result = add_directive(walk, directive, confs[i], outer ? outer[i] : NULL);
     }
     return result;
 }
 
-static int add_scope(struct sandbox_paths *paths, const struct location *location)
+/* `outer`: the enclosing scope, which was added; NULL at a server. Values that it hands down are not added again. */
+static int add_scope(const struct path_walk *walk, const struct location *location, const struct location *outer)
 {
-    int result = add_root(paths, location->site);
+    int result = add_root(walk->paths, location->site, outer ? outer->site : NULL);
 
-    return result < 0 ? result : add_modules(paths, location->module_conf);
+    return result < 0 ? result : add_modules(walk, location->module_conf, outer ? outer->module_conf : NULL);
 }
 
-static int add_location(struct sandbox_paths *paths, const struct location *location)
+static int add_location(const struct path_walk *walk, const struct location *location, const struct location *outer)
 {
-    int result = add_scope(paths, location);
+    int result = add_scope(walk, location, outer);
 
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
-        result = add_location(paths, location->inner[i]);
+        result = add_location(walk, location->inner[i], location);
     for (size_t i = 0; i < location->when_count && result == 0; i++)
-        result = add_scope(paths, location->whens[i].location);
+        result = add_scope(walk, location->whens[i].location, location);
     for (size_t i = 0; i < location->pattern_count && result == 0; i++)
-        result = add_location(paths, location->patterns[i]);
+        result = add_location(walk, location->patterns[i], location);
     return result;
 }
 
@@ -131,21 +166,27 @@ static int add_resolver(const struct upstreams *upstreams, struct sandbox_paths 
     return resolves_names(upstreams) ? add_list(paths, resolver_files, SANDBOX_READ) : 0;
 }
 
+static bool has_upstreams(const struct upstreams *upstreams)
+{
+    return upstreams->first || upstreams->any_address;
+}
+
 /* OpenSSL looks up issuers in the system's directory when a server's certificate is verified. */
 static int add_issuers(const struct upstreams *upstreams, struct sandbox_paths *paths)
 {
     static const char *const directories[] = {"/etc/ssl/certs", "/usr/lib/ssl", "/usr/share/ca-certificates",
                                               "/usr/local/share/ca-certificates", NULL};
 
-    return upstreams->first || upstreams->any_address ? add_list(paths, directories, SANDBOX_READ) : 0;
+    return has_upstreams(upstreams) ? add_list(paths, directories, SANDBOX_READ) : 0;
 }
 
 int worker_paths_collect(const struct configuration *configuration, struct sandbox_paths *paths)
 {
+    const struct path_walk walk = {paths, has_upstreams(&configuration->upstreams)};
     int result = add_written(configuration, paths);
 
     for (size_t i = 0; i < configuration->server_count && result == 0; i++)
-        result = configuration->servers[i]->root ? add_location(paths, configuration->servers[i]->root) : 0;
+        result = configuration->servers[i]->root ? add_location(&walk, configuration->servers[i]->root, NULL) : 0;
     if (result == 0)
         result = add_resolver(&configuration->upstreams, paths);
     if (result == 0)

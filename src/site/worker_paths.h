@@ -10,7 +10,7 @@
 /*
  * Adds document roots (of one with variables, the directories before the first variable), files of directives that are
  * `opened`, caches, temporary directories, and the files of the name resolver. Called before privileges are dropped.
- * Returns 0 or -ENOMEM.
+ * Returns 0, -EMFILE, -ENFILE or -ENOMEM.
  */
 MUST_CHECK int worker_paths_collect(const struct configuration *configuration, struct sandbox_paths *paths);
 /* Adds the ports of upstream servers and name servers. Returns 0 or -ENOMEM. */

@@ -6,12 +6,12 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 
 import pytest
 
 from kit import http1, server as server_kit
 from kit.lifetime import alive, signal_and_wait, refused, wait_for
+from kit.without_call import without_call
 
 SLUICE = server_kit.SLUICE
 
@@ -298,21 +298,12 @@ def test_a_unix_socket(start, tmp_path, site):
     assert not os.path.exists(path)
 
 
-# A program that forbids io_uring_setup (425 on every architecture), as container sandboxes do, and then executes its arguments.
-FORBID_IO_URING = """
-import ctypes, os, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
-rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x00050000 | 1), (0x06, 0, 0, 0x7fff0000)]
-code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *row) for row in rows))
-program = ctypes.create_string_buffer(struct.pack('@HP', len(rows), ctypes.addressof(code)))
-assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"""
+FORBID_IO_URING = without_call(425)
 
 
 def test_without_io_uring_it_falls_back_and_says_why(start):
     server = start('auto', wait=False, worker_processes=2)
-    server.command_prefix = [sys.executable, '-c', FORBID_IO_URING]
+    server.command_prefix = FORBID_IO_URING
     server.start([server.port])
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
     wait_for(lambda: 'loop: epoll' in server.errors(), 'the backend is named')
@@ -322,7 +313,7 @@ def test_without_io_uring_it_falls_back_and_says_why(start):
 
 def test_io_uring_that_is_required(start):
     server = start('io_uring', wait=False)
-    ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
+    ran = subprocess.run([*FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
                          text=True, timeout=60)
     assert ran.returncode == 1
     lines = [line for line in ran.stderr.splitlines() if 'events: use: io_uring failed (1: Operation not permitted)' in line]
@@ -333,7 +324,7 @@ def test_io_uring_that_is_required(start):
 
 
 def test_doctor_says_that_io_uring_is_forbidden():
-    ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, 'doctor'], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([*FORBID_IO_URING, SLUICE, 'doctor'], capture_output=True, text=True, timeout=60)
     assert 'loop: io_uring: Operation not permitted' in ran.stdout and 'loop: epoll works' in ran.stdout
     assert 'seccomp filter' in ran.stdout or 'io_uring_disabled' in ran.stdout
     assert 'arrived intact' in ran.stdout or 'decrypted all of them correctly' in ran.stdout

@@ -11,6 +11,7 @@ import pytest
 from kit import http1, server as server_kit
 from kit.forbidden import attempt
 from kit.lifetime import signal_and_wait, wait_for
+from kit.without_call import without_call
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason='needs root to choose the user of a process')
 SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')
@@ -263,3 +264,42 @@ def test_a_root_that_is_a_link_can_be_switched(start, tmp_path, loop):
     os.rename(tmp_path / 'next', tmp_path / 'current')
     wait_for(lambda: http1.connect(server.plain).get('/version.txt').body == b'2', 'the new release')
     assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+@SECCOMP
+@LANDLOCK
+def test_by_default_all_parts_are_applied(forbidden, loop):
+    """One line of the log names them, and a worker cannot do these things."""
+    server = forbidden(loop, worker_processes=2)
+    wait_for(lambda: len(server.workers()) == 2, 'both workers')
+    assert len(re.findall(r'sandbox: capabilities, no_dump, landlock \(version \d+, \d+ paths, [^)]*\), seccomp \(\d+ calls\)\n', server.errors())) == 1
+    assert attempt(server, 'open', '/etc/passwd') == EACCES
+    for call in ('execve', 'ptrace', 'mount', 'unshare', 'io_uring_setup', 'netlink'):
+        if call in REPORTING and is_sanitized():
+            continue
+        before = server.workers()
+        assert attempt(server, call) is None, call
+        wait_for(lambda: len(server.workers()) == 2 and server.workers() != before, f'the next worker after {call}')
+    if landlock_version(server) >= 4:
+        with socket.create_server(('127.0.0.1', 0)) as other:
+            assert attempt(server, 'connect', other.getsockname()[1]) == EACCES
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+LANDLOCK_CREATE_RULESET = 444
+
+
+@LANDLOCK
+def test_a_part_that_the_kernel_lacks_is_skipped_and_reported(start, loop):
+    prefix = without_call(LANDLOCK_CREATE_RULESET)
+    server = start(loop, wait=False, worker_processes=2)
+    server.command_prefix = prefix
+    server.start([server.plain])
+    wait_for(lambda: ' runs, ' in server.errors(), 'the workers are ready')
+    assert http1.connect(server.plain).get('/one.txt').body == b'one\n'
+    assert len(re.findall(r'\[notice\] \d+#0: sandbox: without landlock: it is not built into this kernel', server.errors())) == 1
+    assert 'sandbox: capabilities, no_dump' in server.errors() and 'landlock (' not in server.errors()
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+    ran = subprocess.run([*prefix, server_kit.SLUICE, 'doctor', '--json'], capture_output=True, text=True, check=False)
+    finding, = (finding for finding in json.loads(ran.stdout)['findings'] if finding['text'].startswith('sandbox: no landlock'))
+    assert finding['verdict'] == 'note'

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -191,6 +192,40 @@ START_TEST(a_missing_path_permits_its_nearest_directory)
 }
 END_TEST
 
+/* Thousands of locations name few directories. A path with ".." has no link, and permits no parent directory. */
+START_TEST(a_directory_is_added_once)
+{
+    build_tree();
+    add("site", SANDBOX_READ);
+    add("site/../site/", SANDBOX_READ);
+    add("./site/.", SANDBOX_READ);
+    ck_assert_uint_eq(paths.count, 1);
+    add("site", SANDBOX_WRITE);
+    add("site/a", SANDBOX_READ);
+    add("other", SANDBOX_READ);
+    ck_assert_uint_eq(paths.count, 4);
+    remove_tree();
+}
+END_TEST
+
+/* A path left out for lack of descriptors would be denied later, without a message. */
+START_TEST(missing_descriptors_are_an_error)
+{
+    struct rlimit limit, none;
+
+    build_tree();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){0, limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(sandbox_paths_add(&paths, str_from(below("site")), SANDBOX_READ), -EMFILE);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_uint_eq(paths.count, 0);
+    add("site", SANDBOX_READ);
+    ck_assert_uint_eq(paths.count, 1);
+    remove_tree();
+}
+END_TEST
+
 static int listener_fd;
 
 /* errno of connect to the listener, or 0. */
@@ -262,7 +297,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         only_the_paths_are_readable, caches_are_writable, a_link_may_be_switched, the_log_states_version_and_numbers,
-        a_missing_path_permits_its_nearest_directory, only_the_ports_are_reachable, NULL,
+        a_missing_path_permits_its_nearest_directory, a_directory_is_added_once, missing_descriptors_are_an_error,
+        only_the_ports_are_reachable, NULL,
     };
     char note[160];
 

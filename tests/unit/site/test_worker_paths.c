@@ -149,6 +149,20 @@ START_TEST(links_that_may_lead_anywhere_permit_everything)
 }
 END_TEST
 
+/* A location that inherits the root of its server and follows all links has a wider sandbox than the server. */
+START_TEST(inner_scopes_may_widen_an_inherited_root)
+{
+    make_tree();
+    collect("http: {server: [{listen: 8080, root: www, location: {/a: {autoindex: on}}}]}");
+    ck_assert(has("www", SANDBOX_READ) && !has("/", SANDBOX_READ));
+    discard();
+    collect("http: {server: [{listen: 8080, root: www, location: {/a: {disable_symlinks: off}}}]}");
+    ck_assert(has("www", SANDBOX_READ) && has("/", SANDBOX_READ));
+    discard();
+    remove_tree();
+}
+END_TEST
+
 START_TEST(files_of_modules_and_written_directories)
 {
     make_tree();
@@ -161,6 +175,27 @@ START_TEST(files_of_modules_and_written_directories)
     ck_assert(has("temporary", SANDBOX_WRITE));
     ck_assert(!has("keys", SANDBOX_WRITE));
     ck_assert(!has("www", SANDBOX_WRITE));
+    discard();
+    remove_tree();
+}
+END_TEST
+
+/* The default of the *_temp_path directives is not in the list of directories that the file sets. */
+START_TEST(temporary_files_exist_with_upstream_servers)
+{
+    make_tree();
+    collect("http: {server: [{listen: 8080, root: www}]}");
+    ck_assert(!has("/var/tmp", SANDBOX_WRITE));
+    discard();
+    collect("http: {server: [{listen: 8080, location: {/a: {proxy_pass: 'http://127.0.0.1:3001'}}}]}");
+    ck_assert(has("/var/tmp", SANDBOX_WRITE));
+    discard();
+    collect("http:\n"
+            "  proxy_temp_path: temporary\n"
+            "  fastcgi_temp_path: temporary\n"
+            "  client_body_temp_path: temporary\n"
+            "  server: {listen: 8080, location: {/a: {proxy_pass: 'http://127.0.0.1:3001'}}}\n");
+    ck_assert(has("temporary", SANDBOX_WRITE) && !has("/var/tmp", SANDBOX_WRITE));
     discard();
     remove_tree();
 }
@@ -242,6 +277,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         roots_of_all_scopes, variables_permit_what_precedes_them, links_that_may_lead_anywhere_permit_everything,
+        inner_scopes_may_widen_an_inherited_root, temporary_files_exist_with_upstream_servers,
         files_of_modules_and_written_directories, ports_of_upstream_servers, names_need_name_servers,
         variables_need_all_ports, service_records_need_all_ports, stream_servers_count, NULL,
     };
