@@ -17,7 +17,7 @@ SYSTEM = {'systemd/system/sluice.service', 'systemd/system/sluice.socket', 'sysu
 CONF = {'sluice/sluice.yaml', 'sluice/types.yaml', 'sluice/conf.d/default.yaml', 'logrotate.d/sluice'}
 SHARE = {'sluice/sluice.schema.json', 'sluice/www/icon.svg', 'sluice/www/index.html', 'sluice/www/style.css', 'man/man1/sluice.1',
          'man/man5/sluice.yaml.5', 'bash-completion/completions/sluice', 'zsh/site-functions/_sluice', 'fish/vendor_completions.d/sluice.fish'}
-DOC = {'README.md', 'modules.md', 'types.yaml', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
+DOC = {'types.yaml', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
 EXPOSURE = 2.0  # the highest that `systemd-analyze security` may find
 ROFF = {r'\-': '-', r'\e': '\\', r'\(aq': "'", r'\(ga': '`', r'\(ha': '^', r'\(ti': '~', r'\(dq': '"', r'\&': ''}
 
@@ -144,18 +144,20 @@ def roff_text(page):
 def check_manual(installed, root):
     """sluice.yaml(5) has each heading and each example of the reference, and an input that it cannot translate is a fault."""
     page = roff_text(installed.text(installed.share / 'man/man5/sluice.yaml.5'))
-    reference = (root / 'conf/README.md').read_text(encoding='utf-8')
-    for heading in re.findall(r'^### (.*)$', reference, re.M):
+    reference = ''.join(path.read_text(encoding='utf-8') for path in (root / 'docs/configuration.md', *(root / 'docs/directives').glob('*.md')))
+    headings, examples = re.findall(r'^##+ (`.*)$', reference, re.M), re.findall(r'^```yaml\n(.*?)^```', reference, re.M | re.S)
+    assert len(headings) > 250 and len(examples) > 250
+    for heading in headings:
         assert f'\n.SS "{heading.replace("`", "")}"\n' in page, heading
-    for example in re.findall(r'^```yaml\n(.*?)^```', reference, re.M | re.S):
+    for example in examples:
         assert f'\n.EX\n{example}.EE\n' in page, example
     with tempfile.NamedTemporaryFile('w', suffix='.md') as unknown:
-        for text in ('## A\n\n- a list\n', '## A\n\nno ASCII: \u00e4\n', '## A\n\n```\nno end\n'):
+        for text in ('## A\n\n- a list\n', '## A\n\n1. a list\n', '## A\n\nno ASCII: \u00e4\n', '## A\n\n```\nno end\n'):
             unknown.seek(0)
             unknown.truncate()
             unknown.write(text)
             unknown.flush()
-            result = subprocess.run(['python3', root / 'conf/install/manual.py', unknown.name, '1'], check=False, capture_output=True)
+            result = subprocess.run(['python3', '-B', root / 'conf/install/manual.py', '1', unknown.name], check=False, capture_output=True)
             assert result.returncode != 0, text
     if shutil.which('man') and shutil.which('groff'):
         for name in ('man1/sluice.1', 'man5/sluice.yaml.5'):

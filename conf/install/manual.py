@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Converts the reference of directives (conf/README.md) to a manual page.
+"""Converts the reference of directives (docs/configuration.md, docs/directives/) to a manual page.
 
-usage: manual.py README.md VERSION >sluice.yaml.5
+usage: manual.py VERSION PAGE... >sluice.yaml.5     with all pages, whose paths `manual.py --pages DOCS` prints
 
-The table of files and the contents are left out. Faults of the input end the conversion: a construct of Markdown without a
-translation here would otherwise appear as it is in the page.
+The title and introduction of configuration.md are left out. A construct of Markdown without a translation ends the conversion.
 """
 import pathlib
 import re
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'docs/site'))
+import markdown  # noqa: E402
+import pages  # noqa: E402
 
 HEAD = '''.\\" Generated from the directive tables by conf/install/manual.py.
 .TH SLUICE.YAML 5 "" "sluice {version}" "File Formats"
@@ -26,7 +29,6 @@ prints each entry of this page.
 TAIL = '''.SH SEE ALSO
 .BR sluice (1)
 '''
-OMITTED = {'Contents'}
 
 
 def escape(text):
@@ -45,24 +47,19 @@ def breakable(code):
 
 def inline(text):
     """A paragraph: code becomes bold, a link its text."""
-    text = re.sub(r'\[([^\]]*)\]\((?:#|[\w./]+|https?:)[^)]*\)', r'\1', text)
-    parts = re.split(r'(``? .+? ``?|`[^`]+`)', text)
-    for i, part in enumerate(parts):
-        code = part.strip('`')
-        parts[i] = rf'\fB{breakable(code.strip() if part.startswith("``") else code)}\fR' if i % 2 else escape(part)
-    return ''.join(parts)
-
-
-def table_row(line):
-    """The cells of a row; a bar inside code is no separator."""
-    hidden = re.sub(r'`[^`]*`', lambda found: found[0].replace('|', '\0'), line.strip().strip('|'))
-    return [cell.strip().replace('\0', '|').replace('\\|', '|') for cell in re.split(r'(?<!\\)\|', hidden)]
+    made = ''
+    for kind, part, _ in markdown.parts(text):
+        if kind == 'code':
+            made += rf'\fB{breakable(part)}\fR'
+        else:
+            made += inline(part) if kind == 'link' else escape(part)
+    return made
 
 
 def print_table(lines):
     """A table: an entry for each row, under its first cell."""
     for line in lines[2:]:
-        first, *others = table_row(line)
+        first, *others = markdown.table_row(line)
         yield from ('.TP', rf'\fI{inline(first)}\fR', inline('; '.join(cell for cell in others if cell)))
 
 
@@ -70,57 +67,45 @@ def print_block(lines):
     yield from ('.PP', '.RS 4', '.EX', *(escape(line) for line in lines), '.EE', '.RE')
 
 
-def print_heading(text):
+def print_heading(level, text):
     text = text.replace('`', '')
-    level = '.SS' if text.startswith('### ') else '.SH'
-    title = text.lstrip('# ')
-    return f'{level} "{escape(title.upper() if level == ".SH" else title)}"'
-
-
-def blocks(text):
-    """Yields (kind, lines): heading, code, table or text."""
-    lines = text.splitlines()
-    at = 0
-    while at < len(lines):
-        begin = at
-        if lines[at].startswith('```'):
-            at = lines.index('```', at + 1) + 1
-            yield 'code', lines[begin + 1:at - 1]
-            continue
-        at += 1
-        if lines[begin].startswith('#'):
-            yield 'heading', lines[begin:at]
-        elif lines[begin]:
-            kind = 'table' if lines[begin].startswith('|') else 'text'
-            while at < len(lines) and lines[at] and not lines[at].startswith(('#', '```')) and (lines[at][0] == '|') == (kind == 'table'):
-                at += 1
-            yield kind, lines[begin:at]
+    return f'.SH "{escape(text.upper())}"' if level == 1 else f'.SS "{escape(text)}"'
 
 
 def convert(text):
-    """The lines of the page, from the first section on."""
-    section = None
-    for kind, lines in blocks(text):
-        if kind == 'heading' and lines[0].startswith('## '):
-            section = lines[0][3:]
-        if section is None or section in OMITTED:
-            continue
+    """The lines of a page. In configuration.md the sections begin at level 2."""
+    groups = text.startswith('# Directives: ')
+    begun = groups
+    for kind, lines in markdown.blocks(text):
         if kind == 'heading':
-            yield print_heading(lines[0])
+            level = len(lines[0]) - len(lines[0].lstrip('#'))
+            begun = begun or level == 2
+            if begun:
+                yield print_heading(level if groups else level - 1, lines[0].lstrip('# '))
+        elif not begun:
+            continue
         elif kind == 'code':
             yield from print_block(lines)
         elif kind == 'table':
             yield from print_table(lines)
-        elif lines[0].startswith(('- ', '* ', '> ', '<')):
+        elif kind == 'list':
             sys.exit(f'manual.py has no translation for: {lines[0]}')
         else:
             yield from ('.PP', inline(' '.join(lines)))
 
 
 def main():
-    text = pathlib.Path(sys.argv[1]).read_text(encoding='utf-8')
-    page = HEAD.format(version=sys.argv[2]) + '\n'.join(convert(text)) + '\n' + TAIL
-    sys.stdout.buffer.write(page.encode('ascii'))
+    version, *names = sys.argv[1:]
+    if version == '--pages':
+        print(*pages.reference_pages(pathlib.Path(names[0])), sep='\n')
+        return
+    page = HEAD.format(version=version)
+    try:
+        for name in names:
+            page += '\n'.join(convert(pathlib.Path(name).read_text(encoding='utf-8'))) + '\n'
+    except markdown.Unknown as fault:
+        sys.exit(f'{name}: markdown.py has no translation for: {fault}')
+    sys.stdout.buffer.write((page + TAIL).encode('ascii'))
 
 
 if __name__ == '__main__':

@@ -296,7 +296,7 @@ static int list_directives(struct buffer *out)
     }
     return result == 0 ? buffer_append(out, STR("\nblocks: events http server location upstream stream include\n"
                                                 "log formats: main combined json basic\n"
-                                                "variables: '$host', '$arg_NAME' and others (conf/VARIABLES.md)\n"))
+                                                "variables: '$host', '$arg_NAME' and others (docs/variables.md)\n"))
                        : result;
 }
 

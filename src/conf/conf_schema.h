@@ -55,9 +55,9 @@ const char *conf_scope_name(enum conf_scope scope);
 
 /* Printing; each returns 0 or -ENOMEM. */
 MUST_CHECK int conf_print_json_schema(const struct conf_schema *schema, struct buffer *out);
-MUST_CHECK int conf_print_reference(const struct conf_schema *schema, struct buffer *out); /* Markdown, conf/README.md */
-MUST_CHECK int conf_print_unsupported(struct buffer *out); /* directives of nginx that sluice does not have: conf/NGINX.md */
-/* All variables of http and of stream, in Markdown: conf/VARIABLES.md. */
+MUST_CHECK int conf_print_reference(const struct conf_schema *schema, struct buffer *out); /* Markdown, for docs/ */
+MUST_CHECK int conf_print_unsupported(struct buffer *out); /* directives of nginx that sluice does not have, in Markdown */
+/* All variables of http and of stream, in Markdown: docs/variables.md. */
 MUST_CHECK int conf_print_variables(const struct variable_table *http, const struct variable_table *stream,
                                     struct buffer *out);
 /* Help for a variable, `name` without "$"; or -ENOENT with a suggestion in `out`. */

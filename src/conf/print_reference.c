@@ -1,31 +1,11 @@
 /*
- * Generates the reference in Markdown (conf/README.md) and the page of unsupported nginx directives (conf/NGINX.md).
- * Headings are unique, so that their anchors are unique, too.
+ * Generates the reference and the table of unsupported nginx directives in Markdown; docs/site/pages.py divides them
+ * into pages. Headings are unique, so that their anchors are unique, too.
  */
 #include "conf/conf_vocabulary.h"
 #include "conf/print_directive.h"
 
-static const char introduction[] =
-    "# The directives of sluice\n"
-    "\n"
-    "This page is generated from the directive tables in the sources (`sluice help NAME` prints the same); a test "
-    "compares it.\n"
-    "It is also the manual page sluice.yaml(5). Other files in this directory, and the directories in which\n"
-    "`meson setup --prefix=/usr` installs them:\n"
-    "\n"
-    "| file | contents | installed in |\n"
-    "|-|-|-|\n"
-    "| `sluice.yaml` | a configuration that runs without changes, on loopback addresses only | |\n"
-    "| `install/` | the configuration of a new installation; files of systemd and logrotate | "
-    "`/etc/sluice` |\n"
-    "| `types.yaml` | media types for `include:` below `types:` | `/etc/sluice` |\n"
-    "| `sluice.schema.json` | the output of `sluice schema`, for editors | `/usr/share/sluice` |\n"
-    "| `www/` | the page that `sluice.yaml` serves | `/usr/share/doc/sluice` |\n"
-    "| `examples/` | example configurations | `/usr/share/doc/sluice` |\n"
-    "| `../modules/README.md` | the modules | `/usr/share/doc/sluice/modules.md` |\n"
-    "| `VARIABLES.md` | the variables | `/usr/share/doc/sluice` |\n"
-    "| `NGINX.md` | directives that only nginx has | `/usr/share/doc/sluice` |\n"
-    "\n";
+static const char introduction[] = "# The directives of sluice\n\n";
 
 static const char notation[] =
     "## Scopes\n"
@@ -98,70 +78,6 @@ static int heading_print(const struct conf_schema *schema, const char *name, uns
     return error == 0 ? buffer_append(out, STR(")")) : error;
 }
 
-/* The anchor of a heading in Markdown: letters, digits, "_" and "-"; "-" for a blank. */
-static int anchor_print(struct str heading, struct buffer *out)
-{
-    int error = 0;
-
-    for (size_t i = 0; i < heading.length && error == 0; i++) {
-        char c = heading.data[i] == ' ' ? '-' : str_lower(heading.data[i]);
-
-        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')
-            error = buffer_append(out, str_of(&c, 1));
-    }
-    return error;
-}
-
-/* "[heading](#anchor)". */
-static int link_print(const struct conf_schema *schema, const char *name, unsigned scopes, struct buffer *out)
-{
-    struct buffer heading = {0};
-    int error = heading_print(schema, name, scopes, &heading);
-
-    if (error == 0)
-        error = buffer_printf(out, "[" STR_FMT "](#", STR_ARG(buffer_str(&heading)));
-    if (error == 0)
-        error = anchor_print(buffer_str(&heading), out);
-    if (error == 0)
-        error = buffer_append(out, STR(")"));
-    buffer_finish(&heading);
-    return error;
-}
-
-static int group_links_print(const struct conf_schema *schema, const struct conf_group *group, struct buffer *out)
-{
-    int error = buffer_printf(out, "- [Directives: %s](#directives-%s): ", group->name, group->name);
-
-    for (size_t i = 0; group->directives[i].name && error == 0; i++) {
-        error = i ? buffer_append(out, STR(", ")) : 0;
-        if (error == 0)
-            error = link_print(schema, group->directives[i].name, group->directives[i].scopes, out);
-    }
-    return error == 0 ? buffer_append(out, STR("\n")) : error;
-}
-
-static int contents_print(const struct conf_schema *schema, struct buffer *out)
-{
-    const struct block_word *block;
-    int error = buffer_append(out, STR("## Contents\n\n- [Scopes](#scopes)\n- [How values are written]"
-                                       "(#how-values-are-written)\n- [Blocks](#blocks): "));
-
-    for (size_t i = 0; error == 0 && (block = vocabulary_block(i)); i++) {
-        error = i ? buffer_append(out, STR(", ")) : 0;
-        if (error == 0)
-            error = link_print(schema, block->name, block_scopes(schema, block), out);
-    }
-    if (error == 0)
-        error = buffer_append(out, STR("\n"));
-    for (size_t slot = 0; slot < schema->count && error == 0; slot++) {
-        const struct conf_group *group = schema->groups[slot];
-
-        if (group->directives && group->directives[0].name)
-            error = group_links_print(schema, group, out);
-    }
-    return error == 0 ? buffer_append(out, STR("\n")) : error;
-}
-
 static int blocks_print(const struct conf_schema *schema, struct buffer *out)
 {
     const struct block_word *block;
@@ -208,17 +124,7 @@ static int reference_entry(const struct conf_schema *schema, const struct direct
 
 int conf_print_unsupported(struct buffer *out)
 {
-    static const char text[] =
-        "# Directives of nginx that sluice does not have\n"
-        "\n"
-        "This page is generated from the table in `src/conf/conf_vocabulary.c` (`sluice help NAME` prints the same); a "
-        "test\n"
-        "compares it. A name that ends with `*` stands for all names with that prefix. `sluice import` prints the same "
-        "text for\n"
-        "each of these directives; if one handles or protects requests, the result answers 503 until the user replaces "
-        "it.\n"
-        "\n"
-        "| directive | instead |\n|-|-|\n";
+    static const char text[] = "# Directives of nginx that sluice does not have\n\n| directive | instead |\n|-|-|\n";
     const char *hint;
     const char *name;
     int error = buffer_append(out, str_of(text, sizeof(text) - 1));
@@ -232,8 +138,6 @@ int conf_print_reference(const struct conf_schema *schema, struct buffer *out)
 {
     int error = buffer_append(out, str_of(introduction, sizeof(introduction) - 1));
 
-    if (error == 0)
-        error = contents_print(schema, out);
     if (error == 0)
         error = buffer_append(out, str_of(notation, sizeof(notation) - 1));
     if (error == 0)

@@ -1,5 +1,5 @@
 /*
- * Texts about variables: `sluice help '$name'`, and conf/VARIABLES.md.
+ * Texts about variables: `sluice help '$name'`, and docs/variables.md.
  */
 #include "conf/conf_schema.h"
 #include "conf/template.h"

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from kit import server as server_kit, site as site_kit
 
-REFERENCE = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'README.md'
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / 'docs/directives').glob('*.md'))
 SERVE = 'http:\n  server:\n    listen: 8080\n'
 # scope: (configuration before the example, indentation of the example)
 SCOPES = {
@@ -39,8 +40,7 @@ NOT_HERE = [('server_name', 'a server of stream')]
 
 def examples():
     """(scope, example) for every scope of every directive."""
-    text = REFERENCE.read_text()
-    for section in text[text.index('\n## Directives: '):].split('\n### ')[1:]:
+    for section in ''.join(page.read_text() for page in PAGES).split('\n## ')[1:]:
         name = re.match(r'`(\w+)`', section).group(1)
         where = re.search(r'^Where: (.*?)\. Value', section, re.M | re.S).group(1).replace('\n', ' ')
         text = re.search(r'```yaml\n(.*?)```', section, re.S).group(1)
@@ -84,14 +84,14 @@ def test_example(folder, schema, scope, example):
 
 def test_help_entries_are_self_contained():
     """`sluice help NAME` prints a single entry, so no entry may refer to the one above it."""
-    entries = re.findall(r'^### `(\w+)`[^\n]*\n\n(.*?)\n', REFERENCE.read_text(), re.M)
+    entries = [entry for page in PAGES for entry in re.findall(r'^## `(\w+)`[^\n]*\n\n(.*?)\n', page.read_text(), re.M)]
     leaning = [(name, text) for name, text in entries if re.match(r'The same (by|,|for)|The same, |Its |How long (that|such) |Where they ', text)
                or re.search(r'such a connection|encoded so', text)]
     assert len(entries) > 250 and leaning == []
 
 
 def readme_block(language):
-    text = (REFERENCE.parents[1] / 'README.md').read_text()
+    text = (ROOT / 'README.md').read_text()
     return re.search(rf'```{language}\n(.*?)```', text, re.S).group(1)
 
 

@@ -162,7 +162,7 @@ START_TEST(reference_has_all_directives)
             ck_assert_msg(str_search(buffer_str(&out), title) > 0, "no %s", directives[i].name);
         }
     }
-    ck_assert_int_gt(str_search(buffer_str(&out), STR("- [Directives: ")), 0);
+    ck_assert_int_gt(str_search(buffer_str(&out), STR("\n## Directives: ")), 0);
     ck_assert_int_gt(str_search(buffer_str(&out), STR("Value: `port [ssl]`, or a list of these")), 0);
     ck_assert_int_gt(str_search(buffer_str(&out), STR("```yaml\nkeepalive_timeout: 75s\n```\n")), 0);
     buffer_finish(&out);
