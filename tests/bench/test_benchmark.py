@@ -48,7 +48,7 @@ class Profiles(unittest.TestCase):
         self.assertEqual({name: round(share, 2) for name, share in found.items()},
                          {'kernel': 0.45, 'crypto': 0.2, 'ssl': 0.1, 'c_library': 0.08, 'own': 0.17})
 
-    def test_nothing_seen_is_no_profile(self):
+    def test_empty_sample_is_no_profile(self):
         for text in ('', '# no samples\n', 'Error: something\n', '  0.00%;sluice\n'):
             self.assertIsNone(profile.shares(text), text)
 
@@ -70,7 +70,7 @@ class Figures(unittest.TestCase):
         self.assertEqual([figures.quantile(histogram, share) for share in (0.5, 0.9, 0.99, 0.999, 1)], [10, 10, 20, 30, 30])
         self.assertIsNone(figures.quantile([], 0.5))
 
-    def test_a_probe_with_cold_files_is_compared_with_the_probe_alone(self):
+    def test_latency_with_readers_is_compared_with_latency_alone(self):
         loaded = {'latency': [[5000, 99], [9000, 1]], 'quiet': [[1000, 99], [2000, 1]], 'disk': 0.25, 'cold_rate': 5e6}
         self.assertEqual([figures.FIGURES[name][2](loaded) for name in ('p99', 'quiet_p99', 'cold_ratio', 'longest', 'disk', 'cold_rate')],
                          [5.0, 1.0, 5.0, 9.0, 25.0, 5.0])
@@ -87,34 +87,34 @@ class Figures(unittest.TestCase):
         self.assertIsNone(figures.summary([], 'cpu_request'))
         self.assertIsNone(figures.summary([{'memory': 1}], 'cpu_request'))
 
-    def test_one_stray_round_of_many_does_not_make_a_figure_unsteady(self):
+    def test_one_outlier_does_not_mark_a_figure_unsteady(self):
         self.assertFalse(figures.summary([reading(cpu) for cpu in (0.100, 0.101, 0.102, 0.103, 0.104, 0.105, 0.9)],
                                          'cpu_request')['unsteady'])
 
-    def test_ratios_are_of_neighbours(self):
+    def test_ratios_pair_adjacent_rounds(self):
         ours, theirs = [reading(0.1), reading(0.4), reading(0.2)], [reading(0.2), reading(0.8), reading(0.1)]
         self.assertAlmostEqual(figures.paired_ratio(ours, theirs, 'cpu_request'), 0.5)
         self.assertIsNone(figures.paired_ratio(ours, [], 'cpu_request'))
 
-    def test_answers_that_outlast_a_round_have_a_time(self):
+    def test_responses_longer_than_a_round_are_measured(self):
         self.assertAlmostEqual(figures.FIGURES['answer_time'][2]({'connections': 30, 'seconds': 2, 'answers': 4.5}), 13333.333, places=2)
 
-    def test_figures_of_a_reading_that_lacks_counts(self):
+    def test_missing_counts_have_no_figures(self):
         for name in figures.FIGURES:
             self.assertIsNone(figures.FIGURES[name][2]({}), name)
 
-    def test_numbers_as_shown(self):
+    def test_numbers_are_formatted(self):
         self.assertEqual([figures.number(value) for value in (None, 0.1234, 1.234, 12.34, 123.4, 12345.6)],
                          ['-', '0.123', '1.23', '12.3', '123', '12,346'])
         self.assertIn('(!)', figures.shown(figures.summary([reading(0.1), reading(0.3)], 'cpu_request')))
 
 
 class Model(unittest.TestCase):
-    def test_results_survive_being_stored(self):
+    def test_results_round_trip_through_json(self):
         made = model.Outcome(model.Load('1m', 8), model.Setup('sluice', 'user', tweaks=(('sendfile', 'off'),)), [reading(1)])
         self.assertEqual(model.Outcome.from_json(made.to_json()), made)
 
-    def test_results_of_before_there_were_roles_are_read(self):
+    def test_results_without_roles_are_read(self):
         tree = model.Outcome(model.Load('1m'), model.Setup('sluice')).to_json()
         del tree['setup']['role']
         self.assertEqual(model.Outcome.from_json(tree).setup.role, 'files')
@@ -125,7 +125,7 @@ class Model(unittest.TestCase):
         self.assertTrue(recipes.why_not(model.Setup('haproxy', 'user'), model.Load('1m'), True))
         self.assertEqual(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), True), '')
 
-    def test_every_recipe_names_its_port_and_folder(self):
+    def test_every_recipe_has_port_and_folder(self):
         for server, recipe in recipes.RECIPES.items():
             for path in ('plain', 'user', 'ktls'):
                 text, words = recipe(model.Setup(server, path), '/FOLDER', 24321)
@@ -134,7 +134,7 @@ class Model(unittest.TestCase):
                 self.assertTrue('/FOLDER' in text or server == 'haproxy' and path == 'plain')
                 self.assertTrue(words)
 
-    def test_every_recipe_of_a_proxy_names_what_is_behind_it(self):
+    def test_every_proxy_recipe_has_its_upstream(self):
         for role, able in recipes.ROLES.items():
             for server in recipes.RECIPES:
                 setup = model.Setup(server, 'plain', role=role)
@@ -192,7 +192,7 @@ class Words(unittest.TestCase):
         for sentence, size in zip(said, ('1k', '1m')):
             self.assertRegex(sentence, f'^{size}: .* / nginx: 0.25')
 
-    def test_handshakes_are_taken_from_those_who_count_them(self):
+    def test_handshake_counts_come_from_clients_that_report_them(self):
         agreement = scenarios.named('agreement')
         for client, left in (('blast', 100), ('wrk', 100 - 64 * 500 / 1000)):
             found = agreement.without_handshakes(outcome(USER, 0.1, load=model.Load('1k', client=client)), 500)
@@ -223,7 +223,7 @@ class Machine(unittest.TestCase):
 
 
 class Rounds(unittest.TestCase):
-    def test_a_client_that_hangs_is_a_missing_figure(self):
+    def test_hanging_client_is_a_missing_figure(self):
         def hang():
             raise subprocess.TimeoutExpired(['h2load', '-D', '1'], 64)
         found = outcome(USER)
@@ -246,12 +246,12 @@ class Plans(unittest.TestCase):
         self.assertEqual([(group.load.size, group.load.connections) for group in groups[:2]], [('4k', 64), ('1g', 8)])
         self.assertEqual({(setup.server, setup.loop) for group in groups for setup in group.setups}, {('lighttpd', ''), ('sluice', 'epoll')})
 
-    def test_the_page_is_made_of_scenarios_that_there_are(self):
+    def test_page_scenarios_exist(self):
         self.assertLessEqual({*scenarios.PAGE, *scenarios.PAGE_EMULATED}, set(scenarios.NAMES))
 
 
 class Report(unittest.TestCase):
-    def test_both_pages_hold_the_figures(self):
+    def test_both_formats_have_the_figures(self):
         with tempfile.TemporaryDirectory() as folder:
             report.write(results_of(outcome(PLAIN, 0.1, 0.1), outcome(USER, 0.2, 0.2)), folder)
             with open(f'{folder}/report.md', encoding='utf-8') as stream:
@@ -272,22 +272,22 @@ class Report(unittest.TestCase):
         self.assertEqual([text for text in report.markdown(parts, {}).split('\n') if 'not measured:' in text], [line])
         self.assertIn('sluice TLS ktls, nginx TLS ktls (&lt;no kernel TLS&gt;)', report.page(parts, {}))
 
-    def test_emulation_and_noise_are_reported_first(self):
+    def test_emulation_and_noise_are_reported_at_the_top(self):
         self.assertIn('emulated processor', report.markdown(report.parts_of(results_of(emulated=True)), {}))
         self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.3)), {}))
         self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.05, stolen=0.1)), {}))
         self.assertNotIn('was not quiet', report.markdown(report.parts_of(results_of()), {}))
 
-    def test_the_emulator_is_there(self):
+    def test_emulator_is_found(self):
         self.assertTrue(callable(guest.emulator().boot))
 
-    def test_a_client_without_time_is_named(self):
+    def test_saturated_client_is_reported(self):
         slow = outcome(PLAIN, 0.2)
         slow.readings[0]['client_cpu'] = 0.99
         self.assertEqual(len(blocks.limits_of([slow])), 1)
         self.assertEqual(blocks.limits_of([outcome(PLAIN, 0.2)]), [])
 
-    def test_every_scenario_can_present_nothing(self):
+    def test_scenarios_accept_empty_results(self):
         for name in scenarios.NAMES:
             self.assertIsInstance(scenarios.named(name).present([], results_of()), list, name)
 
@@ -316,14 +316,14 @@ class Charts(unittest.TestCase):
     def chart(self):
         return next(block for _, made in report.parts_of(self.results()) for block in made if isinstance(block, blocks.Bars))
 
-    def test_the_axes_name_quantity_unit_and_direction(self):
+    def test_axes_have_quantity_unit_and_direction(self):
         drawn = charts.draw(self.chart(), report.footer(self.results()))
         for words in ('CPU seconds per GB sent (lower is better)', 'ratio / nginx, lower is better', 'nginx 1.22.1', 'lowest to highest round',
                       'prefers-color-scheme:dark', 'sluice epoll TLS user', 'Linux k', '0.55'):
             self.assertIn(words, drawn)
         xml.dom.minidom.parseString(drawn)
 
-    def test_a_chart_without_nginx_has_one_panel(self):
+    def test_chart_without_nginx_has_one_panel(self):
         bars = blocks.bars_of('x', 'T', 'cpu_gb', blocks.by_load([outcome(PLAIN, 0.1)]))
         self.assertEqual([panel is not None for panel in charts.panels_of(bars)], [True, False])
         self.assertNotIn('ratio', charts.draw(bars))
@@ -339,7 +339,7 @@ class Charts(unittest.TestCase):
         self.assertEqual([charts.ticks(most) for most in (0, 1, 9.5, 1000)],
                          [[0], [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0], [0, 2, 4, 6, 8], [0, 200, 400, 600, 800, 1000]])
 
-    def test_the_page_opens_with_conclusion_and_chart(self):
+    def test_page_begins_with_conclusion_and_chart(self):
         heading, made = report.parts_of(self.results())[0]
         self.assertEqual(heading, '')
         self.assertIn('divided by that of nginx: 1k, 64 connections: 0.550 (epoll TLS user)', made[0].text)
@@ -361,7 +361,7 @@ class Charts(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    def test_only_what_stands_between_the_marks_is_replaced(self):
+    def test_text_between_markers_is_replaced(self):
         page = f'before\n{report.BEGIN[False]}\nold\n{report.END}\nbetween\n{report.BEGIN[True]}\nvirtual\n{report.END}\nafter\n'
         for emulated, gone, stored in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
             made = report.replaced(page, 'new', emulated)
@@ -371,13 +371,13 @@ class Page(unittest.TestCase):
             with self.assertRaises(ValueError):
                 report.replaced('no marks', 'new', emulated)
 
-    def test_the_page_has_its_marks(self):
+    def test_page_has_its_markers(self):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench/README.md'), encoding='utf-8') as stream:
             page = stream.read()
         for emulated in (False, True):
             self.assertIn('\nnew\n', report.replaced(page, 'new', emulated))
 
-    def test_the_figure_is_drawn_from_the_page(self):
+    def test_figure_is_drawn_from_the_page(self):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench')
         with open(os.path.join(folder, 'README.md'), encoding='utf-8') as stream:
             page = stream.read()
@@ -385,7 +385,7 @@ class Page(unittest.TestCase):
             self.assertEqual(stream.read(), ratio_figure.draw(page), 'run bench/run --figure')
         self.assertNotEqual(ratio_figure.draw(page), ratio_figure.draw(page.replace('| 0.56 |', '| 0.57 |')))
 
-    def test_the_short_form_holds_the_answer(self):
+    def test_digest_has_the_conclusion(self):
         text = report.digest(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.3), processor='P', emulated=True,
                                         versions={'OpenSSL': 'OpenSSL 3'}))
         self.assertIn('3.00 times the CPU of plain HTTP', text)
@@ -409,7 +409,7 @@ class Threshold(unittest.TestCase):
 
 
 class Targets(unittest.TestCase):
-    def test_judging(self):
+    def test_targets_are_compared(self):
         judged = scenarios.named('targets').judged
         self.assertEqual([judged(0.7, 0.7, True), judged(0.71, 0.7, True), judged(1.0, 1.2, False), judged(None, 1, True)],
                          ['0.700 pass', '0.710 **MISS**', '1.00 **MISS**', '-'])
@@ -422,7 +422,7 @@ class Targets(unittest.TestCase):
                      outcome(model.Setup('nginx', 'user'), 0.2, 0.2, load=targets.SMALL)]
             self.assertEqual('(!)' in targets.judge(found, 'epoll', target), marked)
 
-    def test_no_target_is_met_by_silence(self):
+    def test_missing_figures_meet_no_target(self):
         targets = scenarios.named('targets')
         table = targets.present([], results_of())[0]
         self.assertTrue(all(row[2:] == ['-', '-'] for row in table.rows))
@@ -436,7 +436,7 @@ class Handshakes(unittest.TestCase):
                  outcome(sluice, *ours, load=scenario.LOADS['full'])]
         return scenario.present(found, results_of())[1].rows
 
-    def test_the_ratio_is_without_the_response(self):
+    def test_handshake_ratio_excludes_the_response(self):
         self.assertEqual([row[-1] for row in self.rows((0.122, 0.122))], ['', '1.02 pass'])
         self.assertEqual(self.rows((0.129, 0.129))[1][-1], '1.09 pass')
         self.assertEqual(self.rows((0.14, 0.14))[1][-1], '1.20 **MISS**')
@@ -448,11 +448,11 @@ class Handshakes(unittest.TestCase):
     def test_unsteady_figures_are_marked(self):
         self.assertIn('(!)', self.rows((0.11, 0.16))[1][-1])
 
-    def test_the_library_alone_does_handshakes_only(self):
+    def test_library_setup_runs_handshakes_only(self):
         for kind in model.KINDS:
             self.assertEqual(bool(recipes.why_not(model.Setup(model.ALONE), model.Load('1k', kind=kind), True)), kind not in model.HANDSHAKES, kind)
 
-    def test_the_program_is_beside_blast(self):
+    def test_handshake_program_is_in_the_build_directory(self):
         self.assertEqual(bare.words_of(model.Load('1k', 32, 'resumed'), 0.001), ['handshake', 'resumed', '50'])
         with self.assertRaises(OSError), unittest.mock.patch('subprocess.run', side_effect=OSError) as ran:
             bare.read('/x/blast', model.Load('1k', 32, 'full'), 1)
@@ -469,7 +469,7 @@ class Compare(unittest.TestCase):
         self.assertEqual(self.verdicts((0.10, 0.12), (0.15, 0.16)), ['worse'])
         self.assertEqual(self.verdicts((0.10, 0.12), (0.11, 0.16)), ['same'])
 
-    def test_the_report_opens_with_conclusion_and_chart(self):
+    def test_report_begins_with_conclusion_and_chart(self):
         first, second = results_of(outcome(PLAIN, 0.10, 0.12), outcome(USER, 0.2)), results_of(outcome(PLAIN, 0.05, 0.06), outcome(USER, 0.2))
         made = compare.parts_of(first, second)[0][1]
         self.assertIn('are better in the second run, 0 are worse', made[0].text)

@@ -79,7 +79,7 @@ def client(served):
     made.close()
 
 
-def test_a_file_in_its_place(client):
+def test_x_accel_redirect_sends_a_file(client):
     direct = client.get('/protected/one.txt')
     assert direct.status == 404        # the location is internal
     answer = client.get('/file')
@@ -114,7 +114,7 @@ def test_content_type_of_other_responses(client):
 @pytest.mark.parametrize('path, status, body', [
     ('/denied', 200, b'one\n'), ('/escaped', 200, b'one\n'), ('/named', 200, b'named'), ('/missing', 404, None), ('/climbs', 500, None),
     ('/elsewhere', 500, None), ('/ignored', 200, b'not this\n'), ('/loop', 500, None)])
-def test_places(client, path, status, body):
+def test_redirect_targets(client, path, status, body):
     answer = client.get(path)
     assert answer.status == status and (body is None or answer.body == body)
     if status >= 400:
@@ -122,7 +122,7 @@ def test_places(client, path, status, body):
     assert client.get('/file').body == b'one\n'
 
 
-def test_it_is_requested_with_get(client, upstream):
+def test_redirected_request_is_a_get(client, upstream):
     assert client.ask('POST', '/method', body=b'x' * 1000).body == b'GET'
     assert upstream.last().header('content-length') in (None, '0')
     assert client.ask('POST', '/file', body=b'x').body == b'one\n'
@@ -156,18 +156,18 @@ def test_head_with_cache_convert_head(client):
     ('/charset/rated-file', 'text/x; charset=koi8-r'),
     ('/charset-off/type?Content-Type: text/html', 'text/html'),
 ])
-def test_the_charset(client, path, type):
+def test_x_accel_charset_sets_the_charset(client, path, type):
     answer = client.get(path.replace(' ', '%20'))
     assert answer.status == 200 and answer.headers.get('content-type') == type
     assert ('x-accel-charset' in answer.headers) == path.startswith('/passing/')
 
 
-def test_the_charset_comes_after_the_variables(client):
+def test_variables_see_content_type_without_charset(client):
     for path, age in (('/charset/type?Content-Type:%20text/html', 'max-age=3600'), ('/charset/type?Content-Type:%20text/x', None)):
         assert client.get(path).headers.get('cache-control') == age
 
 
-def test_the_charset_of_a_stored_response(client):
+def test_cached_response_has_one_charset(client):
     for _ in range(2):
         assert client.get('/charset-kept/type?Content-Type:%20text/html').headers['content-type'] == 'text/html; charset=utf-8'
 
@@ -176,14 +176,14 @@ def test_the_charset_of_a_stored_response(client):
     ('/rate?X-Accel-Limit-Rate: 2000', 2000), ('/rate?X-Accel-Limit-Rate: 2k', 0), ('/rate?X-Accel-Limit-Rate: -1', 0),
     ('/rate?X-Accel-Limit-Rate: 0', 0), ('/rate', 0), ('/limited/rate', 9216), ('/limited/rate?X-Accel-Limit-Rate: 2000', 2000),
     ('/limited/rate?X-Accel-Limit-Rate: 0', 0), ('/ignoring/rate?X-Accel-Limit-Rate: 2000', 9216), ('/rated-file', 2000)])
-def test_the_rate(served, client, path, rate):
+def test_x_accel_limit_rate_sets_the_rate(served, client, path, rate):
     path = path.replace(' ', '%20')
     answer = client.get(path)
     assert answer.status == 200 and len(answer.body) in (300, 4) and 'x-accel-limit-rate' not in answer.headers
     wait_for(lambda: f'{path} 200 {rate}\n' in server_kit.read_text(served.server.access_path), 'the access log')
 
 
-def test_stored_responses_with_x_accel_fields(served, client):
+def test_x_accel_fields_apply_to_cached_responses(served, client):
     path = '/kept/type?Content-Type:%20text/html&X-Accel-Charset:%20koi8-r&X-Accel-Limit-Rate:%202000'
     for _ in range(2):
         assert client.get(path).headers['content-type'] == 'text/html; charset=koi8-r'

@@ -19,7 +19,7 @@ LOCATIONS = {
     ('/', None, 200), ('/closed/', None, 403), ('/local/', None, 200), ('/but/', None, 403), ('/told/', None, 403),
     ('/told/', '192.0.2.7', 200), ('/told/', '198.51.100.7', 403), ('/local/', '192.0.2.7', 200),
 ])
-def test_access_by_address(launch, loop, transport, target, client, status):
+def test_access_is_decided_by_address(launch, loop, transport, target, client, status):
     served = launch(loop, transport, server={'location': LOCATIONS})
     asking = served.connect()
     response = asking.ask('GET', target, [('X-Real-IP', client)] if client else [])
@@ -52,7 +52,7 @@ def upstream():
     ({}, {}, True), ({'deny': 'all'}, {}, False), ({'allow': '127.0.0.1', 'deny': 'all'}, {}, True), ({}, {'deny': '127.0.0.0/8'}, False),
     ({'allow': 'all'}, {'deny': '127.0.0.0/8'}, True),
 ])
-def test_access_in_stream(loop, new_directory, upstream, own, outer, let_in):
+def test_access_in_stream_is_decided_by_address(loop, new_directory, upstream, own, outer, let_in):
     ports = server_kit.free_port(), server_kit.free_port()
     served = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}', 'return': '200 ok'}], loop=loop, main={
         'stream': {**outer, 'server': {'listen': f'127.0.0.1:{ports[1]}', 'proxy_pass': f'127.0.0.1:{upstream}', **own}}})

@@ -58,7 +58,7 @@ def expected(log, engine):
     return {'AES-128-GCM': gcm, 'AES-256-GCM': gcm, 'ChaCha20-Poly1305': 'openssl'}
 
 
-def test_the_log_and_the_status_page_name_the_engine(served, engine):
+def test_log_and_status_page_name_the_engine(served, engine):
     log = served.server.errors()
     assert chosen(log) == expected(log, engine)
     page = served.connect().get('/status').body.decode()
@@ -67,7 +67,7 @@ def test_the_log_and_the_status_page_name_the_engine(served, engine):
 
 
 @pytest.mark.parametrize('suite', list(tls13.SUITES))
-def test_tls13_records(served, suite):
+def test_tls13_records_are_decryptable(served, suite):
     client = served.connect(own=True, suites=[suite])
     assert client.stream.suite_name == suite
     for name in NAMES:
@@ -79,7 +79,7 @@ def test_tls13_records(served, suite):
 
 
 @pytest.mark.parametrize('cipher', tls12.SUITES)
-def test_tls12_records(served, cipher):
+def test_tls12_records_are_decryptable(served, cipher):
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
     context.set_ciphers(cipher)
     client = served.connect(context=context)
@@ -106,7 +106,7 @@ def test_auto_is_the_default(launch):
     assert chosen(log)['ChaCha20-Poly1305'] == 'openssl'
 
 
-def test_a_reload_chooses_again_if_the_directive_changed(certificate, tmp_path, site, built):
+def test_reload_applies_a_changed_ssl_aead(certificate, tmp_path, site, built):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': certificate[0],
                                            'ssl_certificate_key': certificate[1]}], main={'ssl_aead': 'openssl'})
@@ -129,7 +129,7 @@ def test_a_reload_chooses_again_if_the_directive_changed(certificate, tmp_path, 
         server.stop()
 
 
-def test_plain_http_needs_no_engine(tmp_path, site):
+def test_plain_http_selects_no_engine(tmp_path, site):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'root': site}])
     server.start([port])
@@ -140,7 +140,7 @@ def test_plain_http_needs_no_engine(tmp_path, site):
         server.stop()
 
 
-def test_an_engine_that_is_not_built_is_a_mistake(tmp_path, built):
+def test_engine_left_out_of_the_build_is_refused(tmp_path, built):
     status, output = check(tmp_path, ssl_aead='ipsec-mb')
     assert (status == 0) == built
     if not built:

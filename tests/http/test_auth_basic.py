@@ -48,7 +48,7 @@ def ask(served, target, fields=()):
         client.close()
 
 
-def test_valid_and_invalid_credentials(served):
+def test_credentials_decide_the_status(served):
     refused = ask(served, '/in')
     assert refused.status == 401
     assert refused.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
@@ -65,7 +65,7 @@ def test_valid_and_invalid_credentials(served):
     assert 'sesam' not in served.server.output()
 
 
-def test_curl(served):
+def test_curl_authenticates(served):
     def curl(*more):
         return subprocess.run(['curl', '-sk', '-o', os.devnull, '-w', '%{http_code}', *more, served.url('/in')],
                               capture_output=True, check=True, text=True).stdout
@@ -96,7 +96,7 @@ def test_error_page_of_an_upstream_has_www_authenticate(launch, loop, transport,
     application.stop()
 
 
-def test_a_page_with_fifty_pictures_hashes_once(served):
+def test_parallel_requests_hash_the_password_once(served):
     ask(served, '/')
     before = served.server.ticks()
     assert ask(served, '/in', credentials('slow')).status == 200
@@ -108,7 +108,7 @@ def test_a_page_with_fifty_pictures_hashes_once(served):
     assert served.server.ticks() - before < max(once, 1) * 12 + 100
 
 
-def test_a_hash_delays_no_other_request(served):
+def test_password_hash_delays_no_other_request(served):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         wrong = [pool.submit(ask, served, '/in', credentials('slow', f'wrong {number}')) for number in range(8)]
         quick = [ask(served, '/').status for _ in range(20)]
@@ -118,7 +118,7 @@ def test_a_hash_delays_no_other_request(served):
         assert [one.result().status for one in wrong] == [401] * 8
 
 
-def test_a_changed_file(served, users):
+def test_changed_password_file_is_read_again(served, users):
     assert ask(served, '/in', credentials('quick')).status == 200
     users.write_text(YES)
     wait_for(lambda: ask(served, '/in', credentials('quick')).status == 401, 'the file is read again')

@@ -62,7 +62,7 @@ def client(served):
     made.close()
 
 
-def test_every_link_leads_to_its_name(client):
+def test_links_resolve_to_the_named_files(client):
     page = Page(client.get('/sub/').body.decode())
     assert not page.wrong
     found = {text: link for link, text in zip(page.links, page.texts) if text in NAMES}
@@ -77,7 +77,7 @@ def test_every_link_leads_to_its_name(client):
     assert client.get('/sub/').status == 200
 
 
-def test_json(client):
+def test_json_listing(client):
     response = client.ask('GET', '/sub/?sort=size', [('Accept', 'application/json')])
     items = json.loads(response.body)
     assert {item['name'] for item in items} == {*NAMES, 'deeper'}
@@ -97,7 +97,7 @@ def many(folder):
         os.link(os.path.join(top, '0'), os.path.join(top, str(number)))
 
 
-def test_many(client, many):
+def test_listing_is_limited_to_10000_entries(client, many):
     body = client.get('/many/').body.decode()
     assert body.count('<tr><td>') == 10001 and 'there are more, which are not shown' in body
     assert client.get('/sub/').status == 200
@@ -129,7 +129,7 @@ def test_policy_permits_the_style(client):
     assert 'content-security-policy' not in client.get('/', Accept='application/json').headers
 
 
-def test_curl(served):
+def test_curl_gets_the_listing_after_one_redirect(served):
     output = subprocess.run(['curl', '-skL', '-w', ' %{http_code} %{num_redirects}', served.url('/sub')], capture_output=True,
                           text=True, timeout=30, check=True).stdout
     assert output.endswith(' 200 1') and '<title>/sub/</title>' in output

@@ -69,7 +69,7 @@ def address(upstream, **more):
     return {'address': f'127.0.0.1:{upstream.port}', **more}
 
 
-def test_a_failure_is_known_to_all_workers(environment):
+def test_failure_counts_in_all_workers(environment):
     one, two = environment.upstream('one'), environment.upstream('two')
     environment.start([address(one, fail_timeout='60s'), address(two)], workers=4)
     one.stop()
@@ -78,7 +78,7 @@ def test_a_failure_is_known_to_all_workers(environment):
     assert environment.server.errors().count('is not used for 60000 ms') == 1
 
 
-def test_pauses_grow_and_end(environment):
+def test_pause_doubles_and_ends_after_success(environment):
     one, two = environment.upstream('one'), environment.upstream('two')
     environment.start([address(one, fail_timeout='200ms'), address(two)])
     one.stop()
@@ -96,7 +96,7 @@ def test_pauses_grow_and_end(environment):
     environment.until('is available again')
 
 
-def test_the_most_requests_of_all_workers(environment):
+def test_max_conns_counts_all_workers(environment):
     def slow(talk):
         time.sleep(0.5)
         talk.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\none\n')
@@ -134,7 +134,7 @@ def test_counts_of_a_dead_worker_are_released(environment):
     held.close()
 
 
-def test_backups_and_those_that_are_down(environment):
+def test_backup_and_down_servers(environment):
     one, two, three = (environment.upstream(name) for name in ('one', 'two', 'three'))
     environment.start([address(one), address(two, backup=True), address(three, down=True)])
     assert {environment.responding_server() for _ in range(6)} == {'one'}
@@ -143,7 +143,7 @@ def test_backups_and_those_that_are_down(environment):
     assert not three.connections
 
 
-def test_the_fastest_is_selected(environment):
+def test_least_time_selects_the_fastest_server(environment):
     def slow(talk):
         time.sleep(0.2)
         talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nslow\n')
@@ -159,7 +159,7 @@ def test_the_fastest_is_selected(environment):
     ('cookie srv_id expires=1h domain=.example.com path=/ httponly secure samesite=lax',
      '; Max-Age=3600; Domain=.example.com; Path=/; HttpOnly; Secure; SameSite=Lax'),
     ({'cookie': 'srv_id', 'path': '/app'}, '; Path=/app')])
-def test_sticky_cookie(environment, sticky, attributes):
+def test_sticky_cookie_selects_the_server(environment, sticky, attributes):
     one, two, three = (environment.upstream(name) for name in ('one', 'two', 'three'))
     environment.start([address(one), address(two), address(three)], sticky=sticky)
     first = environment.get()
@@ -177,14 +177,14 @@ def test_sticky_cookie(environment, sticky, attributes):
     assert environment.get(Cookie='srv_id=0123456789abcdef').headers['set-cookie'].startswith('srv_id=')
 
 
-def test_an_empty_hash_key_takes_turns(environment):
+def test_empty_hash_key_uses_round_robin(environment):
     names = ('first', 'second', 'third')
     environment.start([address(environment.upstream(name)) for name in names], hash='$cookie_x')
     assert sorted(environment.responding_server() for _ in range(6)) == sorted(2 * names)
     assert len({environment.responding_server(Cookie='x=1') for _ in range(6)}) == 1
 
 
-def test_an_address_without_a_port(tmp_path):
+def test_default_port_follows_the_scheme(tmp_path):
     """An address without a port gets the default port of its scheme: 80 for http, 443 for https."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {
@@ -210,7 +210,7 @@ def healthy(talk):
     return True
 
 
-def test_checks_by_request(environment):
+def test_health_check_by_request(environment):
     """A server that fails its health check gets no request from any worker, until it passes again."""
     one, two = environment.upstream('one', {'/healthz': healthy}), environment.upstream('two', {'/healthz': healthy})
     environment.start([address(one), address(two)], workers=3,
@@ -228,7 +228,7 @@ def test_checks_by_request(environment):
     assert output.count('is unhealthy') == output.count('is healthy') == 1
 
 
-def test_one_worker_checks_for_all(environment):
+def test_one_worker_runs_the_health_checks(environment):
     """While a check waits for its response, no worker starts another one, even if the interval is over."""
     go_on = threading.Event()
 
@@ -243,7 +243,7 @@ def test_one_worker_checks_for_all(environment):
     go_on.set()
 
 
-def test_another_worker_takes_the_checks_over(environment):
+def test_health_checks_continue_after_worker_death(environment):
     one, two = environment.upstream('one'), environment.upstream('two')
     environment.start([address(one), address(two)], workers=2, health_check='interval=100ms')
     for pid in environment.server.workers():
@@ -258,7 +258,7 @@ def test_another_worker_takes_the_checks_over(environment):
     assert {environment.responding_server() for _ in range(6)} == {'two'}
 
 
-def test_checks_by_connection(environment):
+def test_health_check_by_connection(environment):
     one, two = environment.upstream('one'), environment.upstream('two')
     environment.start([address(one), address(two, max_fails=0)], health_check={'interval': '50ms', 'timeout': '1s'})
     two.stop()
@@ -295,7 +295,7 @@ def test_health_check_match(environment, answer, good):
     assert {environment.responding_server() for _ in range(6)} == ({'one', 'two'} if good else {'two'})
 
 
-def test_status_page(environment):
+def test_status_page_shows_peer_states(environment):
     one, two, three = (environment.upstream(name, {'/healthz': healthy}) for name in ('one', 'two', 'three'))
     environment.start([address(one, fail_timeout='60s'), address(two), address(three)], workers=3,
                 health_check={'uri': '/healthz', 'interval': '50ms', 'fails': 1, 'timeout': '1s', 'match': '200'})
@@ -319,7 +319,7 @@ def test_status_page(environment):
 
 
 @pytest.mark.parametrize('workers', [1, 3])
-def test_servers_killed_and_restarted_under_load(environment, workers):
+def test_killed_upstream_servers_cause_no_errors(environment, workers):
     """Every request that may be retried succeeds while servers die and restart; the counters equal the counts of the clients."""
     names = ('one', 'two', 'three')
     for name in names:

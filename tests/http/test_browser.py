@@ -137,7 +137,7 @@ def browse(served, target, tmp_path):
     return dict(urllib.parse.parse_qsl(text[-1].split('?', 1)[1]))
 
 
-def test_a_page_with_all_that_belongs_to_it(served, tmp_path):
+def test_page_and_subresources_load(served, tmp_path):
     found = browse(served, '/', tmp_path)
     assert found == {'image': '40', 'font': '1', 'length': '300', 'at': '250'}
     media = [row['status'] for row in served.server.access() if row['request_uri'] == '/tone.wav']
@@ -158,7 +158,7 @@ def cinema(base):
 
 
 @pytest.mark.parametrize('name', CODECS)
-def test_a_film_is_sought_in(launch, loop, cinema, tmp_path, name):
+def test_video_seeking_uses_ranges(launch, loop, cinema, tmp_path, name):
     """The browser decodes the end before the middle has arrived: it requests ranges beyond the bytes of the first response."""
     served = launch(loop, 'user', server={'root': cinema, 'location': {
         '= /done': {'return': 204}, f'= /{name}': {'limit_rate': '100k'}}})
@@ -173,7 +173,7 @@ def test_a_film_is_sought_in(launch, loop, cinema, tmp_path, name):
 
 
 @pytest.mark.parametrize('path', ['/list/', '/nothing-here'])
-def test_pages_of_the_server_by_day_and_by_night(served, tmp_path, path):
+def test_generated_pages_follow_the_colour_scheme(served, tmp_path, path):
     for dark in (0, 1):
         picture = tmp_path / f'{dark}.png'
         subprocess.run([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile{dark}', f'--blink-settings=preferredColorScheme={1 - dark}',
@@ -219,7 +219,7 @@ const visible = page => [...page.querySelectorAll('td:first-child')].filter(cell
 '''
 
 
-def test_generated_pages_on_a_phone(launch, loop, pages, tmp_path):
+def test_generated_pages_fit_a_narrow_screen(launch, loop, pages, tmp_path):
     """No page is wider than 390 pixels, each has its style, the column of dates is visible, and a long listing has a filter."""
     top = tmp_path / 'phone'
     shutil.copytree(os.path.join(pages, 'list'), top / 'list')

@@ -288,7 +288,7 @@ def stored(client, path, fields=''):
 
 
 @pytest.mark.parametrize('number', range(len(ROWS)))
-def test_rules(client, upstream, is_stored, loop, transport, number):
+def test_storing_and_reuse_rules(client, upstream, is_stored, loop, transport, number):
     first, answer, second, expected = ROWS[number]
     path = f'/row-{loop}-{transport}-{number}'
     upstream.answers[path] = answer
@@ -321,20 +321,20 @@ def test_rules(client, upstream, is_stored, loop, transport, number):
     ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'size': '1g'}, 'size'),
     ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'already used by another cache'),
 ])
-def test_mistakes_in_its_path_are_reported(tmp_path, path, output):
+def test_invalid_cache_paths_are_refused(tmp_path, path, output):
     made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1'}], http={'proxy_cache_path': path})
     answer = subprocess.run([server_kit.SLUICE, '-t', '-c', made.config_path], capture_output=True, text=True, check=False)
     assert answer.returncode == 1 and output in answer.stderr and '.yaml:' in answer.stderr
 
 
-def test_a_folder_that_cannot_be_opened_stops_the_start(tmp_path):
+def test_unopenable_cache_directory_is_a_start_error(tmp_path):
     made = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{server_kit.free_port()}'}],
                              http={'proxy_cache_path': {'path': str(tmp_path / 'no' / 'such'), 'keys_zone': 'one:1m'}})
     answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)
     assert answer.returncode == 1 and 'cannot be opened (2: No such file or directory)' in answer.stderr + made.errors()
 
 
-def test_age_and_fields_of_a_hit(client, upstream, path):
+def test_hit_has_age_and_stored_fields(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 7\nX-Powered-By: y\nX-Accel-Expires: 60\nConnection: X-Hop\nX-Hop: 1\nContent-Type: text/x'
     ask(client, target)
@@ -347,7 +347,7 @@ def test_age_and_fields_of_a_hit(client, upstream, path):
 
 
 @pytest.mark.parametrize('size', [0, 1, 16384, 16385, len(BIG)])
-def test_bodies_of_every_size(client, upstream, path, size):
+def test_bodies_of_each_size_are_stored(client, upstream, path, size):
     target = path()
 
     def say(talk):
@@ -362,7 +362,7 @@ def test_bodies_of_every_size(client, upstream, path, size):
 
 
 @pytest.mark.parametrize('window', [1000, 65535])
-def test_ranges_over_http2_while_the_response_is_being_stored(served, upstream, path, window):
+def test_http2_ranges_during_storing(served, upstream, path, window):
     """The upstream server pauses inside and after each range: only the bytes of the range are sent. Several clients read at a time."""
     middle = 150000
     spans = [(0, middle - 1), (0, middle + 2), (5, 5), (middle - 3, middle + 3), (middle - 20000, middle - 10001), (len(BIG) - 3, len(BIG) - 1)]
@@ -388,7 +388,7 @@ def test_ranges_over_http2_while_the_response_is_being_stored(served, upstream, 
     with_http1.close()
 
 
-def test_a_chunked_body_is_stored_and_has_a_length(client, upstream, path):
+def test_stored_chunked_body_has_content_length(client, upstream, path):
     target = path()
 
     def say(talk):
@@ -425,7 +425,7 @@ def test_incomplete_responses_are_not_stored(served, upstream, path):
     client.close()
 
 
-def test_head_is_answered_out_of_get(client, upstream, path):
+def test_head_is_answered_from_a_stored_get(client, upstream, path):
     target = path('/headless/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
@@ -437,7 +437,7 @@ def test_head_is_answered_out_of_get(client, upstream, path):
     assert [request.method for request in upstream.requests_of(target)] == ['HEAD', 'HEAD', 'GET']
 
 
-def test_head_fetches_by_get(client, upstream, path):
+def test_head_is_converted_to_get(client, upstream, path):
     """The complete body is stored although the client receives none of it; the upstream variables are set."""
     target = path()
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Echo: this', BIG)
@@ -451,7 +451,7 @@ def test_head_fetches_by_get(client, upstream, path):
     assert first.headers['x-asked'] == f'127.0.0.1:{upstream.port} 200'
 
 
-def test_head_of_a_response_that_is_not_stored(client, upstream, path):
+def test_head_of_an_uncacheable_response(client, upstream, path):
     target = path()
     for answer, status in [('', 200), ('Status: 404\nCache-Control: no-store', 404), ('Status: 304\nETag: "v1"', 304), ('Status: 503', 503)]:
         upstream.answers[target] = answer
@@ -480,12 +480,12 @@ def test_head_counts_once(client, upstream, path):
     stored(client, target)
 
 
-def test_head_of_a_server_that_is_gone(client, served):
+def test_head_of_an_unreachable_server_is_502(client, served):
     assert ask(client, '/gone/', method='HEAD').status == 502
     assert ask(client, '/gone/again', method='HEAD').status == 502
 
 
-def test_ranges_and_conditions_out_of_the_whole(client, upstream, path):
+def test_ranges_and_conditions_use_the_stored_response(client, upstream, path):
     target = path()
 
     def say(talk):
@@ -509,7 +509,7 @@ def test_ranges_and_conditions_out_of_the_whole(client, upstream, path):
     assert len(upstream.requests_of(target)) == 1
 
 
-def test_variants_stand_side_by_side(client, upstream, path):
+def test_vary_variants_are_stored_separately(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nVary: Accept-Language'
     bodies = {}
@@ -523,7 +523,7 @@ def test_variants_stand_side_by_side(client, upstream, path):
 
 
 @pytest.mark.parametrize('method', ['POST', 'PUT', 'DELETE', 'PATCH', 'UNKNOWN'])
-def test_unsafe_methods_forget(client, upstream, path, method):
+def test_unsafe_method_invalidates_the_uri(client, upstream, path, method):
     target, other, foreign = path(), path(), path()
     for one in (target, other, foreign):
         upstream.answers[one] = 'Cache-Control: max-age=60\nVary: X-V'
@@ -546,7 +546,7 @@ def test_unsafe_methods_forget(client, upstream, path, method):
     assert ask(client, foreign, 'X-V: 1').headers['x-cache'] == HIT
 
 
-def test_times_of_the_configuration(client, upstream, path):
+def test_proxy_cache_valid_sets_freshness(client, upstream, path):
     for prefix, answer, saved in (('/valid/', '', True), ('/valid/', 'Status: 404', True), ('/valid/', 'Status: 500', False),
                                  ('/valid/', 'Status: 410', False), ('/any/', 'Status: 500', True),
                                  ('/valid/', 'Cache-Control: max-age=0', False), ('/valid/', 'Age: 1000', True)):
@@ -560,7 +560,7 @@ def test_times_of_the_configuration(client, upstream, path):
         assert (ask(client, target).headers['x-cache'] == HIT) == saved, (prefix, answer)
 
 
-def test_min_uses(client, upstream, path):
+def test_proxy_cache_min_uses_delays_storing(client, upstream, path):
     target = path('/twice/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     for _ in range(3):
@@ -569,7 +569,7 @@ def test_min_uses(client, upstream, path):
     assert len(upstream.requests_of(target)) == 3
 
 
-def test_bypass_and_no_cache(client, upstream, path):
+def test_proxy_cache_bypass_and_proxy_no_cache(client, upstream, path):
     target = path('/bypass/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     ask(client, target, 'X-Never: 1')
@@ -583,7 +583,7 @@ def test_bypass_and_no_cache(client, upstream, path):
     assert ask(client, target, 'Cookie: nocache=yes').headers['x-cache'] == 'BYPASS'
 
 
-def test_ignored_fields(client, upstream, path):
+def test_proxy_ignore_headers_applies_to_storing(client, upstream, path):
     target = path('/ignore/')
     upstream.answers[target] = 'Cache-Control: no-store, private\nSet-Cookie: a=b\nVary: *'
     ask(client, target)
@@ -591,7 +591,7 @@ def test_ignored_fields(client, upstream, path):
     assert ask(client, target).headers['set-cookie'] == 'a=b'
 
 
-def test_request_directives_may_be_ignored(client, upstream, path):
+def test_proxy_ignore_headers_applies_to_requests(client, upstream, path):
     target = path('/deaf/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     ask(client, target)
@@ -600,7 +600,7 @@ def test_request_directives_may_be_ignored(client, upstream, path):
         assert ask(client, target, fields).headers['x-cache'] == HIT
 
 
-def test_a_key_of_its_own(client, upstream, path):
+def test_proxy_cache_key_selects_the_entry(client, upstream, path):
     target = path('/key/')
     upstream.answers[target + '?a'] = 'Cache-Control: max-age=60'
     ask(client, target + '?a')
@@ -608,7 +608,7 @@ def test_a_key_of_its_own(client, upstream, path):
     assert ask(client, target + '?b').headers['x-cache'] == HIT
 
 
-def test_stale_where_the_server_fails(client, upstream, path):
+def test_proxy_cache_use_stale_serves_on_errors(client, upstream, path):
     for failure in ('close', 'late', 'Status: 500', 'Status: 404'):
         target = path('/stale/')
         saved = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
@@ -645,7 +645,7 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, output, stale
     assert (response.status, response.body) == ((200, b'kept') if stale else (503, b'failed'))
 
 
-def test_304_updates_the_stored_response(client, upstream, path):
+def test_status_304_updates_the_stored_response(client, upstream, path):
     target = path('/ask/')
     requests = []
 
@@ -677,7 +677,7 @@ def pipelined(client, *requests):
 
 @pytest.mark.http1('requests that wait for the response before them')
 @pytest.mark.parametrize('number', range(5))
-def test_the_request_behind_a_revalidation_is_a_hit(client, upstream, path, number):
+def test_pipelined_request_after_revalidation_is_a_hit(client, upstream, path, number):
     """Only the request that caused the 304 is REVALIDATED, as in nginx: the new header section is stored before its response is sent."""
     target = path('/ask/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60' if talk.request.header('if-none-match') else
@@ -703,7 +703,7 @@ def responds_with(reason, fields='Cache-Control: max-age=60'):
     ('200 All (really) is well', 'All (really) is well'), ('404 Not here', 'Not here'), ('200 M\xfcnchen\tok', 'M\xfcnchen\tok'),
     ('200 ', 'OK'), ('200', 'OK'), ('299 Mostly', 'Mostly'), ('299', ''), ('200 ' + 'x' * 256, 'x' * 256), ('200 ' + 'x' * 257, 'OK')],
     ids=['words', 'of an error', 'other bytes', 'empty', 'none', 'of an unknown status', 'none of an unknown status', 'long', 'too long'])
-def test_the_reason_phrase_is_stored(client, upstream, path, output, stored):
+def test_reason_phrase_is_stored(client, upstream, path, output, stored):
     target = path('/ask/')
     upstream.answers[target] = responds_with(output)
     assert ask(client, target).headers['x-cache'] == MISS
@@ -713,7 +713,7 @@ def test_the_reason_phrase_is_stored(client, upstream, path, output, stored):
 
 
 @pytest.mark.http1('reason phrases')
-def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
+def test_reason_phrase_is_used_for_its_status_only(client, upstream, path):
     target = path('/ask/')
     upstream.answers[target] = responds_with('200 Mine', 'Cache-Control: max-age=60\nETag: "v1"')
     ask(client, target)
@@ -727,7 +727,7 @@ def test_a_reason_phrase_belongs_to_its_status(client, upstream, path):
 @pytest.mark.http1('requests that wait for the response before them')
 @pytest.mark.parametrize('framing, body', [('Content-Length: 4', 'body'), ('Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
                                            ('Content-Length: 65536', 'b' * 65536), ('Content-Length: 0', '')], ids=['short', 'chunked', 'one write', 'empty'])
-def test_the_request_behind_a_head_is_a_hit(client, upstream, path, framing, body):
+def test_pipelined_request_after_head_is_a_hit(client, upstream, path, framing, body):
     """The upstream request is a GET; its body is stored before the response to HEAD is sent."""
     target = path()
 
@@ -743,7 +743,7 @@ def test_the_request_behind_a_head_is_a_hit(client, upstream, path, framing, bod
 
 
 @pytest.mark.parametrize('framing', ['Content-Length: 300000', 'Transfer-Encoding: chunked'])
-def test_a_head_does_not_wait_for_a_long_body(client, upstream, path, framing):
+def test_head_response_does_not_wait_for_the_body(client, upstream, path, framing):
     target, answered, over = path(), threading.Event(), []
 
     def say(talk):
@@ -759,7 +759,7 @@ def test_a_head_does_not_wait_for_a_long_body(client, upstream, path, framing):
     assert over == [True] and len(ask(client, target).body) == (90000 if 'chunked' in framing else 300000)
 
 
-def test_a_head_whose_body_breaks_off_is_answered(client, upstream, path):
+def test_head_is_answered_if_the_body_is_truncated(client, upstream, path):
     target = path()
 
     def say(talk):
@@ -771,7 +771,7 @@ def test_a_head_whose_body_breaks_off_is_answered(client, upstream, path):
         assert (answer.status, answer.headers['x-cache'], answer.headers['content-length']) == (200, MISS, '40')
 
 
-def test_the_forwarded_host_is_part_of_the_key(served, client, upstream, path):
+def test_forwarded_host_is_part_of_the_key(served, client, upstream, path):
     target = path()
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
 
@@ -814,7 +814,7 @@ def test_rewritten_path_is_part_of_the_key(client, upstream, path):
     assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
 
 
-def test_a_field_that_connection_removes_is_not_stored_for_others(client, upstream, path):
+def test_fields_removed_by_connection_do_not_select_variants(client, upstream, path):
     target = path()
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: Accept-Language',
                                                           (talk.request.header('accept-language') or 'none').encode())
@@ -836,7 +836,7 @@ def test_get_with_a_body_is_not_cached(client, upstream, path):
 
 
 @pytest.mark.parametrize('output', ['Set-Cookie: who=me', 'Vary: Accept', 'Vary: *'])
-def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, output):
+def test_private_304_does_not_update_the_stored_response(client, upstream, path, output):
     target = path('/ask/')
 
     def say(talk):
@@ -854,7 +854,7 @@ def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, outp
     assert other.headers['x-cache'] == MISS and name.lower() not in other.headers
 
 
-def test_no_cache_is_stored_with_revalidation(client, upstream, path):
+def test_no_cache_response_is_stored_and_revalidated(client, upstream, path):
     target = path('/ask/')
 
     def say(talk):
@@ -869,7 +869,7 @@ def test_no_cache_is_stored_with_revalidation(client, upstream, path):
         assert response.headers['x-cache'] == REVALIDATED and response.body == b'one'
 
 
-def test_something_else_in_the_place_of_304(client, upstream, path):
+def test_response_to_revalidation_replaces_the_entry(client, upstream, path):
     target = path('/ask/')
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"'
     ask(client, target)
@@ -903,7 +903,7 @@ def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
     return say
 
 
-def test_concurrent_requests_ask_once(served, upstream, path):
+def test_concurrent_requests_are_coalesced(served, upstream, path):
     target = path('/lock/')
     upstream.answers[target] = slow(upstream, target)
     responses = concurrent_requests(served, target)
@@ -912,14 +912,14 @@ def test_concurrent_requests_ask_once(served, upstream, path):
     assert sorted(how for _, _, how in responses) == [HIT] * 19 + [MISS]
 
 
-def test_a_request_that_waits_too_long_goes_to_the_server(served, upstream, path):
+def test_lock_timeout_sends_the_request_upstream(served, upstream, path):
     target = path('/hasty/')
     upstream.answers[target] = slow(upstream, target, delay=0.8)
     responses = concurrent_requests(served, target, 4)
     assert len(upstream.requests_of(target)) == 4 and {status for status, _, _ in responses} == {200}
 
 
-def test_what_is_not_stored_does_not_delay_concurrent_requests(served, upstream, path):
+def test_uncacheable_response_releases_the_fill_lock(served, upstream, path):
     target = path('/lock/')
     upstream.answers[target] = slow(upstream, target, 'Cache-Control: private', 0.1)
     began = time.monotonic()
@@ -928,7 +928,7 @@ def test_what_is_not_stored_does_not_delay_concurrent_requests(served, upstream,
     assert time.monotonic() - began < 5
 
 
-def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, path):
+def test_use_stale_updating_serves_concurrent_requests(client, served, upstream, path):
     target = path('/updating/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
     ask(client, target)
@@ -940,7 +940,7 @@ def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, p
     assert len(upstream.requests_of(target)) == 2
 
 
-def test_responses_to_post_with_proxy_cache_methods(client, upstream, path):
+def test_proxy_cache_methods_permits_post(client, upstream, path):
     for prefix, stored in (('/posts/', True), ('/', False)):
         target = path(prefix)
         upstream.answers[target] = 'Cache-Control: max-age=60'
@@ -949,7 +949,7 @@ def test_responses_to_post_with_proxy_cache_methods(client, upstream, path):
         assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == stored
 
 
-def test_a_background_update(client, served, upstream, path):
+def test_background_update_serves_stale(client, served, upstream, path):
     target = path('/background/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
     ask(client, target)
@@ -963,7 +963,7 @@ def test_a_background_update(client, served, upstream, path):
     assert len(upstream.requests_of(target)) == 2 and time.monotonic() - began > 0.3
 
 
-def test_an_update_outlives_its_client(served, upstream, path):
+def test_background_update_outlives_its_client(served, upstream, path):
     target = path('/background/')
 
     def say(talk):
@@ -983,7 +983,7 @@ def test_an_update_outlives_its_client(served, upstream, path):
     client.close()
 
 
-def test_purging(client, upstream, path):
+def test_purge_removes_the_entry(client, upstream, path):
     target, guarded = path('/purge/'), path('/guarded/')
     for one in (target, guarded):
         upstream.answers[one] = 'Cache-Control: max-age=60\nVary: X-V'

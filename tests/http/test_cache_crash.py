@@ -104,7 +104,7 @@ def is_stored(server, path):
     return response.headers.get('x-cache') == HIT
 
 
-def test_a_worker_is_killed_while_it_stores(cache, upstream):
+def test_killed_worker_stores_no_incomplete_response(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     server = cache()
@@ -124,7 +124,7 @@ def test_a_worker_is_killed_while_it_stores(cache, upstream):
     assert len(upstream.requests_of('/big')) == 2
 
 
-def test_a_server_is_killed_and_started_again(cache, upstream):
+def test_restart_after_kill_serves_complete_responses(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     for path in ('/whole', '/cut', '/bent'):
@@ -162,7 +162,7 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
     assert fetched(server, '/big').body == WHOLE
 
 
-def test_a_part_is_completed_after_a_kill(cache, upstream):
+def test_stored_range_is_completed_after_a_kill(cache, upstream):
     """After the kill the stored range is still valid, and no file of the interrupted completion remains."""
     halted = threading.Event()
     requests = []
@@ -204,7 +204,7 @@ def test_a_part_is_completed_after_a_kill(cache, upstream):
     assert requests == [('bytes=0-999999', None)] + [(f'bytes=1000000-{len(WHOLE) - 1}', '"v1"')] * 2
 
 
-def test_workers_fetch_together(cache, upstream):
+def test_workers_coalesce_concurrent_requests(cache, upstream):
     upstream.answers['/slow'] = slow(upstream, '/slow')
     server = cache(workers=4)
     responses = concurrent_requests(server, '/slow', 40)
@@ -212,7 +212,7 @@ def test_workers_fetch_together(cache, upstream):
     assert {(status, body) for status, body, _ in responses} == {(200, b'/slow 1')} and len(responses) == 40
 
 
-def test_a_worker_with_the_fill_lock_is_killed(cache, upstream):
+def test_killed_worker_releases_the_fill_lock(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     server = cache(workers=1, location={'proxy_cache_lock_age': '60s', 'proxy_cache_lock_timeout': '60s'})
@@ -241,7 +241,7 @@ def test_disconnection_releases_the_fill_lock(cache, upstream):
     thread.join(20)
 
 
-def test_max_size_limits_the_folder(cache, upstream):
+def test_max_size_limits_the_directory(cache, upstream):
     server = cache(max_size='1m', manager_sleep='10ms')
 
     def say(talk):
@@ -254,7 +254,7 @@ def test_max_size_limits_the_folder(cache, upstream):
     assert is_stored(server, '/11')
 
 
-def test_a_folder_that_cannot_be_written(cache, upstream):
+def test_unwritable_directory_stores_nothing(cache, upstream):
     upstream.answers['/a'] = 'Cache-Control: max-age=600'
     server = cache()
     os.rename(server.cache, str(server.cache) + '-away')

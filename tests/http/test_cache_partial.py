@@ -168,7 +168,7 @@ def wait_until_stored(client, target, spec):
 # Storing ranges, and responses from stored ranges.
 
 @pytest.mark.parametrize('size', [1, 100, 16384, 16385, SIZE, 1500000])
-def test_a_range_is_stored_and_answers_ranges_inside_it(client, upstream, path, size):
+def test_stored_range_answers_contained_ranges(client, upstream, path, size):
     target = path()
     data = upstream.add(target, size + 2)
     check_part(part(client, target, f'1-{size}'), data, 1, size, MISS)
@@ -182,7 +182,7 @@ def test_a_range_is_stored_and_answers_ranges_inside_it(client, upstream, path, 
     assert upstream.ranges(target) == [(f'bytes=1-{size}', None)]
 
 
-def test_a_suffix_and_an_open_range(client, upstream, path):
+def test_suffix_and_open_ended_ranges(client, upstream, path):
     target = path()
     data = upstream.add(target)
     check_part(part(client, target, '-100'), data, SIZE - 100, SIZE - 1, MISS)
@@ -192,7 +192,7 @@ def test_a_suffix_and_an_open_range(client, upstream, path):
     assert len(upstream.requests_of(target)) == 1
 
 
-def test_a_range_of_everything_is_the_whole(client, upstream, path):
+def test_range_of_all_bytes_completes_the_entry(client, upstream, path):
     target = path()
     data = upstream.add(target)
     check_part(part(client, target, '0-'), data, 0, SIZE - 1, MISS)
@@ -201,7 +201,7 @@ def test_a_range_of_everything_is_the_whole(client, upstream, path):
     assert upstream.ranges(target) == [('bytes=0-', None)]
 
 
-def test_only_if_cached(client, upstream, path):
+def test_only_if_cached_requires_stored_bytes(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -211,7 +211,7 @@ def test_only_if_cached(client, upstream, path):
     assert len(upstream.requests_of(target)) == 1
 
 
-def test_preconditions_of_what_is_covered(client, upstream, path):
+def test_preconditions_use_a_stored_range(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -267,7 +267,7 @@ def sends_part(upstream, fields, data, first, last, range='own', cut=None, chunk
 
 
 @pytest.mark.parametrize('name', NOT_KEPT)
-def test_responses_that_are_not_stored(client, upstream, path, name):
+def test_unsuitable_206_responses_are_not_stored(client, upstream, path, name):
     """The response is passed on unchanged and not used for the next request."""
     target = path()
     fields, particulars = NOT_KEPT[name]
@@ -281,7 +281,7 @@ def test_responses_that_are_not_stored(client, upstream, path, name):
     assert upstream.ranges(target) == [('bytes=100-199', None)] * 2
 
 
-def test_a_range_that_cannot_be_satisfied(client, upstream, path):
+def test_range_beyond_end_is_416(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -306,7 +306,7 @@ def test_a_range_that_cannot_be_satisfied(client, upstream, path):
     ((20000, 39000), (19999, 30000), (19999, 19999)),
     ((20000, 39000), (30000, None), (39001, None)),
 ])
-def test_missing_parts_are_requested(client, upstream, path, prefix, stored, expected, requested):
+def test_missing_ranges_are_requested(client, upstream, path, prefix, stored, expected, requested):
     target = path(prefix)
     data = upstream.add(target)
 
@@ -326,7 +326,7 @@ def test_missing_parts_are_requested(client, upstream, path, prefix, stored, exp
 
 
 @pytest.mark.parametrize('step', [1000, 17000])
-def test_piece_by_piece_up_to_the_whole(client, upstream, path, step):
+def test_successive_ranges_complete_the_entry(client, upstream, path, step):
     target = path()
     data = upstream.add(target)
     for first in range(0, SIZE, step):
@@ -336,7 +336,7 @@ def test_piece_by_piece_up_to_the_whole(client, upstream, path, step):
     assert [range_field for range_field, _ in upstream.ranges(target)] == [f'bytes={first}-{min(first + step, SIZE) - 1}' for first in range(0, SIZE, step)]
 
 
-def test_more_than_one_copy_step(client, upstream, path):
+def test_large_stored_range_is_completed(client, upstream, path):
     target = path()
     size = 5_000_001
     data = upstream.add(target, size)
@@ -345,7 +345,7 @@ def test_more_than_one_copy_step(client, upstream, path):
     check_whole(ask(client, target), data, HIT)
 
 
-def test_bytes_on_both_sides_are_fetched_as_one(client, upstream, path):
+def test_gaps_on_both_sides_are_one_request(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '100-199')
@@ -356,7 +356,7 @@ def test_bytes_on_both_sides_are_fetched_as_one(client, upstream, path):
     assert upstream.ranges(target) == [('bytes=100-199', None), ('bytes=50-300', None), (None, None)]
 
 
-def test_of_two_parts_that_do_not_touch_the_longer_one_stays(client, upstream, path):
+def test_longer_of_two_disjoint_ranges_is_retained(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '100-199')
@@ -367,7 +367,7 @@ def test_of_two_parts_that_do_not_touch_the_longer_one_stays(client, upstream, p
     check_part(part(client, target, '100-199'), data, 100, 199, MISS)
 
 
-def test_several_ranges_are_answered_with_the_whole(client, upstream, path):
+def test_several_ranges_get_the_complete_response(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -375,7 +375,7 @@ def test_several_ranges_are_answered_with_the_whole(client, upstream, path):
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
 
 
-def test_a_date_as_validator(client, upstream, path):
+def test_last_modified_is_the_if_range_validator(client, upstream, path):
     target = path()
     data = upstream.add(target, fields=f'Last-Modified: {OLD}\nCache-Control: max-age=60')
     part(client, target, '0-99')
@@ -383,7 +383,7 @@ def test_a_date_as_validator(client, upstream, path):
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', OLD)]
 
 
-def test_fields_after_completion(client, upstream, path):
+def test_completion_replaces_stored_fields(client, upstream, path):
     """The fields of the newer response replace the stored ones."""
     target = path()
     data = upstream.add(target, fields='ETag: "v1"\nCache-Control: max-age=60\nX-One: old\nX-Two: old\nContent-Type: text/x')
@@ -396,7 +396,7 @@ def test_fields_after_completion(client, upstream, path):
             ['"v1"', 'max-age=30', 'old', 'new', 'text/x']
 
 
-def test_a_part_with_no_store_removes_the_entry(client, upstream, path):
+def test_no_store_on_a_206_removes_the_entry(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -416,7 +416,7 @@ def until_stale(client, target):
     wait_for(lambda: part(client, target, '0-99', 'Cache-Control: only-if-cached').status == 504, f'{target} is stale')
 
 
-def test_stale_and_validated(client, upstream, path):
+def test_stale_range_is_revalidated(client, upstream, path):
     target = path('/ask/')
     data = age(upstream, target)
     part(client, target, '0-99')
@@ -431,7 +431,7 @@ def test_stale_and_validated(client, upstream, path):
     assert len(upstream.requests_of(target)) == 3
 
 
-def test_stale_and_changed(client, upstream, path):
+def test_changed_version_replaces_a_stale_range(client, upstream, path):
     target = path('/ask/')
     age(upstream, target)
     part(client, target, '0-99')
@@ -442,7 +442,7 @@ def test_stale_and_changed(client, upstream, path):
     check_part(part(client, target, '0-9'), data, 0, 9, PARTIAL)
 
 
-def test_stale_and_changed_for_a_client_that_has_the_old_one(client, upstream, path):
+def test_if_range_of_the_client_is_respected(client, upstream, path):
     """The client's If-Range goes to the upstream server: otherwise the client would combine a part of the new version with its old one."""
     target = path('/ask/')
     age(upstream, target)
@@ -452,7 +452,7 @@ def test_stale_and_changed_for_a_client_that_has_the_old_one(client, upstream, p
     check_whole(part(client, target, '10-20', 'If-Range: "v1"'), data, EXPIRED)
 
 
-def test_stale_without_validation(client, upstream, path):
+def test_stale_range_is_refreshed_by_a_range_request(client, upstream, path):
     """The cache requests the client's range; the response renews the freshness of the whole stored part."""
     target = path()
     data = age(upstream, target)
@@ -465,7 +465,7 @@ def test_stale_without_validation(client, upstream, path):
     assert part(client, target, '0-99').body == data[:100]
 
 
-def test_stale_and_completed(client, upstream, path):
+def test_stale_range_is_completed(client, upstream, path):
     target = path()
     data = age(upstream, target)
     part(client, target, '0-99')
@@ -476,7 +476,7 @@ def test_stale_and_completed(client, upstream, path):
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
 
 
-def test_stale_in_place_of_a_failure(client, upstream, path):
+def test_stale_range_is_served_on_errors(client, upstream, path):
     target = path('/stale/')
     data = age(upstream, target)
     part(client, target, '0-99')
@@ -488,7 +488,7 @@ def test_stale_in_place_of_a_failure(client, upstream, path):
     assert part(client, target, '90-110').status == 500
 
 
-def test_stale_while_it_is_updated(client, upstream, path):
+def test_stale_range_is_served_during_an_update(client, upstream, path):
     target = path('/background/')
     data = age(upstream, target)
     part(client, target, '0-99')
@@ -501,7 +501,7 @@ def test_stale_while_it_is_updated(client, upstream, path):
 
 # Together with other functions of the cache.
 
-def test_head_completes_it(client, upstream, path):
+def test_head_completes_the_entry(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -512,7 +512,7 @@ def test_head_completes_it(client, upstream, path):
     assert [(request.method, request.header('range')) for request in upstream.requests_of(target)] == [('GET', 'bytes=0-99'), ('GET', f'bytes=100-{SIZE - 1}')]
 
 
-def test_variants(client, upstream, path):
+def test_ranges_of_vary_variants_are_separate(client, upstream, path):
     target = path()
     data = upstream.add(target, fields='ETag: "v1"\nVary: X-Kind\nCache-Control: max-age=60')
     other = random.Random(99).randbytes(SIZE)
@@ -551,7 +551,7 @@ def test_unsafe_method_removes_stored_ranges(client, upstream, path):
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
-def test_one_completes_for_many(served, client, upstream, path):
+def test_concurrent_completions_are_coalesced(served, client, upstream, path):
     target = path('/lock/')
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -582,7 +582,7 @@ def test_one_completes_for_many(served, client, upstream, path):
     assert len(upstream.requests_of(target)) == 2
 
 
-def test_ranges_that_begin_near_fetch_the_whole(client, upstream, path):
+def test_ranges_below_max_range_offset_fetch_the_whole(client, upstream, path):
     target, other = path('/far/'), path('/far/')
     data = upstream.add(target)
     check_part(part(client, target, '9999-20000'), data, 9999, 20000, MISS)
@@ -594,7 +594,7 @@ def test_ranges_that_begin_near_fetch_the_whole(client, upstream, path):
     assert upstream.ranges(other) == [('bytes=10000-20000', None)]
 
 
-def test_a_server_without_ranges(client, upstream, path):
+def test_server_without_range_support(client, upstream, path):
     target = path()
     data = upstream.add(target)
     upstream.turns[target, 1] = lambda talk: upstream.send_response(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
@@ -602,7 +602,7 @@ def test_a_server_without_ranges(client, upstream, path):
     check_whole(ask(client, target), data, HIT)
 
 
-def test_a_206_without_a_range_request_is_not_stored(client, upstream, path):
+def test_unrequested_206_is_not_stored(client, upstream, path):
     """A 206 to a request without Range is passed on and not stored."""
     target = path()
     data = upstream.add(target)
@@ -613,7 +613,7 @@ def test_a_206_without_a_range_request_is_not_stored(client, upstream, path):
     check_whole(ask(client, target), data, MISS)
 
 
-def test_without_it_the_whole_is_fetched(served, client, upstream, path):
+def test_disabled_partial_caching_fetches_the_whole(served, client, upstream, path):
     target, other = path('/off/'), path('/off/')
     data = upstream.add(target)
     check_part(part(client, target, '100-199'), data, 100, 199, MISS)
@@ -646,7 +646,7 @@ def test_bypass_replaces_stored_range(client, upstream, path):
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
-def test_bodies_that_are_encoded_on_their_way(client, upstream, path):
+def test_encoded_responses_use_stored_ranges(client, upstream, path):
     target = path('/packed/')
     upstream.files[target] = [b'text ' * 4000, 'ETag: "v1"\nContent-Type: text/plain\nCache-Control: max-age=60']
     part(client, target, '0-99')

@@ -56,7 +56,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize('changed', [False, True])
 @pytest.mark.parametrize('name', HOSTILE)
-def test_mismatched_ranges(client, upstream, path, name, changed):
+def test_mismatched_206_refetches_the_whole(client, upstream, path, name, changed):
     """No byte of the stored part is sent then: the cache requests the whole representation, without conditions."""
     target = path()
     data = upstream.add(target)
@@ -71,7 +71,7 @@ def test_mismatched_ranges(client, upstream, path, name, changed):
 
 
 @pytest.mark.parametrize('name', ['another validator', 'an overlap', 'none of it'])
-def test_a_hostile_206_repeats_the_request_without_if_range(client, upstream, path, name):
+def test_mismatched_206_repeats_the_request_without_if_range(client, upstream, path, name):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -82,7 +82,7 @@ def test_a_hostile_206_repeats_the_request_without_if_range(client, upstream, pa
 
 
 @pytest.mark.parametrize('same', [True, False])
-def test_a_whole_takes_its_place(client, upstream, path, same):
+def test_complete_response_replaces_a_stored_range(client, upstream, path, same):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -95,7 +95,7 @@ def test_a_whole_takes_its_place(client, upstream, path, same):
     assert len(upstream.requests_of(target)) == 2
 
 
-def test_a_failure_leaves_it(client, upstream, path):
+def test_failure_retains_the_stored_range(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -104,7 +104,7 @@ def test_a_failure_leaves_it(client, upstream, path):
     check_whole(ask(client, target), data, PARTIAL)
 
 
-def test_404_removes_the_stored_range(client, upstream, path):
+def test_status_404_removes_the_stored_range(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
@@ -117,7 +117,7 @@ def test_404_removes_the_stored_range(client, upstream, path):
 
 @pytest.mark.parametrize('prefix', ['/', '/direct/'])
 @pytest.mark.parametrize('count', [1, 16384, 30000, SIZE - 1])
-def test_the_beginning_of_an_incomplete_response_is_stored(served, client, upstream, path, count, prefix):
+def test_received_part_of_a_truncated_response_is_stored(served, client, upstream, path, count, prefix):
     target = path(prefix)
     data = upstream.add(target)
     upstream.turns[target, 1] = breaks_after(upstream, count)
@@ -131,7 +131,7 @@ def test_the_beginning_of_an_incomplete_response_is_stored(served, client, upstr
 
 
 @pytest.mark.parametrize('fields', ['ETag: W/"v1"\nCache-Control: max-age=60', 'Cache-Control: max-age=60', 'ETag: "v1"\nCache-Control: no-store'])
-def test_incomplete_responses_are_stored_only_with_a_validator(served, client, upstream, path, fields):
+def test_truncated_responses_are_stored_only_with_a_validator(served, client, upstream, path, fields):
     target = path()
     data = upstream.add(target, fields=fields)
     upstream.turns[target, 1] = breaks_after(upstream, 20000)
@@ -141,7 +141,7 @@ def test_incomplete_responses_are_stored_only_with_a_validator(served, client, u
     assert upstream.ranges(target) == [(None, None)] * 2
 
 
-def test_broken_off_again_and_again(served, client, upstream, path):
+def test_repeated_truncation_extends_the_stored_range(served, client, upstream, path):
     target = path()
     data = upstream.add(target)
     for number in range(1, 5):
@@ -155,7 +155,7 @@ def test_broken_off_again_and_again(served, client, upstream, path):
     assert [range_field for range_field, _ in upstream.ranges(target)] == [None] + [f'bytes={7000 * number}-{SIZE - 1}' for number in range(1, 5)]
 
 
-def test_a_range_that_breaks_off(served, client, upstream, path):
+def test_received_part_of_a_truncated_range_is_stored(served, client, upstream, path):
     target = path()
     data = upstream.add(target)
     upstream.turns[target, 1] = breaks_after(upstream, 500)
@@ -166,7 +166,7 @@ def test_a_range_that_breaks_off(served, client, upstream, path):
     assert upstream.ranges(target)[1:] == [('bytes=1500-1999', '"v1"')]
 
 
-def test_what_breaks_off_before_the_stored_part_leaves_it(served, client, upstream, path):
+def test_truncation_before_the_stored_range_retains_it(served, client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '10000-20000')
@@ -178,7 +178,7 @@ def test_what_breaks_off_before_the_stored_part_leaves_it(served, client, upstre
     check_part(part(client, target, '0-20000'), data, 0, 20000, HIT)
 
 
-def test_the_version_changes_between_two_pieces(served, client, upstream, path):
+def test_version_change_between_ranges_replaces_the_entry(served, client, upstream, path):
     target = path()
     upstream.add(target)
     upstream.turns[target, 1] = breaks_after(upstream, 20000)
@@ -190,7 +190,7 @@ def test_the_version_changes_between_two_pieces(served, client, upstream, path):
     assert upstream.ranges(target)[1:] == [(f'bytes=20000-{SIZE - 1}', '"v1"')]
 
 
-def test_disconnection_stores_a_range(served, client, upstream, path):
+def test_client_disconnection_stores_the_received_range(served, client, upstream, path):
     target = path()
     data = upstream.add(target)
     gone = threading.Event()

@@ -74,7 +74,7 @@ def path(request, loop, transport):
 
 @pytest.mark.parametrize('where', ['http', 'location'])
 @pytest.mark.parametrize('key, taken', [(None, False), ('$uri $http_x_digest', True)])
-def test_post_is_stored_only_under_a_key_of_the_configuration(tmp_path, where, key, taken):
+def test_caching_post_requires_proxy_cache_key(tmp_path, where, key, taken):
     cache = {'proxy_cache': 'one', 'proxy_cache_methods': 'POST', **({'proxy_cache_key': key} if key else {})}
     outer, inner = (cache, {}) if where == 'http' else ({}, cache)
     made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1', 'location': {'/': {'proxy_pass': 'http://127.0.0.1:1', **inner}}}],
@@ -84,7 +84,7 @@ def test_post_is_stored_only_under_a_key_of_the_configuration(tmp_path, where, k
     assert taken or ('proxy_cache_methods: POST without a proxy_cache_key' in answer.stderr and '.yaml:' in answer.stderr)
 
 
-def test_an_answer_to_post_is_found_by_its_own_key_alone(client, upstream, path):
+def test_stored_post_response_is_found_by_its_key(client, upstream, path):
     target = path('/posts/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode() + talk.request.body)
 
@@ -97,7 +97,7 @@ def test_an_answer_to_post_is_found_by_its_own_key_alone(client, upstream, path)
     assert ask(client, target).body == b'GET'
 
 
-def test_the_method_of_proxy_method_is_part_of_the_key(client, upstream, path):
+def test_proxy_method_is_part_of_the_key(client, upstream, path):
     target = path('/method/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode())
     for method in ('GET', 'REPORT', 'SEARCH'):
@@ -107,7 +107,7 @@ def test_the_method_of_proxy_method_is_part_of_the_key(client, upstream, path):
     assert (answer.body, answer.headers['x-cache']) == (b'SEARCH', HIT)
 
 
-def test_the_body_that_the_server_is_sent_is_a_part_of_the_key(client, upstream, path):
+def test_proxy_set_body_is_part_of_the_key(client, upstream, path):
     target = path('/body/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.body)
     for body in ('one', 'two', 'one'):
@@ -147,7 +147,7 @@ def test_never_fresh_responses_require_validation(client, upstream, path, number
         assert failure or answer.body == f'{target} {before}'.encode()
 
 
-def test_what_was_never_fresh_is_served_after_304(client, upstream, path):
+def test_never_fresh_response_is_served_after_304(client, upstream, path):
     target = path('/shipped/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nETag: "1"' if talk.request.header('if-none-match') else
                                                           'Cache-Control: max-age=0\nETag: "1"', b'body')
@@ -159,7 +159,7 @@ def test_what_was_never_fresh_is_served_after_304(client, upstream, path):
 
 
 @pytest.mark.parametrize('allowed', ['stale-while-revalidate=100', 'stale-if-error=100'])
-def test_explicit_stale_permission(client, upstream, path, allowed):
+def test_stale_extensions_permit_stale_responses(client, upstream, path, allowed):
     target = path('/shipped/') + allowed
     upstream.answers[target] = f'Cache-Control: max-age=0, {allowed}\nETag: "1"'
     ask(client, target)
@@ -169,7 +169,7 @@ def test_explicit_stale_permission(client, upstream, path, allowed):
 
 
 @pytest.mark.parametrize('output', ['no-cache', 'max-age=0', 'no-cache, must-revalidate', 's-maxage=0'])
-def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(client, upstream, path, output):
+def test_ignored_cache_control_does_not_limit_reuse(client, upstream, path, output):
     target = path('/ignoring/') + output.replace(', ', '-')
     upstream.answers[target] = f'Cache-Control: {output}'
     ask(client, target)
@@ -180,7 +180,7 @@ def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(c
 
 @pytest.mark.parametrize('field', ['If-Match: "v2"', 'If-Match: *', 'If-Unmodified-Since: {-1000}'])
 @pytest.mark.parametrize('method', ['GET', 'HEAD'])
-def test_preconditions_of_the_origin_go_to_the_origin(client, upstream, path, field, method):
+def test_if_match_is_forwarded_to_the_origin(client, upstream, path, field, method):
     """RFC 9111 4.3.2: a stored response may be outdated, so the cache cannot evaluate If-Match."""
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nETag: "v1"\nLast-Modified: {-100}'
@@ -195,7 +195,7 @@ def test_preconditions_of_the_origin_go_to_the_origin(client, upstream, path, fi
     assert ask(client, target).headers['x-cache'] == HIT and len(upstream.requests_of(target)) == 2
 
 
-def test_if_modified_since_without_last_modified_is_compared_with_date(client, upstream, path):
+def test_if_modified_since_is_compared_with_date(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=6000\nDate: {-100}\nETag: "v1"'
     ask(client, target)
@@ -207,7 +207,7 @@ def test_if_modified_since_without_last_modified_is_compared_with_date(client, u
 
 
 @pytest.mark.parametrize('output', ['ETag: "v2"', 'ETag: W/"v2"', 'ETag: "v2"\nLast-Modified: {-100000}', 'Last-Modified: {-5}'])
-def test_304_of_another_version_renews_nothing(client, upstream, path, output):
+def test_status_304_of_another_version_removes_the_entry(client, upstream, path, output):
     """RFC 9111 4.3.4: the entry is dropped, and the cache repeats the request without conditions."""
     target = path('/shipped/')
 
@@ -230,7 +230,7 @@ def test_304_of_another_version_renews_nothing(client, upstream, path, output):
 
 
 @pytest.mark.parametrize('known, output', [('"v1"', ''), ('"v1"', 'ETag: "v1"'), ('"v1"', 'ETag: W/"v1"'), ('W/"v1"', 'ETag: "v1"')])
-def test_304_of_the_same_version_keeps_the_tag_of_the_body(client, upstream, path, known, output):
+def test_status_304_retains_the_stored_etag(client, upstream, path, known, output):
     target = path('/shipped/')
     upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\n{output}' if talk.request.header('if-none-match') else
                                                           f'Cache-Control: max-age=0\nETag: {known}', b'body')
@@ -246,7 +246,7 @@ def moment(text):
     return email.utils.parsedate_to_datetime(text).timestamp()
 
 
-def test_the_date_of_the_server_is_passed_on_and_stored(client, upstream, path):
+def test_upstream_date_is_forwarded_and_stored(client, upstream, path):
     target, then = path(), date(-1000)
     upstream.answers[target] = f'Cache-Control: max-age=6000\nDate: {then}'
     first = ask(client, target)
@@ -257,7 +257,7 @@ def test_the_date_of_the_server_is_passed_on_and_stored(client, upstream, path):
 
 
 @pytest.mark.parametrize('output', ['', 'Date: yesterday', 'Date: {-100}\nDate: {-200}'])
-def test_an_answer_without_a_date_has_the_time_at_which_it_came(client, upstream, path, output):
+def test_missing_date_is_set_to_the_time_of_receipt(client, upstream, path, output):
     target = path()
     upstream.answers[target] = f'Cache-Control: max-age=6000\n{output}'
     before = int(moment(date()))
@@ -269,7 +269,7 @@ def test_an_answer_without_a_date_has_the_time_at_which_it_came(client, upstream
         assert before <= moment(answer.headers['date']) <= after
 
 
-def test_a_304_renews_the_date(client, upstream, path):
+def test_status_304_updates_date(client, upstream, path):
     target, then = path('/shipped/'), date(-500)
     upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\nDate: {then}' if talk.request.header('if-none-match') else
                                                           'Cache-Control: max-age=0\nETag: "1"\nDate: {-1000}', b'body')
@@ -337,7 +337,7 @@ def test_disconnection_before_the_response_is_stored(served, upstream, path):
 
 # Captures of regular expressions in requests that the cache makes itself.
 
-def test_captures_in_a_background_update(client, upstream, path):
+def test_background_update_retains_captures(client, upstream, path):
     names = [path('')[1:] for _ in range(2)]
     for name in names:
         upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
@@ -348,7 +348,7 @@ def test_captures_in_a_background_update(client, upstream, path):
     assert not upstream.requests_of('/of//')
 
 
-def test_captures_with_head_converted_to_get(client, upstream, path):
+def test_head_converted_to_get_retains_captures(client, upstream, path):
     name = path('')[1:]
     upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=60\nX-Name: ' + name
     assert ask(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
@@ -356,7 +356,7 @@ def test_captures_with_head_converted_to_get(client, upstream, path):
     assert len(upstream.requests_of(f'/of/kind/{name}')) == 1
 
 
-def test_captures_in_slices(client, upstream, path):
+def test_slice_requests_retain_captures(client, upstream, path):
     def say(talk):
         body = talk.request.target.encode() * 1000
         first, last = map(int, talk.request.header('range')[6:].split('-'))
@@ -369,7 +369,7 @@ def test_captures_in_slices(client, upstream, path):
 
 
 @pytest.mark.parametrize('encoded', ['%2Fb', '%41b', 'a//b', '%3Fb'])
-def test_an_update_asks_for_the_uri_as_the_client_wrote_it(client, upstream, path, encoded):
+def test_background_update_retains_percent_encoding(client, upstream, path, encoded):
     target = path('/shipped/') + encoded
     upstream.answers[target] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
     ask(client, target)
@@ -385,7 +385,7 @@ LONG = bytes(range(256)) * 2000
 @pytest.mark.parametrize('prefix', ['/', '/buffered/'])
 @pytest.mark.parametrize('expected, part', [('0-9', LONG[:10]), ('7-7', LONG[7:8]), ('100000-300000', LONG[100000:300001]), ('-5', LONG[-5:]),
                                           (f'{len(LONG) - 1}-', LONG[-1:]), ('0-', LONG)])
-def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client, upstream, path, prefix, expected, part):
+def test_range_miss_is_206_and_stores_the_whole(client, upstream, path, prefix, expected, part):
     target = path(prefix)
 
     def say(talk):
@@ -399,7 +399,7 @@ def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client,
     assert first.headers['content-range'] == ask(client, target, f'Range: bytes={expected}').headers['content-range']
 
 
-def test_a_range_of_a_response_that_breaks_off_after_it_is_complete(client, upstream, path):
+def test_range_is_complete_before_the_response_is_truncated(client, upstream, path):
     target = path()
 
     def say(talk):
@@ -414,7 +414,7 @@ def test_a_range_of_a_response_that_breaks_off_after_it_is_complete(client, upst
 
 @pytest.mark.parametrize('fields, status', [(f'Range: bytes={len(LONG)}-', 416), ('Range: bytes=0-9\nIf-Range: "2"', 200), ('Range: bytes=0-1,5-6', 200),
                                             ('Range: lines=0-1', 200)])
-def test_other_ranges_of_what_is_not_stored(client, upstream, path, fields, status):
+def test_invalid_and_multiple_ranges_of_a_miss(client, upstream, path, fields, status):
     target = path()
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
     answer = ask(client, target, fields)
@@ -424,7 +424,7 @@ def test_other_ranges_of_what_is_not_stored(client, upstream, path, fields, stat
 @pytest.mark.parametrize('prefix, expected, passed', [('/never/', 'bytes=0-0', True), ('/never/', 'bytes=-5', True), ('/never/', '', False),
                                                     ('/far/', 'bytes=99-', False), ('/far/', 'bytes=100-', True), ('/far/', 'bytes=-5', True),
                                                     ('/', 'bytes=-5', False)])
-def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, prefix, expected, passed):
+def test_ranges_above_max_range_offset_are_forwarded(client, upstream, path, prefix, expected, passed):
     target = path(prefix)
     upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
     ask(client, target, f'Range: {expected}' if expected else '')
@@ -452,7 +452,7 @@ def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, p
     ('/heuristic-valid/', 'Status: 404\nLast-Modified: {+0}', True),
     ('/', 'Last-Modified: {-10000}', False),
 ])
-def test_heuristic_freshness(client, upstream, path, prefix, answer, stored):
+def test_heuristic_freshness_is_limited(client, upstream, path, prefix, answer, stored):
     target = path(prefix)
     upstream.answers[target] = answer
     ask(client, target)
@@ -478,7 +478,7 @@ def test_heuristic_freshness(client, upstream, path, prefix, answer, stored):
     ('/untargeted/', 'CDN-Cache-Control: max-age=60', False),
     ('/ignoring/', 'CDN-Cache-Control: no-store\nCache-Control: max-age=60', False),
 ])
-def test_targeted_cache_control(client, upstream, path, prefix, answer, stored):
+def test_cdn_cache_control_precedes_cache_control(client, upstream, path, prefix, answer, stored):
     target = path(prefix)
     upstream.answers[target] = answer
     first = ask(client, target)
@@ -522,7 +522,7 @@ def start_folders(base, upstream, sluice_copy):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
 @pytest.mark.parametrize('user', ['root', 'nobody'])
-def test_folders_are_made_for_the_workers(new_directory, start_folders, user):
+def test_directories_are_created_for_the_workers(new_directory, start_folders, user):
     folder = new_directory()
     os.chmod(folder, 0o777)
     made = start_folders(folder, user)
@@ -534,7 +534,7 @@ def test_folders_are_made_for_the_workers(new_directory, start_folders, user):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
 @pytest.mark.parametrize('user', ['root', 'nobody'])
-def test_a_folder_that_the_workers_cannot_write_is_logged_once(new_directory, start_folders, user):
+def test_unwritable_directory_is_logged_once(new_directory, start_folders, user):
     folder = new_directory()
     for name in ('answers', 'requests', 'fastcgi', 'cache'):
         (folder / name).mkdir(mode=0o755)
@@ -545,7 +545,7 @@ def test_a_folder_that_the_workers_cannot_write_is_logged_once(new_directory, st
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can start servers as another user')
-def test_a_folder_that_cannot_be_made_stops_the_start(new_directory, start_folders):
+def test_uncreatable_directory_is_a_start_error(new_directory, start_folders):
     folder = new_directory() / 'missing'
     made = start_folders(folder, 'root', wait=False)
     answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)

@@ -70,7 +70,7 @@ def path(request, loop, transport):
 
 
 @pytest.mark.parametrize('output, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])
-def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, output, how):
+def test_cached_error_uses_error_page(client, upstream, path, output, how):
     """One location stores the error response; a location with an error_page for this status then uses the stored response."""
     name = path('')
     target, caught = f'/stores/?of={name}', f'/caught/?of={name}'
@@ -85,7 +85,7 @@ def test_an_error_out_of_the_cache_has_its_page(client, upstream, path, output, 
     assert ask(client, target, 'Cache-Control: max-stale').body == f'{target} 1'.encode()
 
 
-def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
+def test_endless_response_is_not_stored(client, served, upstream, path):
     """The first client receives the whole response. The cache stores at most max_size of it, and waiting requests go to the upstream
     server."""
     target = path('/small/')
@@ -116,7 +116,7 @@ def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
 
 
 @pytest.mark.parametrize('how', ['it still holds', 'it stands elsewhere'])
-def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how):
+def test_slow_client_does_not_hold_the_fill_lock(client, served, upstream, path, how):
     """The fill lock is released when the 304 or the X-Accel-Redirect arrives, even if the client reads slowly."""
     target = path('/patient/')
     arrived, go = threading.Event(), threading.Event()
@@ -145,7 +145,7 @@ def test_no_request_waits_for_a_slow_client(client, served, upstream, path, how)
         one.close()
 
 
-def test_a_request_begun_before_a_purge_is_not_stored(client, served, upstream, path):
+def test_fetch_begun_before_a_purge_is_not_stored(client, served, upstream, path):
     target = path('/purge/')
     arrived, go = threading.Event(), threading.Event()
 
@@ -170,7 +170,7 @@ def test_a_request_begun_before_a_purge_is_not_stored(client, served, upstream, 
     other.close()
 
 
-def test_an_unsafe_method_is_a_purge(client, served, upstream, path):
+def test_fetch_begun_before_an_unsafe_method_is_not_stored(client, served, upstream, path):
     """As above, with Vary, where the entry of the URI and the stored response are separate."""
     target = path()
     arrived, go = threading.Event(), threading.Event()

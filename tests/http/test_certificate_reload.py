@@ -114,7 +114,7 @@ def test_later_workers_use_the_new_certificate(begin):
     every_worker_shows(server, certificate)
 
 
-def test_a_pair_that_does_not_fit_waits_for_the_other_half(begin):
+def test_mismatched_key_is_not_loaded(begin):
     server = begin()
     first = text(server.site.certificate)
     certificate, key = server.site.make()
@@ -128,7 +128,7 @@ def test_a_pair_that_does_not_fit_waits_for_the_other_half(begin):
     assert server.errors().count(REFUSED) == 1, 'logged once'
 
 
-def test_half_a_file_is_left_out(begin):
+def test_truncated_certificate_is_not_loaded(begin):
     server = begin()
     first = text(server.site.certificate)
     certificate, key = server.site.make()
@@ -161,7 +161,7 @@ def test_temporary_failures_are_retried(begin):
     every_worker_shows(server, certificate)
 
 
-def test_off_waits_for_a_reload(begin, tmp_path):
+def test_cache_off_loads_at_reload_only(begin, tmp_path):
     watched = begin()
     server = begin(ssl_certificate_cache='off')
     first = text(server.site.certificate)
@@ -175,7 +175,7 @@ def test_off_waits_for_a_reload(begin, tmp_path):
     assert TAKEN not in server.errors()
 
 
-def test_lists_of_revoked_certificates_are_renewed(begin, tmp_path):
+def test_changed_ssl_crl_is_loaded(begin, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     client = authority.client('client')
     more = ['-cert', client[0], '-key', client[1]]
@@ -194,7 +194,7 @@ def test_lists_of_revoked_certificates_are_renewed(begin, tmp_path):
     assert not resumed and '400 Bad Request' in answer, 'what was good before is no longer taken up'
 
 
-def test_ticket_keys_are_renewed(begin, tmp_path):
+def test_changed_ticket_keys_are_loaded(begin, tmp_path):
     key = tmp_path / 'ticket.key'
     key.write_bytes(os.urandom(80))
     server = begin(workers=1, ssl_session_ticket_key=str(key))
@@ -213,7 +213,7 @@ WRONG = [('valid=10', '10'), ('valid=1ms', 'files are checked at most every 100 
 
 
 @pytest.mark.parametrize('value, words', WRONG)
-def test_mistakes_are_reported(begin, value, words):
+def test_invalid_configurations_are_refused(begin, value, words):
     with pytest.raises(RuntimeError) as error:
         begin(ssl_certificate_cache=value)
     assert words in str(error.value)

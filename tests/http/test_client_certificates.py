@@ -100,20 +100,20 @@ CASES = [
 
 @pytest.mark.parametrize('version', TLS)
 @pytest.mark.parametrize('name, shown, status, text', CASES)
-def test_results_by_certificate(mutual_tls_server, certificates, name, shown, status, text, version):
+def test_verification_result_of_each_certificate(mutual_tls_server, certificates, name, shown, status, text, version):
     answer = ask(mutual_tls_server, name, certificates[0][shown], version)
     assert answer.status == status and text in answer.body.decode()
     assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
 
 
-def test_why_is_logged(mutual_tls_server, certificates):
+def test_verification_error_is_logged(mutual_tls_server, certificates):
     ask(mutual_tls_server, 'listed.test', certificates[0]['revoked'])
     ask(mutual_tls_server, 'strict.test')
     wait_for(lambda: 'client SSL certificate verify error: certificate revoked' in mutual_tls_server.errors(), 'the reason')
     wait_for(lambda: 'client sent no required SSL certificate' in mutual_tls_server.errors(), 'the reason')
 
 
-def test_pages_of_their_own(mutual_tls_server, certificates):
+def test_error_page_495_and_496(mutual_tls_server, certificates):
     answer = ask(mutual_tls_server, 'paged.test', certificates[0]['stranger'], target='/anything')
     assert answer.status == 400 and answer.body == b'bad: FAILED:unable to get local issuer certificate'
     answer = ask(mutual_tls_server, 'paged.test', target='/anything')
@@ -126,7 +126,7 @@ def test_plain_listener_requests_no_certificate(mutual_tls_server):
     client.close()
 
 
-def test_another_host_is_misdirected(mutual_tls_server, certificates):
+def test_other_host_is_421(mutual_tls_server, certificates):
     """RFC 9110 15.5.20: a certificate verified for one server is not valid for another."""
     good = certificates[0]['good']
     for name, host in (('open.test', 'strict.test'), ('strict.test', 'other.test'), ('strict.test', 'optional.test'),
@@ -140,7 +140,7 @@ def test_another_host_is_misdirected(mutual_tls_server, certificates):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_a_session_opens_no_other_server(mutual_tls_server, certificates, tmp_path, version):
+def test_session_is_not_resumed_at_another_server(mutual_tls_server, certificates, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
     fetch_with_session(mutual_tls_server.port, version, session_out=session, name='open.test', target='/who')
     assert fetch_with_session(mutual_tls_server.port, version, session_in=session, name='open.test', target='/who')[0]
@@ -155,14 +155,14 @@ def test_a_session_opens_no_other_server(mutual_tls_server, certificates, tmp_pa
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_a_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
+def test_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
     assert '400 Bad Request' in fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/who')[1]
     resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who', more=good)
     assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
 
 
-def test_all_certificate_variables(mutual_tls_server, certificates):
+def test_certificate_variables(mutual_tls_server, certificates):
     answer = ask(mutual_tls_server, 'told.test', certificates[0]['good'], target='/')
     serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
     with open(certificates[0]['good'][0], encoding='ascii') as stream:
@@ -173,14 +173,14 @@ def test_all_certificate_variables(mutual_tls_server, certificates):
     assert escaped.startswith('-----BEGIN%20CERTIFICATE-----%0AMII') and '\n' not in escaped
 
 
-def test_a_large_body_goes_its_way(mutual_tls_server, certificates, site):
+def test_large_body_with_client_certificate(mutual_tls_server, certificates, site):
     client = connect(mutual_tls_server, 'strict.test', certificates[0]['good'])
     with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
         assert client.get('/1048576.bin', Host='strict.test').body == stream.read()
     client.close()
 
 
-def test_below_http_the_connection_ends(mutual_tls_server, certificates):
+def test_stream_closes_without_a_valid_certificate(mutual_tls_server, certificates):
     def heard(certificate):
         sock = socket.create_connection(('127.0.0.1', mutual_tls_server.stream_port), timeout=20 * server_kit.PATIENCE)
         try:
@@ -193,7 +193,7 @@ def test_below_http_the_connection_ends(mutual_tls_server, certificates):
 
 
 @pytest.mark.parametrize('name', ['open.test', 'OPEN.Test', 'open.test.'])
-def test_below_http_a_name_leads_to_the_server_that_has_verified(mutual_tls_server, name):
+def test_stream_sni_selects_the_verifying_server(mutual_tls_server, name):
     """The comparison of names ignores case and a trailing dot."""
     done = subprocess.run(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{mutual_tls_server.stream_port}', '-servername', name],
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)
@@ -210,7 +210,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_mistakes_are_reported(tmp_path, certificate, block, words):
+def test_invalid_configurations_are_refused(tmp_path, certificate, block, words):
     made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()} ssl', 'ssl_certificate': certificate[0],
                                                     'ssl_certificate_key': certificate[1], **block}])
     with pytest.raises(RuntimeError) as error:

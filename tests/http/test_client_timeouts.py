@@ -94,7 +94,7 @@ def widen_slowly(served, transport, increment, seconds):
     return client.responses[slow].reset, time.monotonic() - began
 
 
-def test_slow_and_merely_slow(servers):
+def test_client_min_rate_closes_only_slower_clients(servers):
     sides = [(served, way) for served in servers for way in ('plain', 'user')]
     with concurrent.futures.ThreadPoolExecutor(6 * len(sides)) as pool:
         refused = [pool.submit(send_slowly, *side, '/to', LONG) for side in sides]

@@ -18,7 +18,7 @@ def curl(served, certificate):
     return run
 
 
-def test_curl_verifies_and_fetches(curl, served):
+def test_curl_verifies_the_certificate(curl, served):
     done = curl(served.url('/one.txt'))
     assert done.returncode == 0 and done.stdout == b'one\n', done.stderr
 
@@ -36,29 +36,29 @@ def test_curl_head_range_and_conditions(curl, served, tmp_path):
     assert done.stdout == b'304'
 
 
-def test_curl_keeps_the_connection(curl, served):
+def test_curl_reuses_the_connection(curl, served):
     done = curl('-o', '/dev/null', '-o', '/dev/null', '-o', '/dev/null', '-w', '%{num_connects} ', served.url('/one.txt'),
                 served.url('/65536.bin'), served.url('/nowhere'))
     assert done.stdout.split() == [b'1', b'0', b'0']
 
 
-def test_curl_posts_with_expect(curl, served, tmp_path):
+def test_curl_sends_expect_100_continue(curl, served, tmp_path):
     path = tmp_path / 'upload'
     path.write_bytes(b'x' * 2000000)
     done = curl('-o', '/dev/null', '-w', '%{http_code}', '--data-binary', f'@{path}', served.url('/one.txt'))
     assert done.stdout in (b'405', b'413'), done.stderr
 
 
-def test_curl_follows_the_folder(curl, served):
+def test_curl_follows_the_directory_redirect(curl, served):
     assert b'folder' in curl('-L', served.url('/folder')).stdout
 
 
-def test_curl_path_as_is(curl, served):
+def test_curl_path_traversal_is_refused(curl, served):
     done = curl('--path-as-is', '-o', '/dev/null', '-w', '%{http_code}', served.url('/../../../../etc/passwd'))
     assert done.stdout in (b'400', b'403', b'404')
 
 
-def test_curl_parallel(curl, served, tmp_path):
+def test_curl_parallel_downloads(curl, served, tmp_path):
     done = curl('-Z', '--parallel-max', '8', '-o', str(tmp_path / '#1'), served.url('/{1024,16384,65535,65536,65537,1048576}.bin'))
     assert done.returncode == 0, done.stderr
     for size in (1024, 16384, 65535, 65536, 65537, 1 << 20):
@@ -67,7 +67,7 @@ def test_curl_parallel(curl, served, tmp_path):
             assert got == stream.read()
 
 
-def test_httpx(served, certificate):
+def test_httpx_fetches(served, certificate):
     import ssl
     context = ssl.create_default_context(cafile=certificate[0])
     with httpx.Client(verify=context, timeout=30 * server_kit.PATIENCE) as client:
@@ -82,7 +82,7 @@ def test_httpx(served, certificate):
         assert client.get(served.url('/one.txt')).status_code == 200
 
 
-def test_urllib3(served, certificate):
+def test_urllib3_fetches(served, certificate):
     with urllib3.PoolManager(ca_certs=certificate[0], timeout=30 * server_kit.PATIENCE) as pool:
         for _ in range(20):
             assert pool.request('GET', served.url('/one.txt')).data == b'one\n'
@@ -91,7 +91,7 @@ def test_urllib3(served, certificate):
         assert pool.connection_from_url(served.url('/')).num_connections == 1
 
 
-def test_openssl_s_client(served, certificate):
+def test_openssl_s_client_fetches(served, certificate):
     if served.transport == 'plain':
         pytest.skip('TLS only')
     done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-servername', 'localhost', '-CAfile',

@@ -182,7 +182,7 @@ def test_generated_responses_are_encoded(client, target):
         assert without_id(decode(coding, response.body)) == without_id(plain.body)
 
 
-def test_curl(served, folder):
+def test_curl_decodes_compressed_responses(served, folder):
     out = os.path.join(folder, '..', 'compressed-out')
     for target in ('/page.html', '/up/chunked', '/up/length'):
         for options in (['--compressed'], [], ['--http1.0', '--no-alpn', '--compressed']):
@@ -200,13 +200,13 @@ def test_responses_that_are_not_encoded(client, target, headers):
     assert int(response.headers['content-length']) == len(response.body)
 
 
-def test_nothing_is_encoded_twice(client, upstream):
+def test_encoded_upstream_response_is_not_encoded_again(client, upstream):
     response = fetch(client, '/up/done', 'gzip, br, zstd')
     assert response.headers['content-encoding'] == 'gzip' and gzip.decompress(response.body) == TEXT
     assert fetch(client, '/up/weak', 'gzip').headers['etag'] == 'W/"b"'
 
 
-def test_validators(client):
+def test_encoded_response_has_weak_etag(client):
     strong = fetch(client, '/page.html', None).headers['etag']
     weak = fetch(client, '/page.html', 'gzip').headers['etag']
     assert weak == 'W/' + strong
@@ -217,7 +217,7 @@ def test_validators(client):
     assert fetch(client, '/page.html', 'gzip', If_Range=weak, Range='bytes=0-1').status == 200
 
 
-def test_head(client):
+def test_head_has_the_fields_of_get(client):
     for target in ('/page.html', '/up/length'):
         output = client.ask('HEAD', target, [('Accept-Encoding', 'br')])
         got = client.ask('GET', target, [('Accept-Encoding', 'br')])
@@ -229,7 +229,7 @@ def test_head(client):
 
 @pytest.mark.parametrize('target', ['/up/events', '/direct/events'])
 @pytest.mark.parametrize('coding', CODINGS)
-def test_events_are_not_held_back(client, upstream, target, coding):
+def test_server_sent_events_are_flushed(client, upstream, target, coding):
     decoder = Decoder(coding)
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n')
     assert client.head().headers['content-encoding'] == coding
@@ -246,7 +246,7 @@ def test_events_are_not_held_back(client, upstream, target, coding):
 
 
 @pytest.mark.parametrize('coding', CODINGS)
-def test_a_huge_file(client, folder, coding):
+def test_file_of_several_gib_is_encoded(client, folder, coding):
     """Decodes the response piece by piece."""
     decoder, got = Decoder(coding), zlib.crc32(b'')
     client.send(f'GET /huge.txt HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n')
@@ -262,7 +262,7 @@ def test_a_huge_file(client, folder, coding):
     assert decoder.whole and length == HUGE and got == expected
 
 
-def test_a_slow_reader_stops_the_encoding(served, upstream):
+def test_encoding_applies_backpressure(served, upstream):
     """Backpressure: while the client does not read an endless body, the server reads only as much as its buffers take."""
     upstream.sent = 0
     upstream.stuck.clear()
@@ -274,7 +274,7 @@ def test_a_slow_reader_stops_the_encoding(served, upstream):
     client.close()
 
 
-def test_readers_that_take_little_get_all(served):
+def test_small_receive_windows_get_complete_bodies(served):
     """Twelve clients at once with small receive windows: every response is complete."""
     def read(coding, out):
         client = served.connect(promoted=False)
@@ -319,7 +319,7 @@ def memory(server):
 
 
 @pytest.mark.parametrize('coding', CODINGS)
-def test_a_bomb_takes_no_memory_and_delays_no_other_client(served, coding):
+def test_highly_compressible_body_is_bounded_in_time_and_memory(served, coding):
     """The encoder's output is so small that the socket never blocks: only the limit per iteration interrupts the encoder, so that the worker
     can serve other clients."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)
@@ -340,7 +340,7 @@ def test_a_bomb_takes_no_memory_and_delays_no_other_client(served, coding):
     other.close()
 
 
-def test_more_at_once_than_there_is_memory_for(launch, loop, transport, folder, upstream):
+def test_encoder_memory_is_limited(launch, loop, transport, folder, upstream):
     """Responses for which no encoder can be opened are sent without encoding."""
     to = f'http://127.0.0.1:{upstream.port}'
     served = launch(loop, transport, server={'root': folder, **ENCODED, 'location': {'/up/': {'proxy_pass': to}}})

@@ -34,18 +34,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_good(folder):
+def test_valid_configuration_is_accepted(folder):
     status, output = check(folder, GOOD.format(port=8080))
     assert status == 0 and 'syntax is ok' in output and 'test is successful' in output
 
 
-def test_the_default_configuration_is_good():
+def test_default_configuration_is_accepted():
     path = os.path.join(os.path.dirname(__file__), '../../conf/sluice.yaml')
     done = run('-t', '-c', path)
     assert done.returncode == 0, done.stderr
 
 
-def test_absent_file():
+def test_missing_file_is_reported():
     done = run('-t', '-c', '/nowhere/sluice.yaml')
     assert done.returncode == 1 and '/nowhere/sluice.yaml' in done.stderr
 
@@ -80,7 +80,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize('text, line, words', [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
-def test_error_positions(folder, text, line, words):
+def test_errors_have_line_numbers(folder, text, line, words):
     status, output = check(folder, text)
     assert status == 1, output
     places = [int(number) for number in re.findall(r'sluice\.yaml:(\d+):\d+', output)]
@@ -91,7 +91,7 @@ def test_error_positions(folder, text, line, words):
     assert 'successful' not in output
 
 
-def test_all_mistakes_at_once(folder):
+def test_number_of_reported_errors_is_limited(folder):
     text = 'http:\n' + ''.join(f'  unknown{number}: 1\n' for number in range(40))
     _, output = check(folder, text)
     assert 15 <= len(set(re.findall(r'sluice\.yaml:(\d+):\d+: error', output))) <= 20
@@ -105,20 +105,20 @@ def test_random_input_does_not_crash(folder, text):
     assert status in (0, 1), output
 
 
-def test_a_billion_laughs(folder):
+def test_exponential_aliases_are_refused(folder):
     text = 'x-0: &a0 [a, a, a, a, a, a, a, a, a]\n' + ''.join(
         f'x-{n}: &a{n} [{", ".join([f"*a{n - 1}"] * 9)}]\n' for n in range(1, 12)) + 'http: *a11\n'
     assert check(folder, text)[0] == 1
 
 
-def test_environment(folder):
+def test_environment_variables_are_substituted(folder):
     text = 'http:\n  server:\n    - listen: 127.0.0.1:${PORT:-8080}\n      root: ${SITE_ROOT}\n'
     assert check(folder, text, environment={'SITE_ROOT': str(folder / 'www')})[0] == 0
     done = run('-T', '-c', str(folder / 'sluice.yaml'), environment={'SITE_ROOT': '/somewhere', 'PORT': '8181'})
     assert '/somewhere' in done.stdout and '127.0.0.1:8181' in done.stdout
 
 
-def test_includes(folder):
+def test_include_merges_files(folder):
     (folder / 'sites').mkdir()
     (folder / 'sites' / 'a.yaml').write_text('server:\n  - listen: 127.0.0.1:8081\n    root: ../www\n')
     (folder / 'sites' / 'b.yaml').write_text('server:\n  - listen: 127.0.0.1:8082\n    root: ../www\n')
@@ -151,7 +151,7 @@ def test_effective_configuration_reads_back(folder):
     assert run('-t', '-c', str(again)).returncode == 0
 
 
-def test_g_replaces(folder):
+def test_option_g_replaces_directives(folder):
     check(folder, 'worker_processes: 4\n' + GOOD.format(port=8080))
     done = run('-T', '-c', str(folder / 'sluice.yaml'), '-g', 'worker_processes: 2')
     assert 'worker_processes: 2' in done.stdout and 'worker_processes: 4' not in done.stdout
@@ -159,7 +159,7 @@ def test_g_replaces(folder):
     assert run('-t', '-c', str(folder / 'sluice.yaml'), '-g', 'nonsense: 1').returncode == 1
 
 
-def test_standard_input(folder):
+def test_configuration_from_standard_input(folder):
     done = run('-t', '-c', '-', text=GOOD.format(port=8080), cwd=str(folder))
     assert done.returncode == 0, done.stderr
 
@@ -172,14 +172,14 @@ def test_schema_is_json_schema():
     assert 'root' in done.stdout and 'ssl_ktls' in done.stdout
 
 
-def test_help():
+def test_help_prints_and_suggests_directives():
     done = run('help', 'ssl_ktls')
     assert done.returncode == 0 and 'ssl_ktls' in done.stdout and 'auto' in done.stdout
     wrong = run('help', 'ssl_ktl')
     assert wrong.returncode == 1 and 'ssl_ktls' in wrong.stdout + wrong.stderr
 
 
-def test_versions():
+def test_options_v_and_V_print_versions():
     done = run('-v')
     assert done.returncode == 0 and re.search(r'sluice[ /]\d+\.\d+', done.stdout + done.stderr)
     done = run('-V')
@@ -190,14 +190,14 @@ def test_versions():
 
 
 @pytest.mark.parametrize('arguments', [['-z'], ['nonsense'], ['-c'], ['-s', 'nonsense'], ['help'], ['-t', '-c']])
-def test_bad_command_lines(arguments):
+def test_invalid_command_lines_are_refused(arguments):
     done = run(*arguments)
     assert done.returncode in (0, 1, 2) and (done.stderr or done.stdout)
     if arguments != ['help']:
         assert done.returncode != 0
 
 
-def test_relative_paths_start_at_the_file(folder, loop):
+def test_relative_paths_begin_at_the_configuration_file(folder, loop):
     port = server_kit.free_port()
     (folder / 'deep').mkdir()
     (folder / 'deep' / 'sluice.yaml').write_text(f'pid: pid\nevents: {{use: {loop}}}\nhttp:\n  access_log: off\n  server:\n'

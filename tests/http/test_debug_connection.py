@@ -24,7 +24,7 @@ def lines(served, level='debug'):
     return re.findall(rf'\[{level}\] \d+#0: \*\d+ (.*)', served.server.errors())
 
 
-def test_requests_and_frames(launch, loop, transport):
+def test_chosen_http2_client_logs_frames(launch, loop, transport):
     served = launch_with(launch, loop, [OTHERS, '127.0.0.0/8'])(transport)
     before = len(lines(served))     # the server of an earlier case may be used again
     client = http2.connect(served.port, served.transport, TIMEOUT)
@@ -59,7 +59,7 @@ def test_requests_and_frames(launch, loop, transport):
 
 
 @pytest.mark.http1('its debug log')
-def test_http1(launch, loop, transport):
+def test_chosen_http1_client_logs_requests(launch, loop, transport):
     served = launch_with(launch, loop, '127.0.0.1')(transport)
     client = served.connect()
     assert client.get('/one.txt').status == 200
@@ -72,7 +72,7 @@ def test_http1(launch, loop, transport):
 
 
 @pytest.mark.parametrize('chosen', [OTHERS, 'unix:', ['::1', OTHERS]])
-def test_other_clients(launch, loop, transport, chosen):
+def test_other_clients_log_no_debug_lines(launch, loop, transport, chosen):
     """The level of error_log applies to them; the address of a header field does not matter."""
     served = launch_with(launch, loop, chosen)(transport)
     client = served.connect()
@@ -84,7 +84,7 @@ def test_other_clients(launch, loop, transport, chosen):
     assert not lines(served) and not lines(served, 'info')
 
 
-def test_level_debug(start):
+def test_error_log_level_debug_logs_frames(start):
     """error_log's level debug applies to all clients."""
     server = start(error_log={'path': 'error.log', 'level': 'debug'})
     client = http2.connect(server.plain)
@@ -93,7 +93,7 @@ def test_level_debug(start):
     wait_for(lambda: 'sent DATA, stream 1, 4 bytes, END_STREAM' in server.errors(), 'no frame in the log')
 
 
-def test_a_unix_socket(tmp_path, site, loop):
+def test_unix_socket_clients_are_chosen(tmp_path, site, loop):
     import socket
     path = str(tmp_path / 'socket')
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'unix:{path}'], 'root': site}], loop=loop,

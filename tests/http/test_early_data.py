@@ -84,7 +84,7 @@ def test_request_in_early_data_gets_a_response(begin, tmp_path):
     assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/tell')[1]
 
 
-def test_files_of_all_sizes(begin, tmp_path, site):
+def test_files_of_each_size_in_early_data(begin, tmp_path, site):
     server = begin(workers=1)
     for name in ('one.txt', '65536.bin', '1048576.bin'):
         accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
@@ -113,7 +113,7 @@ def test_upstream_servers_receive_early_data_field(begin, tmp_path):
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
 
 
-def test_an_auth_request_receives_early_data_field(begin, tmp_path):
+def test_auth_request_receives_early_data_field(begin, tmp_path):
     server = begin(workers=1)
     accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
     assert accepted and 'guarded' in output
@@ -121,7 +121,7 @@ def test_an_auth_request_receives_early_data_field(begin, tmp_path):
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], []]
 
 
-def test_off_by_default(begin, tmp_path):
+def test_off_rejects_early_data(begin, tmp_path):
     server = begin(ssl_early_data='off')
     session = ticket(server, tmp_path / 'session')
     accepted, output = send_early_data(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
@@ -220,7 +220,7 @@ def test_connection_continues_after_early_data(begin, tmp_path):
         assert hashlib.sha256(rest[-65536:]).digest() == hashlib.sha256(stream.read()).digest()
 
 
-def test_a_client_certificate_is_known_in_early_data(begin, tmp_path):
+def test_client_certificate_is_verified_in_early_data(begin, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     certificate, key = authority.client('client')
     server = begin(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
@@ -238,7 +238,7 @@ WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be used without
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_mistakes_are_reported(begin, tmp_path, block, words):
+def test_invalid_configurations_are_refused(begin, tmp_path, block, words):
     if 'ssl_session_ticket_key' in block:
         (tmp_path / 'ticket.key').write_bytes(os.urandom(80))
         block = {'ssl_session_ticket_key': str(tmp_path / 'ticket.key')}

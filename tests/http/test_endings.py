@@ -84,7 +84,7 @@ def read_slowly(client, length):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_orderly_end(tiny_send_buffers, begin, files, transport):
+def test_rule_15_orderly_close(tiny_send_buffers, begin, files, transport):
     """With a slow reader and a small send buffer, all bytes arrive, followed by close_notify and FIN."""
     server = begin()
     client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
@@ -111,7 +111,7 @@ def test_rule_13_file_truncated_while_sent(begin, files, transport):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_quit_sends_the_last_byte(tiny_send_buffers, begin, files, transport):
+def test_rule_15_quit_completes_responses(tiny_send_buffers, begin, files, transport):
     """After QUIT the server completes the responses to slow readers, closes each connection in good order, and ends."""
     server = begin()
     clients = []
@@ -146,7 +146,7 @@ def test_rule_15_term_closes_at_once(begin, files, transport):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_nothing_is_left_of_ten_thousand(begin, files, transport):
+def test_rule_15_resources_of_10000_connections_are_released(begin, files, transport):
     """Ten thousand connections with ten kinds of end: afterwards the worker holds none of their descriptors and memory."""
     server = begin(**endings.SETTINGS)
     endings.check_for_leaks(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
@@ -159,7 +159,7 @@ def forget(path):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
+def test_rule_17_more_uncached_bodies_than_threads(begin, files, transport):
     """A hundred concurrent requests for ranges of a file outside the page cache; small responses in between are served."""
     server = begin()
     path = os.path.join(files[0], 'two')
@@ -181,7 +181,7 @@ def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
+def test_rule_17_uncached_bodies_without_descriptors(begin, files, transport):
     """The descriptors are exhausted while bodies are sent: these are completed, and the server accepts connections again afterwards."""
     server = begin(command_prefix=['prlimit', '--nofile=40'], open_file_cache='off')
 
@@ -229,7 +229,7 @@ class Cut:
 
 
 @pytest.mark.parametrize('kind, number', [(ssl.SSLError, ssl.SSL_ERROR_SSL), (ssl.SSLEOFError, ssl.SSL_ERROR_EOF)])
-def test_an_end_without_close_notify_in_every_python(kind, number):
+def test_missing_close_notify_raises_ssl_eof_error(kind, number):
     with pytest.raises(ssl.SSLEOFError):
         tls_end.receive(Cut(kind, number, 'UNEXPECTED_EOF_WHILE_READING', False))
     assert tls_end.receive(Cut(ssl.SSLError, ssl.SSL_ERROR_SSL, 'UNEXPECTED_EOF_WHILE_READING', True)) == b''

@@ -26,7 +26,7 @@ def ask(served, target, accept=None):
         client.close()
 
 
-def test_each_form(served):
+def test_error_page_in_each_form(served):
     page = ask(served, '/nowhere', 'text/html,application/xhtml+xml,*/*;q=0.8')
     assert page.status == 404 and page.headers['content-type'] == 'text/html; charset=utf-8'
     assert page.headers['vary'] == 'Accept'
@@ -40,7 +40,7 @@ def test_each_form(served):
     assert ask(served, '/own', 'application/json').status == 418
 
 
-def test_its_id_is_in_the_logs(served):
+def test_request_id_of_the_page_is_logged(served):
     described = json.loads(ask(served, '/closed', 'application/json').body)
     assert f'id: {described["request_id"]}' in served.server.errors()
     wait_for(lambda: f'/closed|403|{described["request_id"]}' in server_kit.read_text(served.server.access_path), 'the access log')
@@ -58,7 +58,7 @@ def test_policy_permits_the_style(served):
 
 
 @pytest.mark.parametrize('target', ['/nowhere', '/list/'])
-def test_a_policy_of_the_site_does_not_intersect_with_it(launch, loop, transport, target):
+def test_policy_of_the_page_replaces_that_of_the_server(launch, loop, transport, target):
     """Browsers enforce all policies of a response together. Therefore the built-in page has only its own policy, and other responses have
     only that of the site."""
     served = launch(loop, transport, server={'add_header': "Content-Security-Policy \"default-src 'self'\" always", 'location': {
@@ -74,7 +74,7 @@ def served_root(launch, loop, transport):
     return launch(loop, transport).root + '/'
 
 
-def test_the_title_reads_as_words(served):
+def test_title_is_the_reason_phrase(served):
     assert b'404</b> Not Found' in ask(served, '/nowhere', 'text/html').body
 
 
@@ -84,12 +84,12 @@ def test_page_contains_no_request_data(served):
     assert b'alert' not in page.body and b'<img' not in page.body
 
 
-def test_curl(served):
+def test_curl_gets_plain_text(served):
     made = subprocess.run(['curl', '-sk', '-H', 'Accept: text/plain', served.url('/nowhere')], capture_output=True, check=True)
     assert made.stdout.startswith(b'404 Not Found\n')
 
 
-def test_heads_that_are_refused(served):
+def test_refused_request_heads_get_a_page(served):
     client = served.connect()
     client.send(b'GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nBad Field: x\r\n\r\n')
     response = client.read()
@@ -97,7 +97,7 @@ def test_heads_that_are_refused(served):
     client.close()
 
 
-def test_a_page_as_large_as_files(launch, loop, transport, site):
+def test_large_error_page_is_sent_by_the_chosen_path(launch, loop, transport, site):
     """A large error page is sent in the same way as a file."""
     served = launch(loop, transport, server={'error_page': '404 /1048576.bin'})
     page = ask(served, f'/nowhere/{transport}')

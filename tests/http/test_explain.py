@@ -83,7 +83,7 @@ def summary(explained):
     return [(step['location'], [(module['module'], module['does']) for module in step['modules']]) for step in explained['steps']]
 
 
-def test_a_file(made):
+def test_static_file(made):
     output = ask(made, '/one.txt')
     assert output['server'] == {'name': 'one.test', 'file': str(made[0]), 'line': line_of(made, 'listen:'), 'column': 7,
                               'why': 'its server_name matches the host'}
@@ -108,7 +108,7 @@ def test_directive_positions(made):
     assert 'try_files' not in names and 'internal' not in names and 'listen' in names
 
 
-def test_the_way_of_a_rewrite(made):
+def test_rewritten_request(made):
     output = ask(made, '/old/thing')
     paths = [step['path'] for step in output['steps']]
     assert paths[0] == '/old/thing' and paths[-1] == '/one.txt'
@@ -117,18 +117,18 @@ def test_the_way_of_a_rewrite(made):
     assert output['answer']['status'] == 200
 
 
-def test_an_error_page(made):
+def test_error_page(made):
     output = ask(made, '/nowhere')
     assert output['answer']['status'] == 404 and output['answer']['file'].endswith('/www/missing.html')
 
 
-def test_a_condition(made):
+def test_matching_when_condition(made):
     output = ask(made, '/one.txt?old=yes')
     assert output['answer']['status'] == 410
     assert '$is_old' in [step['location'] for step in output['steps']]
 
 
-def test_servers_that_get_no_request(made):
+def test_upstream_servers_get_no_request(made):
     output = ask(made, '/app/users')
     does = dict(summary(output)[-1][1])
     assert 'assumed to allow' in does['auth_request'] and 'skipped' in does['proxy']
@@ -136,16 +136,16 @@ def test_servers_that_get_no_request(made):
     assert output['location']['name'] == '/app/'
 
 
-def test_the_reason_that_the_error_log_would_have(made):
+def test_refusal_reason_is_printed(made):
     done = explain(f'http://one.test:{made[1]["port"]}/closed/x', '-c', made[0])
     assert done.returncode == 0 and 'access forbidden by rule' in done.stderr and '  status: 403\n' in done.stdout
 
 
-def test_the_end_of_a_connection(made):
+def test_status_444_closes_the_connection(made):
     assert ask(made, '/cut')['answer']['by'] == 'no module: the connection is closed'
 
 
-def test_names(made):
+def test_server_name_selects_the_server(made):
     assert ask(made, '/', host='a.two.test')['server']['name'] == '*.two.test'
     output = ask(made, '/', host='unknown.test')['server']
     assert output['name'] == '(the default one)' and 'is the first one' in output['why']
@@ -153,7 +153,7 @@ def test_names(made):
 
 @pytest.mark.parametrize('host, name, why', [
     ('a1.test', '~^a\\d\\.test$', 'matches the host'), ('b.test', '(the default one)', 'is the first one'), ('c.test.', 'c.test', 'matches the host')])
-def test_names_that_are_patterns(tmp_path, host, name, why):
+def test_regular_expression_names_select_the_server(tmp_path, host, name, why):
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http:\n  server:\n    - {{listen: {port}, server_name: ["~^x$", "~^a\\\\d\\\\.test$"], return: 204}}\n'
                     f'    - {{listen: {port}, server_name: c.test, return: 204}}\n')
@@ -161,31 +161,31 @@ def test_names_that_are_patterns(tmp_path, host, name, why):
     assert output['name'] == name and why in output['why']
 
 
-def test_a_listener_with_proxy_protocol(tmp_path):
+def test_listener_with_proxy_protocol(tmp_path):
     """The request of explain needs no PROXY protocol header, which a client would have to send."""
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http: {{server: {{listen: {port} proxy_protocol, return: 204}}}}\n')
     assert ask((path, {'port': port}), '/')['answer']['status'] == 204
 
 
-def test_a_fragment_is_removed_from_the_target(made):
+def test_fragment_is_removed_from_the_target(made):
     output = ask(made, '/one.txt#here')
     assert output['answer']['status'] == 200 and output['steps'][0]['path'] == '/one.txt'
 
 
-def test_an_overlay(made):
+def test_option_g_applies(made):
     done = explain('-c', made[0], '-g', 'http: {server: [{listen: 1, return: 410}]}', 'http://a:1/')
     assert done.returncode == 0 and 'status: 410' in done.stdout, done.stderr
 
 
-def test_tls(made):
+def test_https_target(made):
     output = ask(made, '/scheme', host='secure.test', scheme='https')
     assert output['answer']['status'] == 200 and output['location']['name'] == '/scheme'
     redirect = ask(made, '/folder', host='secure.test', scheme='https')
     assert redirect['answer']['headers']['Location'] == f'https://secure.test:{made[1]["secure"]}/folder/'
 
 
-def test_nothing_is_left_behind(made):
+def test_access_log_is_not_created(made):
     ask(made, '/one.txt')
     assert not (made[0].parent / 'access.log').exists()
 
@@ -225,7 +225,7 @@ def test_output_equals_the_server_response(made, running, path):
     assert {name: served.headers.get(name) for name in shown} == shown
 
 
-def test_text(made):
+def test_text_format(made):
     done = explain(f'http://one.test:{made[1]["port"]}/one.txt', '-c', made[0])
     assert done.returncode == 0
     assert f'location: /  ({made[0]}:{line_of(made, "/: {index")})' in done.stdout
@@ -233,7 +233,7 @@ def test_text(made):
     assert f'  - root: www  ({made[0]}:{line_of(made, "root: www")})' in done.stdout
 
 
-def test_a_path_alone(made):
+def test_target_without_a_host(made):
     done = explain('/one.txt', '-c', made[0])
     assert done.returncode == 0 and 'file: ' in done.stdout
 
@@ -247,12 +247,12 @@ def test_invalid_arguments(made, arguments, output):
     assert done.returncode == 1 and output in done.stderr, done.stderr
 
 
-def test_the_wrong_scheme(made):
+def test_scheme_of_another_listener_is_an_error(made):
     done = explain(f'https://one.test:{made[1]["port"]}/', '-c', made[0])
     assert done.returncode == 1 and 'is for http' in done.stderr
 
 
-def test_a_file_that_does_not_load(tmp_path):
+def test_invalid_configuration_is_an_error(tmp_path):
     (tmp_path / 'bad.yaml').write_text('http: {server: {lisen: 1}}\n')
     done = explain('http://a/', '-c', tmp_path / 'bad.yaml')
     assert done.returncode == 1 and 'lisen' in done.stderr

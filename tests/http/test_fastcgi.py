@@ -186,7 +186,7 @@ def test_request_reaches_the_application(client, proxy, application):
     assert params.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
 
-def test_many_fields_are_each_a_parameter(client, application):
+def test_request_fields_become_parameters(client, application):
     fields = [(f'X-{number % 400}', str(number)) for number in range(900)]
     assert client.ask('GET', '/a.php', fields).status == 200
     params = application.requests[-1].params
@@ -215,7 +215,7 @@ def test_underscores_do_not_forge_parameters(underscore_server, loop, transport,
 
 
 @pytest.mark.parametrize('trusted', [False, True])
-def test_forwarded_for_is_what_proxy_pass_sends(underscore_server, loop, transport, application, trusted):
+def test_x_forwarded_for_equals_that_of_proxy_pass(underscore_server, loop, transport, application, trusted):
     client = underscore_server(loop, transport, trusted).connect()
     assert client.ask('GET', '/a.php', [('X-Forwarded-For', '1.2.3.4, 5.6.7.8'), ('X-Forwarded-For', '9.9.9.9')]).status == 200
     client.close()
@@ -233,27 +233,27 @@ def test_underscored_field_does_not_override(underscore_server, loop, transport,
     assert (params['HTTP_X_USER'], params['HTTP_X_ROLE'], params['HTTP_X_TWO']) == ('good', 'good', '1, 2')
 
 
-def test_the_host_is_the_one_of_the_request_line(client, application):
+def test_http_host_is_that_of_the_request_target(client, application):
     client.send('GET http://localhost:81/a.php HTTP/1.1\r\nHost: evil.example\r\n\r\n')
     assert client.read('GET').status == 200
     assert application.requests[-1].params['HTTP_HOST'] == 'localhost:81'
 
 
-def test_the_index_of_a_folder(client, application):
+def test_fastcgi_index_completes_directories(client, application):
     assert client.get('/dir/').status == 200
     assert application.requests[-1].params['SCRIPT_NAME'] == '/dir/index.php'
 
 
 @pytest.mark.parametrize('path,script,rest', [('/split/a.php/b/c', '/split/a.php', '/b/c'), ('/split/a.php', '/split/a.php', None),
                                               ('/split/', '/split/index.php', None), ('/split/x.php/y.php/z', '/split/x.php/y.php', '/z')])
-def test_a_path_is_split(client, proxy, application, path, script, rest):
+def test_fastcgi_split_path_info_divides_the_path(client, proxy, application, path, script, rest):
     assert client.get(path).status == 200
     params = application.requests[-1].params
     assert (params['SCRIPT_NAME'], params.get('PATH_INFO')) == (script, rest)
     assert params['SCRIPT_FILENAME'] == proxy.root + script
 
 
-def test_long_parameters(client, application):
+def test_parameters_of_several_records(client, application):
     long = 'v' * 7000
     assert client.ask('GET', '/long', [(f'X-Long-{number}', long) for number in range(4)]).status == 200
     assert all(application.requests[-1].params[f'HTTP_X_LONG_{number}'] == long for number in range(4))
@@ -261,14 +261,14 @@ def test_long_parameters(client, application):
 
 @pytest.mark.parametrize('path', ['/body', '/kept'])
 @pytest.mark.parametrize('size', [1, 65535, 65536, 500_000])
-def test_a_body_arrives(client, application, path, size):
+def test_request_body_is_forwarded(client, application, path, size):
     assert client.ask('POST', path, [('Content-Type', 'x/y')], body=BIG[:size]).status == 200
     requested = application.requests[-1]
     assert requested.body == BIG[:size] and requested.params['CONTENT_LENGTH'] == str(size) and requested.params['CONTENT_TYPE'] == 'x/y'
 
 
 @pytest.mark.parametrize('size', [0, 100_000])
-def test_a_chunked_body_has_a_length(client, application, size):
+def test_chunked_request_body_has_content_length(client, application, size):
     client.send('POST /chunked HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     client.send((b'%x\r\n%s\r\n' % (size, BIG[:size]) if size else b'') + b'0\r\nX-Trailer: 1\r\n\r\n')
     assert client.read('POST').status == 200
@@ -333,7 +333,7 @@ def scripts(application):
 
 
 @pytest.mark.parametrize('path', ANSWERS)
-def test_answers(client, proxy, path):
+def test_responses_are_forwarded(client, proxy, path):
     _, status, body = ANSWERS[path]
     response = client.get(path)
     assert (response.status, response.body) == (status, body if status != 302 else response.body)
@@ -345,14 +345,14 @@ def test_answers(client, proxy, path):
 
 
 @pytest.mark.parametrize('path', FAULTS)
-def test_faults_are_502(client, proxy, path):
+def test_invalid_responses_are_502(client, proxy, path):
     assert client.get(path).status == 502
     assert FAULTS[path][1] in proxy.server.errors()
     assert client.get('/alive').status == 200
 
 
 @pytest.mark.parametrize('path', BROKEN)
-def test_an_incomplete_body_closes_the_connection(proxy, path):
+def test_truncated_body_closes_the_connection(proxy, path):
     client = proxy.connect()
     client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
@@ -360,7 +360,7 @@ def test_an_incomplete_body_closes_the_connection(proxy, path):
     client.close()
 
 
-def test_answers_in_pieces(client, application):
+def test_response_divided_at_each_position(client, application):
     """The response is sent in two pieces, divided at each possible position."""
     whole = record(STDERR, b'x', 3) + out(b'Status: 201 Made\r\nX: y\r\n\r\nbody', 5) + record(STDOUT) + end()
     for at in range(1, len(whole)):
@@ -373,13 +373,13 @@ def test_answers_in_pieces(client, application):
         assert (response.status, response.body, response.headers['x']) == (201, b'body', 'y')
 
 
-def test_head_has_no_body(client):
+def test_head_response_has_no_body(client):
     response = client.ask('HEAD', '/big')
     assert response.status == 200 and response.body == b''
     assert client.get('/alive').status == 200
 
 
-def test_other_ways(client, proxy, application):
+def test_hidden_fields_and_variable_targets(client, proxy, application):
     application.answers['/hidden'] = out(b'X-Secret: 1\r\nX-Open: 2\r\n\r\n') + end()
     headers = client.get('/hidden').headers
     assert 'x-secret' not in headers and headers['x-open'] == '2'
@@ -411,7 +411,7 @@ def test_upstream_connections_are_reused(client, application):
     assert application.connections == before + 1
 
 
-def test_a_reused_connection_that_ended_is_no_error(client, application):
+def test_closed_idle_connection_is_retried(client, application):
     """The application closes the connection after the response: the next request is retried on a new connection."""
     def ends(stream, requests):
         stream.sendall(out(GOOD + b'last') + end())
@@ -469,7 +469,7 @@ def with_php(launch, loop, transport, php):
                                                                     'fastcgi_param': f'SCRIPT_FILENAME {php}/long.php'}}})
 
 
-def test_php(with_php, php):
+def test_php_fpm_serves_scripts(with_php, php):
     client = with_php.connect()
     response = client.get('/hello.php?who=world')
     assert response.body == b'hello world' and response.headers['x-made'] == 'php' and response.headers['content-type'].startswith('text/html')
@@ -487,7 +487,7 @@ def test_php(with_php, php):
     client.close()
 
 
-def test_php_many_at_once(with_php):
+def test_php_fpm_concurrent_requests(with_php):
     results = {}
 
     def ask(number):
@@ -502,7 +502,7 @@ def test_php_many_at_once(with_php):
     assert results == {number: [f'hello {number}'.encode()] * 5 for number in range(12)}
 
 
-def test_php_keeps_connections(launch, loop, transport, php):
+def test_php_fpm_connections_are_reused(launch, loop, transport, php):
     """keepalive_timeout is 300 ms, because each idle connection occupies one of the few PHP processes."""
     group = {'php': {'server': f'unix:{php}/php.sock', 'keepalive': 1, 'keepalive_timeout': '300ms'}}
     client = launch(loop, transport, http={'upstream': group}, server={'root': str(php), 'location': {

@@ -37,14 +37,14 @@ def test_hsts_is_sent_only_over_tls(client, transport):
     assert client.get('/nowhere').headers['x-frame-options'] == 'SAMEORIGIN'
 
 
-def test_expires_and_304(client):
+def test_expires_is_sent_with_304(client):
     first = client.get('/ten.txt')
     assert first.headers['cache-control'] == 'max-age=2592000' and first.headers['vary'] == 'Origin'
     again = client.get('/ten.txt', If_None_Match=first.headers['etag'])
     assert again.status == 304 and again.headers['cache-control'] == 'max-age=2592000' and 'expires' in again.headers
 
 
-def test_early_hints(served, transport):
+def test_preload_sends_103(served, transport):
     output = curl(served, '/hints/', '-H', 'Sec-Fetch-Mode: navigate')
     assert output.startswith('HTTP/1.1 103 ') == (transport != 'plain')
     assert output.count('Link: </style.css>; rel=preload; as=style\n') == (1 if transport == 'plain' else 2)
@@ -52,7 +52,7 @@ def test_early_hints(served, transport):
     assert curl(served, '/hints/', '--http1.0', '--no-alpn', '-H', 'Sec-Fetch-Mode: navigate').startswith('HTTP/1.1 200 ')
 
 
-def test_trailers(served):
+def test_trailers_follow_the_last_chunk(served):
     output = curl(served, '/one.txt')
     head, _, rest = output.partition('\n\n')
     assert 'Transfer-Encoding: chunked' in head.split('\n') and 'Cache-Control: max-age=' in head and 'X-Sent' not in head
@@ -60,7 +60,7 @@ def test_trailers(served):
     assert int(trailer) == len(body) > 0
 
 
-def test_cors(client):
+def test_cors_preflight_and_origin(client):
     response = client.ask('OPTIONS', '/ten.txt', [('Origin', 'https://app.test'), ('Access-Control-Request-Method', 'POST')])
     assert response.status == 204 and response.headers['access-control-allow-methods'] == 'GET, HEAD, POST'
     response = client.ask('GET', '/ten.txt', [('Origin', 'https://other.test')])

@@ -38,13 +38,13 @@ def hold(before, after):
 
 
 @pytest.mark.parametrize('path', CONFIGURATIONS, ids=[str(path.relative_to(ROOT)) for path in CONFIGURATIONS])
-def test_every_configuration(path):
+def test_every_configuration_keeps_its_meaning(path):
     done = fmt(path)
     assert done.returncode == 0, done.stderr
     hold(path.read_text(), done.stdout)
 
 
-def test_every_broken_configuration_is_laid_out_or_left_alone():
+def test_invalid_configurations_are_formatted_or_refused():
     laid_out = 0
     for case in CASES:
         text = case.split('\n', 1)[1].split('~~~\n')[0]
@@ -64,14 +64,14 @@ def path(tmp_path):
     return path
 
 
-def test_printed(path):
+def test_formatted_text_is_printed(path):
     done = fmt(path)
     assert (done.returncode, done.stdout, done.stderr) == (0, NEAT, '')
     assert path.read_text() == MESSY
     assert fmt('-', text=MESSY).stdout == NEAT
 
 
-def test_check(path):
+def test_option_check_lists_unformatted_files(path):
     done = fmt('--check', path)
     assert (done.returncode, done.stdout) == (1, f'{path}\n') and path.read_text() == MESSY
     path.write_text(NEAT)
@@ -79,7 +79,7 @@ def test_check(path):
 
 
 @pytest.mark.parametrize('option', ['--diff', '-d'])
-def test_what_would_change(path, option):
+def test_option_diff_prints_changes(path, option):
     done = fmt(option, path)
     head, rest = done.stdout.split('@@', 1)
     assert (done.returncode, done.stderr, head) == (1, '', f'--- {path}.orig\n+++ {path}\n')
@@ -92,7 +92,7 @@ def test_what_would_change(path, option):
     assert (done.returncode, done.stdout) == (0, '')
 
 
-def test_what_would_change_in_several(path):
+def test_option_diff_of_several_files(path):
     broken, other = path.with_name('broken.yaml'), path.with_name('other.yaml')
     broken.write_text('a: [1\n')
     other.write_text(MESSY)
@@ -101,26 +101,26 @@ def test_what_would_change_in_several(path):
     assert f'+++ {path}\n' in done.stdout and f'+++ {other}\n' in done.stdout and str(broken) not in done.stdout
 
 
-def test_what_would_change_without_a_line_end(path):
+def test_option_diff_without_a_final_newline(path):
     path.write_text('a:   1')
     done = fmt('--diff', path)
     assert (done.returncode, done.stderr) == (1, '')
     assert done.stdout == f'--- {path}.orig\n+++ {path}\n@@ -1 +1 @@\n-a:   1\n\\ No newline at end of file\n+a: 1\n'
 
 
-def test_what_would_change_without_diff(path):
+def test_option_diff_requires_the_diff_program(path):
     done = subprocess.run([server_kit.SLUICE, 'fmt', '--diff', path], capture_output=True, check=False, timeout=60, encoding='utf-8',
                           env={'PATH': str(path.parent)})
     assert (done.returncode, done.stdout) == (1, '') and 'diff, which is not installed' in done.stderr
 
 
-def test_what_would_change_in_a_long_file():
+def test_option_diff_of_a_long_file():
     text = 'a:\n' + '    b:   [1,2]   # c\n\n\n' * 50000
     done = fmt('--diff', '-', text=text.replace('b:', 'b%d:') % tuple(range(50000)))
     assert done.returncode == 1 and done.stdout.count('\n-    b') == done.stdout.count('\n+  b') == 50000
 
 
-def test_written_back(path):
+def test_option_w_replaces_the_file(path):
     path.chmod(0o640)
     link = path.with_name('link.yaml')
     link.symlink_to('sluice.yaml')
@@ -141,7 +141,7 @@ def test_owner_is_preserved(path):
     assert (path.stat().st_uid, path.stat().st_gid) == (4242, 4343) and path.read_text() == NEAT
 
 
-def test_several_files_and_a_broken_one(path):
+def test_invalid_file_does_not_stop_the_others(path):
     broken = path.with_name('broken.yaml')
     broken.write_text('a: [1\n')
     other = path.with_name('other.yaml')
@@ -155,7 +155,7 @@ def test_several_files_and_a_broken_one(path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root writes everywhere')
-def test_a_folder_without_rights(path):
+def test_unwritable_directory_is_reported(path):
     path.parent.chmod(0o555)
     try:
         done = fmt('-w', path)
@@ -164,18 +164,18 @@ def test_a_folder_without_rights(path):
     assert done.returncode == 1 and 'cannot write' in done.stderr and path.read_text() == MESSY
 
 
-def test_nothing_is_a_file_too(path):
+def test_empty_file_is_formatted(path):
     path.write_text('')
     assert (fmt(path).returncode, fmt(path).stdout, fmt('--check', path).returncode) == (0, '', 0)
 
 
-def test_a_long_line_is_done_before_long():
+def test_formatting_time_of_a_long_line_is_linear():
     text = 'a: [' + ', '.join(['b'] * 300000) + ']\n'
     done = fmt('-', text=text.replace(', ', ','))
     assert done.returncode == 0 and done.stdout == text
 
 
-def test_values_of_the_environment_are_not_read():
+def test_environment_variables_are_not_substituted():
     text = 'http: {server: {listen: "${SURELY_UNSET:?no}"}}\n'
     assert fmt('-', text=text).stdout == text
 

@@ -102,7 +102,7 @@ def status(answer):
     return dict(answer.trailers or answer.headers.items())['grpc-status']
 
 
-def test_calls(client, upstream):
+def test_unary_call(client, upstream):
     text = message(b'x' * 100000)
     answer = client.ask('/echo/Unary', method='POST', headers=CALL, body=text)
     assert (answer.status, bytes(answer.body), answer.trailers) == (200, text, DONE)
@@ -123,7 +123,7 @@ def test_local_address(serve, upstream):
     client.close()
 
 
-def test_messages_in_both_directions(client):
+def test_bidirectional_messages(client):
     stream = client.request('/echo/Both', method='POST', headers=CALL, end=False)
     answer = client.responses[stream]
     client.until(lambda: answer.status == 200)
@@ -135,18 +135,18 @@ def test_messages_in_both_directions(client):
     assert client.wait(stream).trailers == DONE
 
 
-def test_a_status_without_messages(client):
+def test_trailers_only_response(client):
     answer = client.ask('/echo/Fails', method='POST', headers=CALL, body=message(b''))
     assert (answer.status, answer.body, answer.headers['grpc-status'], answer.headers['grpc-message']) == (200, b'', '5', 'none')
     assert not answer.trailers
 
 
-def test_the_server_cancels(client):
+def test_server_reset_is_forwarded(client):
     answer = client.ask('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
     assert answer.reset == http2.CANCEL and not answer.trailers and message(b'part').startswith(bytes(answer.body))
 
 
-def test_the_client_cancels(client, upstream):
+def test_client_reset_is_forwarded(client, upstream):
     stream = client.request('/echo/Both', method='POST', headers=CALL, end=False)
     client.until(lambda: client.responses[stream].status == 200)
     client.h2.reset_stream(stream, http2.CANCEL)
@@ -156,7 +156,7 @@ def test_the_client_cancels(client, upstream):
 
 
 @pytest.mark.parametrize('path, code', [('/down', '14'), ('/echo/Never', '4')])
-def test_errors_of_this_server(client, path, code):
+def test_errors_become_grpc_status(client, path, code):
     answer = client.ask(path, method='POST', headers=CALL, body=message(b''))
     assert (answer.status, answer.headers['content-type'], answer.headers['grpc-status']) == (200, 'application/grpc', code)
     assert not answer.body and not answer.trailers
@@ -168,7 +168,7 @@ def test_codes_of_streams_without_a_response(client):
     assert {path: status(client.ask(path, method='POST', headers=CALL, body=message(b''))) for path in codes} == codes
 
 
-def test_tls(serve, base):
+def test_grpcs_upstream(serve, base):
     (base / 'inner-grpc').mkdir(exist_ok=True)
     inner = site_kit.make_certificate(str(base / 'inner-grpc'), name='inner', names=('localhost',))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -184,7 +184,7 @@ def test_tls(serve, base):
     assert upstream.last().header(':scheme') == 'https'
 
 
-def test_grpcio(serve):
+def test_grpcio_client_and_server(serve):
     grpc = pytest.importorskip('grpc', reason='grpcio is not installed')
     from concurrent import futures
 
@@ -213,7 +213,7 @@ def test_grpcio(serve):
     server.stop(0)
 
 
-def test_import(tmp_path):
+def test_import_of_grpc_directives(tmp_path):
     conf, out = tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml'
     conf.write_text('events { } http { server { listen 127.0.0.1:1; location /a/ { grpc_pass grpcs://127.0.0.1:2; grpc_read_timeout 5m; '
                     'grpc_set_header X-A b; grpc_bind 127.0.0.1; grpc_socket_keepalive on; } } }')

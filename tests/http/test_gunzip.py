@@ -112,7 +112,7 @@ def test_coding_by_accept_encoding(client, target):
 
 
 @pytest.mark.parametrize('target', TARGETS)
-def test_curl(served, folder, target):
+def test_curl_gets_decoded_bodies(served, folder, target):
     out = os.path.join(folder, '..', 'gunzip-out')
     for options in ([], ['--compressed'], ['--http1.0', '--no-alpn'], ['--http2'], ['-r', '0-99']):
         if (options == ['--http2'] and served.transport == 'plain') or (options == ['--compressed'] and target == '/up/members'):
@@ -137,7 +137,7 @@ def test_invalid_gzip_is_detectable(served, way, target):
     client.close()
 
 
-def test_head(client):
+def test_head_has_the_fields_of_get(client):
     for target in ('/page.html', '/up/length'):
         output, got = client.ask('HEAD', target, []), client.ask('GET', target, [])
         same = {'date', 'transfer-encoding'}
@@ -147,7 +147,7 @@ def test_head(client):
 
 
 @pytest.mark.parametrize('target', ['/page.html', '/cached/length'])
-def test_validators(client, target):
+def test_decoded_response_has_weak_etag(client, target):
     wait_for(lambda: client.get(target).headers.get('x-cache', 'HIT') == 'HIT', 'the response is stored')
     strong, weak = client.get(target, Accept_Encoding='gzip').headers['etag'], client.get(target).headers['etag']
     assert weak == 'W/' + strong
@@ -157,7 +157,7 @@ def test_validators(client, target):
 
 
 @pytest.mark.parametrize('target', ['/page.html', '/cached/length', '/up/length'])
-def test_ranges(client, target):
+def test_ranges_apply_to_encoded_bytes_only(client, target):
     """Ranges are ignored for decoded responses; ranges of the encoded bytes are sent to clients that accept gzip."""
     for spans in ('bytes=0-99', 'bytes=0-1,5-6', 'bytes=99999999-', 'bytes=-1'):
         response = client.get(target, Range=spans)
@@ -166,7 +166,7 @@ def test_ranges(client, target):
     assert part.status == 206 and part.body == PACKED[10:20] and part.headers['content-encoding'] == 'gzip'
 
 
-def test_responses_passed_on_unchanged(client):
+def test_partial_and_excluded_responses_are_unchanged(client):
     response = client.get('/up/part')
     assert response.status == 206 and response.body == PACKED[5:10] and response.headers['content-encoding'] == 'gzip'
     assert response.headers['vary'] == 'Accept-Encoding'
@@ -175,7 +175,7 @@ def test_responses_passed_on_unchanged(client):
         assert response.headers['content-encoding'] == 'gzip' and response.body == PACKED and response.headers['etag'] == '"a"'
 
 
-def test_errors_and_nothing_at_all(client):
+def test_error_responses_and_empty_bodies(client):
     response = client.get('/up/error')
     assert response.status == 503 and response.body == TEXT and 'content-encoding' not in response.headers
     response = client.get('/up/none')
@@ -183,7 +183,7 @@ def test_errors_and_nothing_at_all(client):
 
 
 @pytest.mark.parametrize('way', ['up', 'direct'])
-def test_events_are_not_held_back(client, upstream, way):
+def test_server_sent_events_are_flushed(client, upstream, way):
     client.send(f'GET /{way}/flushed HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert 'content-encoding' not in client.head().headers
     plain = b''
@@ -195,7 +195,7 @@ def test_events_are_not_held_back(client, upstream, way):
     assert plain + client.chunked() == b''.join(b'data: event %d\n\n' % number for number in range(5))
 
 
-def test_a_bomb_takes_no_memory_and_delays_no_other_client(served):
+def test_highly_compressed_body_is_bounded_in_time_and_memory(served):
     """A small response that decodes to a very large one: the server decodes it only as fast as the client reads, and serves other clients
     meanwhile."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)

@@ -47,7 +47,7 @@ def content(served, name):
         return stream.read()
 
 
-def test_curl(served, certificate, tmp_path):
+def test_curl_fetches_by_http2(served, certificate, tmp_path):
     curl = need('curl')
     if 'HTTP2' not in subprocess.run([curl, '--version'], capture_output=True, text=True, check=True).stdout:
         pytest.skip('curl is built without HTTP/2')
@@ -64,7 +64,7 @@ def test_curl(served, certificate, tmp_path):
         assert (tmp_path / name).read_bytes() == content(served, name)
 
 
-def test_nghttp(served, tmp_path):
+def test_nghttp_fetches(served, tmp_path):
     nghttp = need('nghttp')
     done = subprocess.run([nghttp, '--no-verify-peer', '--stat', '--null-out', served.url('/65537.bin'), served.url('/one.txt')], cwd=tmp_path,
                           capture_output=True, text=True, timeout=TIMEOUT, check=False)
@@ -72,7 +72,7 @@ def test_nghttp(served, tmp_path):
     assert len(re.findall(r'\s200\s', done.stdout)) == 2, done.stdout
 
 
-def test_h2load(served):
+def test_h2load_requests_succeed(served):
     # 900 requests per connection: fewer than keepalive_requests, because h2load does not reconnect.
     h2load = need('h2load')
     done = subprocess.run([h2load, '-n', '9000', '-c', '10', '-m', '50', served.url('/one.txt'), served.url('/1024.bin')],
@@ -100,7 +100,7 @@ for (const target of targets) {
 '''
 
 
-def test_node(served, tmp_path):
+def test_node_fetches(served, tmp_path):
     node = need('node')
     script = tmp_path / 'client.js'
     script.write_text(NODE)

@@ -7,7 +7,7 @@ SMUGGLED = b'GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 @pytest.mark.parametrize('request_bytes, statuses, ends', [row[1:] for row in hostile.ROWS],
                          ids=[f'{number}: {row[0][:60]!a}' for number, row in enumerate(hostile.ROWS)])
-def test_row(client, request_bytes, statuses, ends):
+def test_status_and_connection_of_each_row(client, request_bytes, statuses, ends):
     try:
         client.send(request_bytes)
     except OSError:
@@ -27,7 +27,7 @@ def test_row(client, request_bytes, statuses, ends):
 @pytest.mark.http1('request smuggling')
 @pytest.mark.parametrize('row', [row for row in hostile.ROWS if row[3] is True and 'without end' not in row[0]],
                          ids=lambda row: ascii(row[0][:60]))
-def test_nothing_is_smuggled_after_a_refusal(launch, loop, row):
+def test_bytes_after_a_refused_head_are_not_parsed(launch, loop, row):
     served = launch(loop, 'plain')
     client = served.connect()
     try:
@@ -40,7 +40,7 @@ def test_nothing_is_smuggled_after_a_refusal(launch, loop, row):
 
 
 @pytest.mark.http1('request smuggling')
-def test_no_row_was_smuggled(launch, loop):
+def test_access_log_has_no_smuggled_request(launch, loop):
     served = launch(loop, 'plain')
     client = served.connect()
     client.get('/ten.txt?last')

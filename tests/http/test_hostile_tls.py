@@ -32,7 +32,7 @@ def connect(served):
 
 @pytest.mark.parametrize('middle', [False, True], ids=['at rest', 'in a body'])
 @pytest.mark.parametrize('deed', list(hostile_tls.ACTIONS))
-def test_a_deed_ends_its_own_connection_only(served, deed, middle):
+def test_hostile_action_ends_its_own_connection_only(served, deed, middle):
     act, words = hostile_tls.ACTIONS[deed]
     neighbour, client = connect(served), connect(served)
     assert client.get('/1m').body == content(served, '1m')
@@ -54,7 +54,7 @@ def test_a_deed_ends_its_own_connection_only(served, deed, middle):
     neighbour.close()
 
 
-def test_half_a_record_and_then_silence(served):
+def test_incomplete_record_times_out(served):
     """client_header_timeout ends an incomplete record."""
     neighbour, client = connect(served), connect(served)
     for each in (neighbour, client):
@@ -67,7 +67,7 @@ def test_half_a_record_and_then_silence(served):
     neighbour.close()
 
 
-def test_alert_description(served):
+def test_alert_description_of_each_action(served):
     for deed, description in (('a forged record', 20), ('a record that is too long', 22), ('key updates without end', 10)):
         client = connect(served)
         client.get('/1m')

@@ -121,7 +121,7 @@ def test_values_have_no_whitespace_at_their_ends(client):
     assert (answer.status, answer.headers['x-padded'], answer.headers['x-blank']) == (204, 'x', '')
 
 
-def test_444_resets_the_stream_only(client):
+def test_status_444_resets_the_stream_only(client):
     """In HTTP/1.1, 444 closes the connection; in HTTP/2 it resets the stream, because other streams use the connection."""
     other = client.request('/1048576.bin')
     cut = client.ask('/cut')
@@ -130,7 +130,7 @@ def test_444_resets_the_stream_only(client):
     assert client.ask('/one.txt').status == 200
 
 
-def test_103_and_gzip(served, client):
+def test_early_hints_and_gzip(served, client):
     hinted = client.ask('/hints', headers=[('sec-fetch-mode', 'navigate')])
     assert hinted.interims == [[(':status', '103'), ('link', '</style.css>; rel=preload; as=style')]]
     assert client.ask('/hints').interims == []
@@ -149,7 +149,7 @@ def test_variables_and_cookies(served, client):
     assert repeated.body.decode().endswith('|1, 2')
 
 
-def test_access_log(served, client):
+def test_access_log_names_http2(served, client):
     client.ask('/ten.txt?logged-h2')
     wait_for(lambda: 'HTTP/2.0|GET /ten.txt?logged-h2 HTTP/2.0|200|10\n' in read_text(served.server.access_path), 'the line')
 
@@ -157,7 +157,7 @@ def test_access_log(served, client):
 PATHS = {'plain': ('plain', 'plain-mapped'), 'user': ('user', 'user'), 'ktls': ('ktls-send', 'ktls-mapped')}
 
 
-def test_the_access_log_has_the_transfer_of_each_stream(launch, loop, transport):
+def test_access_log_has_the_transfer_of_each_stream(launch, loop, transport):
     """The response of bytes ends between two spans of the file."""
     http = {'log_format': {'proof': '$request_uri|$tls_path|$bytes_sent|$body_bytes_sent|$bytes_zero_copy'}}
     served = launch(loop, transport, server={'location': {'= /bytes': {'return': '200 "only bytes"'}}}, http=http)
@@ -213,7 +213,7 @@ def many(base):
     return str(folder), [site_kit.make_file(str(folder / f'{i}.bin'), i * 37 % 20000, seed=b'%d' % i) for i in range(FILES)]
 
 
-def test_a_thousand_files(launch, loop, transport, many):
+def test_thousand_files_on_three_connections(launch, loop, transport, many):
     served = launch(loop, transport, server={'root': many[0], 'keepalive_requests': 2000})
     clients = [open_client(served) for _ in range(3)]
     waiting = {(i % 3, clients[i % 3].request(f'/{i}.bin')): i for i in range(90)}
@@ -232,7 +232,7 @@ def test_a_thousand_files(launch, loop, transport, many):
         client.close()
 
 
-def test_a_hundred_streams_at_once(served):
+def test_hundred_concurrent_streams(served):
     whole = sha256(content(served, '65537.bin'))
     client = open_client(served)
     for answer in client.wait(*[client.request('/65537.bin') for _ in range(100)]):
@@ -240,7 +240,7 @@ def test_a_hundred_streams_at_once(served):
     client.close()
 
 
-def test_windows_of_one_byte(served):
+def test_window_of_one_byte_limits_data_frames(served):
     client = open_client(served, settings={http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 1})
     answers = client.wait(client.request('/1024.bin'), client.request('/ten.txt'))
     assert [bytes(answer.body) for answer in answers] == [content(served, '1024.bin'), b'0123456789']
@@ -248,7 +248,7 @@ def test_windows_of_one_byte(served):
     client.close()
 
 
-def test_a_window_that_shrinks_below_zero(served):
+def test_negative_window_sends_no_data(served):
     """RFC 9113 6.9.2."""
     frames = http2.raw(served.port, served.transport, TIMEOUT, settings=struct.pack('!HI', 4, 20000))
     frames.send(frames.head(1, '/65536.bin'))
@@ -263,7 +263,7 @@ def test_a_window_that_shrinks_below_zero(served):
     frames.close()
 
 
-def test_a_reset_ends_one_stream(served):
+def test_rst_stream_ends_one_stream(served):
     client = open_client(served, widen=False, connection_window=4 << 20)
     first, second = client.request('/1048576.bin'), client.request('/1048576.bin')
     client.until(lambda: client.responses[first].body and client.responses[second].body)
@@ -275,7 +275,7 @@ def test_a_reset_ends_one_stream(served):
     client.close()
 
 
-def test_a_window_that_stays_zero_times_out(launch, loop, transport):
+def test_zero_window_times_out(launch, loop, transport):
     served = launch(loop, transport, server={'send_timeout': '1s', 'lingering_timeout': '1s'})
     client = open_client(served, widen=False)
     stalled = client.request('/1048576.bin')
@@ -288,7 +288,7 @@ def test_a_window_that_stays_zero_times_out(launch, loop, transport):
 
 
 @pytest.mark.parametrize('how', [signal.SIGHUP, signal.SIGQUIT])
-def test_no_stream_fails_at_shutdown(start, loop, transport, site, how):
+def test_shutdown_completes_open_streams(start, loop, transport, site, how):
     server = start(loop=loop)
     port = server.plain if transport == 'plain' else server.port
     client = http2.connect(port, transport, TIMEOUT, widen=False)
@@ -315,7 +315,7 @@ def test_no_stream_fails_at_shutdown(start, loop, transport, site, how):
         again.close()
 
 
-def test_an_idle_connection_ends_at_shutdown(start, loop, transport):
+def test_shutdown_closes_idle_connections(start, loop, transport):
     server = start(loop=loop)
     client = http2.connect(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
     client.ask('/one.txt')
@@ -326,7 +326,7 @@ def test_an_idle_connection_ends_at_shutdown(start, loop, transport):
     assert server.process.wait(TIMEOUT) == 0
 
 
-def test_a_client_that_is_silent_does_not_delay_shutdown(start, loop, transport):
+def test_unacknowledged_ping_does_not_delay_shutdown(start, loop, transport):
     """The client does not acknowledge the PING that follows the first GOAWAY."""
     server = start(loop=loop, http={'lingering_timeout': '1s', 'keepalive_timeout': '1h'})
     frames = http2.raw(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
@@ -337,7 +337,7 @@ def test_a_client_that_is_silent_does_not_delay_shutdown(start, loop, transport)
     frames.close()
 
 
-def test_keepalive_requests(launch, loop, transport):
+def test_keepalive_requests_ends_the_connection(launch, loop, transport):
     served = launch(loop, transport, server={'keepalive_requests': 3})
     client = open_client(served)
     for _ in range(3):
@@ -359,7 +359,7 @@ def test_keepalive_time(launch, loop, transport):
     client.close()
 
 
-def test_off(launch, loop, transport):
+def test_http2_off_selects_http1(launch, loop, transport):
     """With HTTP/2 off, ALPN selects http/1.1, and a preface gets an HTTP/1.1 error response."""
     served = launch(loop, transport, server={'http2': 'off'})
     if transport == 'plain':
@@ -376,13 +376,13 @@ def test_off(launch, loop, transport):
 
 
 @pytest.mark.http1('a client of it')
-def test_http1_still_works(served):
+def test_http1_clients_are_served(served):
     client = served.connect()
     assert client.get('/protocol').body.startswith(b'HTTP/1.1|')
     client.close()
 
 
-def test_the_preface_in_pieces(served):
+def test_preface_arrives_byte_by_byte(served):
     sock = http2.dial(served.port, served.transport, TIMEOUT)
     whole = http2.PREFACE + http2.frame(http2.SETTINGS) + http2.frame(http2.PING, 0, 0, b'12345678')
     for byte in whole:
@@ -394,7 +394,7 @@ def test_the_preface_in_pieces(served):
     frames.close()
 
 
-def test_max_concurrent_streams(launch, loop, transport):
+def test_http2_max_concurrent_streams_is_announced(launch, loop, transport):
     served = launch(loop, transport, server={'http2_max_concurrent_streams': 2})
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     settings = frames.until(http2.SETTINGS)[3]
@@ -417,7 +417,7 @@ def status(served):
 
 
 @pytest.mark.http1('a client of it')
-def test_status_counts(launch, loop, transport):
+def test_status_page_counts_streams(launch, loop, transport):
     served = launch(loop, transport, server={'http2_max_concurrent_streams': 2, 'location': {'= /status': {'status': 'json'}}})
     before = status(served)
 
@@ -436,7 +436,7 @@ def test_status_counts(launch, loop, transport):
     assert grown('http2_resets_received_total', 'CANCEL') == grown('http2_connection_errors_total', 'PROTOCOL_ERROR') == 1
 
 
-def test_chunk_size(launch, loop, transport):
+def test_http2_chunk_size_limits_data_frames(launch, loop, transport):
     served = launch(loop, transport, server={'http2_chunk_size': '1k'})
     client = open_client(served)
     assert bytes(client.ask('/65536.bin').body) == content(served, '65536.bin')
@@ -445,7 +445,7 @@ def test_chunk_size(launch, loop, transport):
 
 
 @pytest.mark.parametrize('suite', ['ECDHE-RSA-AES128-SHA256', 'AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'])
-def test_suites_of_tls_1_2(new_directory, loop, site, rsa_certificate, suite):
+def test_prohibited_tls_1_2_suites_select_http1(new_directory, loop, site, rsa_certificate, suite):
     """RFC 9113 appendix A prohibits suites with CBC or without an ephemeral key exchange: such a connection uses HTTP/1.1."""
     port = server_kit.free_port()
     server = server_kit.Server(new_directory(), [{
@@ -462,7 +462,7 @@ def test_suites_of_tls_1_2(new_directory, loop, site, rsa_certificate, suite):
     server.stop()
 
 
-def test_a_client_certificate_of_another_server(new_directory, loop, site, certificate):
+def test_client_certificate_of_another_server_is_421(new_directory, loop, site, certificate):
     """RFC 9110 15.5.20: 421, as in HTTP/1.1, but other streams continue."""
     authority = Authority(str(new_directory()))
     good, port = authority.client('good'), server_kit.free_port()
@@ -497,7 +497,7 @@ def send_early(port, session, early, later=b''):
     return frames
 
 
-def test_early_data(new_directory, loop, site, certificate):
+def test_unsafe_early_data_is_425(new_directory, loop, site, certificate):
     """RFC 8470: an unsafe request in early data gets 425, a safe one its response. The invalid PING makes the server close the connection."""
     port, session = server_kit.free_port(), str(new_directory() / 'session')
     server = server_kit.Server(new_directory(), [{

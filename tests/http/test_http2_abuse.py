@@ -86,11 +86,11 @@ def heads(frames, after=b'', each=50, **arguments):
     ('goaway', http2.frame(http2.GOAWAY, 0, 0, bytes(8))),
     ('unknown type', http2.frame(0x7f, 0, 0, b'x')),
 ], ids=lambda value: value if isinstance(value, str) else '')
-def test_floods_of_control_frames(frames, bystander, name, piece):
+def test_control_frame_flood(frames, bystander, name, piece):
     assert flood(frames, bystander, repeated(piece)) == CALM, name
 
 
-def test_pings_without_reading(served, bystander):
+def test_unread_ping_acknowledgements_are_limited(served, bystander):
     """The client does not read the acknowledgements: the server queues a limited number of them."""
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     for _ in range(400):
@@ -103,24 +103,24 @@ def test_pings_without_reading(served, bystander):
 
 
 @pytest.mark.parametrize('flags, payload', [(0, b''), (8, bytes(1)), (8, b'\xff' + bytes(255))], ids=['empty', 'padded', 'padding'])
-def test_empty_data(frames, bystander, flags, payload):
+def test_empty_data_flood(frames, bystander, flags, payload):
     frames.send(frames.head(1, method='POST', flags=http2.END_HEADERS))
     assert flood(frames, bystander, repeated(http2.frame(http2.DATA, flags, 1, payload), 100)) == CALM
 
 
-def test_window_updates_of_a_stream(frames, bystander):
+def test_window_update_flood(frames, bystander):
     frames.send(frames.head(1, '/1048576.bin'))
     assert flood(frames, bystander, repeated(http2.number(http2.WINDOW_UPDATE, 1, 1))) == CALM
 
 
 @pytest.mark.parametrize('increment', [1, 0x10000])
-def test_window_updates_of_a_closed_stream(frames, bystander, increment):
+def test_window_update_flood_of_a_closed_stream(frames, bystander, increment):
     frames.send(frames.head(1))
     frames.until(http2.DATA, stream=1)
     assert flood(frames, bystander, repeated(http2.number(http2.WINDOW_UPDATE, 1, increment))) == CALM
 
 
-def test_requests_after_goaway(launch, loop, transport, bystander):
+def test_requests_after_goaway_use_up_credit(launch, loop, transport, bystander):
     """The server ignores streams beyond the last stream of its GOAWAY, but they use up the credit of the connection."""
     served = launch(loop, transport, server={'keepalive_requests': 1})
     frames = http2.raw(served.port, served.transport, TIMEOUT)
@@ -148,17 +148,17 @@ def test_made_you_reset(frames, bystander, name, after):
     assert flood(frames, bystander, heads(frames, after, target='/1048576.bin')) == CALM, name
 
 
-def test_malformed_requests(frames, bystander):
+def test_malformed_request_flood(frames, bystander):
     assert flood(frames, bystander, heads(frames, headers=[('connection', 'close')])) == CALM
 
 
-def test_streams_beyond_the_limit(frames, bystander):
+def test_streams_beyond_the_limit_are_refused(frames, bystander):
     """The client opens 10,000 streams and reads nothing: the server refuses those beyond the limit, then closes the connection."""
     code = flood(frames, bystander, heads(frames, each=100, target='/1048576.bin'), limit=100)
     assert code == CALM
 
 
-def test_streams_that_never_end(served, frames, bystander):
+def test_memory_of_unfinished_requests_is_limited(served, frames, bystander):
     """Requests with unfinished bodies use no more memory than the permitted number of streams."""
     before = memory_kb(served)
     code = flood(frames, bystander, heads(frames, each=100, method='POST', flags=http2.END_HEADERS, target='/missing'), limit=100)
@@ -172,7 +172,7 @@ def test_continuation_flood(frames, bystander):
     assert flood(frames, bystander, repeated(http2.frame(http2.CONTINUATION, 0, 1, block), 1)) == CALM
 
 
-def test_empty_continuations(frames, bystander):
+def test_empty_continuation_flood(frames, bystander):
     frames.send(frames.head(1, flags=0))
     assert flood(frames, bystander, repeated(http2.frame(http2.CONTINUATION, 0, 1))) == CALM
 
@@ -188,7 +188,7 @@ def test_hpack_bomb(frames, bystander):
     assert frames.goaway() == CALM
 
 
-def test_a_long_header_list(served, bystander):
+def test_long_header_list_is_431(served, bystander):
     """A header section that exceeds large_client_header_buffers gets 431, and the connection continues."""
     client = http2.connect(served.port, served.transport, TIMEOUT)
     for fields in ([('x-long', 'a' * 9000)], [(f'x-{i}', 'a' * 4000) for i in range(12)], [(f'x-{i}', 'a') for i in range(1001)]):
@@ -215,7 +215,7 @@ def test_strings_longer_than_a_decoder_accepts(frames, bystander, name, value, s
     assert dict(frames.decoder.decode(frames.until(http2.HEADERS, stream=5)[3]))[':status'] == '200'
 
 
-def test_a_header_section_that_never_ends_times_out(launch, loop, transport):
+def test_unfinished_header_section_times_out(launch, loop, transport):
     served = launch(loop, transport, server={'client_header_timeout': '1s', 'lingering_timeout': '1s'})
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     frames.send(frames.head(1, flags=0))
@@ -226,7 +226,7 @@ def test_a_header_section_that_never_ends_times_out(launch, loop, transport):
 
 
 @pytest.mark.parametrize('kind', ['first byte', 'preface', 'frame head'])
-def test_an_incomplete_beginning_times_out(launch, loop, transport, kind):
+def test_incomplete_preface_times_out(launch, loop, transport, kind):
     served = launch(loop, transport, server={'client_header_timeout': '1s', 'lingering_timeout': '1s'})
     sock = http2.dial(served.port, served.transport, TIMEOUT)
     whole = http2.PREFACE + http2.frame(http2.SETTINGS)

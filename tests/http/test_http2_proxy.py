@@ -69,7 +69,7 @@ def client(served):
     made.close()
 
 
-def test_request_fields(client, upstream):
+def test_request_fields_are_converted_to_http1(client, upstream):
     answer = client.ask('/a/b%20c?x=1', authority='LOCALHOST:1234', headers=[
         ('cookie', 'a=1'), ('cookie', 'b=2'), ('te', 'trailers'), ('x-custom', 'yes'), ('accept-encoding', 'gzip')])
     seen = upstream.last()
@@ -81,7 +81,7 @@ def test_request_fields(client, upstream):
     assert client.ask('/head', method='HEAD').status == 200 and upstream.last().method == 'HEAD'
 
 
-def test_bodies_of_requests(client, upstream):
+def test_request_bodies_are_forwarded(client, upstream):
     for prefix in ('', '/streamed'):
         for body in (b'', b'x', BIG[:100000]):
             assert client.ask(f'{prefix}/with', method='POST', headers=[('content-length', str(len(body)))], body=body).status == 200
@@ -91,7 +91,7 @@ def test_bodies_of_requests(client, upstream):
 
 
 @pytest.mark.parametrize('prefix', ['', '/streamed'])
-def test_trailers_of_requests(client, upstream, prefix):
+def test_request_trailers_are_forwarded(client, upstream, prefix):
     stream = client.request(f'{prefix}/trailers', method='POST', body=b'abc', end=False)
     client.h2.send_headers(stream, [('x-sum', '7')], end_stream=True)
     client.flush()
@@ -100,7 +100,7 @@ def test_trailers_of_requests(client, upstream, prefix):
     assert upstream.last().trailers == ['x-sum: 7']
 
 
-def test_responses(client):
+def test_response_fields_and_trailers_are_forwarded(client):
     chunked = client.ask('/chunked', headers=[('te', 'trailers')])
     assert bytes(chunked.body) == BIG[:300000] and chunked.trailers == [('x-sum', '42')]
     assert not {'transfer-encoding', 'connection', 'keep-alive', 'x-hop'} & set(chunked.headers)
@@ -109,14 +109,14 @@ def test_responses(client):
     assert client.ask('/end').body == b'until the end'
 
 
-def test_an_incomplete_response_resets_its_stream(client):
+def test_truncated_response_resets_its_stream(client):
     whole = client.request('/chunked')
     short = client.ask('/short')
     assert short.reset == http2.INTERNAL_ERROR and short.body == b'short'
     assert bytes(client.wait(whole).body) == BIG[:300000]
 
 
-def test_large_bodies(client, upstream):
+def test_large_bodies_in_both_directions(client, upstream):
     down = client.request('/big')
     up = client.request('/streamed/up', method='POST', headers=[('content-length', str(len(BIG)))], body=BIG)
     received, answer = client.wait(down, up)
@@ -126,7 +126,7 @@ def test_large_bodies(client, upstream):
     assert hashlib.sha256(seen.body).digest() == hashlib.sha256(BIG).digest()
 
 
-def test_an_upload_that_is_too_large(client):
+def test_upload_above_client_max_body_size_is_413(client):
     """The connection and its other streams continue, with and without Content-Length."""
     for headers in ([('content-length', '100000')], []):
         answer = client.ask('/small/up', method='POST', headers=headers, body=BIG[:100000])
@@ -134,7 +134,7 @@ def test_an_upload_that_is_too_large(client):
     assert client.ask('/after').status == 200
 
 
-def test_a_body_behind_an_internal_redirect(launch, loop, transport):
+def test_discarded_body_after_an_internal_redirect(launch, loop, transport):
     """The request for the error page of 413 has no body, but DATA frames of the original body still arrive, some in the same read."""
     served = launch(loop, transport, server={'error_page': '413 /one.txt', 'client_max_body_size': '1k'})
     frames = http2.raw(served.port, served.transport, TIMEOUT)
@@ -147,7 +147,7 @@ def test_a_body_behind_an_internal_redirect(launch, loop, transport):
     frames.close()
 
 
-def test_a_wrong_length_is_malformed(served, upstream):
+def test_wrong_content_length_is_malformed(served, upstream):
     """RFC 9113 8.1.1."""
     frames = http2.raw(served.port, served.transport, TIMEOUT)
     for stream, length, body in ((1, '3', b'abcd'), (3, '5', b'abcd')):
@@ -160,7 +160,7 @@ def test_a_wrong_length_is_malformed(served, upstream):
     assert not [request for request in upstream.requests if request.target == '/wrong' and request.body == b'abcd']
 
 
-def test_expect_continue(client):
+def test_expect_100_continue_is_answered(client):
     stream = client.request('/streamed/expect', method='POST', headers=[('expect', '100-continue'), ('content-length', '3')], end=False)
     client.until(lambda: client.responses[stream].interims)
     assert dict(client.responses[stream].interims[0])[':status'] == '100'
@@ -168,7 +168,7 @@ def test_expect_continue(client):
     assert client.wait(stream).status == 200
 
 
-def test_a_cancelled_request_ends_at_the_upstream_server(launch, loop, transport):
+def test_rst_stream_closes_the_upstream_connection(launch, loop, transport):
     gone = []
 
     def wait_for_end(talk):

@@ -33,7 +33,7 @@ def keep_busy(seconds, work, until=lambda: False):
         time.sleep(0.02)    # fewer requests than keepalive_requests
 
 
-def test_send_timeout(served):
+def test_send_timeout_ends_a_blocked_stream(served):
     client = http2.connect(served.port, served.transport, TIMEOUT, widen=False, connection_window=1 << 24)
     stalled = client.request('/1048576.bin')
     client.until(lambda: len(client.responses[stalled].body) == http2.WINDOW)
@@ -61,7 +61,7 @@ def test_progress_restarts_the_send_timeout(served):
     client.close()
 
 
-def test_client_body_timeout(served, upstream):
+def test_client_body_timeout_ends_a_stalled_stream(served, upstream):
     before = len(upstream.requests)
     client = http2.connect(served.port, served.transport, TIMEOUT)
     stalled = client.request('/to/stalled', method='POST', headers=[('content-length', '10')], end=False)
@@ -84,7 +84,7 @@ def test_client_body_timeout(served, upstream):
     client.close()
 
 
-def test_client_header_timeout(served):
+def test_client_header_timeout_ends_the_connection(served):
     """The connection ends, because no later frame can be parsed; the response in progress is completed."""
     client = http2.Frames(http2.dial(served.port, served.transport, TIMEOUT), scheme='http' if served.transport == 'plain' else 'https')
     client.send(client.head(1, '/65536.bin'))
@@ -97,7 +97,7 @@ def test_client_header_timeout(served):
     assert not [frame for frame in frames if frame[2] == 3]
 
 
-def test_client_header_timeout_alone(served):
+def test_client_header_timeout_is_not_extended(served):
     client = http2.Frames(http2.dial(served.port, served.transport, TIMEOUT))
     began = time.monotonic()
     client.send(http2.frame(http2.HEADERS, http2.END_STREAM, 1, client.fields('/one.txt')[:3]))

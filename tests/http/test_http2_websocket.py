@@ -121,7 +121,7 @@ def connect_to(client, target, protocol='websocket', method='CONNECT', headers=(
     return stream, answer
 
 
-def test_bytes_in_both_directions(served, client, upstream):
+def test_bytes_are_forwarded_in_both_directions(served, client, upstream):
     """A tunnel is neither a body of limited size (client_max_body_size) nor one that must arrive in time (client_body_timeout)."""
     stream, answer = connect_to(client, '/echo', headers=[('sec-websocket-protocol', 'chat'), ('sec-websocket-key', 'x'), ('cookie', 'a=1')])
     assert answer.status == 200 and answer.headers['sec-websocket-protocol'] == 'chat'
@@ -145,24 +145,24 @@ def test_bytes_in_both_directions(served, client, upstream):
     assert row['status'] == '200' and int(row['body_bytes_sent']) == len(answer.body)
 
 
-def test_every_key_is_new(client, upstream):
+def test_each_handshake_has_a_new_key(client, upstream):
     for _ in range(2):
         connect_to(client, '/echo')
     assert len({request.header('sec-websocket-key') for request in upstream.requests[-2:]}) == 2
 
 
-def test_bytes_with_the_101(client):
+def test_bytes_after_the_101_are_forwarded(client):
     _, answer = connect_to(client, '/first')
     client.until(lambda: answer.body == b'hello')
 
 
-def test_end_of_the_server(client):
+def test_server_close_ends_the_stream(client):
     stream, answer = connect_to(client, '/end')
     client.wait(stream)
     assert answer.status == 200 and answer.body == b'bye' and answer.ended
 
 
-def test_abort_of_the_server(client):
+def test_server_abort_resets_the_stream(client):
     stream, answer = connect_to(client, '/reset')
     client.send_body(stream, b'12345', end=False)
     client.wait(stream)
@@ -170,7 +170,7 @@ def test_abort_of_the_server(client):
     assert client.ask('/page').status == 200
 
 
-def test_abort_of_the_client(client, upstream):
+def test_client_reset_closes_the_upstream_connection(client, upstream):
     before = upstream.ends
     stream, _ = connect_to(client, '/watch')
     client.h2.reset_stream(stream, CANCEL)
@@ -179,7 +179,7 @@ def test_abort_of_the_client(client, upstream):
     wait_for(lambda: upstream.ends > before, 'the connection to the server was not closed')
 
 
-def test_end_of_the_connection(served, client, upstream):
+def test_connection_close_closes_all_tunnels(served, client, upstream):
     before = upstream.ends
     for _ in range(3):
         connect_to(client, '/watch')
@@ -187,7 +187,7 @@ def test_end_of_the_connection(served, client, upstream):
     wait_for(lambda: upstream.ends == before + 3, 'the connections to the server were not closed')
 
 
-def test_backpressure(served, upstream):
+def test_zero_window_applies_backpressure(served, upstream):
     """Without a window the server's bytes wait, and other streams proceed; the tunnel does not time out after it has a window again."""
     client = http2.connect(served.port, served.transport, TIMEOUT, widen=False)
     client.until(lambda: offers_tunnels(client))
@@ -204,7 +204,7 @@ def test_backpressure(served, upstream):
 
 
 @pytest.mark.parametrize('target', ['/forged', '/without-upgrade', '/without-connection', '/other'])
-def test_a_wrong_handshake_of_the_server(served, client, target):
+def test_invalid_handshake_is_502(served, client, target):
     stream, answer = connect_to(client, target)
     client.send_body(stream, b'', end=True)
     client.wait(stream)
@@ -212,7 +212,7 @@ def test_a_wrong_handshake_of_the_server(served, client, target):
     assert 'upstream sent invalid response: ' in served.server.errors()
 
 
-def test_responses_without_a_tunnel(client, upstream):
+def test_refused_upgrade_has_its_status(client, upstream):
     """The client would take a 2xx for the tunnel; another status is passed on."""
     for target, status in (('/denied', 403), ('/plain', 501), ('/page', 501), ('/one.txt', 501)):
         stream, answer = connect_to(client, target)
@@ -224,7 +224,7 @@ def test_responses_without_a_tunnel(client, upstream):
 
 @pytest.mark.parametrize('method, protocol, status', [('CONNECT', 'connect-udp', 501), ('CONNECT', 'h2c', 501), ('CONNECT', 'a b', None),
                                                       ('GET', 'websocket', None), ('POST', 'websocket', None)])
-def test_other_requests_with_a_protocol(served, upstream, method, protocol, status):
+def test_other_protocol_fields_are_refused(served, upstream, method, protocol, status):
     count = len(upstream.requests)
     raw = http2.Frames(http2.dial(served.port, served.transport, TIMEOUT), scheme='http' if served.transport == 'plain' else 'https')
     raw.send(raw.head(1, '/echo', method, [(':protocol', protocol)], flags=http2.END_HEADERS))
@@ -236,7 +236,7 @@ def test_other_requests_with_a_protocol(served, upstream, method, protocol, stat
     assert len(upstream.requests) == count
 
 
-def test_without_a_location_that_upgrades(launch, loop, transport, upstream):
+def test_enable_connect_protocol_requires_an_upgrading_location(launch, loop, transport, upstream):
     """The setting is not sent where no location can proxy an upgrade; then :protocol is malformed."""
     served = launch(loop, transport, server={'location': {
         '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_http_version': '2'}, '= /page': {'return': '200 page'}}})
@@ -260,7 +260,7 @@ def send_frame(client, stream, opcode, data, end=False):
     client.send_body(stream, frames.Frame(opcode, data).serialize(mask=True), end=end)
 
 
-def test_a_websocket_server(launch, loop, transport, sockets):
+def test_websockets_library_as_server(launch, loop, transport, sockets):
     """Messages, and the closing handshake, with the server of the `websockets` library."""
     program, notes = sockets
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{program.port}'}}})
@@ -298,7 +298,7 @@ PAGE = '''<!doctype html><title>a socket</title><script>
 
 
 @pytest.mark.skipif(shutil.which('chromium') is None, reason='chromium is not installed')
-def test_a_browser(launch, loop, base, tmp_path, sockets):
+def test_browser_opens_a_websocket(launch, loop, base, tmp_path, sockets):
     folder = base / 'socket-page'
     folder.mkdir(exist_ok=True)
     (folder / 'index.html').write_text(PAGE)

@@ -84,7 +84,7 @@ def lint(method, target, headers, response):
 
 
 @pytest.mark.parametrize('method, target, headers, status, coding', ROWS)
-def test_there_is_nothing_wrong(client, method, target, headers, status, coding):
+def test_responses_have_no_httplint_errors(client, method, target, headers, status, coding):
     response = client.ask(method, target, list(headers.items()))
     assert response.status == status and response.headers.get('content-encoding') == coding
     notes = lint(method, target, headers, response)

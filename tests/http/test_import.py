@@ -74,7 +74,7 @@ def pair(request, tmp_path, site, certificate, upstream, packed):
 
 
 @pytest.mark.http1('the configuration of nginx has no HTTP/2')
-def test_answers_are_the_same(pair):
+def test_nginx_and_import_respond_alike(pair):
     case, ports = pair
     wrong = []
     for request in case.requests:
@@ -127,7 +127,7 @@ def packaged(tmp_path, new_directory):
 
 
 @pytest.mark.http1('the configuration of nginx has no HTTP/2')
-def test_the_configuration_of_the_package(packaged):
+def test_packaged_nginx_configuration_is_imported(packaged):
     (nginx, sluice), output, conf, made, www = packaged
     assert left_out(output) in ([], ['gzip'])
     other = re.search(r'another meaning here \(1\):\n  \S+/nginx.conf:\d+: ssl_protocols TLSv1 TLSv1.1 ', output)
@@ -153,7 +153,7 @@ def test_the_configuration_of_the_package(packaged):
     ('pid /run/a; daemon off; error_log /e; stream { server { listen 53 udp; proxy_pass 127.0.0.1:53; } }', 1, 'not carried over (3):'),
     ('daemon off; stream { server { listen 54; proxy_pass $nowhere; } }', 1, 'so no file is written'),
 ])
-def test_exit_status(tmp_path, text, status, output):
+def test_exit_status_and_messages(tmp_path, text, status, output):
     (tmp_path / 'nginx.conf').write_text(text.replace('@PORT@', '8080'))
     found, report = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
     assert found == status and output in report and (output or not report)

@@ -71,7 +71,7 @@ OUTSIDE = [(match[0], inside[match.end():], closed, opened) for inside, closed, 
 
 @pytest.mark.http1('the configuration of nginx has no HTTP/2')
 @pytest.mark.parametrize('before, inside, closed, opened', [('', *row) for row in LOST] + OUTSIDE)
-def test_lost(tmp_path, www, before, inside, closed, opened):
+def test_lost_directives_close_access(tmp_path, www, before, inside, closed, opened):
     port = server_kit.free_port()
     server, made = served(tmp_path, f'events {{ }} http {{ {before} server {{ listen 127.0.0.1:{port}; root {www}; {inside} }} }}', port)
     try:
@@ -105,7 +105,7 @@ def test_import_markers_are_reported(tmp_path, www):
         server.stop()
 
 
-def test_a_server_of_stream_is_closed(tmp_path):
+def test_lost_stream_access_check_closes_the_connection(tmp_path):
     """`stream` closes the connection instead of passing it on without the lost access check."""
     upstream = socket.create_server(('127.0.0.1', 0))
     port = server_kit.free_port()
@@ -123,7 +123,7 @@ def test_a_server_of_stream_is_closed(tmp_path):
         upstream.close()
 
 
-def test_many_marks_hide_no_mistake(tmp_path):
+def test_all_rejected_values_are_reported(tmp_path):
     """More warnings than the loader collects: all rejected values are found, and the written configuration loads."""
     inside = ''.join(f'location /{number} {{ uwsgi_pass unix:/none; client_max_body_size lots; }}\n' for number in range(50))
     (tmp_path / 'nginx.conf').write_text(f'http {{ server {{ listen 8080; {inside} }} }}')

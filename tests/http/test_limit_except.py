@@ -28,7 +28,7 @@ SERVER = {
     ('POST', '/outer/anew/', 200, b'anew'), ('PUT', '/outer/anew/', 403, None),
     ('GET', '/parts/one', 200, b'part one'), ('PUT', '/parts/one', 403, None),
 ])
-def test_methods(launch, loop, transport, method, target, status, body):
+def test_limit_except_applies_to_other_methods(launch, loop, transport, method, target, status, body):
     client = launch(loop, transport, server=SERVER).connect()
     response = client.ask(method, target, [], b'x' if method in ('POST', 'PUT') else b'')
     assert response.status == status

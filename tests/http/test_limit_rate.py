@@ -54,7 +54,7 @@ def least(size, rate=RATE):
     return (size - rate / 10) / rate
 
 
-def test_never_faster(served, throttled):
+def test_no_response_exceeds_the_rate(served, throttled):
     """All responses at the same time: the rate applies to each of them."""
     whole = {'/throttled.bin': SIZE, '/told/throttled.bin?rate=400k': SIZE, '/after/throttled.bin': SIZE - 300 * 1024, '/chunks/throttled.bin': SIZE}
     with concurrent.futures.ThreadPoolExecutor(len(whole) + 2) as pool:
@@ -71,13 +71,13 @@ def test_never_faster(served, throttled):
     assert length == 3000 and took >= least(3000, 1024) - 0.52      # at least 512 bytes are sent at a time
 
 
-def test_no_rate_is_none(served, throttled):
+def test_rate_of_zero_is_unlimited(served, throttled):
     for target in ('/told/throttled.bin', '/told/throttled.bin?rate=0', '/told/throttled.bin?rate=nonsense', '/told/throttled.bin?rate=999g'):
         assert take(served, target)[0] == throttled
     assert '"nonsense" is not a size' in served.server.errors()
 
 
-def test_head_and_a_client_that_leaves(served, throttled):
+def test_head_and_disconnection_during_a_throttled_body(served, throttled):
     client = served.connect()
     response = client.ask('HEAD', '/throttled.bin', [])
     assert response.status == 200 and response.headers['content-length'] == str(SIZE)
@@ -87,7 +87,7 @@ def test_head_and_a_client_that_leaves(served, throttled):
     assert take(served, '/bytes')[1] == 3000
 
 
-def test_others_do_not_wait(served, throttled):
+def test_other_clients_are_not_throttled(served, throttled):
     slow = served.connect()
     slow.send('GET /throttled.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     quick = served.connect()

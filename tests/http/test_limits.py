@@ -34,7 +34,7 @@ def statuses(served, target, count):
         return sorted(pool.map(one, range(count)))
 
 
-def test_all_workers_count_together(launch, loop, transport):
+def test_limit_req_counts_all_workers(launch, loop, transport):
     served = launch(loop, transport, server={'location': LOCATIONS}, http=ZONES, main={'worker_processes': 2})
     key = f'{loop}{transport}'
     assert statuses(served, f'/once?key={key}', 12) == [200] + [429] * 11
@@ -46,7 +46,7 @@ def test_all_workers_count_together(launch, loop, transport):
     client.close()
 
 
-def test_delayed_requests_are_served(launch, loop, transport):
+def test_burst_requests_are_delayed(launch, loop, transport):
     served = launch(loop, transport, server={'location': LOCATIONS}, http=ZONES, main={'worker_processes': 2})
     began = time.monotonic()
     assert statuses(served, f'/wait?key={loop}{transport}', 8) == [200] * 8
@@ -94,7 +94,7 @@ def limited(tmp_path, loop):
     server.stop()
 
 
-def test_open_requests(limited):
+def test_limit_conn_counts_open_requests(limited):
     assert limited.ask('/hold?key=a') == 200                        # the following requests wait for a minute each
     held = limited.hold_both()
     assert limited.ask('/open?key=a') == 429
@@ -105,7 +105,7 @@ def test_open_requests(limited):
     assert 'limiting connections by zone "open"' in limited.errors()
 
 
-def test_a_killed_worker_holds_nothing(limited):
+def test_killed_worker_releases_its_counts(limited):
     assert limited.ask('/hold?key=a') == 200
     held = limited.hold_both()
     assert limited.ask('/open?key=a') == 429
@@ -137,7 +137,7 @@ def test_limits_survive_a_reload(limited):
     assert limited.ask('/once?key=a') == 429
 
 
-def test_explained_without_being_counted(limited):
+def test_explain_counts_no_request(limited):
     for _ in range(2):
         output = subprocess.run([server_kit.SLUICE, 'explain', f'http://localhost:{limited.port}/hold?key=x', '-c', limited.config_path],
                               capture_output=True, text=True, check=False)
@@ -146,7 +146,7 @@ def test_explained_without_being_counted(limited):
     assert limited.ask('/once?key=x') == 200
 
 
-def test_a_reload_raises_no_limit(limited):
+def test_reload_does_not_reset_the_limit(limited):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         requests = [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
         limited.reload()

@@ -82,37 +82,37 @@ def fields(answer):
     ('/proxy/', 302, 'location', '/a%0D%0AX-Split: 1%0A%01b/there'),
     ('/proxy/', 302, 'set-cookie', f'c=1; Path=/{WHOLE}/there'),
 ])
-def test_no_line_break_leaves_in_a_field(served, target, status, name, value):
+def test_line_breaks_in_fields_become_spaces(served, target, status, name, value):
     answer = exchange(served, target)
     assert answer.startswith(f'HTTP/1.1 {status} '), answer
     found = fields(answer)[name]
     assert (found.replace(f'http://localhost:{served.port}', '') if name == 'location' else found) == value
 
 
-def test_a_path_with_a_line_break_is_refused(served):
+def test_line_break_in_a_path_is_400(served):
     assert exchange(served, '/capture/x%0d%0aX-Split:%201').startswith('HTTP/1.1 400 ')
 
 
-def test_trailers(served):
+def test_line_breaks_in_trailers_become_spaces(served):
     trailer = exchange(served, '/one.txt', 'TE: trailers').rpartition('\r\n0\r\n')[2]
     assert trailer == f'X-Value: {WHOLE}\r\n\r\n'
 
 
-def test_early_hints(served):
+def test_line_breaks_in_early_hints_become_spaces(served):
     answer = exchange(served, '/hints', 'Sec-Fetch-Mode: navigate')
     fields(answer.partition('\r\n\r\n')[0] + '\r\n\r\n')
 
 
-def test_a_body_keeps_them(served):
+def test_line_breaks_in_a_body_are_retained(served):
     assert exchange(served, '/text').endswith(BROKEN)
 
 
-def test_fields_for_an_upstream(served, upstream):
+def test_line_breaks_in_upstream_fields_become_spaces(served, upstream):
     exchange(served, '/proxy/')
     assert upstream.requests[-1].all('X-Value') == [WHOLE] and not upstream.requests[-1].all('X-Split')
 
 
 @pytest.mark.parametrize('target, line', [('/map?log', 'X-Value'), ('/proxy/?log', 'X-Value')])
-def test_one_line_in_the_error_log(served, target, line):
+def test_replaced_line_break_is_logged(served, target, line):
     exchange(served, target)
     wait_for(lambda: re.search(rf'.*{line}.*{re.escape(target)}|.*{re.escape(target)}.*{line}', served.server.errors()), 'no line')

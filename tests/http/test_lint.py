@@ -157,7 +157,7 @@ def found(folder, text):
 
 
 @pytest.mark.parametrize('rule', RULES)
-def test_rule(folder, rule):
+def test_each_rule_reports_its_fault_only(folder, rule):
     bad, line, words, good = RULES[rule]
     output, status = found(folder, bad)
     spoken = [finding for finding in output if finding['rule'] == rule]
@@ -168,7 +168,7 @@ def test_rule(folder, rule):
     assert [finding for finding in output if finding['rule'] in (rule, 'load')] == []
 
 
-def test_every_rule_has_its_files(folder):
+def test_every_rule_has_a_test_case(folder):
     (folder / 'sluice.yaml').write_text('http: {server: {listen: 8080, return: 404}}\n')
     sarif = json.loads(lint('--format=sarif', folder / 'sluice.yaml').stdout)
     rules = {rule['id'] for rule in sarif['runs'][0]['tool']['driver']['rules']}
@@ -203,23 +203,23 @@ SPOKEN = [
 
 
 @pytest.mark.parametrize('rule, location', SILENT + SPOKEN)
-def test_habits(folder, rule, location):
+def test_nginx_habits_are_reported(folder, rule, location):
     output, _ = found(folder, '{server}      location:\n        ' + location + '\n')
     assert 'load' not in [finding['rule'] for finding in output], output
     assert (rule in [finding['rule'] for finding in output]) == ((rule, location) in SPOKEN), output
 
 
-def test_keys_below_the_root(folder):
+def test_keys_below_the_root_are_reported(folder):
     output, _ = found(folder, '{files}      root: .\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n')
     assert [(finding['line'], 'in the directory that' in finding['message']) for finding in output] == [(4, False), (6, True)], output
 
 
-def test_a_condition_is_not_another_location(folder):
+def test_condition_is_not_another_location(folder):
     output, _ = found(folder, '{server}      when: {{$arg_a: {{return: 405}}}}\n      location:\n        ~ ^/a$: {{return: 200 a}}\n')
     assert output == []
 
 
-def test_open_cors(folder):
+def test_cors_does_not_bypass_access_rules(folder):
     text = '{{server}}      root: www\n      deny: all\n      cors: {{{{origins: "{}"}}}}\n'
     output, _ = found(folder, text.format('*'))
     assert 'open-cors' in [finding['rule'] for finding in output], output
@@ -257,7 +257,7 @@ def test_invalid_configuration(folder):
 BAD = 'http:\n  server:\n    - listen: 8080\n      root: /etc # "all"\n      send_timeout: 1h\n'
 
 
-def test_text(folder):
+def test_text_format(folder):
     path = folder / 'sluice.yaml'
     path.write_text(BAD)
     done = lint(path)
@@ -266,7 +266,7 @@ def test_text(folder):
                                   '[root-of-system]\n    4 |       root: /etc # "all"\n      |             ^\n      hint: ')
 
 
-def test_gcc(folder):
+def test_gcc_format(folder):
     path = folder / 'sluice.yaml'
     path.write_text(BAD)
     lines = lint('--format', 'gcc', path).stdout.splitlines()
@@ -299,7 +299,7 @@ SARIF = {  # members that SARIF 2.1.0 requires of a log, and that code hosts req
                                     'startColumn': {'type': 'integer', 'minimum': 1}}}}}}}}}}}}}}}}
 
 
-def test_sarif(folder):
+def test_sarif_format(folder):
     path = folder / 'sluice.yaml'
     path.write_text(BAD)
     log = json.loads(lint('--format', 'sarif', path).stdout)

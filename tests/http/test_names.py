@@ -72,7 +72,7 @@ def environment(request, tmp_path):
     made.stop()
 
 
-def test_answers_that_change(environment):
+def test_changed_address_is_used(environment):
     one = environment.upstream('one')
     environment.upstream('two', port=one.port, address='127.0.0.2')
     environment.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
@@ -86,7 +86,7 @@ def test_answers_that_change(environment):
     assert {environment.responding_server() for _ in range(4)} == {'one', 'two'}
 
 
-def test_the_time_to_live_is_respected(environment):
+def test_dns_ttl_is_respected(environment):
     one = environment.upstream('one')
     environment.dns.zone.update({('long.test', A): [(SECONDS, '127.0.0.1')], ('short.test', A): [(1, '127.0.0.1')]})
     environment.start({'long': {'server': f'long.test:{one.port}'}, 'short': {'server': f'short.test:{one.port}'}}, resolver='ipv6=off',
@@ -100,7 +100,7 @@ def test_the_time_to_live_is_respected(environment):
     assert ('short.test', AAAA) not in environment.dns.questions
 
 
-def test_both_families(environment):
+def test_a_and_aaaa_are_queried(environment):
     try:
         one = environment.upstream('six', address='::1')
     except OSError:
@@ -119,7 +119,7 @@ def test_only_the_enabled_address_family_is_queried(environment):
     assert ('app.test', AAAA) not in environment.dns.questions
 
 
-def test_services(environment):
+def test_srv_records_set_ports_and_weights(environment):
     """SRV records supply ports, weights and priorities: servers of a higher priority value are backups."""
     one, two, spare = (environment.upstream(name) for name in ('one', 'two', 'spare'))
     environment.dns.zone.update({
@@ -188,7 +188,7 @@ BAD = [{'fails': (SERVFAIL, 'DNS server'), 'denied': (3, 'not found'), 'silent':
 
 
 @pytest.mark.parametrize('bad', BAD, ids=['no answer', 'garbage'])
-def test_bad_answers_stop_nothing(environment, bad):
+def test_failed_resolutions_are_502_and_logged(environment, bad):
     """A failed resolution causes 502 and one log line with the name; the resolver repeats it, and uses a valid response at once."""
     one = environment.upstream('one')
     environment.dns.zone.update({f'{name}.test': answer for name, (answer, _) in bad.items()})
@@ -207,7 +207,7 @@ def test_bad_answers_stop_nothing(environment, bad):
         assert f'upstream host "{name}.test" is resolved again' in environment.server.errors()
 
 
-def test_an_answer_outlives_its_name_server(environment):
+def test_resolved_address_outlives_its_ttl_on_failure(environment):
     one = environment.upstream('one')
     environment.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
     environment.start({'app': {'server': f'app.test:{one.port}'}})
@@ -243,13 +243,13 @@ def test_a_reload_keeps_addresses_while_dns_fails(environment, failure):
     environment.until('two')
 
 
-def test_valid_bounds_the_time_until_a_failure_is_retried(environment):
+def test_resolver_valid_bounds_the_retry_delay(environment):
     environment.dns.zone['app.test'] = SERVFAIL
     environment.start({'app': {'server': 'app.test:80'}}, resolver='valid=100ms')
     wait_for(lambda: len(environment.dns.questions) >= 60, 'the resolution is repeated')
 
 
-def test_a_name_server_that_is_not_there(environment):
+def test_unreachable_name_server_is_502(environment):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unused:
         unused.bind(('127.0.0.1', 0))
         environment.dns.stop()
@@ -259,7 +259,7 @@ def test_a_name_server_that_is_not_there(environment):
     assert environment.responding_server() == 502
 
 
-def test_a_name_made_of_variables(environment):
+def test_variable_host_name_is_resolved(environment):
     one = environment.upstream('one')
     environment.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
     environment.start(locations={'/': {'proxy_pass': f'http://$arg_name:{one.port}'}})
@@ -268,14 +268,14 @@ def test_a_name_made_of_variables(environment):
     assert 'upstream host "nobody.test" cannot be resolved' in environment.server.errors()
 
 
-def test_the_hosts_file(environment):
+def test_hosts_file_precedes_dns(environment):
     one = environment.upstream('one')
     environment.start(locations={'/': {'proxy_pass': f'http://localhost:{one.port}'}}, http={'resolver': f'127.0.0.1:{environment.dns.port}'})
     assert environment.responding_server() == 'one'
     assert not [name for name, _ in environment.dns.questions if name == 'localhost']
 
 
-def test_a_block_with_a_name_server_of_its_own(environment):
+def test_resolver_of_an_upstream_block(environment):
     one = environment.upstream('one')
     other = Dns({('app.test', A): [(SECONDS, '127.0.0.1')]})
     environment.start({'app': {'server': f'app.test:{one.port}', 'resolver': f'127.0.0.1:{other.port}'}})
@@ -284,7 +284,7 @@ def test_a_block_with_a_name_server_of_its_own(environment):
     other.stop()
 
 
-def test_a_stream_s_resolver_is_not_that_of_targets_made_of_variables(environment):
+def test_stream_resolver_does_not_apply_to_http(environment):
     """The resolver of `stream` cannot resolve app.test; the resolver of `http` can."""
     one = environment.upstream('one')
     unused_port = server_kit.free_port()

@@ -59,7 +59,7 @@ def test_preferred_available_coding_is_selected(client, name, plain, takes, codi
     assert DECODE[coding](response.body) == plain
 
 
-def test_curl(served, folder):
+def test_curl_gets_precompressed_files(served, folder):
     for coding, option in ((None, []), ('br', ['--compressed'])):
         run = subprocess.run(['curl', '-sSk', *option, '-D', '-', '-o', os.path.join(folder, '..', 'out'), served.url('/large.css')],
                              check=True, capture_output=True, text=True)
@@ -86,7 +86,7 @@ def test_each_encoding_has_its_validators(client):
 
 
 @pytest.mark.parametrize('coding', ['br', 'zstd', 'gzip'])
-def test_ranges_are_of_the_encoded_bytes(client, coding):
+def test_ranges_apply_to_the_encoded_bytes(client, coding):
     """A client resumes an interrupted download with a range of the encoded file."""
     whole = fetch(client, '/large.css', coding)
     half = len(whole.body) // 2
@@ -102,7 +102,7 @@ def test_ranges_are_of_the_encoded_bytes(client, coding):
     assert several.status == 200 and several.body == whole.body
 
 
-def test_head(client):
+def test_head_has_the_fields_of_get(client):
     for coding in (None, 'br', 'zstd', 'gzip'):
         output = client.ask('HEAD', '/large.css', [('Accept-Encoding', coding or 'identity')])
         got = fetch(client, '/large.css', coding)

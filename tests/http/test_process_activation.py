@@ -78,7 +78,7 @@ def test_passed_sockets_are_used(activate):
     socket.create_connection(('127.0.0.1', port), timeout=5).close()
 
 
-def test_the_path_of_a_passed_socket_remains(activate, tmp_path):
+def test_path_of_a_passed_socket_is_not_removed(activate, tmp_path):
     path = str(tmp_path / 'web.sock')
     passed = listening(socket.AF_UNIX, path)
     os.chmod(path, 0o666)
@@ -92,7 +92,7 @@ def test_the_path_of_a_passed_socket_remains(activate, tmp_path):
     assert os.path.exists(path)
 
 
-def test_a_port_that_no_passed_socket_has_is_refused(site, tmp_path, loop):
+def test_port_in_use_without_a_passed_socket_is_refused(site, tmp_path, loop):
     """The passed socket has another address, and the configured port is in use."""
     taken = listening()
     server = server_kit.Server(tmp_path / 'refused', [{'listen': f'127.0.0.1:{taken.getsockname()[1]}', 'root': site}], loop=loop,

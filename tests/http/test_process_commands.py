@@ -30,7 +30,7 @@ def conf(tmp_path, site):
     return str(path)
 
 
-def test_versions():
+def test_options_v_and_V_print_versions():
     assert re.fullmatch(r'sluice version: sluice/\d+\.\d+\.\d+\n', run('-v').stdout)
     built = run('-V')
     assert built.returncode == 0
@@ -39,7 +39,7 @@ def test_versions():
         assert word in built.stdout
 
 
-def test_usage():
+def test_usage_is_short():
     for flag in ('-h', '-?', '--help'):
         ran = run(flag)
         assert ran.returncode == 0 and ran.stderr == ''
@@ -53,14 +53,14 @@ def test_usage():
     (['-x'], 'invalid option: "-x"'), (['-c'], 'requires a file name'), (['srve'], 'did you mean "serve"'),
     (['-s', 'hup'], 'stop, quit, reopen, reload or upgrade'), (['-t', '-s', 'quit'], 'cannot be combined'),
     (['serve', '--port', '0'], 'invalid port')])
-def test_mistakes(arguments, output):
+def test_invalid_command_lines_are_refused(arguments, output):
     ran = run(*arguments)
     assert ran.returncode == 1 and ran.stdout == ''
     assert ran.stderr.startswith('sluice: [emerg] ') and output in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
 
 
-def test_t_prints_the_lines_of_nginx(conf):
+def test_option_t_prints_nginx_messages(conf):
     ran = run('-t', '-c', conf)
     assert ran.returncode == 0 and ran.stdout == ''
     assert ran.stderr == (f'sluice: the configuration file {conf} syntax is ok\n'
@@ -69,7 +69,7 @@ def test_t_prints_the_lines_of_nginx(conf):
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, '', '')
 
 
-def test_t_prints_error_positions(conf):
+def test_option_t_prints_error_positions(conf):
     with open(conf, 'a', encoding='utf-8') as stream:
         stream.write('worker_proceses: 4\n')
     for flags in (['-t'], ['-tq'], ['-T']):
@@ -80,12 +80,12 @@ def test_t_prints_error_positions(conf):
     assert run('-c', conf).returncode == 1
 
 
-def test_t_of_no_file(tmp_path):
+def test_option_t_of_a_missing_file(tmp_path):
     ran = run('-t', '-c', str(tmp_path / 'none.yaml'))
     assert ran.returncode == 1 and 'none.yaml' in ran.stderr and 'No such file' in ran.stderr
 
 
-def test_t_opens_nothing(conf, tmp_path):
+def test_option_t_opens_no_log_or_port(conf, tmp_path):
     """-t creates no log, binds no port and resolves no name."""
     port = re.search(r':(\d+)', open(conf, encoding='utf-8').read().split('listen')[1]).group(1)
     with socket.socket() as taken:
@@ -96,13 +96,13 @@ def test_t_opens_nothing(conf, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
-def test_t_needs_no_rights(conf, sluice_copy):
+def test_option_t_requires_no_privileges(conf, sluice_copy):
     ran = subprocess.run([sluice_copy, '-t', '-c', conf], capture_output=True, text=True, timeout=60,
                          user='nobody', group='nogroup', extra_groups=[])
     assert ran.returncode == 0, ran.stderr
 
 
-def test_T_prints_a_loadable_configuration(conf, tmp_path):
+def test_option_T_prints_a_loadable_configuration(conf, tmp_path):
     ran = run('-T', '-c', conf)
     assert ran.returncode == 0 and 'test is successful' in ran.stderr
     assert ran.stdout.startswith(f'# configuration file {conf}:\n')
@@ -113,7 +113,7 @@ def test_T_prints_a_loadable_configuration(conf, tmp_path):
     assert again.stdout.splitlines()[1:] == ran.stdout.splitlines()[1:]
 
 
-def test_g_replaces(conf):
+def test_option_g_replaces_directives(conf):
     for given in ('worker_processes: 3', 'worker_processes: 3;'):
         ran = run('-T', '-c', conf, '-g', given)
         assert ran.returncode == 0, ran.stderr
@@ -122,7 +122,7 @@ def test_g_replaces(conf):
     assert run('-t', '-c', conf, '-g', 'demon: off').returncode == 1
 
 
-def test_p_is_where_paths_start(conf, tmp_path):
+def test_option_p_sets_the_prefix(conf, tmp_path):
     (tmp_path / 'conf').mkdir()
     os.rename(conf, tmp_path / 'conf' / 'sluice.yaml')
     assert run('-t', '-p', str(tmp_path)).returncode == 0
@@ -130,7 +130,7 @@ def test_p_is_where_paths_start(conf, tmp_path):
     assert run('-t', '-p', str(tmp_path), '-c', 'sluice.yaml').returncode == 1
 
 
-def test_s_without_a_server(conf, tmp_path):
+def test_option_s_without_a_server(conf, tmp_path):
     for name in ('stop', 'quit', 'reopen'):
         ran = run('-s', name, '-c', conf)
         assert ran.returncode == 1
@@ -180,7 +180,7 @@ def test_help_prints_entries(name, words):
     ('http3', "'http3' is not supported by sluice: "), ('uwsgi_pass', 'FastCGI'), ('$hots', 'did you mean $host?'),
     ('$nothing_like_it', "no variable is named '$nothing_like_it'"), ('proxy_pas', 'did you mean proxy_pass'),
 ])
-def test_help_names_the_way_out(name, words):
+def test_help_for_unsupported_names_the_alternative(name, words):
     ran = run('help', name)
     assert ran.returncode == 1 and words in ran.stderr and 'this build' not in ran.stderr and ran.stdout == '', ran.stderr
 
@@ -193,13 +193,13 @@ def test_implemented_directives_are_not_listed_as_missing():
     assert not [(name, own) for name in missing for own in every if own == name or (name[-1] == '*' and own.startswith(name[:-1]))]
 
 
-def test_output_that_cannot_be_written_is_a_failure():
+def test_unwritable_output_is_a_failure():
     with open('/dev/full', 'w', encoding='ascii') as full:
         for arguments in (['schema'], ['help'], ['-h']):
             assert subprocess.run([SLUICE, *arguments], stdout=full, stderr=subprocess.DEVNULL, timeout=30).returncode != 0
 
 
-def test_doctor():
+def test_doctor_reports_each_check():
     ran = run('doctor')
     works = ran.returncode == 0
     assert ran.stderr == ''
@@ -285,7 +285,7 @@ ODD = ['plain', 'a b', "quo'te", 'dou"ble', 'co: lon', 'dol$lar', '$uri', '${HOM
 
 
 @pytest.mark.parametrize('name', ODD)
-def test_serve_takes_any_folder(tmp_path, name):
+def test_serve_accepts_any_directory_name(tmp_path, name):
     folder = tmp_path / name
     folder.mkdir()
     (folder / 'index.html').write_text('<p>here\n')
@@ -323,7 +323,7 @@ def test_serve_prints_url_and_command(tmp_path):
         assert serve.end()[0] == 0
 
 
-def test_serve_of_no_folder(tmp_path):
+def test_serve_requires_a_directory(tmp_path):
     (tmp_path / 'file').write_text('')
     for name, output in (('none', 'No such file'), ('file', 'it is not a directory')):
         ran = run('serve', str(tmp_path / name))

@@ -49,7 +49,7 @@ def replaced(server, victim):
     return not alive(victim) and victim not in now and len(now) == 2
 
 
-def test_a_stopped_worker_is_replaced(start, loop):
+def test_hanging_worker_is_replaced(start, loop):
     """The connections in the queue of the stopped worker are accepted by the other worker, and by the replacement."""
     server = start(loop, worker_processes=2, worker_heartbeat_timeout='2s')
     victim, survivor = sorted(server.workers())
@@ -67,7 +67,7 @@ def test_a_stopped_worker_is_replaced(start, loop):
 
 
 @pytest.mark.parametrize('timeout', ['off', '60s'])
-def test_a_worker_that_stops_briefly_is_kept(start, timeout):
+def test_worker_is_not_replaced_after_a_short_stop(start, timeout):
     server = start(worker_processes=2, worker_heartbeat_timeout=timeout)
     before = set(server.workers())
     victim = min(before)
@@ -80,7 +80,7 @@ def test_a_worker_that_stops_briefly_is_kept(start, timeout):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_a_stopped_worker_that_drains_is_killed(start):
+def test_hanging_worker_of_the_old_generation_is_killed(start):
     """After a reload the hanging worker of the old configuration is killed and not replaced."""
     server = start(worker_processes=1, worker_heartbeat_timeout='2s')
     victim, = server.workers()
@@ -99,7 +99,7 @@ def test_a_stopped_worker_that_drains_is_killed(start):
 
 
 @pytest.mark.parametrize('how', [signal.SIGKILL, signal.SIGSEGV], ids=['kill', 'segv'])
-def test_a_crash_under_load(start, loop, how):
+def test_crash_under_load_fails_only_its_connections(start, loop, how):
     """Only the connections of the worker that dies may fail: at most one for each client."""
     server = start(loop, worker_processes=2)
     victim, survivor = sorted(server.workers())
@@ -117,7 +117,7 @@ def test_a_crash_under_load(start, loop, how):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_a_crash_loop_is_logged(start):
+def test_crash_loop_is_logged(start):
     server = start(worker_processes=2)
     survivor = max(server.workers())
 

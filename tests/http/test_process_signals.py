@@ -12,7 +12,7 @@ from kit.lifetime import BIG, alive, signal_and_wait, refused, wait_for
 
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_ends_orderly(start, loop, how):
+def test_int_term_and_quit_end_the_server(start, loop, how):
     server = start(loop, worker_processes=2)
     workers = server.workers()
     assert len(workers) == 2
@@ -34,7 +34,7 @@ def test_term_closes_open_connections(start, loop, big):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_quit_finishes_a_slow_download(start, loop, big):
+def test_quit_completes_a_slow_download(start, loop, big):
     server = start(loop)
     client = http1.connect(server.port, 'user')
     idle = http1.connect(server.port, 'user')
@@ -101,7 +101,7 @@ def test_quit_does_not_wait_for_silent_clients(start, loop):
     assert silent.recv(1) == b''
 
 
-def test_term_after_quit(start, loop, big):
+def test_term_after_quit_ends_at_once(start, loop, big):
     """TERM after QUIT ends the server without waiting for the download."""
     server = start(loop)
     client = http1.connect(server.port, 'user')
@@ -142,7 +142,7 @@ def test_usr1_reopens_the_logs(start, loop):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_usr1_keeps_the_old_log_where_the_new_one_cannot_be_had(start):
+def test_usr1_retains_the_old_log_if_reopening_fails(start):
     server = start()
     os.rename(server.access_path, server.access_path + '.1')
     os.mkdir(server.access_path)

@@ -16,7 +16,7 @@ from kit.without_call import without_call
 SLUICE = server_kit.SLUICE
 
 
-def test_a_port_in_use_is_reported(start):
+def test_port_in_use_is_reported(start):
     server = start()
     second = start(wait=False)
     text = server_kit.read_text(second.config_path).replace(f':{second.port} ', f':{server.port} ')
@@ -33,7 +33,7 @@ def test_a_port_in_use_is_reported(start):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_a_pid_file_in_use_is_reported(start):
+def test_pid_file_in_use_is_reported(start):
     server = start()
     second = start(wait=False, pid=os.path.join(server.folder, 'pid'))
     ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
@@ -43,7 +43,7 @@ def test_a_pid_file_in_use_is_reported(start):
 
 
 @pytest.mark.parametrize('files', [9, 10])
-def test_a_worker_that_cannot_start_is_reported(start, files):
+def test_failed_worker_start_is_reported(start, files):
     """Too few descriptors for a worker: the start fails with at most three lines and the reason."""
     server = start(wait=False)
     ran = subprocess.run(['prlimit', f'--nofile={files}:{files}', SLUICE, '-c', server.config_path], capture_output=True,
@@ -56,7 +56,7 @@ def test_a_worker_that_cannot_start_is_reported(start, files):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root gives up root')
-def test_rings_are_not_counted_against_the_user(start):
+def test_io_uring_memory_is_not_limited_by_memlock(start):
     """Linux counts the rings of all processes of a user against RLIMIT_MEMLOCK, but not rings that root creates."""
     server = start(wait=False, loop='io_uring', user='nobody', worker_processes=4)
     server.command_prefix = ['prlimit', '--memlock=65536:65536']
@@ -67,13 +67,13 @@ def test_rings_are_not_counted_against_the_user(start):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_too_many_connections_are_warned_of(start):
+def test_excess_worker_connections_are_a_warning(start):
     server = start(events={'worker_connections': 1000000})
     assert '[warn]' in server.errors() and '1000000 worker_connections may need more than the' in server.errors()
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_ktls_that_is_required(start):
+def test_ssl_ktls_on_requires_ktls(start):
     """`ssl_ktls: on` starts if the kernel supports it, and otherwise fails with the reason."""
     can = subprocess.run([SLUICE, 'doctor'], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
     server = start(wait=False, http={'ssl_ktls': 'on'})
@@ -86,14 +86,14 @@ def test_ktls_that_is_required(start):
     assert 'ssl_ktls' in ran.stderr and 'modprobe tls' in ran.stderr
 
 
-def test_ktls_that_is_not_configured_is_not_requested(start):
+def test_ktls_off_is_not_probed(start):
     server = start(http={'ssl_ktls': 'off'})
     assert 'kTLS:' not in server.errors()
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
-def test_an_unprivileged_user_needs_no_pid_file(tmp_path, sluice_copy):
+def test_unprivileged_user_requires_no_pid_file(tmp_path, sluice_copy):
     """The built-in pid path is writable for root only; for other users the server starts without a pid file and logs a warning."""
     port = server_kit.free_port()
     path = tmp_path / 'nobody.yaml'
@@ -110,7 +110,7 @@ def test_an_unprivileged_user_needs_no_pid_file(tmp_path, sluice_copy):
     assert 'continuing without a pid file' in output
 
 
-def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
+def test_option_e_replaces_the_default_error_log(start, tmp_path):
     server = start(wait=False, error_log=None)
     path = str(tmp_path / 'given.log')
     process = subprocess.Popen([SLUICE, '-c', server.config_path, '-e', path], stdout=subprocess.PIPE,
@@ -124,7 +124,7 @@ def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root has rights to give up')
-def test_root_is_given_up(start, loop):
+def test_root_privileges_are_dropped(start, loop):
     server = start(loop, user='www-data')
     with open(f'/proc/{server.workers()[0]}/status', encoding='ascii') as stream:
         status = dict(line.rstrip('\n').split(':\t', 1) for line in stream if ':\t' in line)
@@ -143,7 +143,7 @@ def test_root_is_given_up(start, loop):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='user matters for root alone')
-def test_an_unknown_user_is_reported(start):
+def test_unknown_user_is_reported(start):
     server = start(wait=False, user='no-such-user')
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
     assert ran.returncode == 1 and 'there is no user "no-such-user"' in ran.stderr
@@ -173,7 +173,7 @@ def test_a_user_without_effect_is_reported(start, user, warned):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_daemon(start):
+def test_daemon_detaches_from_the_terminal(start):
     server = start(wait=False, daemon=True, worker_processes=2)
     pid_path = os.path.join(server.folder, 'pid')
     # capture_output waits until no process has the pipes open: the daemon must have closed them.
@@ -199,7 +199,7 @@ def test_daemon(start):
     assert not os.path.exists(pid_path)
 
 
-def test_daemon_with_logs_on_its_terminal(start):
+def test_daemon_refuses_stderr_logs(start):
     server = start(wait=False, daemon=True, error_log={'path': 'stderr', 'level': 'info'},
                    http={'access_log': {'path': 'stdout', 'format': 'main'}})
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
@@ -211,7 +211,7 @@ def test_daemon_with_logs_on_its_terminal(start):
     wait_for(lambda: refused(server.port), 'it ends')
 
 
-def test_the_service_manager_is_notified(start, tmp_path):
+def test_sd_notify_reports_readiness(start, tmp_path):
     server = start(wait=False)
     path = str(tmp_path / 'notify')
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -267,7 +267,7 @@ def test_no_watchdog_messages_for_another_process(start, tmp_path, variables):
     assert ('WATCHDOG_USEC or WATCHDOG_PID is malformed' in server.errors()) == ('soon' in variables.values())
 
 
-def test_an_error_log_without_a_reader_delays_no_request(start, tmp_path):
+def test_error_log_fifo_without_reader_delays_no_request(start, tmp_path):
     path = str(tmp_path / 'fifo')
     os.mkfifo(path)
     server = start(error_log={'path': path, 'level': 'debug'})
@@ -281,7 +281,7 @@ def test_an_error_log_without_a_reader_delays_no_request(start, tmp_path):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_a_unix_socket(start, tmp_path, site):
+def test_unix_socket_listener(start, tmp_path, site):
     path = str(tmp_path / 'socket')
     server = server_kit.Server(tmp_path / 'unix', [{'listen': f'unix:{path}', 'root': site}])
     os.chmod(server.folder, 0o755)
@@ -301,7 +301,7 @@ def test_a_unix_socket(start, tmp_path, site):
 FORBID_IO_URING = without_call(425)
 
 
-def test_without_io_uring_it_falls_back_and_says_why(start):
+def test_unavailable_io_uring_falls_back_to_epoll(start):
     server = start('auto', wait=False, worker_processes=2)
     server.command_prefix = FORBID_IO_URING
     server.start([server.port])
@@ -311,7 +311,7 @@ def test_without_io_uring_it_falls_back_and_says_why(start):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_io_uring_that_is_required(start):
+def test_use_io_uring_requires_io_uring(start):
     server = start('io_uring', wait=False)
     ran = subprocess.run([*FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
                          text=True, timeout=60)
@@ -323,7 +323,7 @@ def test_io_uring_that_is_required(start):
     assert line[int(place.group(2)) - 1:].lstrip('"').startswith('io_uring') and 'use: auto' in lines[0]
 
 
-def test_doctor_says_that_io_uring_is_forbidden():
+def test_doctor_reports_forbidden_io_uring():
     ran = subprocess.run([*FORBID_IO_URING, SLUICE, 'doctor'], capture_output=True, text=True, timeout=60)
     assert 'loop: io_uring: Operation not permitted' in ran.stdout and 'loop: epoll works' in ran.stdout
     assert 'seccomp filter' in ran.stdout or 'io_uring_disabled' in ran.stdout

@@ -9,7 +9,7 @@ from kit import http1, server as server_kit
 from kit.lifetime import BIG, alive, signal_and_wait, peers_of, sockets_of, wait_for
 
 
-def test_a_worker_that_dies_is_replaced(start, loop, big):
+def test_killed_worker_is_replaced(start, loop, big):
     server = start(loop, worker_processes=2)
     before = set(server.workers())
     victim = min(before)
@@ -36,7 +36,7 @@ def kill_all_but(survivor, server, deaths):
 
 
 @pytest.mark.parametrize('workers', [2, 3])
-def test_a_worker_accepts_connections_queued_for_a_dead_one(start, loop, workers):
+def test_queued_connections_of_a_dead_worker_are_accepted(start, loop, workers):
     """During the restart delay of killed workers, the surviving worker accepts the connections that the kernel queues on their sockets.
     With three workers, each killed one may have taken over a socket of the other."""
     server = start(loop, worker_processes=workers)
@@ -61,7 +61,7 @@ def test_a_worker_accepts_connections_queued_for_a_dead_one(start, loop, workers
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_a_worker_that_dies_while_others_serve(start, big):
+def test_killed_worker_does_not_affect_other_downloads(start, big):
     """A download from one worker continues while another worker is killed repeatedly."""
     server = start(worker_processes=2)
     client = http1.connect(server.port, 'user')
@@ -83,7 +83,7 @@ def test_a_worker_that_dies_while_others_serve(start, big):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_workers_die_with_the_master(start, loop):
+def test_workers_exit_with_the_master(start, loop):
     server = start(loop, worker_processes=2)
     workers = server.workers()
     server.process.kill()
@@ -99,7 +99,7 @@ def test_workers_die_with_the_master(start, loop):
 
 
 @pytest.mark.parametrize('how', [signal.SIGQUIT, signal.SIGTERM])
-def test_a_stopped_worker_gets_the_shutdown_message_later(start, how):
+def test_stopped_worker_receives_shutdown_after_a_full_channel(start, how):
     """The stopped worker's channel is full of reopen messages when the shutdown begins: the worker gets that message too, once it
     continues."""
     server = start(worker_processes=2)

@@ -61,7 +61,7 @@ def test_workers_and_pid_file(launch_one):
     assert gone(workers) and not os.path.exists(os.path.join(server.folder, 'pid'))
 
 
-def test_closed_standard_streams(launch_one):
+def test_closed_standard_streams_are_opened(launch_one):
     """Started without descriptors 0, 1 and 2, the server opens /dev/null there, so that no log or socket gets printed messages."""
     server, port, _ = launch_one(command_prefix=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
     until(server.workers, 'a worker')
@@ -77,7 +77,7 @@ def opened(pid):
     return []
 
 
-def test_logs_reopened_without_descriptors(launch_one):
+def test_usr1_reopens_logs_without_free_descriptors(launch_one):
     """A worker at its limit of descriptors still receives the reopened logs."""
     server, port, _ = launch_one(command_prefix=['prlimit', '--nofile=40'])
     held = [socket.create_connection(('127.0.0.1', port)) for _ in range(80)]
@@ -131,7 +131,7 @@ def refused(port):
         return True
 
 
-def test_a_worker_that_dies_is_replaced(launch_one, monkeypatch):
+def test_killed_and_crashed_workers_are_replaced(launch_one, monkeypatch):
     # AddressSanitizer would write a report for several seconds before the worker dies.
     monkeypatch.setenv('ASAN_OPTIONS', f"{os.environ.get('ASAN_OPTIONS', '')}:handle_segv=0")
     server, port, _ = launch_one()
@@ -151,7 +151,7 @@ def answers(port):
         return False
 
 
-def test_workers_end_with_a_master_that_is_killed(launch_one):
+def test_workers_exit_with_a_killed_master(launch_one):
     server, port, _ = launch_one()
     until(lambda: server.workers(), 'a worker')
     workers = server.workers()
@@ -176,7 +176,7 @@ def test_usr1_reopens_the_logs(launch_one):
     assert '/one.txt?before' in server_kit.read_text(server.access_path + '.1')
 
 
-def test_usr1_as_another_user(launch_one):
+def test_usr1_reopens_logs_for_unprivileged_workers(launch_one):
     """Workers without root privileges write to the log that the master opened."""
     if os.geteuid() != 0:
         pytest.skip('needs root')
@@ -194,7 +194,7 @@ def test_usr1_as_another_user(launch_one):
     assert client.get('/closed.txt').status == 403
 
 
-def test_s_signals(launch_one):
+def test_option_s_signals_the_master(launch_one):
     server, port, _ = launch_one()
     done = subprocess.run([server_kit.SLUICE, '-c', server.config_path, '-s', 'stop'], timeout=30 * PATIENCE, capture_output=True,
                           text=True, check=False)
@@ -206,7 +206,7 @@ def test_s_signals(launch_one):
     assert done.returncode == 1 and done.stderr
 
 
-def test_daemon(site, tmp_path, loop):
+def test_daemon_writes_its_pid_file(site, tmp_path, loop):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop, main={'daemon': 'on'})
     done = subprocess.run([server_kit.SLUICE, '-c', server.config_path], stdin=subprocess.DEVNULL, timeout=30 * PATIENCE, check=False)
@@ -219,7 +219,7 @@ def test_daemon(site, tmp_path, loop):
     until(lambda: gone([pid]) and not os.path.exists(pid_path), 'it ends')
 
 
-def test_an_address_in_use_is_reported(site, tmp_path):
+def test_address_in_use_is_reported(site, tmp_path):
     with socket.socket() as holder:
         holder.bind(('127.0.0.1', 0))
         holder.listen()
@@ -231,7 +231,7 @@ def test_an_address_in_use_is_reported(site, tmp_path):
     assert done.returncode == 1 and str(taken) in output and 'in use' in output
 
 
-def test_worker_connections(launch_one):
+def test_worker_connections_pauses_accepting(launch_one):
     """At worker_connections accepting pauses without busy waiting, and continues when connections end."""
     server, port, _ = launch_one(main={'events': {'use': os.environ.get('SLUICE_LOOPS', 'epoll').split()[0], 'worker_connections': 16}})
     until(lambda: server.workers(), 'a worker')
@@ -245,7 +245,7 @@ def test_worker_connections(launch_one):
     until(lambda: answers(port), 'room again')
 
 
-def test_connections_per_address(launch_one, loop):
+def test_worker_connections_per_address_closes_excess_connections(launch_one, loop):
     """Excess connections of one address are closed at once; existing ones stay, and a closed one makes room for another."""
     server, port, tls = launch_one(main={'events': {'use': loop, 'worker_connections_per_address': 3}})
     held = []
@@ -268,7 +268,7 @@ def test_connections_per_address(launch_one, loop):
     until(lambda: answers(port), 'room again')
 
 
-def test_out_of_descriptors(site, certificate, tmp_path, loop):
+def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop):
     """EMFILE: the server neither crashes nor waits busily, and serves normally afterwards."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
@@ -299,7 +299,7 @@ def answered(port, client):
     return False
 
 
-def test_idle_connections_give_their_descriptors_back(site, tmp_path, loop):
+def test_idle_connections_are_closed_without_free_descriptors(site, tmp_path, loop):
     """More clients keep idle connections than there are descriptors: the oldest ones are closed, and each new client is served."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
@@ -315,7 +315,7 @@ def test_idle_connections_give_their_descriptors_back(site, tmp_path, loop):
         server.stop()
 
 
-def test_503_without_descriptors_ends_the_connection(site, tmp_path, loop):
+def test_status_503_without_descriptors_closes_the_connection(site, tmp_path, loop):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site,
                                                    'location': {'/': {}, '/page': {'error_page': '503 /error.html'},
@@ -341,7 +341,7 @@ def test_503_without_descriptors_ends_the_connection(site, tmp_path, loop):
         server.stop()
 
 
-def test_idle_costs_nothing(launch_one):
+def test_idle_server_uses_no_cpu(launch_one):
     server, port, tls = launch_one()
     clients = [http1.connect(port), http1.connect(tls, 'user')]
     for client in clients:

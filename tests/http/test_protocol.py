@@ -21,7 +21,7 @@ def test_pipelined_requests_are_answered_in_order(client):
     assert bodies[b'/one.txt'] == b'one\n' and bodies[b'/empty.txt'] == b''
 
 
-def test_pipelined_after_bodies(client):
+def test_pipelined_requests_with_bodies(client):
     body = b'POST /one.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n0123456789'
     chunked = b'GET /ten.txt HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n'
     client.send((body + chunked + GET % b'/one.txt') * 5)
@@ -31,7 +31,7 @@ def test_pipelined_after_bodies(client):
         assert client.read().body == b'one\n'
 
 
-def test_one_byte_at_a_time(client):
+def test_request_byte_by_byte(client):
     request = (b'\r\nGET /folder/../one.txt?x HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\nTransfer-Encoding: chunked\r\n\r\n'
                b'5;a="b"\r\nhello\r\n0\r\nX: y\r\n\r\n' + GET % b'/ten.txt')
     for at in range(len(request)):
@@ -41,7 +41,7 @@ def test_one_byte_at_a_time(client):
 
 
 @pytest.mark.parametrize('size', [2, 3, 7, 50])
-def test_in_small_pieces(client, size):
+def test_requests_in_small_segments(client, size):
     request = b''.join(GET % target for target in (b'/one.txt', b'/ten.txt', b'/one.txt'))
     for at in range(0, len(request), size):
         client.send(request[at:at + size])
@@ -49,7 +49,7 @@ def test_in_small_pieces(client, size):
     assert [client.read().body for _ in range(3)] == [b'one\n', b'0123456789', b'one\n']
 
 
-def test_head_has_the_headers_of_get(client):
+def test_head_has_the_fields_of_get(client):
     for target in ('/one.txt', '/65536.bin', '/', '/folder', '/nowhere', '/.hidden', '/empty.txt'):
         got, head = client.get(target), client.ask('HEAD', target)
         assert head.status == got.status
@@ -67,21 +67,21 @@ def test_head_with_range_and_conditions(client):
     assert client.alive()
 
 
-def test_every_answer_has_a_date_and_a_frame(client):
+def test_responses_have_date_and_framing(client):
     for target in ('/one.txt', '/nowhere', '/folder', '/empty.txt'):
         response = client.get(target)
         assert response.headers['date'].endswith(' GMT')
         assert 'content-length' in response.headers or 'transfer-encoding' in response.headers
 
 
-def test_options_star(client):
+def test_options_asterisk(client):
     response = client.ask('OPTIONS', '*')
     assert response.status in (200, 204)
     assert 'allow' not in response.headers      # Allow requires a location, which OPTIONS * does not have
     assert client.alive()
 
 
-def test_405_has_allow(client):
+def test_status_405_has_allow(client):
     response = client.ask('POST', '/one.txt', body=b'hello')
     assert response.status == 405
     assert {'GET', 'HEAD'} <= {word.strip() for word in response.headers['allow'].split(',')}
@@ -106,7 +106,7 @@ def test_expect_continue_then_body(client):
         assert client.alive()
 
 
-def test_http_10(served):
+def test_http_1_0_requests(served):
     client = served.connect()
     client.send(b'GET /one.txt HTTP/1.0\r\n\r\n')
     response = client.read()
@@ -121,7 +121,7 @@ def test_connection_close_is_honoured(served):
     assert response.closes and client.at_end()
 
 
-def test_a_half_closed_client_is_answered(served):
+def test_half_closed_client_receives_the_response(served):
     """A client that half-closes after its request (RFC 9112 9.6) receives the response."""
     if served.transport != 'plain':
         pytest.skip('TLS has its own close')
@@ -132,7 +132,7 @@ def test_a_half_closed_client_is_answered(served):
     assert client.at_end()
 
 
-def test_clients_that_vanish_do_no_harm(served):
+def test_disconnections_at_each_stage(served):
     for bytes_sent in (b'', b'GET', GET % b'/1048576.bin', b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhal'):
         for _ in range(10):
             client = served.connect()
@@ -142,7 +142,7 @@ def test_clients_that_vanish_do_no_harm(served):
     assert client.alive()
 
 
-def test_a_reset_in_the_middle_of_an_answer(served):
+def test_reset_during_a_response(served):
     for _ in range(10):
         client = served.connect()
         client.send((GET % b'/1048576.bin') * 4)
@@ -154,14 +154,14 @@ def test_a_reset_in_the_middle_of_an_answer(served):
     assert client.alive()
 
 
-def test_keepalive_requests(launch, loop, transport):
+def test_keepalive_requests_closes_the_connection(launch, loop, transport):
     served = launch(loop, transport, server={'keepalive_requests': '3'})
     client = served.connect(promoted=False)
     assert [client.get('/one.txt').closes for _ in range(3)] == [False, False, True]
     assert client.at_end()
 
 
-def test_keepalive_timeout(launch, loop, transport):
+def test_keepalive_timeout_closes_the_connection(launch, loop, transport):
     served = launch(loop, transport, server={'keepalive_timeout': '1s'})
     client = served.connect()
     client.get('/one.txt')
@@ -176,7 +176,7 @@ def test_header_timeout_is_408(launch, loop, transport):
     assert response.status == 408 and response.closes and client.at_end()
 
 
-def test_a_trickle_does_not_extend_the_header_timeout(launch, loop):
+def test_single_bytes_do_not_extend_the_header_timeout(launch, loop):
     served = launch(loop, 'plain', server={'client_header_timeout': '1s'})
     client = served.connect()
     try:
@@ -188,12 +188,12 @@ def test_a_trickle_does_not_extend_the_header_timeout(launch, loop):
     assert client.read().status == 408
 
 
-def test_silence_is_closed_without_an_answer(launch, loop, transport):
+def test_silent_connection_is_closed_without_a_response(launch, loop, transport):
     served = launch(loop, transport, server={'client_header_timeout': '1s'})
     assert served.connect().at_end()
 
 
-def test_client_max_body_size(launch, loop, transport):
+def test_client_max_body_size_is_413(launch, loop, transport):
     served = launch(loop, transport, server={'client_max_body_size': '10'})
     client = served.connect()
     assert client.ask('POST', '/one.txt', body=b'0123456789').status == 405
@@ -204,7 +204,7 @@ def test_client_max_body_size(launch, loop, transport):
     assert client.head().status == 413
 
 
-def test_large_client_header_buffers(launch, loop, transport):
+def test_large_client_header_buffers_limit_is_431(launch, loop, transport):
     served = launch(loop, transport, server={'client_header_buffer_size': '1k', 'large_client_header_buffers': '4 8k'})
     client = served.connect()
     assert client.get('/one.txt?' + 'a' * 7000).status == 200
@@ -213,7 +213,7 @@ def test_large_client_header_buffers(launch, loop, transport):
     assert client.get('/one.txt?' + 'a' * 9000).status == 414
 
 
-def test_max_headers(launch, loop):
+def test_max_headers_is_431(launch, loop):
     served = launch(loop, 'plain', server={'max_headers': '10'})
     client = served.connect()
     others = 1 if http1.PROTOCOL == 'http1' else 0      # Host is a field; :authority is none
@@ -221,7 +221,7 @@ def test_max_headers(launch, loop):
     assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(11 - others)]).status == 431
 
 
-def test_servers_by_name(site, certificate, tmp_path, loop):
+def test_host_selects_the_server(site, certificate, tmp_path, loop):
     port = server_kit.free_port()
     folders = {}
     names = {'first': ['first.test'], 'exact': ['www.exact.test'], 'star': ['*.exact.test'], 'tail': ['www.tail.*']}

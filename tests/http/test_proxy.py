@@ -7,7 +7,7 @@ from kit.lifetime import wait_for
 from proxy_site import BIG, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
 
-def test_passes_on_and_back(client, upstream):
+def test_request_and_response_are_forwarded(client, upstream):
     response = client.get('/a/b%20c/../d?x=1&y=%2f')
     assert response.status == 200
     assert response.body == b'one GET /a/b%20c/../d?x=1&y=%2f\n'      # the URI is passed on unchanged
@@ -27,7 +27,7 @@ def test_passes_on_and_back(client, upstream):
     ('/set-args/a%2Fb?c=d', '/set-args/a/b?a=b'),
     ('/name/x', '/x'),
 ])
-def test_uri_rules(client, requests, passed):
+def test_proxy_pass_uri_is_replaced(client, requests, passed):
     deadline = time.monotonic() + 10 * server_kit.PATIENCE
     response = client.get(requests)
     while response.status == 502 and requests.startswith('/name') and time.monotonic() < deadline:
@@ -36,7 +36,7 @@ def test_uri_rules(client, requests, passed):
     assert response.body.decode().split()[1:] == ['GET', passed]
 
 
-def test_variables_in_the_target(client, upstream):
+def test_variables_in_proxy_pass(client, upstream):
     assert client.get(f'/variable/a?port={upstream.port}').body == b'one GET /made/variable/a\n'
     assert client.get(f'/variable-bare/a?host=127.0.0.1:{upstream.port}').body.startswith(b'one GET /variable-bare/a?host=')
     assert client.get('/variable-bare/a?host=group').status == 200      # the name of an upstream block
@@ -46,7 +46,7 @@ def test_variables_in_the_target(client, upstream):
     assert client.get('/one.txt').body == b'one\n'
 
 
-def test_fields_of_the_upstream_request(client, upstream, proxy):
+def test_upstream_request_fields(client, upstream, proxy):
     client.ask('GET', '/told', [('Host', 'localhost:1234'), ('Connection', 'keep-alive, X-Hop, TE'), ('X-Hop', '1'), ('Keep-Alive', '5'), ('TE', 'trailers'),
                                 ('Proxy-Connection', 'x'), ('Upgrade', 'h2c'), ('Proxy-Authorization', 'secret'),
                                 ('X-Forwarded-For', '6.6.6.6'), ('X-Forwarded-Proto', 'gopher'), ('X-Forwarded-Host', 'evil'),
@@ -64,7 +64,7 @@ def test_fields_of_the_upstream_request(client, upstream, proxy):
     assert seen.all('via') == ['1.0 before', '1.1 sluice']
 
 
-def test_set_header(client, upstream):
+def test_proxy_set_header_replaces_fields(client, upstream):
     client.ask('GET', '/set/x', [('Accept', '*/*'), ('X-Forwarded-For', '1.2.3.4'), ('X-Added', 'mine')])
     seen = upstream.last()
     assert seen.all('host') == ['localhost']
@@ -73,7 +73,7 @@ def test_set_header(client, upstream):
     assert seen.all('x-forwarded-for') == ['1.2.3.4, 127.0.0.1']
 
 
-def test_fields_of_the_answer(client):
+def test_response_fields_are_filtered(client):
     response = client.get('/fields')
     names = [name.lower() for name, _ in response.lines]
     assert set(names) == {'server', 'date', 'set-cookie', 'x-keep', 'content-length'}
@@ -97,13 +97,13 @@ def test_location_is_rewritten(client, upstream):
 
 
 @pytest.mark.parametrize('method', ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND'])
-def test_methods(client, upstream, method):
+def test_methods_are_forwarded(client, upstream, method):
     response = client.ask(method, '/m', body=b'some bytes')
     assert response.status == 200 and upstream.last().method == method and upstream.last().body == b'some bytes'
     assert upstream.last().header('content-length') == '10'
 
 
-def test_head_and_bodiless(client):
+def test_responses_without_body(client):
     response = client.ask('HEAD', '/x')
     assert response.status == 200 and response.headers['content-length'] == str(len('one HEAD /x\n'))
     assert client.get('/no-content').status == 204
@@ -112,7 +112,7 @@ def test_head_and_bodiless(client):
     assert client.get('/after').status == 200
 
 
-def test_a_server_that_ends_lines_with_lf(client):
+def test_bare_lf_line_ends_are_accepted(client):
     """RFC 9112 2.2: a recipient may accept a bare LF as line terminator; the proxy sends CRLF."""
     response = client.get('/bare-lf')
     assert response.status == 200 and response.body == b'ok' and response.headers['x-own'] == 'a'
@@ -121,7 +121,7 @@ def test_a_server_that_ends_lines_with_lf(client):
     assert client.get('/after').status == 200
 
 
-def test_bodies_go_both_ways(client, upstream):
+def test_bodies_in_both_directions(client, upstream):
     assert client.get('/big').body == BIG
     assert client.get('/big-chunked').body == BIG
     assert client.get('/slow-head').body == b'slow'
@@ -137,7 +137,7 @@ def test_bodies_go_both_ways(client, upstream):
     assert upstream.last().header('transfer-encoding') == 'chunked'
 
 
-def test_ends_and_versions(proxy):
+def test_close_delimited_and_http_1_0_responses(proxy):
     for path, body in (('/to-the-end', b'until the end'), ('/old', b'old')):
         client = proxy.connect()
         response = client.get(path)
@@ -150,7 +150,7 @@ def test_ends_and_versions(proxy):
 
 
 @pytest.mark.http1('chunks')
-def test_trailers_and_interims(client):
+def test_trailers_and_interim_responses(client):
     client.send('GET /trailers HTTP/1.1\r\nHost: localhost\r\n\r\n')
     response = client.head()
     assert response.headers['transfer-encoding'] == 'chunked'
@@ -166,12 +166,12 @@ def test_trailers_and_interims(client):
 @pytest.mark.parametrize('path, line', [
     ('/own-words', 'HTTP/1.1 200 All (really) is well'), ('/own-status', 'HTTP/1.1 299 Mostly'), ('/no-words', 'HTTP/1.1 404 Not Found'),
     ('/own-error', 'HTTP/1.1 503 Nap'), ('/own-error/intercepted', 'HTTP/1.1 503 Service Unavailable')])
-def test_reason_phrases(client, path, line):
+def test_reason_phrases_are_forwarded(client, path, line):
     client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.line() == line
 
 
-def test_many_interims(client):
+def test_excess_interim_responses_are_dropped(client):
     """An upstream server sends many 102 (Processing) responses; excess ones are dropped, and the final response arrives (RFC 9110 15.2)."""
     client.send('GET /heartbeats?102 HTTP/1.1\r\nHost: localhost\r\n\r\n')
     beats = []
@@ -187,7 +187,7 @@ def test_many_interims(client):
     assert client.get('/after').status == 200
 
 
-def test_no_origin_comes_in_trailers(client, upstream):
+def test_forwarded_fields_are_removed_from_trailers(client, upstream):
     """Fields that the proxy sets are removed from trailers, because an upstream server may merge trailers into the header section."""
     client.send('POST /told HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\nX-Forwarded-For: 6.6.6.6\r\n'
                 'Forwarded: for=6.6.6.6\r\nx-real-ip: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n\r\n')
@@ -198,7 +198,7 @@ def test_no_origin_comes_in_trailers(client, upstream):
 @pytest.mark.parametrize('path, framing, body', [
     ('/wants', 'Content-Length: 4', 'body'), ('/wants', 'Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
     ('/expected', 'Content-Length: 4', 'body')], ids=['a length', 'chunks', 'a server that ignores it'])
-def test_expect_100(client, upstream, path, framing, body):
+def test_expect_100_continue_is_forwarded(client, upstream, path, framing, body):
     """Expect is passed on: the client receives 100 (Continue) after the upstream server has sent it, or at once if the upstream server
     ignores Expect."""
     client.send(f'POST {path} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n{framing}\r\n\r\n')
@@ -211,7 +211,7 @@ def test_expect_100(client, upstream, path, framing, body):
     assert client.get('/after').status == 200
 
 
-def test_a_final_status_in_the_place_of_100(client, upstream):
+def test_final_status_instead_of_100(client, upstream):
     """The upstream server rejects the request: the client's body is not read, and no byte of it is sent upstream."""
     client.send('POST /rejects HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
     head = client.head()

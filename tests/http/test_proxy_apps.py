@@ -43,7 +43,7 @@ def before(launch, loop, transport, program, **more):
 
 # uvicorn
 
-def test_streams_of_an_application(launch, loop, transport, uvicorn):
+def test_streamed_responses_of_uvicorn(launch, loop, transport, uvicorn):
     client = before(launch, loop, transport, uvicorn).connect()
     whole = b''.join(bytes([size & 255]) * size for size in range(1, 1415))
     for _ in range(2):
@@ -52,7 +52,7 @@ def test_streams_of_an_application(launch, loop, transport, uvicorn):
     client.close()
 
 
-def test_events_come_one_by_one(launch, loop, transport, uvicorn):
+def test_server_sent_events_are_not_delayed(launch, loop, transport, uvicorn):
     """The application sends each event after the client has confirmed the previous one: if the proxy delays an event, the test times out."""
     served = before(launch, loop, transport, uvicorn)
     client, other = served.connect(), served.connect()
@@ -68,7 +68,7 @@ def test_events_come_one_by_one(launch, loop, transport, uvicorn):
     other.close()
 
 
-def test_both_bodies_flow_at_once(launch, loop, transport, uvicorn):
+def test_request_and_response_bodies_overlap(launch, loop, transport, uvicorn):
     """The client sends each piece after it has received the echo of the previous one."""
     client = before(launch, loop, transport, uvicorn).connect()
     client.send('POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')
@@ -86,7 +86,7 @@ def test_both_bodies_flow_at_once(launch, loop, transport, uvicorn):
     client.close()
 
 
-def test_the_application_notices_a_disconnection(launch, loop, transport, uvicorn):
+def test_client_disconnection_reaches_the_application(launch, loop, transport, uvicorn):
     served = before(launch, loop, transport, uvicorn)
     name = f'{loop}-{transport}'
     client, other = served.connect(), served.connect()
@@ -107,7 +107,7 @@ def test_request_reaches_the_application(launch, loop, transport, uvicorn):
     client.close()
 
 
-def test_connections_that_an_application_ends_by_itself(launch, loop, transport):
+def test_idle_connections_closed_by_the_application(launch, loop, transport):
     """The application closes idle connections at once, often while the proxy sends the next request: no client receives an error."""
     made = programs.uvicorn('asgi:app', '--timeout-keep-alive', '0')
     client = before(launch, loop, transport, made).connect()
@@ -144,7 +144,7 @@ def test_websockets_echo(launch, loop, transport, sockets):
         assert client.recv(timeout=20 * server_kit.PATIENCE) == 'you are'
 
 
-def test_many_websockets_at_once(launch, loop, transport, sockets):
+def test_concurrent_websockets(launch, loop, transport, sockets):
     served = before(launch, loop, transport, sockets[0])
     with contextlib.ExitStack() as all_of_them:
         clients = [all_of_them.enter_context(websocket(served, compression=None)) for _ in range(20)]
@@ -170,7 +170,7 @@ def test_websockets_close_from_either_side(launch, loop, transport, sockets):
     assert (ended.value.rcvd.code, ended.value.rcvd.reason) == (4002, 'as you like')
 
 
-def test_no_websocket_is_no_upgrade(launch, loop, transport, sockets):
+def test_rejected_upgrade_is_forwarded(launch, loop, transport, sockets):
     """A rejected upgrade is passed on, and the connection ends as the upstream server requests."""
     client = before(launch, loop, transport, sockets[0]).connect()
     answer = client.get('/')
@@ -180,7 +180,7 @@ def test_no_websocket_is_no_upgrade(launch, loop, transport, sockets):
 
 # Node
 
-def test_bodies_of_node(launch, loop, transport, node):
+def test_node_bodies(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     first = int(client.get('/counted').body)
     whole = b''.join(bytes([size & 255]) * size for size in range(1, 501))
@@ -194,7 +194,7 @@ def test_bodies_of_node(launch, loop, transport, node):
     client.close()
 
 
-def test_trailers_of_node(launch, loop, transport, node):
+def test_node_trailers(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('POST /trailers HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n'
                 '3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
@@ -203,7 +203,7 @@ def test_trailers_of_node(launch, loop, transport, node):
     client.close()
 
 
-def test_interim_answers_of_node(launch, loop, transport, node):
+def test_node_interim_responses(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('GET /hints HTTP/1.1\r\nHost: localhost\r\n\r\n')
     heads = [client.head()]
@@ -231,7 +231,7 @@ def test_continue_is_sent_before_the_body(launch, loop, transport, node):
     client.close()
 
 
-def test_an_upgrade_of_node(launch, loop, transport, node):
+def test_node_upgrade(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly')
     assert client.head().status == 101
@@ -278,7 +278,7 @@ class Load:
         return self.outcomes
 
 
-def test_killed_and_restarted_under_load(launch, loop, transport, new_directory):
+def test_killed_server_causes_no_failed_requests(launch, loop, transport, new_directory):
     """Two upstream servers; one of them is killed (SIGKILL) during requests and restarted. A request that may be retried never fails. Any
     other is processed at most once. Clients, upstream servers and access log agree on the counts."""
     notes = [new_directory() / 'notes', new_directory() / 'notes']

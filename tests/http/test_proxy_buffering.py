@@ -155,7 +155,7 @@ def test_body_is_passed_on_unchanged(client, upstream, size):
 
 
 @pytest.mark.parametrize('size', [0, 10, 100_000])
-def test_a_chunked_body_gets_a_length(client, upstream, size):
+def test_buffered_chunked_body_has_content_length(client, upstream, size):
     client.send('PUT /chunked HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     client.send(chunked(LARGE[:size]))
     assert client.read('PUT').status == 200
@@ -170,7 +170,7 @@ def test_trailers_follow_the_chunks(client, upstream):
     assert upstream.last().body == LARGE[:50_000] and upstream.last().trailers == ['X-Sum: 42']
 
 
-def test_no_request_is_sent_before_the_body_has_arrived(client, upstream, folder):
+def test_request_is_sent_after_the_complete_body(client, upstream, folder):
     before = len(upstream.requests), upstream.connections
     client.send(f'PUT /late HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LARGE)}\r\n\r\n')
     client.send(LARGE[:-1])
@@ -181,7 +181,7 @@ def test_no_request_is_sent_before_the_body_has_arrived(client, upstream, folder
     assert upstream.last().body == LARGE
 
 
-def test_without_buffering_the_upstream_gets_the_request_at_once(client, upstream):
+def test_buffering_off_forwards_the_request_at_once(client, upstream):
     before = len(upstream.requests)
     client.send('PUT /streamed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n')
     wait_for(lambda: len(upstream.requests) > before, 'no request arrived')
@@ -191,7 +191,7 @@ def test_without_buffering_the_upstream_gets_the_request_at_once(client, upstrea
 
 @pytest.mark.parametrize('size', [10, 500_000])
 @pytest.mark.parametrize('path', ['/retried', '/busy'])
-def test_another_server_is_sent_the_body_too(client, upstream, failing, path, size):
+def test_body_is_sent_again_to_the_next_server(client, upstream, failing, path, size):
     before = len(failing.requests)
     assert client.ask('PUT', path, body=LARGE[:size]).status == 200
     assert upstream.last().body == LARGE[:size] and upstream.last().target == path
@@ -199,18 +199,18 @@ def test_another_server_is_sent_the_body_too(client, upstream, failing, path, si
         assert failing.requests[before].body == LARGE[:size]
 
 
-def test_a_request_that_is_not_idempotent_is_not_retried(client, upstream, failing):
+def test_non_idempotent_request_is_not_retried(client, upstream, failing):
     before = len(upstream.requests)
     assert client.ask('POST', '/post', body=b'x' * 1000).status == 502
     assert len(upstream.requests) == before and failing.last().body == b'x' * 1000
 
 
-def test_an_error_page_is_sent_the_body_too(client, upstream):
+def test_body_is_sent_to_the_error_page(client, upstream):
     assert client.ask('PUT', '/page', body=LARGE[:300_000]).status == 502
     assert upstream.last().body == LARGE[:300_000]
 
 
-def test_bodies_one_after_the_other(client, upstream):
+def test_bodies_on_one_connection(client, upstream):
     """Requests with bodies of different sizes on one connection: each body arrives unchanged."""
     for size in (5, 40_000, 0, 300_000, 16_384, 1):
         assert client.ask('PUT', '/row', body=LARGE[7:7 + size]).status == 200
@@ -231,7 +231,7 @@ def test_continue_is_sent_before_the_upstream_is_connected(client, upstream):
     assert upstream.last().body == LARGE[:20_000]
 
 
-def test_too_much_is_413_and_no_request_is_sent(client, proxy, upstream):
+def test_oversize_body_is_413_without_an_upstream_request(client, proxy, upstream):
     before = len(upstream.requests)
     client.send('PUT /limited HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     client.send(chunked(b'x' * 11))
@@ -244,7 +244,7 @@ def test_too_much_is_413_and_no_request_is_sent(client, proxy, upstream):
 
 
 @pytest.mark.parametrize('target', ['/slow', '/slow-streamed'])
-def test_a_client_that_stops_sending_gets_408(proxy, target):
+def test_stalled_request_body_is_408(proxy, target):
     client = proxy.connect()
     client.send(f'PUT {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nsl')
     time.sleep(0.1)
@@ -253,7 +253,7 @@ def test_a_client_that_stops_sending_gets_408(proxy, target):
     client.close()
 
 
-def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
+def test_client_disconnection_sends_no_request(proxy, upstream):
     before = len(upstream.requests)
     for size in (0, 10, 100_000):
         client = proxy.connect()
@@ -265,7 +265,7 @@ def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
     assert len(upstream.requests) == before
 
 
-def test_without_a_directory_the_body_is_not_buffered(client, proxy, upstream):
+def test_unwritable_directory_forwards_the_body_unbuffered(client, proxy, upstream):
     """All bytes arrive, and one log line has the reason why the body is not buffered."""
     count = proxy.server.errors().count('creating a temporary file in "/proc" failed')
     assert client.ask('PUT', '/nowhere', body=LARGE).status == 200
@@ -279,7 +279,7 @@ def test_without_a_directory_the_body_is_not_buffered(client, proxy, upstream):
     assert output - count == 2
 
 
-def test_many_at_once(proxy, upstream):
+def test_concurrent_buffered_requests(proxy, upstream):
     def ask(number, results):
         client = proxy.connect()
         body = LARGE[number:number + 200_000 + number]
@@ -307,7 +307,7 @@ def asks(proxy, target):
 
 
 @pytest.mark.parametrize('framing', ['length', 'chunked', 'end'])
-def test_the_server_is_free_while_the_client_reads(proxy, answering, folder, framing):
+def test_buffered_response_releases_the_upstream_connection(proxy, answering, folder, framing):
     """The proxy takes the whole response and releases the upstream connection before the client has read a byte."""
     answering.sent.clear()
     slow = asks(proxy, f'/free/huge-{framing}')
@@ -324,7 +324,7 @@ def test_the_server_is_free_while_the_client_reads(proxy, answering, folder, fra
 
 @pytest.mark.parametrize('target', ['/passed/huge-length', '/kept/said-no', '/no-file/huge-length', '/no-folder/huge-chunked',
                                     '/small-file/huge-end'])
-def test_with_full_buffers_the_upstream_waits(proxy, answering, target):
+def test_full_buffers_apply_backpressure(proxy, answering, target):
     answering.sent.clear()
     slow = asks(proxy, target)
     assert not answering.sent.wait(1)
@@ -333,7 +333,7 @@ def test_with_full_buffers_the_upstream_waits(proxy, answering, target):
     slow.close()
 
 
-def test_x_accel_buffering(proxy, answering):
+def test_x_accel_buffering_controls_buffering(proxy, answering):
     answering.sent.clear()
     slow = asks(proxy, '/passed/said-yes')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
@@ -342,7 +342,7 @@ def test_x_accel_buffering(proxy, answering):
     slow.close()
 
 
-def test_a_fast_client_gets_the_same(client):
+def test_fast_client_gets_the_same_body(client):
     for target in ('/kept/huge-length', '/small-file/huge-chunked', '/no-folder/huge-length', '/kept/huge-chunked'):
         assert client.get(target).body == HUGE
     assert client.get('/kept/short').body == b'short'
@@ -365,7 +365,7 @@ def test_temporary_file_is_sent_by_sendfile(proxy, answering):
         assert int(row['bytes_zero_copy']) > len(LARGE)
 
 
-def test_a_missing_folder_is_logged_once(proxy, answering):
+def test_missing_directory_is_logged_once(proxy, answering):
     output = 'creating a temporary file in "/proc" failed'
     before = proxy.server.errors().count(output)
     slow = asks(proxy, '/no-folder/huge-length')
@@ -376,7 +376,7 @@ def test_a_missing_folder_is_logged_once(proxy, answering):
 
 
 @pytest.mark.parametrize('target', ['/kept/cut', '/kept/bad'])
-def test_a_body_that_breaks_is_cut(proxy, target):
+def test_truncated_body_is_detectable(proxy, target):
     """The bytes before the fault are passed on, and the client can detect that the response is incomplete."""
     client = proxy.connect()
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -388,7 +388,7 @@ def test_a_body_that_breaks_is_cut(proxy, target):
     client.close()
 
 
-def test_events_are_not_delayed(proxy, answering):
+def test_server_sent_events_are_not_delayed(proxy, answering):
     client = asks(proxy, '/kept/events')
     head = client.head()
     assert head.status == 200
@@ -400,7 +400,7 @@ def test_events_are_not_delayed(proxy, answering):
     client.close()
 
 
-def test_clients_that_disconnect(proxy, answering):
+def test_disconnections_at_each_stage(proxy, answering):
     """Clients disconnect at different points of a response; the next client receives a complete one."""
     for wait in (0, 0.01, 0.1, 0.5):
         client = asks(proxy, '/kept/huge-length')
@@ -411,7 +411,7 @@ def test_clients_that_disconnect(proxy, answering):
     client.close()
 
 
-def test_many_answers_at_once(proxy):
+def test_concurrent_buffered_responses(proxy):
     def ask(number, results):
         client = proxy.connect(timeout=60)
         if number % 2:

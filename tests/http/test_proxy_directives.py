@@ -93,26 +93,26 @@ def client(launch, loop, transport, upstream, tmp_path):
 
 
 @pytest.mark.parametrize('method, body', [('GET', b''), ('POST', b'of the client'), ('PUT', BODY[:100000])])
-def test_proxy_set_body(client, upstream, method, body):
+def test_proxy_set_body_replaces_the_body(client, upstream, method, body):
     answer = client.ask(method, '/set?who=me', body=body)
     assert answer.status == 200 and answer.body.endswith(b'\n\n<me>')
     assert upstream.last().header('content-length') == '4'
 
 
-def test_a_body_of_our_own_that_is_empty(client, upstream):
+def test_empty_proxy_set_body(client, upstream):
     assert client.ask('POST', '/set-nothing', body=b'told').body.endswith(b'\n\n')
     assert upstream.last().header('content-length') == '0'
     assert client.get('/usual').status == 200
 
 
-def test_a_body_of_our_own_is_sent_to_another_server_too(client, upstream):
+def test_proxy_set_body_is_sent_to_the_next_server(client, upstream):
     before = len(upstream.requests)
     assert client.ask('POST', '/lost', body=b'x').status == 502
     requested = upstream.requests[before:]
     assert [request.body for request in requested] == [b'again', b'again']
 
 
-def test_no_body(client, upstream):
+def test_proxy_pass_request_body_off(client, upstream):
     assert client.ask('POST', '/no-body', body=b'secret').body.endswith(b'\n\n')
     assert upstream.last().header('content-length') == '0'
     client.send('POST /no-body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nsecret\r\n0\r\n\r\n')
@@ -121,7 +121,7 @@ def test_no_body(client, upstream):
     assert client.ask('POST', '/usual', body=b'told').body.endswith(b'\n\ntold')
 
 
-def test_no_fields(client, upstream):
+def test_proxy_pass_request_headers_off(client, upstream):
     assert client.ask('POST', '/no-fields', [('X-Secret', '1'), ('Cookie', 'a=b')], body=b'told').body.endswith(b'\n\ntold')
     names = {name.lower() for name, _ in upstream.last().lines}
     assert names == {'host', 'via', 'x-own', 'content-length', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'}
@@ -130,7 +130,7 @@ def test_no_fields(client, upstream):
 
 
 @pytest.mark.parametrize('path', ['/whole', '/kept'])
-def test_ranges_of_complete_responses(client, path):
+def test_force_ranges_answers_206(client, path):
     for spec, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
                                ('524280-', 524280, len(BODY) - 1), ('0-', 0, len(BODY) - 1)):
         answer = client.ask('GET', path, [('Range', f'bytes={spec}')])
@@ -140,7 +140,7 @@ def test_ranges_of_complete_responses(client, path):
     assert answer.status == 200 and answer.body == BODY and answer.headers['accept-ranges'] == 'bytes'
 
 
-def test_ranges_that_are_none(client):
+def test_force_ranges_with_invalid_ranges(client):
     answer = client.ask('GET', '/whole', [('Range', f'bytes={len(BODY)}-')])
     assert answer.status == 416 and answer.headers['content-range'] == f'bytes */{len(BODY)}'
     for fields in ([('Range', 'bytes=0-1, 5-6')], [('Range', 'lines=0-1')], [('Range', 'bytes=0-1'), ('If-Range', '"other"')]):
@@ -169,7 +169,7 @@ def test_distant_range_is_not_fetched_completely(client, upstream):
 
 
 @pytest.mark.parametrize('path', ['/paced?rate=512k', '/paced-kept'])
-def test_never_faster(client, path):
+def test_proxy_limit_rate_is_not_exceeded(client, path):
     began = time.monotonic()
     answer = client.get(path)
     took = time.monotonic() - began
@@ -177,7 +177,7 @@ def test_never_faster(client, path):
     assert took >= (len(BODY) - 262144) / 524288      # the first 256 KiB may arrive at once, the rest follows at the rate
 
 
-def test_no_rate_is_none(client):
+def test_proxy_limit_rate_of_zero_is_unlimited(client):
     for rate in ('', '0', 'nonsense', '999g'):
         assert client.get(f'/paced?rate={rate}').body == BODY
     assert '"nonsense" is not a size' in client.server.errors()
@@ -212,7 +212,7 @@ def test_underscores_do_not_forge_server_fields(launch, loop, transport, upstrea
     assert upstream.last().header('x-forwarded-for') == '127.0.0.1'
 
 
-def test_underscores_in_trailers(launch, loop, transport, upstream):
+def test_underscored_trailers_are_removed(launch, loop, transport, upstream):
     served = launch(loop, transport, http={'underscores_in_headers': 'on'},
                     server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
     client = served.connect()

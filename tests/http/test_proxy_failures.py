@@ -32,13 +32,13 @@ def test_connect_timeout_is_504(launch, loop, transport, upstream):
         stream.close()
 
 
-def test_errors_of_the_application_are_its_own(client):
+def test_error_response_is_forwarded(client):
     response = client.get('/error')
     assert response.status == 503 and response.body == b'busy\n' and response.headers['retry-after'] == '7'
 
 
 @pytest.mark.parametrize('path', sorted(GARBAGE))
-def test_bad_answers_are_502(client, proxy, path):
+def test_invalid_responses_are_502(client, proxy, path):
     response = client.get(path)
     assert response.status == 502, response
     assert client.alive()
@@ -48,7 +48,7 @@ def test_bad_answers_are_502(client, proxy, path):
 
 
 @pytest.mark.parametrize('path', sorted(BROKEN) + ['/reset', '/half'])
-def test_broken_bodies_are_cut(proxy, path):
+def test_truncated_bodies_are_detectable(proxy, path):
     client = proxy.connect()
     client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):       # if all bytes arrived at once, the header section may not have been sent
@@ -76,7 +76,7 @@ def test_http10_client_detects_incomplete_response(proxy, path):
     client.close()
 
 
-def test_no_answer_is_504(client, proxy):
+def test_missing_response_is_504(client, proxy):
     assert client.get('/never').status == 504
     assert client.get('/dead/').status == 502
     assert client.get('/no-such-name/').status == 502
@@ -87,7 +87,7 @@ def test_no_answer_is_504(client, proxy):
     assert 'host not found' in output
 
 
-def test_error_pages_hold(client):
+def test_error_page_of_502(client):
     response = client.get('/fallback/x')
     assert response.status == 502 and response.body == b'one\n'
 
@@ -112,7 +112,7 @@ def test_sent_body_is_not_announced_again(proxy, other, coding):
     client.close()
 
 
-def test_an_early_answer_to_a_long_body(proxy):
+def test_early_response_to_a_long_body(proxy):
     client = proxy.connect()
     client.send('POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n' + 'x' * 100)
     response = client.read()
@@ -120,7 +120,7 @@ def test_an_early_answer_to_a_long_body(proxy):
     client.close()
 
 
-def test_a_body_that_is_too_long(client, proxy, upstream):
+def test_oversize_body_is_413(client, proxy, upstream):
     assert client.ask('POST', '/limited', body=b'0123456789').status == 200
     assert client.ask('POST', '/limited', body=b'0123456789a').status == 413
     chunked = proxy.connect()
@@ -141,7 +141,7 @@ def test_a_body_that_is_too_long(client, proxy, upstream):
     'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n',
     'GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n',
 ])
-def test_nothing_ambiguous_passes(proxy, upstream, line):
+def test_ambiguous_requests_are_400(proxy, upstream, line):
     client = proxy.connect()
     client.send(line)
     assert client.read().status == 400

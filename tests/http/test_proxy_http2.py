@@ -120,7 +120,7 @@ def client(serve, upstream):
     made.close()
 
 
-def test_requests_and_responses(client, upstream):
+def test_requests_and_responses_are_forwarded(client, upstream):
     answer = client.ask('/a?b=c', headers=[('x-own', '1'), ('te', 'trailers'), ('cookie', 'a=1'), ('cookie', 'b=2')], authority='a.test')
     seen = upstream.last()
     assert (answer.status, bytes(answer.body)) == (200, b'one GET /a?b=c\n')
@@ -137,13 +137,13 @@ def test_requests_and_responses(client, upstream):
 
 
 @pytest.mark.parametrize('size', [0, 1, 65535, 65536, len(BIG)])
-def test_request_bodies(client, upstream, size):
+def test_request_bodies_are_forwarded(client, upstream, size):
     for headers in ([], [('content-length', str(size))]):
         assert bytes(client.ask('/echo', method='POST', headers=headers, body=BIG[:size]).body) == BIG[:size]
         assert upstream.last().header('content-length') == (str(size) if headers else None)
 
 
-def test_request_trailers(client, upstream):
+def test_request_trailers_are_forwarded(client, upstream):
     stream = client.request('/x', method='POST', body=b'abc', end=False)
     client.h2.send_headers(stream, [('x-sum', '7')], end_stream=True)
     client.flush()
@@ -163,7 +163,7 @@ def test_exchanges_share_a_connection(client, upstream):
     assert client.ask('/after').status == 200 and upstream.connections == 1
 
 
-def test_the_limit_of_streams_of_the_server(serve):
+def test_max_concurrent_streams_of_the_server_is_respected(serve):
     upstream = make_upstream(settings={h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 3})
     client = http2.connect(serve({'/': to(upstream)}), 'plain', TIMEOUT)
     streams = [client.request(f'/held?{i}') for i in range(10)]
@@ -180,21 +180,21 @@ def test_the_limit_of_streams_of_the_server(serve):
     assert not upstream.faults
 
 
-def test_streams_that_were_not_processed_are_repeated(client, upstream):
+def test_retries_after_refused_stream(client, upstream):
     assert bytes(client.ask('/refused', method='GET').body) == b'later: '
     assert bytes(client.ask('/kept/refused', method='POST', body=b'abc').body) != b'', 'another path'
     refused = client.ask('/refused-post', method='POST', headers=[('content-length', '0')])
     assert (refused.status, refused.body) == (200, b'later: '), 'a POST, too: it was not processed'
 
 
-def test_goaway(client, upstream):
+def test_retries_after_goaway(client, upstream):
     assert client.ask('/a').status == 200
     answer = client.ask('/gone', method='POST', headers=[('content-length', '0')])
     assert (answer.status, answer.body, upstream.connections) == (200, b'other', 2)
     assert client.ask('/b').status == 200 and upstream.connections == 2
 
 
-def test_failures_concern_their_stream(client, upstream):
+def test_stream_errors_affect_one_stream(client, upstream):
     held = client.request('/held')
     wait_for(lambda: upstream.waiting, 'the request')
     assert client.ask('/reset').status == 502
@@ -219,7 +219,7 @@ def test_a_field_that_is_too_long_fails_its_response_only(client, upstream):
     upstream.faults.clear() # as above
 
 
-def test_a_lost_connection_fails_its_streams(client, upstream):
+def test_lost_connection_fails_its_streams(client, upstream):
     streams = [client.request('/held'), client.request('/held')]
     wait_for(lambda: len(upstream.waiting) == 2, 'the requests')
     upstream.talks[0].sock.shutdown(2)
@@ -227,7 +227,7 @@ def test_a_lost_connection_fails_its_streams(client, upstream):
     assert client.ask('/a').status == 200 and upstream.connections == 2
 
 
-def test_cancellation(client, upstream):
+def test_client_reset_is_forwarded(client, upstream):
     stream = client.request('/never')
     wait_for(lambda: upstream.requests, 'the request')
     client.h2.reset_stream(stream, http2.CANCEL)
@@ -236,7 +236,7 @@ def test_cancellation(client, upstream):
     assert client.ask('/a').status == 200 and upstream.connections == 1
 
 
-def test_timeouts(serve, upstream):
+def test_proxy_read_timeout_resets_the_stream(serve, upstream):
     client = http2.connect(serve({'/': to(upstream, proxy_read_timeout='100ms'), '/held': to(upstream)}), 'plain', TIMEOUT)
     held = client.request('/held')
     wait_for(lambda: upstream.waiting, 'the request')
@@ -249,7 +249,7 @@ def test_timeouts(serve, upstream):
     client.close()
 
 
-def test_the_next_server(serve, upstream):
+def test_unreachable_server_is_skipped(serve, upstream):
     group = {'upstream': {'group': {'server': [f'127.0.0.1:{server_kit.free_port()}', f'127.0.0.1:{upstream.port}']}}}
     port = serve({'/': {'proxy_pass': 'http://group', 'proxy_http_version': '2'}}, group)
     client = http2.connect(port, 'plain', TIMEOUT)
@@ -259,7 +259,7 @@ def test_the_next_server(serve, upstream):
     client.close()
 
 
-def test_keepalive_requests(serve, upstream):
+def test_keepalive_requests_limits_a_connection(serve, upstream):
     group = {'upstream': {'group': {'server': f'127.0.0.1:{upstream.port}', 'keepalive_requests': 2}}}
     client = http2.connect(serve({'/': {'proxy_pass': 'http://group', 'proxy_http_version': '2'}}, group), 'plain', TIMEOUT)
     for _ in range(6):
@@ -269,7 +269,7 @@ def test_keepalive_requests(serve, upstream):
     client.close()
 
 
-def test_a_slow_client_does_not_stop_others(client, upstream):
+def test_slow_client_does_not_block_other_streams(client, upstream):
     client.widen = False
     slow = client.request('/big')
     client.until(lambda: len(client.responses[slow].body) == http2.WINDOW)
@@ -282,7 +282,7 @@ def test_a_slow_client_does_not_stop_others(client, upstream):
     assert bytes(client.wait(slow).body) == BIG
 
 
-def test_servers_without_http2(serve, base):
+def test_server_without_http2_is_502(serve, base):
     upstream = Upstream()
     client = http2.connect(serve({'/': to(upstream)}), 'plain', TIMEOUT)
     assert client.ask('/a').status == 502
@@ -303,7 +303,7 @@ def server_side(inner):
 
 
 @pytest.mark.parametrize('alpn, status', [(('h2',), 200), (('http/1.1',), 502), ((), 502)])
-def test_alpn(serve, inner, alpn, status):
+def test_alpn_without_h2_is_502(serve, inner, alpn, status):
     upstream = make_upstream(tls=server_side(inner), alpn=alpn)
     group = {'upstream': {'localhost': {'server': f'127.0.0.1:{upstream.port}'}}}
     port = serve({'/': {'proxy_pass': 'https://localhost', 'proxy_http_version': '2', 'proxy_ssl_trusted_certificate': inner[0]}}, group)
@@ -315,7 +315,7 @@ def test_alpn(serve, inner, alpn, status):
     upstream.stop()
 
 
-def test_sluice_as_the_server(serve, launch, loop, transport):
+def test_sluice_as_upstream_server(serve, launch, loop, transport):
     inner = launch(loop, transport)
     upstream = {'proxy_pass': f'{inner.scheme}://localhost:{inner.port}', 'proxy_http_version': '2', 'proxy_ssl_verify': 'off'}
     client = http2.connect(serve({'/': upstream}), 'plain', TIMEOUT)
@@ -324,7 +324,7 @@ def test_sluice_as_the_server(serve, launch, loop, transport):
     client.close()
 
 
-def test_http1_clients(serve, upstream):
+def test_http1_clients_are_proxied(serve, upstream):
     client = http1.connect(serve({'/': to(upstream)}), 'plain', timeout=TIMEOUT)
     assert client.get('/a').body == b'one GET /a\n' and client.ask('HEAD', '/a').headers['content-length'] == '12'
     upgraded = client.ask('GET', '/b', [('Connection', 'Upgrade'), ('Upgrade', 'websocket')])
@@ -339,7 +339,7 @@ def test_http1_clients(serve, upstream):
 
 @pytest.mark.parametrize('more', [{'proxy_buffering': 'on'}, {'proxy_buffering': 'on', 'proxy_buffers': '2 4k', 'proxy_max_temp_file_size': '0'},
                                   {'proxy_limit_rate': '20m'}, {'proxy_force_ranges': 'on'}, {'proxy_protocol': 'on'}])
-def test_ways_to_pass_a_body(serve, upstream, more):
+def test_bodies_with_each_buffering(serve, upstream, more):
     if 'proxy_protocol' in more:
         upstream.proxied = True
     client = http2.connect(serve({'/': to(upstream, **more)}), 'plain', TIMEOUT)
@@ -351,7 +351,7 @@ def test_ways_to_pass_a_body(serve, upstream, more):
     client.close()
 
 
-def test_the_cache(serve, upstream, new_directory):
+def test_responses_are_cached(serve, upstream, new_directory):
     http = {'proxy_cache_path': {'path': str(new_directory() / 'cache'), 'keys_zone': 'one:1m'}}
     port = serve({'/': to(upstream, proxy_cache='one', proxy_cache_valid='1h')}, http)
     client = http2.connect(port, 'plain', TIMEOUT)
@@ -364,7 +364,7 @@ def test_the_cache(serve, upstream, new_directory):
     client.close()
 
 
-def test_quit_completes_the_streams(loop, tmp_path, upstream):
+def test_quit_completes_open_streams(loop, tmp_path, upstream):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
     idle, client = http2.connect(port, 'plain', TIMEOUT), http2.connect(port, 'plain', TIMEOUT)
@@ -383,7 +383,7 @@ def test_quit_completes_the_streams(loop, tmp_path, upstream):
     server.stop(check=False)
 
 
-def test_reload_with_an_idle_connection(loop, tmp_path, upstream):
+def test_reload_closes_idle_connections(loop, tmp_path, upstream):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
     client = http2.connect(port, 'plain', TIMEOUT)

@@ -75,7 +75,7 @@ def test_paths_inside_are_passed_on(client, target, requests):
     assert (answer.status, answer.body.decode()) == (200, f'one GET {requests}\n')
 
 
-def test_the_page_of_an_error(client, upstream):
+def test_error_page_path_traversal(client, upstream):
     """The error status stays, without the error page."""
     before = len(upstream.requests)
     answer = client.get('/page?f=../secret')
@@ -83,7 +83,7 @@ def test_the_page_of_an_error(client, upstream):
     assert client.get('/page?f=x').body == b'one GET /raw/x\n'
 
 
-def test_a_mirror(client, upstream):
+def test_mirror_path_traversal(client, upstream):
     """No mirrored request has a path outside the configured one; the request itself gets its response."""
     assert client.get('/mirrored?f=../secret').body == b'x'
     assert client.get('/raw/after').status == 200
@@ -99,7 +99,7 @@ def test_x_accel_redirect_path(client, place, status, body):
     assert answer.status == status and (body is None or answer.body == body)
 
 
-def test_a_script(client, application):
+def test_fastcgi_script_path_traversal(client, application):
     application.answers['/script/x.php'] = out(GOOD + b'x') + out(b'') + end()
     assert client.get('/script/x.php').status == 200
     assert application.requests[-1].params['SCRIPT_FILENAME'] == '/srv/app//x.php'

@@ -128,7 +128,7 @@ def test_header_precedes_tls(proxy, sealed):
     client.close()
 
 
-def test_no_two_clients_share_a_connection(proxy, proxy_protocol_server):
+def test_connections_are_not_shared_between_clients(proxy, proxy_protocol_server):
     before = proxy_protocol_server.connections
     for number in range(3):
         client = proxy.connect()
@@ -148,7 +148,7 @@ def test_other_servers_get_no_proxy_header(proxy, ordinary):
 
 
 @pytest.mark.parametrize('word,version', [('on', 1), ('v2', 2)])
-def test_below_http(tmp_path, loop, echoing, word, version):
+def test_stream_sends_proxy_header(tmp_path, loop, echoing, word, version):
     port = server_kit.free_port()
     made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()}'}], loop=loop, main={
         'stream': {'proxy_protocol': word, 'server': [{'listen': f'127.0.0.1:{port}', 'proxy_pass': f'127.0.0.1:{echoing.port}'}]}})
@@ -190,7 +190,7 @@ class HeaderRequired(ProxyProtocolServer):
 
 
 @pytest.mark.parametrize('version', ['on', 'v2'])
-def test_a_health_check_begins_with_a_proxy_header(launch, loop, version):
+def test_health_check_sends_proxy_header(launch, loop, version):
     made = HeaderRequired(version)
     group = {'server': f'127.0.0.1:{made.port} max_fails=0',
              'health_check': {'uri': '/well', 'interval': '50ms', 'proxy_protocol': version}}

@@ -49,7 +49,7 @@ def served_before(launch, loop, transport, port):
     return launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{port}'}}})
 
 
-def test_before_nginx(launch, loop, transport, nginx, files):
+def test_nginx_as_upstream_server(launch, loop, transport, nginx, files):
     client = served_before(launch, loop, transport, nginx).connect()
     big = files[1]
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_before_nginx(launch, loop, transport, nginx, files):
     client.close()
 
 
-def test_before_python(launch, loop, transport, python, files):
+def test_python_http_server_as_upstream_server(launch, loop, transport, python, files):
     client = served_before(launch, loop, transport, python).connect()
     for _ in range(3):
         assert client.get('/big.bin').body == files[1]      # HTTP/1.0: each response ends its connection
@@ -82,7 +82,7 @@ def test_before_python(launch, loop, transport, python, files):
     client.close()
 
 
-def test_servers_are_killed_and_restarted(launch, loop, transport):
+def test_killed_servers_cause_no_failed_requests(launch, loop, transport):
     """One of two servers always runs: every GET succeeds."""
     servers = [Upstream(name='a'), Upstream(name='b')]
     group = {'group': {'server': [f'127.0.0.1:{made.port} max_fails=1 fail_timeout=100ms' for made in servers]}}

@@ -69,7 +69,7 @@ def client(launch, loop, transport, upstream):
     ('/off/a', '/off/a'),
     ('http://three.example/', 'http://three.example/'),
 ])
-def test_places(client, upstream, location, here):
+def test_proxy_redirect_rewrites_location(client, upstream, location, here):
     assert client.get('/pairs/moves?' + location).headers['location'] == here
     assert client.get('/off/moves?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}')
 
@@ -89,14 +89,14 @@ def test_places(client, upstream, location, here):
     ('b=1;%20Secure;%20HttpOnly;%20SameSite=Lax;%20Path=/app/', 'b=1; Path=/'),
     ('c=a=b;%20Secure', 'c=a=b; Secure; SameSite=Lax'),
 ])
-def test_cookies(client, output, passed):
+def test_proxy_cookie_directives_rewrite_cookies(client, output, passed):
     response = client.get('/cookies/bakes?' + output + '|z=0')
     assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [passed, 'z=0']
     response = client.get('/plain/bakes?' + output)
     assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [output.replace('%20', ' ')]
 
 
-def test_errors_are_caught_where_a_page_is_named(client, upstream):
+def test_proxy_intercept_errors_requires_an_error_page(client, upstream):
     for status in (404, 503):
         response = client.get(f'/caught/fails?{status}')
         assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
@@ -114,14 +114,14 @@ def test_errors_are_caught_where_a_page_is_named(client, upstream):
 
 @pytest.mark.parametrize('status, stored', [(401, ['www-authenticate', 'retry-after']), (405, ['allow', 'retry-after']), (503, ['retry-after']),
                                           (429, ['retry-after']), (404, ['retry-after'])])
-def test_fields_that_a_client_needs_stay_with_the_page(client, status, stored):
+def test_intercepted_error_retains_required_fields(client, status, stored):
     response = client.get(f'/caught/advises?{status}')
     expected = {'www-authenticate': 'Basic realm="x", Bearer', 'retry-after': '7', 'allow': 'PUT'}
     assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
     assert {name: response.headers.get(name) for name in expected} == {name: expected[name] if name in stored else None for name in expected}
 
 
-def test_methods(client, upstream):
+def test_proxy_method_replaces_the_method(client, upstream):
     assert client.ask('POST', '/put/x', body=b'12345').status == 200
     assert upstream.last().method == 'PUT' and upstream.last().body == b'12345'
     response = client.get('/head/x')
@@ -142,7 +142,7 @@ def test_methods(client, upstream):
     ('proxy_cookie_flags: a', 'the name of a cookie'),
     ('proxy_cookie_flags: a secret', 'not a cookie flag'),
 ])
-def test_mistakes_are_reported(tmp_path, line, output):
+def test_invalid_configurations_are_refused(tmp_path, line, output):
     (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')
     done = subprocess.run([os.environ['SLUICE'], '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and output in done.stdout + done.stderr

@@ -68,13 +68,13 @@ def logged(served, line):
     wait_for(lambda: line + '\n' in server_kit.read_text(served.server.access_path), f'no line {line}')
 
 
-def test_no_server_is_available(served, client):
+def test_no_available_server_is_502(served, client):
     assert client.get('/down').status == 502
     logged(served, 'down|502|/down|-')
     assert 'no live upstreams while connecting to upstream, ' in served.server.errors()
 
 
-def test_a_name_that_is_not_found(served, client):
+def test_unresolvable_name_is_502(served, client):
     assert client.get('/nowhere').status == 502
     logged(served, 'no-such-name.invalid:81|502|/nowhere|-')
     assert 'host not found while connecting to upstream, ' in served.server.errors()
@@ -92,13 +92,13 @@ def test_fields_of_one_name_are_joined(served, client, upstream):
     ('/below/r?5;%20url=SELF/x', '5; url=/below/x'), ('/below/r?5;URL=SELF/x', '5;URL=/below/x'), ('/below/r?url=SELF/x', 'url=/below/x'),
     ('/below/r?0;%20url=/abc', '0; url=/abc'), ('/below/r?5', '5'), ('/below/r?SELF/x', 'SELF/x'), ('/below/r?5;%20url="SELF/x"', '5; url="SELF/x"'),
     ('/rewritten/r?5;%20url=SELF/go/x', '5; url=/went/x'), ('/off/r?5;%20url=SELF/x', '5; url=SELF/x'), ('/below/r?5;%20url=', '5; url=')])
-def test_refresh(client, upstream, path, output):
+def test_proxy_redirect_rewrites_refresh(client, upstream, path, output):
     """nginx sends the same values."""
     assert client.get(path).headers['refresh'] == output.replace('SELF', f'http://127.0.0.1:{upstream.port}')
 
 
 @pytest.mark.parametrize('method', ['OPTIONS', 'TRACE'])
-def test_max_forwards(client, upstream, method):
+def test_max_forwards_is_decremented(client, upstream, method):
     """RFC 9110 7.6.2: the proxy responds to 0, and passes other numbers on decremented."""
     before = len(upstream.requests)
     assert client.ask(method, '/m', [('Max-Forwards', '0')]).status == (204 if method == 'OPTIONS' else 405)
@@ -110,13 +110,13 @@ def test_max_forwards(client, upstream, method):
     assert upstream.last().all('max-forwards') == ['0']
 
 
-def test_options_of_the_server_names_no_methods(client):
+def test_options_asterisk_has_no_allow(client):
     response = client.ask('OPTIONS', '*')
     assert response.status in (200, 204) and 'allow' not in response.headers
 
 
 @pytest.mark.parametrize('path', ['/m', '/kept/m'])
-def test_te_trailers_is_passed_on(client, upstream, path):
+def test_te_trailers_is_forwarded(client, upstream, path):
     """RFC 9110 10.1.4: TE is passed on with `trailers` only, and Connection lists it; trailers are passed on."""
     client.ask('GET', path, [('TE', 'gzip;q=0.5, trailers'), ('Connection', 'TE')])
     assert upstream.last().all('te') == ['trailers']
@@ -126,7 +126,7 @@ def test_te_trailers_is_passed_on(client, upstream, path):
 
 
 @pytest.mark.parametrize('path', CLOSING)
-def test_a_closed_upstream_connection_is_not_reused(client, upstream, path):
+def test_closed_upstream_connection_is_not_reused(client, upstream, path):
     received = upstream.received
     assert client.ask('HEAD' if path == '/head' else 'GET', '/kept' + path).status == 200
     wait_for(lambda: upstream.received == received + b'.', 'the connection stays open')

@@ -20,7 +20,7 @@ def test_upstream_connections_are_reused(client, upstream):
     assert upstream.connections == before
 
 
-def test_a_stale_connection_is_no_error(client, upstream, proxy):
+def test_closed_idle_connection_is_retried(client, upstream, proxy):
     """The upstream server closes a kept connection while the next request uses it: the proxy retries, and the client receives no error."""
     def stale(talk):
         talk.send(OK + 'Content-Length: 2\r\n\r\nok')
@@ -32,13 +32,13 @@ def test_a_stale_connection_is_no_error(client, upstream, proxy):
         assert client.get('/next').status == 200
 
 
-def test_groups_go_on_to_the_next(client, other, upstream):
+def test_failed_request_goes_to_the_next_server(client, other, upstream):
     seen = [client.get('/group/x').body.split()[0] for _ in range(12)]
     assert set(seen) == {b'one', b'two'}, seen
     assert [client.get('/busy').status for _ in range(4)] == [200] * 4
 
 
-def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
+def test_client_disconnection_closes_the_upstream_connection(proxy, upstream):
     gone = threading.Event()
 
     def waits(talk):
@@ -54,7 +54,7 @@ def test_a_disconnection_ends_the_upstream_connection(proxy, upstream):
     assert proxy.server.access_for('/left')[0]['status'] == '499'
 
 
-def test_a_slow_client_stops_the_server(proxy, upstream):
+def test_slow_client_applies_backpressure(proxy, upstream):
     """Backpressure: while the client does not read an endless response, the proxy reads only as much as its buffers take."""
     sent = [0]
 
@@ -77,7 +77,7 @@ def test_a_slow_client_stops_the_server(proxy, upstream):
     client.close()
 
 
-def test_a_slow_server_stops_the_client(proxy, upstream):
+def test_slow_server_applies_backpressure(proxy, upstream):
     release = threading.Event()
 
     def lazy(talk):
@@ -100,7 +100,7 @@ def test_a_slow_server_stops_the_client(proxy, upstream):
     client.close()
 
 
-def test_upgrade(proxy, upstream):
+def test_websocket_upgrade(proxy, upstream):
     """A WebSocket requires no configuration, may be idle longer than the timeouts, and works in both directions."""
     client = proxy.connect()
     client.send(UPGRADE.format('/socket') + 'early')
@@ -124,7 +124,7 @@ def test_upgrade(proxy, upstream):
     assert proxy.server.access_for('/socket')[-1]['status'] == '101', server_kit.read_text(proxy.server.access_path)
 
 
-def test_the_end_of_an_upgraded_client(proxy, upstream):
+def test_disconnection_of_an_upgraded_client(proxy, upstream):
     """The last bytes of the client reach the upstream server, followed by the end of the connection."""
     upstream.received = b''
     client = proxy.connect()
@@ -150,7 +150,7 @@ def switched(server):
     return client
 
 
-def test_silent_websockets_hold_little(proxy, upstream):
+def test_memory_of_idle_websockets(proxy, upstream):
     """An idle upgraded connection uses memory for its two sockets, their state and the fields of the access log, but holds no buffers and no
     exchange."""
     (pid,) = proxy.server.workers()
@@ -193,7 +193,7 @@ def test_access_log_of_a_websocket(launch, loop, transport, upstream):
     assert line['request_completion'] == 'OK' and float(line['request_time']) >= 0.3 and float(line['upstream_response_time']) >= 0.3
 
 
-def test_a_websocket_counts_as_long_as_it_lasts(launch, loop, transport, upstream):
+def test_websocket_is_counted_until_its_end(launch, loop, transport, upstream):
     """limit_conn counts an upgraded connection until its end."""
     served = launch(loop, transport, http={'limit_conn_zone': '$server_name zone=open:1m'}, server={'location': {
         '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'limit_conn': 'open 1'}}})
@@ -209,7 +209,7 @@ def test_a_websocket_counts_as_long_as_it_lasts(launch, loop, transport, upstrea
     served.server.access_for('/socket', 3)
 
 
-def test_no_upgrade(client, upstream):
+def test_rejected_upgrade(client, upstream):
     client.send(UPGRADE.format('/no-socket'))
     assert client.read().body == b'no'
     assert client.get('/next').status == 200
@@ -220,7 +220,7 @@ def test_no_upgrade(client, upstream):
     assert upstream.last().header('upgrade') is None
 
 
-def test_events_are_not_delayed(client):
+def test_server_sent_events_are_not_delayed(client):
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().headers['content-type'].startswith('text/event-stream')
     for number in range(3):

@@ -95,7 +95,7 @@ def client(proxy):
     made.close()
 
 
-def test_trusted_and_named(client, upstream):
+def test_trusted_certificate_with_matching_name(client, upstream):
     assert client.get('/a').body == b'one GET /a\n'
     assert 'localhost' in upstream.server_names
     assert client.get('/big').body == BIG
@@ -107,7 +107,7 @@ def test_trusted_and_named(client, upstream):
     assert upstream.connections == before
 
 
-def test_addresses_and_other_names(client, upstream):
+def test_proxy_ssl_name_and_address_names(client, upstream):
     assert client.get('/address/').status == 200
     assert None in upstream.server_names
     assert client.get('/name/').status == 200
@@ -117,7 +117,7 @@ def test_addresses_and_other_names(client, upstream):
     assert client.get('/unverified/').status == 200
 
 
-def test_an_end_without_close_notify_is_a_cut(client, proxy):
+def test_missing_close_notify_is_a_truncation(client, proxy):
     """A response that ends with the connection is complete only if close_notify precedes the end."""
     assert client.get('/end/said').body == b'until the end'
     client.send('GET /end/cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -127,7 +127,7 @@ def test_an_end_without_close_notify_is_a_cut(client, proxy):
     assert 'close_notify' in proxy.server.errors()
 
 
-def test_broken_record_ends_the_response_at_once(client):
+def test_invalid_record_ends_the_response(client):
     over.clear()
     client.send('GET /broken-record HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
@@ -136,7 +136,7 @@ def test_broken_record_ends_the_response_at_once(client):
 
 
 @pytest.mark.parametrize('path, why', [('/other/', 'mismatch'), ('/unknown/', 'self'), ('/clear/', '')])
-def test_an_unverified_upstream_gets_no_request(client, proxy, upstream, plain, path, why):
+def test_unverified_upstream_gets_no_request(client, proxy, upstream, plain, path, why):
     before = len(upstream.requests) + len(plain.requests)
     assert client.get(path).status == 502
     assert len(upstream.requests) + len(plain.requests) == before
@@ -145,7 +145,7 @@ def test_an_unverified_upstream_gets_no_request(client, proxy, upstream, plain, 
     assert client.get('/one.txt').status == 200
 
 
-def test_plain_and_sealed_connections_are_not_mixed(launch, loop, transport, upstream, inner):
+def test_idle_plain_and_tls_connections_are_separate(launch, loop, transport, upstream, inner):
     """One server with two sets of TLS settings: a kept connection is reused only with the settings that it was opened with."""
     group = {'group': {'server': f'127.0.0.1:{upstream.port}'}}
     trusted = {'proxy_ssl_trusted_certificate': inner[0]}
@@ -209,7 +209,7 @@ def ask(launch, loop, location, **more):
     return answer, again
 
 
-def test_a_certificate_of_our_own(launch, loop, verifying_upstream, inner, own, tmp_path):
+def test_proxy_ssl_certificate_is_sent(launch, loop, verifying_upstream, inner, own, tmp_path):
     shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': own[1]}
     answer, _ = ask(launch, loop, to(verifying_upstream, inner, **shown))
     assert answer.status == 200 and answer.body.split()[3] == b'own'
@@ -226,12 +226,12 @@ def test_a_certificate_of_our_own(launch, loop, verifying_upstream, inner, own, 
      b'TLSv1.2', b'AES128-GCM'),
     ({'proxy_ssl_protocols': 'TLSv1.3', 'proxy_ssl_ciphers': 'TLS_CHACHA20_POLY1305_SHA256'}, b'TLSv1.3', b'CHACHA20'),
     ({}, b'TLSv1.3', b'')])
-def test_protocols_and_ciphers(launch, loop, telling, inner, settings, protocol, cipher):
+def test_proxy_ssl_protocols_and_ciphers(launch, loop, telling, inner, settings, protocol, cipher):
     answer, _ = ask(launch, loop, to(telling, inner, **settings))
     assert answer.body.split()[0] == protocol and cipher in answer.body.split()[1]
 
 
-def test_a_protocol_that_the_server_has_not(launch, loop, inner):
+def test_unsupported_protocol_is_502(launch, loop, inner):
     old = Upstream(tls=server_side(inner, ssl.TLSVersion.TLSv1_2))
     assert ask(launch, loop, to(old, inner, proxy_ssl_protocols='TLSv1.3'))[0].status == 502
     assert ask(launch, loop, to(old, inner))[0].status == 200
@@ -240,7 +240,7 @@ def test_a_protocol_that_the_server_has_not(launch, loop, inner):
 
 @pytest.mark.parametrize('reuse', [True, False])
 @pytest.mark.parametrize('protocol', ['TLSv1.2', 'TLSv1.3'])
-def test_sessions_are_taken_up(launch, loop, telling, inner, protocol, reuse):
+def test_sessions_are_resumed(launch, loop, telling, inner, protocol, reuse):
     answers = ask(launch, loop, to(telling, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
     assert [answer.body.split()[2] for answer in answers] == [b'full', b'resumed' if reuse else b'full']
 
@@ -250,7 +250,7 @@ def authority(tmp_path):
     return Authority(str(tmp_path / 'authority'), 'inside')
 
 
-def test_a_revoked_certificate_is_not_trusted(launch, loop, authority, inner):
+def test_revoked_certificate_is_refused(launch, loop, authority, inner):
     good, bad = authority.client('localhost'), authority.client('localhost-too')
     authority.revoke(bad)
     lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.revoked()}
@@ -260,7 +260,7 @@ def test_a_revoked_certificate_is_not_trusted(launch, loop, authority, inner):
         upstream.stop()
 
 
-def test_an_encrypted_key_of_our_own(launch, loop, verifying_upstream, inner, own, tmp_path):
+def test_encrypted_client_key_is_loaded(launch, loop, verifying_upstream, inner, own, tmp_path):
     sealed, passwords = tmp_path / 'sealed.key', tmp_path / 'passwords'
     subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:right one', '-out', sealed], check=True)
     passwords.write_text('wrong\nright one\n', encoding='ascii')
@@ -269,12 +269,12 @@ def test_an_encrypted_key_of_our_own(launch, loop, verifying_upstream, inner, ow
 
 
 @pytest.mark.parametrize('words, protocol', [('MaxProtocol TLSv1.2', b'TLSv1.2'), ('MinProtocol TLSv1.3', b'TLSv1.3')])
-def test_commands_for_openssl(launch, loop, telling, inner, words, protocol):
+def test_proxy_ssl_conf_command_applies(launch, loop, telling, inner, words, protocol):
     answer, _ = ask(launch, loop, to(telling, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
     assert answer.body.split()[0] == protocol
 
 
-def test_no_server_name(launch, loop, telling, inner):
+def test_proxy_ssl_server_name_off_sends_no_sni(launch, loop, telling, inner):
     assert ask(launch, loop, to(telling, inner, proxy_ssl_server_name=False))[0].status == 200
     assert telling.server_names == [None, None]
     assert ask(launch, loop, to(telling, inner))[0].status == 200
@@ -295,7 +295,7 @@ def test_no_server_name(launch, loop, telling, inner):
     ({'proxy_ssl_conf_command': 'NoSuchCommand x'}, 'unknown cmd name'),
     ({'proxy_ssl_conf_command': 'MinProtocol TLSv1'}, 'unsupported protocol'),
     ({'proxy_ssl_conf_command': 'Options'}, 'a command of OpenSSL and its value')])
-def test_impossible_settings_are_reported_at_start(tmp_path, own, inner, settings, output):
+def test_invalid_settings_are_start_errors(tmp_path, own, inner, settings, output):
     sealed = str(tmp_path / 'sealed.key')
     subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:secret', '-out', sealed], check=True)
     files = {'own': own[0], 'inner': inner[1], 'sealed': sealed}

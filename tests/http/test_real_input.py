@@ -92,7 +92,7 @@ def fetch_all(served, names, out, parallel):
 
 
 @pytest.mark.parametrize('parallel', [1, 8])
-def test_all_of_usr_share_doc(launch, loop, tree, tmp_path, parallel):
+def test_all_files_of_usr_share_doc(launch, loop, tree, tmp_path, parallel):
     names, _ = tree
     served = launch(loop, 'user', server={'root': os.path.realpath(DOC), 'keepalive_requests': '100000'})
     statuses, connections = fetch_all(served, names, str(tmp_path), parallel)
@@ -109,7 +109,7 @@ def test_all_of_usr_share_doc(launch, loop, tree, tmp_path, parallel):
     print(f'{len(names)} files, {connections} connections')
 
 
-def test_only_links_out_of_the_root_are_refused(launch, loop, tree, tmp_path):
+def test_links_out_of_the_root_are_refused(launch, loop, tree, tmp_path):
     _, refused = tree
     if not refused:
         pytest.skip('no link leaves it')
@@ -135,7 +135,7 @@ def big(new_directory):
 
 
 @pytest.mark.parametrize('clients', [1, 3])
-def test_one_gibibyte(launch, loop, big, clients):
+def test_file_of_one_gib_by_curl(launch, loop, big, clients):
     folder, expected = big
     served = launch(loop, 'user', server={'root': folder})
     command = (f'curl -sS -k --max-time {600 * server_kit.PATIENCE} --resolve localhost:{served.port}:127.0.0.1 '
@@ -144,7 +144,7 @@ def test_one_gibibyte(launch, loop, big, clients):
     assert [process.communicate()[0].split()[0] for process in running] == [expected] * clients
 
 
-def test_pieces_of_one_gibibyte(launch, loop, big):
+def test_ranges_of_a_file_of_one_gib(launch, loop, big):
     folder, expected = big
     served = launch(loop, 'user', server={'root': folder})
     client = served.connect(timeout=120)

@@ -62,7 +62,7 @@ def real_ip_server(launch, loop, transport, dead):
     ('/forwarded/', [('Forwarded', 'for=198.51.100.9, for=unknown')], '127.0.0.1'),
     ('/forwarded/', [('Forwarded', 'by=198.51.100.9')], '127.0.0.1'),
 ])
-def test_the_client_address(real_ip_server, target, fields, address):
+def test_real_ip_header_sets_the_client_address(real_ip_server, target, fields, address):
     client = real_ip_server.connect()
     response = client.ask('GET', target, fields)
     if address is None:
@@ -93,7 +93,7 @@ TOLD = [('X-Forwarded-For', '192.0.2.7'), ('X-Forwarded-Proto', 'gopher'), ('X-F
 
 
 @pytest.mark.parametrize('trusted', [True, False])
-def test_the_fields_for_an_upstream_server(launch, loop, transport, upstream, trusted):
+def test_forwarded_fields_of_the_upstream_request(launch, loop, transport, upstream, trusted):
     served = launch(loop, transport, server={'set_real_ip_from': '127.0.0.0/8' if trusted else '10.0.0.0/8', 'real_ip_header': 'X-Forwarded-For',
                                              'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
     client = served.connect()
@@ -155,7 +155,7 @@ def proxy_protocol_server(proxy_protocol_servers, new_directory, loop, transport
     (SIGNATURE + b'\x20\x00\x00\x00', ['', '', '', '']),
 ])
 @pytest.mark.parametrize('pieces', [1, 3, 20])
-def test_proxy_protocol(proxy_protocol_server, header, output, pieces):
+def test_proxy_header_sets_the_client_address(proxy_protocol_server, header, output, pieces):
     client = proxy_protocol_server.connect(header, pieces)
     for _ in range(2):
         assert client.get('/').body.decode().split('|')[3:] == output

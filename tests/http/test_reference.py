@@ -65,7 +65,7 @@ def schema():
 
 
 @pytest.mark.parametrize('scope, example', examples())
-def test_example(folder, schema, scope, example):
+def test_examples_load_and_match_the_schema(folder, schema, scope, example):
     before, indent = SCOPES[scope]
     name = example.split(':')[0]
     before = re.sub(REPLACED.get(name, '^$'), '', before)
@@ -105,7 +105,7 @@ def covered(expected, tree):
     return expected == tree
 
 
-def test_configurations_of_the_readme(folder):
+def test_readme_configurations_load(folder):
     """The YAML in README.md passes `sluice -t`, and `sluice import` produces it from the nginx configuration beside it."""
     ours, theirs = readme_block('yaml'), readme_block('nginx')
     certificate, key = site_kit.make_certificate(str(folder))

@@ -41,13 +41,13 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize('source, output', [row[1:] for row in rows], ids=[row[0] for row in rows])
 
 
-def test_diagnostics(tmp_path, source, output):
+def test_each_case_has_its_diagnostics(tmp_path, source, output):
     status, found = diagnose(tmp_path, source)
     assert found == output
     assert status == (1 if ': error: ' in output else 0)
 
 
-def test_enough_cases():
+def test_number_of_cases():
     names = [name for name, _, _ in cases()]
     assert len(names) >= 60 and len(set(names)) == len(names)
 

@@ -30,11 +30,11 @@ def client(launch, loop, transport):
     ('/users/ann/b/c', b'ann: b/c; ann0'), ('/users/%e4%b8%ad/x', 'zh: '.replace('zh', '中').encode() + 'x; 中0'.encode()),
     ('/a%2etxt', b'first txt'), ('/prefix/%2e%2e/final/a.txt', b'final'), ('/a.txt/', b'slash'), ('/slow/aaa', b'slow'),
 ])
-def test_the_order_is_that_of_nginx(client, path, body):
+def test_locations_match_in_nginx_order(client, path, body):
     assert client.get(path).body == body
 
 
-def test_a_match_without_end_is_refused(client):
+def test_exponential_match_is_500(client):
     response = client.get('/slow/' + 'a' * 200 + 'b')
     assert response.status == 500 and response.body == b'it took too long'
     assert client.get('/slow/a').body == b'slow'
@@ -49,14 +49,14 @@ def named(launch, loop, transport):
 @pytest.mark.parametrize('host, body', [
     ('localhost', b'--localhost'), ('ann.re.test', b'ann-re-localhost'), ('ANN.RE.test:99', b'ann-re-localhost'),
     ('ann.re.test.', b'ann-re-localhost'), ('x.ann.re.test', b'--localhost')])
-def test_names(named, host, body):
+def test_regular_expression_names_select_the_server(named, host, body):
     client = named.connect()
     client.send(f'GET / HTTP/1.1\r\nHost: {host}\r\n\r\n')
     assert client.read('GET').body == body
     client.close()
 
 
-def test_sni_with_regular_expressions(base, new_directory, loop):
+def test_sni_selects_certificates_by_regular_expression(base, new_directory, loop):
     """Each server sends its own certificate, for all kinds of server names."""
     import ssl
     from kit import server as server_kit

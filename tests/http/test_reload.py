@@ -74,7 +74,7 @@ def begin(certificate, tmp_path, loop):
         server.stop()
 
 
-def test_a_new_configuration_takes_over(begin):
+def test_hup_activates_the_new_configuration(begin):
     server = begin()
     workers = server.workers()
     other = server_kit.free_port()
@@ -94,7 +94,7 @@ def test_a_new_configuration_takes_over(begin):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_s_reload(begin):
+def test_option_s_reload(begin):
     server = begin()
     server.write(server.block('second'))
     command = [server_kit.SLUICE, '-s', 'reload', '-c', server.config_path]
@@ -108,7 +108,7 @@ def test_s_reload(begin):
 
 
 @pytest.mark.parametrize('fault', ['syntax', 'directive', 'port', 'log', 'certificate', 'user'])
-def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
+def test_invalid_configuration_changes_nothing(begin, fault, tmp_path):
     server = begin()
     workers = sorted(server.workers())
     block = server.block('second')
@@ -136,7 +136,7 @@ def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
     assert server.answers('third')
 
 
-def test_workers_that_cannot_start(begin, tmp_path):
+def test_failed_worker_start_keeps_the_old_generation(begin, tmp_path):
     """Some of the new workers cannot start: the old workers continue, and the new ones that started end."""
     server = begin()
     workers = sorted(server.workers())
@@ -152,7 +152,7 @@ def test_workers_that_cannot_start(begin, tmp_path):
     assert server.answers('third')
 
 
-def test_more_workers_and_fewer(begin):
+def test_worker_processes_changes(begin):
     server = begin()
     for count in (4, 1, 3):
         server.write(server.block(f'by-{count}'), worker_processes=count)
@@ -164,7 +164,7 @@ def test_more_workers_and_fewer(begin):
 
 
 @pytest.mark.parametrize('transport', ['plain', 'user'])
-def test_a_keepalive_connection_gets_connection_close(begin, transport):
+def test_idle_connection_gets_connection_close(begin, transport):
     """On a kept connection, one more request gets a response of the old configuration, with Connection: close."""
     server = begin()
     client = http1.connect(server.secure if transport == 'user' else server.plain, transport)
@@ -177,7 +177,7 @@ def test_a_keepalive_connection_gets_connection_close(begin, transport):
     assert server.answers('second', transport)
 
 
-def test_open_answers_and_their_deadline(begin, tmp_path):
+def test_worker_shutdown_timeout_ends_downloads(begin, tmp_path):
     """A download continues in the old worker; worker_shutdown_timeout ends one that takes too long."""
     server = begin(worker_shutdown_timeout='2s')
     big = tmp_path / 'big'
@@ -199,7 +199,7 @@ def test_open_answers_and_their_deadline(begin, tmp_path):
     assert 'alert' not in text
 
 
-def test_under_load_nothing_is_lost(begin):
+def test_reload_under_load_fails_no_request(begin):
     """Clients with and without keep-alive during many reloads: every request gets its response."""
     server = begin(worker_processes=2)
     over, faults, counts = threading.Event(), [], [0] * 6
@@ -239,7 +239,7 @@ def test_under_load_nothing_is_lost(begin):
     assert server.answers('number-8')
 
 
-def test_a_burst_of_signals(begin):
+def test_several_hup_signals_cause_one_more_reload(begin):
     """A HUP during a reload is not lost, and several of them cause only one more reload."""
     server = begin()
     for number in range(10):
@@ -305,7 +305,7 @@ def test_websocket_continues(begin):
         upstream.stop()
 
 
-def test_a_second_reload_while_the_first_fails(begin, tmp_path):
+def test_hup_during_a_failing_reload(begin, tmp_path):
     """A HUP that arrives while new workers fail to start is not lost."""
     server = begin()
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20

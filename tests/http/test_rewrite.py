@@ -33,13 +33,13 @@ def client(served):
     made.close()
 
 
-def test_maps(client):
+def test_map_and_geo_set_variables(client):
     assert client.get('/kind').body == b'person, main, yes'
     assert client.get('/kind', User_Agent='A Spider of sorts').body == b'robot: Spider, main, yes'
     assert client.ask('GET', '/kind', [('Host', 'a.wild.test')]).body == b'person, wild, yes'
 
 
-def test_rewrite(client):
+def test_rewrite_rules(client):
     assert client.get('/v1/a%20b?x=1').body == b'/v2/a b?x=1'
     response = client.get('/old/p%3Fq?x=1')
     assert response.status == 301 and response.headers['location'] == '/new/p%3Fq?x=1'
@@ -47,7 +47,7 @@ def test_rewrite(client):
     assert client.alive()
 
 
-def test_when(client):
+def test_when_conditions(client):
     assert client.get('/form').body == b'form'
     assert client.ask('POST', '/form', [('Content-Type', 'application/json')], b'{}').body == b'taken'
     response = client.ask('POST', '/form', [('Content-Type', 'text/plain')], b'{}')
@@ -56,13 +56,13 @@ def test_when(client):
     assert client.alive()
 
 
-def test_curl(served):
+def test_curl_follows_the_redirect(served):
     output = subprocess.run(['curl', '-skL', '--max-redirs', '3', '-w', ' %{http_code} %{num_redirects}', served.url('/old/one.txt')],
                           capture_output=True, text=True, timeout=30, check=True).stdout
     assert output.endswith(' 404 1')
 
 
-def test_conditions_of_the_server_do_not_apply_in_a_named_location(launch, loop, transport):
+def test_server_conditions_do_not_apply_in_named_locations(launch, loop, transport):
     served = launch(loop, transport, server={'when': {'$uri ~ ^/in/': {'return': '403'}}, 'location': {
         '/go': {'rewrite': '^ /in/y break', 'try_files': ['/nothing', '@named']}, '@named': {'return': '200 "named $uri"'}, '/in/': {}}})
     client = served.connect()

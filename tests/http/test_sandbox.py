@@ -77,7 +77,7 @@ def test_workers_have_no_capabilities(start, loop, user):
 
 
 @ROOT
-def test_off_keeps_what_root_has(start):
+def test_off_retains_root_capabilities(start):
     server = start(user='root', sandbox='off')
     status = status_of(server.workers()[0])
     assert int(status['CapEff'], 16) and int(status['CapBnd'], 16) and dumpable(server.workers()[0])
@@ -86,7 +86,7 @@ def test_off_keeps_what_root_has(start):
 
 
 @ROOT
-def test_workers_do_not_keep_the_capabilities_of_a_service(unprivileged):
+def test_ambient_capabilities_are_dropped(unprivileged):
     server = unprivileged()
     master, worker = status_of(server.process.pid), status_of(server.worker())
     assert int(master['CapEff'], 16) == int(master['CapAmb'], 16) == 1 << 10, 'the master binds with it'
@@ -97,7 +97,7 @@ def test_workers_do_not_keep_the_capabilities_of_a_service(unprivileged):
 
 
 @ROOT
-def test_each_part_is_applied_alone(unprivileged):
+def test_capabilities_alone_can_be_dropped(unprivileged):
     server = unprivileged('sandbox: [capabilities]')
     worker = server.worker()
     assert int(status_of(worker)['CapEff'], 16) == 0 and dumpable(worker)
@@ -109,7 +109,7 @@ def test_each_part_is_applied_alone(unprivileged):
 
 
 @ROOT
-def test_a_reload_changes_the_sandbox(start, loop):
+def test_reload_changes_the_sandbox(start, loop):
     server = start(loop, user='root', sandbox='off')
     worker = server.workers()[0]
     assert int(status_of(worker)['CapEff'], 16)
@@ -146,7 +146,7 @@ SECCOMP = pytest.mark.skipif(not has('seccomp'), reason='no libseccomp in this b
 
 @SECCOMP
 @pytest.mark.parametrize('action', [*DENIED, 'netlink'])
-def test_a_denied_system_call_ends_the_worker(forbidden, loop, action):
+def test_denied_system_call_ends_the_worker(forbidden, loop, action):
     """The call ends the worker, and the log names it."""
     if action in REPORTING and is_sanitized():
         pytest.skip('permitted in this build')
@@ -159,7 +159,7 @@ def test_a_denied_system_call_ends_the_worker(forbidden, loop, action):
 
 
 @SECCOMP
-def test_a_worker_that_made_a_denied_call_is_replaced(forbidden, loop):
+def test_worker_is_replaced_after_a_denied_call(forbidden, loop):
     server = forbidden(loop, sandbox='seccomp')
     for call in ('unshare', 'mount'):
         worker = server.workers()[0]
@@ -170,7 +170,7 @@ def test_a_worker_that_made_a_denied_call_is_replaced(forbidden, loop):
 
 
 @ROOT
-def test_without_seccomp_the_same_calls_are_made(forbidden, loop):
+def test_seccomp_off_permits_the_same_calls(forbidden, loop):
     """The test above would pass with a module that does nothing: without the sandbox, the calls have results."""
     server = forbidden(loop, sandbox='off', user='root')
     worker = server.workers()

@@ -29,7 +29,7 @@ def ask(served, target):
 
 
 @pytest.mark.parametrize('path, kind', [('/new/a', 'sha256'), ('/old/a', 'md5')])
-def test_signed(served, path, kind):
+def test_signature_and_expiry_decide(served, path, kind):
     later, gone = int(time.time()) + 3600, int(time.time()) - 10
     good = sum_of(f'{later}{path}127.0.0.1 secret', kind)
     assert ask(served, f'{path}?sum={good}&expires={later}') == 200

@@ -46,7 +46,7 @@ def serving(serve, site):
     return serve(site)
 
 
-def test_serve(serving):
+def test_serve_sends_files_over_tls(serving):
     process, output, ports = serving
     assert process.poll() is None, output
     assert 'https' in ports, output
@@ -75,13 +75,13 @@ def listening(port):
 ALL, ALL6 = '0' * 8, '0' * 32
 
 
-def test_serve_is_for_this_machine_alone(serving):
+def test_serve_listens_on_loopback_only(serving):
     _, output, ports = serving
     assert '0100007F' in listening(ports['https']) and not listening(ports['https']) & {ALL, ALL6}
     assert 'all clients that can reach this machine' not in output
 
 
-def test_serve_can_be_open_to_the_network(serve, site):
+def test_serve_open_to_network_listens_on_all_addresses(serve, site):
     _, output, ports = serve(site, '--open-to-network')
     assert ALL in listening(ports['https']) and 'and to all clients that can reach this machine.' in output
     client = http1.connect(ports['https'], 'user')
@@ -89,7 +89,7 @@ def test_serve_can_be_open_to_the_network(serve, site):
     client.close()
 
 
-def test_serve_on_a_port(serve, site):
+def test_serve_option_port(serve, site):
     port = server_kit.free_port()
     _, output, ports = serve(site, f'--port={port}')
     assert ports == {'https': port}, output
@@ -97,7 +97,7 @@ def test_serve_on_a_port(serve, site):
     assert done.returncode != 0 and f'port {port} is in use' in done.stdout + done.stderr
 
 
-def test_serve_an_application_of_one_page(serve, tmp_path):
+def test_serve_option_spa(serve, tmp_path):
     (tmp_path / 'index.html').write_text('the application')
     (tmp_path / 'app.js').write_text('its script')
     client = http1.connect(serve(str(tmp_path), '--spa')[2]['https'], 'user')
@@ -108,13 +108,13 @@ def test_serve_an_application_of_one_page(serve, tmp_path):
     client.close()
 
 
-def test_serve_an_application_without_a_page(serve, tmp_path):
+def test_serve_option_spa_without_index(serve, tmp_path):
     client = http1.connect(serve(str(tmp_path), '--spa')[2]['https'], 'user')
     assert client.get('/users/7').status in (403, 404, 500)
     client.close()
 
 
-def test_serve_lists_folders_with_autoindex(serve, tmp_path):
+def test_serve_option_autoindex(serve, tmp_path):
     (tmp_path / 'a file.txt').write_text('x')
     plain = http1.connect(serve(str(tmp_path))[2]['https'], 'user')
     assert plain.get('/').status == 403
@@ -125,7 +125,7 @@ def test_serve_lists_folders_with_autoindex(serve, tmp_path):
     listed.close()
 
 
-def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
+def test_serve_options_cert_and_key(serve, site, certificate, tmp_path):
     """The paths of certificate and key may contain special characters."""
     folder = tmp_path / 'odd "name" ${HOME} $x #1 \\n'
     folder.mkdir()
@@ -141,7 +141,7 @@ def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
         assert ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip() == expected
 
 
-def test_serve_follows_a_link_to_the_renewed_certificate(serve, site, certificate, rsa_certificate, tmp_path):
+def test_serve_reloads_a_symlinked_certificate(serve, site, certificate, rsa_certificate, tmp_path):
     """Certificate and key are symbolic links that a renewal redirects, as with certbot."""
     links = tmp_path / 'site.pem', tmp_path / 'site.key'
 
@@ -176,7 +176,7 @@ def test_serve_prints_errors(site, options, words):
     assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
 
 
-def test_the_page_names_commands_that_work(serve):
+def test_default_page_has_valid_commands(serve):
     """The commands in conf/www/index.html apply to a server started by `serve`; those that require a configuration are listed separately."""
     _, output, ports = serve(str(pathlib.Path(__file__).parents[2] / 'conf/www'))
     page = http1.connect(ports['https'], 'user').get('/').body.decode()
@@ -196,7 +196,7 @@ def test_help_names_the_options():
         assert option in output, option
 
 
-def test_serve_a_folder_that_is_not_there():
+def test_serve_missing_directory_is_an_error():
     done = subprocess.run([SLUICE, 'serve', '/nowhere'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and '/nowhere' in done.stdout + done.stderr
 
@@ -221,7 +221,7 @@ def test_start_logs_one_line_on_ktls(launch, loop):
     assert len(lines) == 1, lines
 
 
-def test_the_loop_is_named(launch, loop):
+def test_log_names_the_loop(launch, loop):
     """With `use: auto` and without io_uring one log line has the reason; with the name of a backend the server uses that backend."""
     served = launch(loop, 'plain', main={'events': {'use': 'auto'}})
     assert served.connect().get('/one.txt').status == 200

@@ -126,7 +126,7 @@ class Request:
 
 @pytest.mark.http1('a body of which more is sent than is read')
 @pytest.mark.parametrize('number', range(len(CHANGES)), ids=[f'{name} {before} to {after}' for name, before, after in CHANGES])
-def test_a_setting_changes(served, gates, number):
+def test_settings_change_with_the_location(served, gates, number):
     name, _before, after = CHANGES[number]
     for coding in ('length', 'chunked'):
         for moment, pieces in MOMENTS.items():
@@ -146,7 +146,7 @@ def test_a_setting_changes(served, gates, number):
             request.close()
 
 
-def test_a_child_changes_nothing(launch, loop, transport, gates):
+def test_subrequest_retains_settings_of_the_parent(launch, loop, transport, gates):
     """The location of the auth_request subrequest has its own settings, but the settings of the connection and the body come from the
     parent request."""
     to = f'http://127.0.0.1:{gates.port}'
@@ -197,7 +197,7 @@ def sends_elsewhere():
 
 
 @pytest.mark.parametrize('way', sorted(WAYS))
-def test_each_way(launch, loop, transport, gates, sends_elsewhere, way):
+def test_settings_change_by_each_redirect(launch, loop, transport, gates, sends_elsewhere, way):
     to = {'echo': f'http://127.0.0.1:{gates.port}', 'accel': f'http://127.0.0.1:{sends_elsewhere.port}'}
     small = {'client_body_buffer_size': '1k', 'proxy_pass': to['echo']}
     directives, body = WAYS[way]
@@ -267,7 +267,7 @@ class Plain:
 # A body that is rejected or incomplete is not passed on by the location of the error page.
 @pytest.mark.parametrize('coding, size, buffering, status', [
     ('length', 5000, False, 413), ('length', 5000, True, 413), ('chunked', 5000, True, 413), ('bad chunk', 0, True, 400)])
-def test_a_refused_body_is_not_passed_on(launch, loop, transport, gates, coding, size, buffering, status):
+def test_refused_body_is_not_forwarded(launch, loop, transport, gates, coding, size, buffering, status):
     to = f'http://127.0.0.1:{gates.port}'
     served = launch(loop, transport, server={'location': {'/': {
         'proxy_pass': to, 'client_max_body_size': '1k', 'proxy_request_buffering': buffering, 'error_page': '400 413 @page'},
@@ -308,7 +308,7 @@ def refusing(talk):
     return True
 
 
-def test_a_page_of_a_page_of_an_error(launch, loop, transport):
+def test_recursive_error_pages_of_upstream_errors(launch, loop, transport):
     """recursive_error_pages also applies to upstream responses (proxy_intercept_errors)."""
     upstream = Upstream({'/': refusing})
     to = f'http://127.0.0.1:{upstream.port}'
@@ -322,7 +322,7 @@ def test_a_page_of_a_page_of_an_error(launch, loop, transport):
     upstream.stop()
 
 
-def test_a_mirror_has_all_of_a_body_or_none(launch, loop, transport, gates):
+def test_mirror_gets_no_partial_body(launch, loop, transport, gates):
     """The first upstream server has received a part of the body, so the mirror must not get the rest."""
     upstream = Upstream({'/mirrored': refusing, '/copy': echo})
     to = f'http://127.0.0.1:{upstream.port}'
@@ -338,7 +338,7 @@ def test_a_mirror_has_all_of_a_body_or_none(launch, loop, transport, gates):
     upstream.stop()
 
 
-def test_a_body_that_is_answered_early(launch, loop, transport, tmp_path):
+def test_early_response_to_an_unbuffered_body(launch, loop, transport, tmp_path):
     """A body that cannot be buffered is passed on as it arrives. After an early response the rest is discarded, and the connection
     continues."""
     def early(talk):

@@ -210,7 +210,7 @@ def run_seed(server, number):
     example()
 
 
-def test_bodies_through_chains(tmp_path, site, loop):
+def test_bodies_through_internal_redirect_chains(tmp_path, site, loop):
     server = Fuzzed(tmp_path / 'fuzzed', site, loop)
     end = time.monotonic() + SECONDS
     try:

@@ -139,7 +139,7 @@ def all_stored(client, upstream, target, fields=''):
 
 
 @pytest.mark.parametrize('length', [1, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE, 5 * SIZE + 17])
-def test_the_whole_in_pieces(client, upstream, path, length):
+def test_complete_response_from_slices(client, upstream, path, length):
     target = path()
     data = file_of(upstream, target, length)
     for how in (MISS, HIT):
@@ -162,7 +162,7 @@ def test_empty_file(client, upstream, path):
 
 
 @pytest.mark.parametrize('spec', ['0-0', '0-65535', '65535-65536', '65536-131071', '1000-', '200000-200010', '-1', '-100000', '300000-9999999'])
-def test_any_range_of_it(client, upstream, path, spec):
+def test_ranges_from_slices(client, upstream, path, spec):
     target = path()
     length = 5 * SIZE + 17
     data = file_of(upstream, target, length)
@@ -183,7 +183,7 @@ def test_only_requested_slices_are_fetched(client, upstream, path):
     assert set(upstream.ranges(target)) == {f'bytes={50 * SIZE}-{51 * SIZE - 1}', f'bytes={51 * SIZE}-{52 * SIZE - 1}'}
 
 
-def test_a_slice_requested_in_part_is_stored_completely(client, upstream, path):
+def test_partially_requested_slice_is_stored_completely(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 3 * SIZE)
     assert part(client, target, '10-11').body == data[10:12]
@@ -196,7 +196,7 @@ def test_a_slice_requested_in_part_is_stored_completely(client, upstream, path):
     wait_for(all_stored, 'the first piece is stored')
 
 
-def test_several_ranges(client, upstream, path):
+def test_multiple_ranges_from_slices(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 5 * SIZE)
     for _ in range(2):
@@ -220,7 +220,7 @@ def test_preconditions_and_head(client, upstream, path):
     assert ask(client, target).body == data
 
 
-def test_beyond_the_end_before_anything_is_known(client, upstream, path):
+def test_range_beyond_end_is_416(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 2 * SIZE)
     beyond = part(client, target, f'{50 * SIZE}-')
@@ -228,7 +228,7 @@ def test_beyond_the_end_before_anything_is_known(client, upstream, path):
     assert ask(client, target).body == data     # 416 was not stored
 
 
-def test_a_client_with_an_older_and_longer_version_gets_the_new_one(client, upstream, path):
+def test_if_range_mismatch_gets_the_complete_response(client, upstream, path):
     """If-Range does not match, so Range is ignored, although the upstream server has no slice at this position."""
     target = path()
     data = file_of(upstream, target, 2 * SIZE)
@@ -245,7 +245,7 @@ def test_redirected_slice_is_rejected(served, upstream, path):
     assert until_it_breaks(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
 
 
-def test_slice_with_excess_bytes(served, upstream, path):
+def test_excess_bytes_of_a_slice_are_discarded(served, upstream, path):
     """Excess bytes of a slice must not be used as bytes of the next one."""
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
@@ -288,7 +288,7 @@ def test_changed_version_ends_the_response(served, upstream, path):
 
 
 @pytest.mark.parametrize('version, more', [('', ''), ('W/"weak"', ''), ('"v1"', 'Vary: Accept'), ('"v1"', 'Cache-Control: no-store')])
-def test_responses_without_slices_are_passed_on(client, upstream, path, version, more):
+def test_unsliceable_responses_are_forwarded(client, upstream, path, version, more):
     target = path()
     data = file_of(upstream, target, 3 * SIZE, version=version, more=more)
     for _ in range(2):
@@ -321,7 +321,7 @@ def test_server_without_range_support(client, upstream, path):
 
 
 @pytest.mark.parametrize('failure, status', [('close', 502), ('Status: 500', 500), ('Status: 503', 503)])
-def test_stale_metadata_where_the_server_fails(client, upstream, path, failure, status):
+def test_use_stale_applies_to_slices(client, upstream, path, failure, status):
     """Stale slices are used as proxy_cache_use_stale permits."""
     for prefix in ('/stale/', '/'):
         target = path(prefix)
@@ -340,7 +340,7 @@ def test_stale_metadata_where_the_server_fails(client, upstream, path, failure, 
 
 @pytest.mark.parametrize('answer', ['Status: 206\nContent-Range: bytes 1-65536/100000', 'Status: 206\nContent-Range: nonsense',
                                     'Status: 206', 'Status: 206\nContent-Range: bytes 0-9/5'])
-def test_a_206_without_a_range_is_not_stored(client, upstream, path, answer):
+def test_unrequested_206_is_not_stored(client, upstream, path, answer):
     target = path()
 
     def say(talk):
@@ -350,14 +350,14 @@ def test_a_206_without_a_range_is_not_stored(client, upstream, path, answer):
     assert upstream.ranges(target)[-1] is None
 
 
-def test_errors_are_passed_on(client, upstream, path):
+def test_error_responses_are_forwarded(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Status: 404\nX-Own: yes'
     answer = ask(client, target)
     assert answer.status == 404 and answer.body == f'{target} 1'.encode() and answer.headers['x-own'] == 'yes'
 
 
-def test_a_stale_validator_is_revalidated(client, upstream, path):
+def test_stale_slices_are_revalidated(client, upstream, path):
     """If the version is the same, its slices stay; otherwise they are dropped."""
     target = path()
     data = file_of(upstream, target, 3 * SIZE)
@@ -373,7 +373,7 @@ def test_a_stale_validator_is_revalidated(client, upstream, path):
     wait_for(lambda: ask(client, target).body == new, 'the new version is stored')
 
 
-def test_a_purge_forgets_all_pieces(client, upstream, path):
+def test_purge_removes_all_slices(client, upstream, path):
     target = path('/purge/')
     data = file_of(upstream, target, 3 * SIZE)
     ask(client, target)
@@ -384,7 +384,7 @@ def test_a_purge_forgets_all_pieces(client, upstream, path):
     assert len(upstream.ranges(target)) == before + 3
 
 
-def test_concurrent_requests_fetch_each_piece_once(served, upstream, path):
+def test_concurrent_requests_fetch_each_slice_once(served, upstream, path):
     target = path('/lock/')
     data = file_of(upstream, target, 4 * SIZE)
     got = []
@@ -403,7 +403,7 @@ def test_concurrent_requests_fetch_each_piece_once(served, upstream, path):
     assert len(requests) == len(set(requests)) == 4, requests
 
 
-def test_a_disconnection_frees_everything(served, upstream, path):
+def test_disconnection_releases_resources(served, upstream, path):
     target = path()
     data = file_of(upstream, target, 40 * SIZE)
     for taken in (1, SIZE, 3 * SIZE + 5):
@@ -417,7 +417,7 @@ def test_a_disconnection_frees_everything(served, upstream, path):
     client.close()
 
 
-def test_before_nginx(client, nginx):
+def test_nginx_as_upstream_server(client, nginx):
     big = nginx[1]
     chance = random.Random(3)
     for _ in range(30):

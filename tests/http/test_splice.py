@@ -138,7 +138,7 @@ def descriptors(proxy):
 
 
 @pytest.mark.parametrize('target, size', [('/large', len(LARGE)), ('/unix/large', len(LARGE)), ('/least', 65536), ('/kept/large', len(LARGE))])
-def test_large_bodies_are_not_copied(proxy, client, loop, transport, target, size):
+def test_large_bodies_are_spliced(proxy, client, loop, transport, target, size):
     uri = f'{target}?{loop}-{transport}'
     answer = client.get(uri)
     assert answer.status == 200 and sha256(answer.body) == sha256(LARGE[:size])
@@ -152,13 +152,13 @@ def test_large_bodies_are_not_copied(proxy, client, loop, transport, target, siz
 
 
 @pytest.mark.parametrize('target, size', [('/small', 65535), ('/copied/large', len(LARGE)), ('/chunked', len(LARGE))])
-def test_others_are_copied(proxy, client, loop, transport, target, size):
+def test_unsuitable_bodies_are_copied(proxy, client, loop, transport, target, size):
     uri = f'{target}?copied-{loop}-{transport}'
     assert sha256(client.get(uri).body) == sha256(LARGE[:size])
     assert logged(proxy, uri) == ('plain' if transport == 'plain' else 'user', 0)
 
 
-def test_what_ends_with_its_connection(proxy, client, loop, transport):
+def test_close_delimited_body_is_spliced_as_chunks(proxy, client, loop, transport):
     """Without Content-Length the bytes in the pipe are sent as chunks."""
     uri = f'/to-the-end?{loop}-{transport}'
     answer = client.get(uri)
@@ -170,7 +170,7 @@ def test_what_ends_with_its_connection(proxy, client, loop, transport):
     old.close()
 
 
-def test_a_head_alone(client):
+def test_head_response_without_body(client):
     answer = client.ask('HEAD', '/large')
     assert answer.headers['content-length'] == str(len(LARGE)) and answer.body == b''
     assert client.get('/large').body == LARGE
@@ -192,11 +192,11 @@ def test_excess_bytes_belong_to_no_response(proxy, client, upstream):
     assert upstream.connections - before >= 3, 'a connection with bytes too many is not used again'
 
 
-def test_slow_servers(client):
+def test_slow_server_body_is_complete(client):
     assert client.get('/trickles').body == LARGE[:200000]
 
 
-def test_slow_clients(proxy, transport):
+def test_slow_client_gets_the_complete_body(proxy, transport):
     client = proxy.connect()
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
     client.send('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -208,14 +208,14 @@ def test_slow_clients(proxy, transport):
 
 
 @pytest.mark.parametrize('target, output', [('/short', 'before the end of the body'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
-def test_broken_bodies_are_detectably_incomplete(proxy, client, target, output):
+def test_truncated_bodies_are_detectable(proxy, client, target, output):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
         client.read()
     wait_for(lambda: output in proxy.server.errors(), output)
 
 
-def test_clients_that_read_nothing(proxy, upstream):
+def test_send_timeout_ends_a_spliced_body(proxy, upstream):
     client = proxy.connect()
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.send('GET /impatient/huge?nobody HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -248,7 +248,7 @@ def test_resources_are_released(proxy, client, transport):
     assert client.get('/large').body == LARGE
 
 
-def test_more_clients_than_pipes(proxy, transport):
+def test_pipe_limit_falls_back_to_copying(proxy, transport):
     """Each stopped response holds a pipe until no pipe is left; the bytes of further responses are copied. No response waits for a pipe."""
     if transport != 'plain':
         pytest.skip('by user-space TLS everything is copied')

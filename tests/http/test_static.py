@@ -17,16 +17,16 @@ def http_date(seconds):
     ('/', 'text/html; charset=utf-8'), ('/one.txt', 'text/plain; charset=utf-8'), ('/style.css', 'text/css; charset=utf-8'),
     ('/picture.png', 'image/png'), ('/noext', 'application/octet-stream'), ('/odd.unknownext', 'application/octet-stream'),
     ('/1024.bin', 'application/octet-stream')])
-def test_types(client, target, expected):
+def test_content_type_by_extension(client, target, expected):
     assert client.get(target).headers['content-type'].lower() == expected
 
 
-def test_index(client):
+def test_index_file_of_a_directory(client):
     assert b'the first page' in client.get('/').body
     assert b'folder' in client.get('/folder/').body
 
 
-def test_a_folder_without_slash_redirects_relatively(client):
+def test_directory_without_slash_redirects_relatively(client):
     for target, expected in (('/folder', '/folder/'), ('/folder?a=b', '/folder/?a=b'), ('/link-folder', '/link-folder/')):
         response = client.get(target)
         assert response.status in (301, 308)
@@ -38,7 +38,7 @@ def test_a_folder_without_slash_redirects_relatively(client):
     assert client.alive()
 
 
-def test_404_has_no_version_and_keeps_the_connection(client):
+def test_status_404_has_no_version(client):
     response = client.get('/nowhere')
     assert response.status == 404 and response.headers['content-type'].startswith('text/html')
     assert b'<html' in response.body.lower() or b'<!doctype' in response.body.lower()
@@ -51,7 +51,7 @@ def test_error_pages_do_not_echo_markup(client):
     assert response.status == 404 and b'<script>alert' not in response.body
 
 
-def test_validators(client, served):
+def test_etag_and_last_modified(client, served):
     response = client.get('/ten.txt')
     changed = os.stat(os.path.join(served.root, 'ten.txt')).st_mtime
     assert response.headers['last-modified'] == http_date(int(changed))
@@ -147,14 +147,14 @@ def test_multiple_ranges(client):
     assert client.alive()
 
 
-def test_multiple_ranges_some_outside(client):
+def test_multiple_ranges_partly_beyond_end(client):
     response = client.get('/ten.txt', Range='bytes=0-1,100-200')
     assert response.status == 206
     body = response.body if 'content-range' in response.headers else parts_of(response)[0][1]
     assert body == b'01'
 
 
-def test_many_ranges_cost_no_more_than_the_file(client):
+def test_overlapping_ranges_do_not_multiply_the_body(client):
     """The "Apache killer": overlapping ranges must not multiply the body."""
     response = client.get('/65536.bin', Range='bytes=' + ','.join(f'{n}-' for n in range(50)))
     assert len(response.body) <= 65536 + 50 * 300
@@ -172,7 +172,7 @@ def test_large_multiple_ranges(client, served):
     assert bodies == [whole[:100000], whole[500000:800000], whole[-70000:]]
 
 
-def test_max_ranges(launch, loop):
+def test_max_ranges_limits_ranges(launch, loop):
     served = launch(loop, 'plain', server={'max_ranges': '1'})
     client = served.connect()
     assert client.get('/ten.txt', Range='bytes=0-1').status == 206
@@ -181,7 +181,7 @@ def test_max_ranges(launch, loop):
 
 @pytest.mark.parametrize('condition, status', [('{e}', 206), ('W/{e}', 200), ('"x"', 200), ('{m}', 206), (PAST, 200), (FUTURE, 200),
                                                ('nonsense', 200), ('*', 200)])
-def test_if_range(client, condition, status):
+def test_if_range_compares_validators(client, condition, status):
     # Last-Modified is a strong validator only if it is old enough (RFC 9110 8.8.2.2), and the file may be new.
     first = client.get('/ten.txt')
     value = condition.format(e=first.headers['etag'], m=first.headers['last-modified'])
@@ -198,13 +198,13 @@ def test_empty_file(client):
     assert client.alive()
 
 
-def test_sizes_around_buffers_and_the_threshold(client, served):
+def test_sizes_near_buffer_and_ktls_thresholds(client, served):
     for size in (1024, 16384, 65535, 65536, 65537, 1 << 20):
         with open(os.path.join(served.root, f'{size}.bin'), 'rb') as stream:
             assert client.get(f'/{size}.bin').body == stream.read()
 
 
-def test_unreadable_file(client, served):
+def test_unreadable_file_is_403(client, served):
     if os.geteuid() == 0 and not os.environ.get('SLUICE_WORKER_USER'):
         # Workers that run as root (user: root) can read the file.
         assert client.get('/closed.txt').status in (200, 403)
@@ -212,7 +212,7 @@ def test_unreadable_file(client, served):
         assert client.get('/closed.txt').status == 403
 
 
-def test_refused_links_are_logged_with_the_key(client, served):
+def test_refused_links_are_logged_with_the_directive(client, served):
     assert client.get('/link-out').status == 403
     deadline = time.monotonic() + 10 * server_kit.PATIENCE
     while 'disable_symlinks' not in served.server.errors() and time.monotonic() < deadline:
@@ -239,7 +239,7 @@ def test_disable_symlinks(launch, loop, mode, inside, outside):
 @pytest.mark.parametrize('mode', ['on', 'if_not_owner'])
 @pytest.mark.parametrize('start, status', [(None, 403), ('$document_root', 200), ('{base}', 403), ('{base}/way-{mode}', 200),
                                            ('{base}/way-{mode}/', 200), ('{base}/way', 403), ('/elsewhere', 403)])
-def test_disable_symlinks_on_the_way_to_the_root(launch, loop, base, mode, start, status):
+def test_disable_symlinks_checks_directories_of_the_root(launch, loop, base, mode, start, status):
     """Every directory of the path is checked, as in nginx, or only those after from= if the path begins with it."""
     if mode == 'if_not_owner' and os.geteuid() != 0:
         pytest.skip('only root gives files away')
@@ -259,7 +259,7 @@ def test_disable_symlinks_on_the_way_to_the_root(launch, loop, base, mode, start
     assert client.get('/link').status == 403
 
 
-def test_disable_symlinks_from_below_an_alias(launch, loop, new_directory):
+def test_disable_symlinks_from_below_alias(launch, loop, new_directory):
     """As in nginx: from= may be below the root, in any spelling, and it has no effect if it ends within a name."""
     top = new_directory()
     (top / 'real' / 'sub').mkdir(parents=True)
@@ -283,7 +283,7 @@ def test_disable_symlinks_from_below_an_alias(launch, loop, new_directory):
         assert client.get(target).status == status, target
 
 
-def test_a_changed_file_is_seen(launch, loop, transport, base):
+def test_changed_file_is_served(launch, loop, transport, base):
     folder = base / f'changing-{loop}-{transport}'
     folder.mkdir()
     folder.chmod(0o755)
@@ -308,7 +308,7 @@ def test_a_changed_file_is_seen(launch, loop, transport, base):
         time.sleep(0.2)
 
 
-def test_a_file_that_shrinks_while_sent_ends_the_connection(launch, loop, transport, base):
+def test_truncated_file_closes_the_connection(launch, loop, transport, base):
     """A file shrinks, so the server cannot send Content-Length bytes: it breaks off the connection, over TLS without close_notify."""
     folder = base / f'shrinking-{loop}-{transport}'
     folder.mkdir()
@@ -333,7 +333,7 @@ def test_a_file_that_shrinks_while_sent_ends_the_connection(launch, loop, transp
             time.sleep(0.2)
 
 
-def test_a_file_that_grows_while_sent_keeps_its_length(launch, loop, transport, base):
+def test_growing_file_retains_content_length(launch, loop, transport, base):
     folder = base / f'growing-{loop}-{transport}'
     folder.mkdir()
     folder.chmod(0o755)
@@ -369,7 +369,7 @@ def test_files_larger_than_4_gib(launch, loop, transport, base):
     assert len(client.get('/file.bin', Range=f'bytes={(4 << 30) - 100000}-{(4 << 30) + 99999}').body) == 200000
 
 
-def test_slow_readers_and_fast_ones_together(launch, loop, transport, served):
+def test_slow_readers_do_not_delay_others(launch, loop, transport, served):
     """Eight clients stop reading in the middle of responses; other clients are served."""
     stopped = []
     for _ in range(8):
@@ -388,7 +388,7 @@ def test_slow_readers_and_fast_ones_together(launch, loop, transport, served):
         slow.close()
 
 
-def test_many_connections_at_once(served):
+def test_concurrent_connections(served):
     failures = []
 
     def work(number):

@@ -156,7 +156,7 @@ def ask_all_sorts(watched, transport, rounds=12):
     return statuses
 
 
-def test_numbers_are_exact(watch, transport):
+def test_counters_are_exact(watch, transport):
     watched = watch()
     clients = by_workers(watched, transport)
     first, second, third = clients.values()
@@ -223,7 +223,7 @@ def test_json_equals_prometheus(watch, transport):
             assert all(shown[key] >= value for key, value in values.items()) or name == 'zero_copy_ratio'
 
 
-def test_handshakes(watch):
+def test_tls_handshakes_are_counted(watch):
     watched = watch()
     client = watched.connect('plain')
     before = settled(client)['sluice_tls_handshakes_total']
@@ -270,7 +270,7 @@ def test_counts_of_a_dead_worker_remain(watch, transport):
 
 
 @pytest.mark.http1('a request in pieces')
-def test_a_slow_request_falls_into_its_bucket(watch):
+def test_slow_request_is_counted_in_its_bucket(watch):
     watched = watch()
     client, slow = watched.connect('plain'), watched.connect('plain')
     slow.send('GET /one.txt HTTP/1.1\r\n')
@@ -282,7 +282,7 @@ def test_a_slow_request_falls_into_its_bucket(watch):
 
 
 @pytest.mark.http1('a request in pieces')
-def test_reading_is_seen(watch, transport):
+def test_reading_connections_are_counted(watch, transport):
     watched = watch()
     client, half = watched.connect('plain'), watched.connect(transport)
     half.send('GET /one.txt HT')
@@ -314,7 +314,7 @@ def test_stub_status_format(watch):
     until(lambda: page(last)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 1}, 'only this one')
 
 
-def test_lost_log_lines(site, tmp_path, loop):
+def test_lost_log_lines_are_counted(site, tmp_path, loop):
     port = server_kit.free_port()
     block = {'listen': [f'127.0.0.1:{port}'], 'root': site, 'location': {'= /status': {'status': 'prometheus', 'access_log': 'off'}}}
     server = server_kit.Server(tmp_path / 'run', [block], loop=loop, http={'access_log': {'path': '/dev/full', 'format': 'proof'}})

@@ -220,7 +220,7 @@ def echoed(stream, body):
 
 
 @pytest.mark.parametrize('name', ['echo', 'local', 'to-unix', 'group'])
-def test_both_ways(streams, name):
+def test_bytes_in_both_directions(streams, name):
     stream = streams.connect(name)
     for word in (b'a', b'small', b'x' * 5000):
         stream.sendall(word)
@@ -234,7 +234,7 @@ def test_both_ways(streams, name):
     stream.close()
 
 
-def test_the_client_ends_first(streams):
+def test_client_half_close(streams):
     stream = streams.connect('responds_with_hash')
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
@@ -242,7 +242,7 @@ def test_the_client_ends_first(streams):
     stream.close()
 
 
-def test_the_server_ends_first(streams):
+def test_server_half_close(streams):
     UpstreamServer.received.clear()
     stream = streams.connect('sends_then_receives')
     assert sha256(read_all(stream)) == sha256(LARGE)
@@ -261,7 +261,7 @@ def test_proxy_half_close_off_ends_both_directions(streams):
     stream.close()
 
 
-def test_a_server_that_stays_open_does_not_delay_quit(streams, new_directory, certificate, upstreams):
+def test_open_server_side_does_not_delay_quit(streams, new_directory, certificate, upstreams):
     """QUIT waits until all bytes for the upstream server are sent, but not until that server closes."""
     made = launch_streams(streams.loop, new_directory, certificate, upstreams)
     wait_for(made.server.workers, 'a worker serves')
@@ -290,7 +290,7 @@ def test_return_after_preread(streams, ends):
         stream.close()
 
 
-def test_tls_ends_here(streams):
+def test_tls_is_terminated(streams):
     """SNI selects the virtual server and thereby the upstream server."""
     for name, answer in (('echo.test', b'hello'), ('counts.test', sha256(b'hello').encode())):
         stream = tls_context().wrap_socket(streams.connect('tls'), server_hostname=name, suppress_ragged_eofs=False)
@@ -302,7 +302,7 @@ def test_tls_ends_here(streams):
 
 
 @pytest.mark.parametrize('requests, found', [('one.test', 'tls_one'), ('ONE.test', 'tls_one'), ('www.two.test', 'tls_two')])
-def test_the_name_chooses_before_tls(streams, requests, found):
+def test_ssl_preread_selects_the_server(streams, requests, found):
     """The connection is passed on unchanged: certificate and close_notify come from the upstream server."""
     stream = tls_context().wrap_socket(streams.connect('preread'), server_hostname=requests)
     assert stream.recv(7).decode() == found
@@ -310,7 +310,7 @@ def test_the_name_chooses_before_tls(streams, requests, found):
     stream.close()
 
 
-def test_a_name_in_pieces(streams):
+def test_ssl_preread_byte_by_byte(streams):
     """A ClientHello that arrives byte by byte, as far as the network permits."""
     far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
     hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
@@ -332,7 +332,7 @@ def test_non_tls_uses_the_default(streams):
 
 
 @pytest.mark.parametrize('output', [b'', b'\x16\x03\x01'])
-def test_clients_that_send_their_name_slowly(streams, output):
+def test_preread_timeout_resets_the_connection(streams, output):
     stream = streams.connect('hurried')
     stream.sendall(output)
     with pytest.raises(ConnectionResetError):
@@ -340,7 +340,7 @@ def test_clients_that_send_their_name_slowly(streams, output):
     stream.close()
 
 
-def test_clients_that_send_too_much_before_their_name(streams):
+def test_preread_buffer_size_is_limited(streams):
     """The connection is refused and ends in good order, although not all received bytes were read."""
     stream = streams.connect('hurried')
     stream.sendall(b'\x16\x03\x01\x10\x00\x01\x00\x0f\xfc\x03\x03' + b'x' * 32 + b'\x00\x0f\x00' + b'x' * 1000)
@@ -358,7 +358,7 @@ def test_single_bytes_do_not_extend_the_preread(streams):
     stream.close()
 
 
-def test_slow_sides(streams):
+def test_slow_clients_and_servers(streams):
     stream = streams.connect('slow')
     assert read_all(stream) == LARGE[:300000]
     stream.close()
@@ -368,7 +368,7 @@ def test_slow_sides(streams):
     stream.close()
 
 
-def test_a_rate_is_not_exceeded(streams):
+def test_rate_limits_are_not_exceeded(streams):
     """Neither copied nor spliced bytes exceed the rate, and all of them arrive."""
     body = LARGE[:600_000]
     began = time.monotonic()
@@ -385,7 +385,7 @@ def test_a_rate_is_not_exceeded(streams):
     stream.close()
 
 
-def test_a_disconnection_during_a_pause(streams):
+def test_disconnection_during_a_rate_limit_delay(streams):
     """A connection that ends while the rate limit delays it frees everything."""
     for _ in range(20):
         stream = streams.connect('paced')
@@ -394,14 +394,14 @@ def test_a_disconnection_during_a_pause(streams):
     wait_for(lambda: streams.descriptors()[0] < 40, 'their sockets are closed')
 
 
-def test_a_reset_is_passed_on(streams):
+def test_reset_is_forwarded(streams):
     stream = streams.connect('resets')
     with pytest.raises(ConnectionResetError):
         read_all(stream)
     stream.close()
 
 
-def test_no_upstream_server_listens(streams):
+def test_connection_refused_by_the_server(streams):
     stream = streams.connect('dead')
     stream.sendall(b'x' * 1000)
     assert stream.recv(1) == b''
@@ -409,7 +409,7 @@ def test_no_upstream_server_listens(streams):
     wait_for(lambda: 'connect() failed' in streams.server.errors(), 'a log line')
 
 
-def test_quiet_connections_end(streams):
+def test_proxy_timeout_resets_idle_connections(streams):
     stream = streams.connect('quiet')
     with pytest.raises(ConnectionResetError):
         stream.recv(1)
@@ -444,7 +444,7 @@ def test_resources_are_released(streams):
 
 
 @pytest.mark.parametrize('loop', ['epoll', 'io_uring'])
-def test_quit_waits_for_the_end(loop, new_directory, certificate, upstreams):
+def test_quit_completes_connections(loop, new_directory, certificate, upstreams):
     made = launch_streams(loop, new_directory, certificate, upstreams)
     stream = made.connect('echo')
     stream.sendall(b'before')
@@ -467,7 +467,7 @@ def test_quit_waits_for_the_end(loop, new_directory, certificate, upstreams):
     ({'server': {'listen': '127.0.0.1:4001', 'proxy_pass': '127.0.0.1:1'}}, 'http and of stream'),
     ({}, 'stream has no server'),
 ])
-def test_mistakes_are_reported(new_directory, stream, output):
+def test_invalid_configurations_are_refused(new_directory, stream, output):
     made = server_kit.Server(new_directory(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
     with pytest.raises(RuntimeError, match=output):
         made.start([1])

@@ -63,7 +63,7 @@ def hold(limited, name, count):
     return held
 
 
-def test_more_are_refused_until_one_has_left(limited):
+def test_limit_conn_refuses_excess_connections(limited):
     first, second = hold(limited, 'two', 2)
     assert not limited.asks('two')
     assert 'limiting connections by zone "addr"' in limited.server.errors()
@@ -85,7 +85,7 @@ def hold_or_none(limited):
     return None
 
 
-def test_zones_and_keys(limited):
+def test_limit_conn_zones_and_keys(limited):
     held = hold(limited, 'own', 1)
     assert not limited.asks('own')
     held += hold(limited, 'dry', 3)
@@ -97,7 +97,7 @@ def test_zones_and_keys(limited):
         stream.close()
 
 
-def test_a_killed_worker_holds_nothing(limited):
+def test_killed_worker_releases_its_counts(limited):
     held = hold(limited, 'two', 2)
     assert not limited.asks('two')
     for worker in limited.server.workers():
@@ -114,7 +114,7 @@ def test_a_killed_worker_holds_nothing(limited):
     ({'limit_conn': 'addr'}, 'a zone and a number'),
     ({'limit_conn_zone': '$arg_key zone=other:1m'}, 'arg_key'),
     ({'limit_conn_zone': ['$remote_addr zone=a:1m', '$remote_addr zone=a:1m']}, 'already used by another zone')])
-def test_refused_settings(tmp_path, stream, output):
+def test_invalid_configurations_are_refused(tmp_path, stream, output):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}'}], http={'limit_conn_zone': '$arg_key zone=addr:1m'},
                                main={'stream': {'server': {'listen': f'127.0.0.1:{server_kit.free_port()}', 'return': 'x'}, **stream}})

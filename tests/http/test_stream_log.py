@@ -93,7 +93,7 @@ def logged(request, new_directory, certificate):
         one.listener.close()
 
 
-def test_a_line_for_each_connection(logged):
+def test_each_connection_is_logged(logged):
     assert logged.ask('plain', b'x' * 100000) == b'a ' + b'x' * 100000
     row = logged.row('plain')
     assert (row['protocol'], row['status'], row['remote_addr']) == ('TCP', '200', '127.0.0.1')
@@ -105,37 +105,37 @@ def test_a_line_for_each_connection(logged):
     assert len(logged.rows('plain')) == 1
 
 
-def test_text_instead_of_a_server(logged):
+def test_return_is_logged(logged):
     heard = logged.ask('text', b'ignored')
     assert heard == f'you are 127.0.0.1, on {logged.ports["text"]} by TCP'.encode()
     row = logged.row('text')
     assert (row['status'], row['bytes_sent'], row['upstream_addr']) == ('200', str(len(heard)), '-')
 
 
-def test_a_long_text_is_sent_completely(logged):
+def test_long_return_text_is_sent_completely(logged):
     assert logged.ask('long') == str(logged.ports['long']).encode() + b'x' * 70000
     assert logged.row('long')['bytes_sent'] == '70005'
 
 
-def test_an_address_made_of_variables(logged):
+def test_variables_in_proxy_pass(logged):
     assert logged.ask('variable', b'x') == b'b x'
     assert logged.row('variable')['upstream_addr'] == logged.upstreams['b'].address
 
 
-def test_a_key_made_of_variables(logged):
+def test_variables_in_hash_keys(logged):
     heard = {name: {logged.ask(name, b'') for _ in range(8)} for name in ('keyed', 'other')}
     assert all(len(answers) == 1 for answers in heard.values())
 
 
 @pytest.mark.parametrize('name, status', [('dead', '502'), ('closed', '403')])
-def test_requests_that_cannot_be_served(logged, name, status):
+def test_failed_connections_have_their_status(logged, name, status):
     assert logged.ask(name) == b''
     row = logged.row(name)
     assert (row['status'], row['bytes_sent'], row['upstream_bytes_received']) == (status, '0', '0' if name == 'dead' else '-')
     assert row['upstream_connect_time'] == '-'
 
 
-def test_a_denied_client_receives_close_notify(logged):
+def test_denied_client_receives_close_notify(logged):
     stream = tls_context().wrap_socket(logged.connect('sealed'), server_hostname='named.test', suppress_ragged_eofs=False)
     stream.sendall(b'x' * 1000)
     assert stream.recv(1) == b''
@@ -143,7 +143,7 @@ def test_a_denied_client_receives_close_notify(logged):
     assert logged.row('sealed')['status'] == '403'
 
 
-def test_proxy_bind(logged):
+def test_proxy_bind_sets_the_source_address(logged):
     assert logged.ask('bound') == b'127.0.0.7'
     assert logged.ask('misbound') == b'' and logged.row('misbound')['status'] == '502'
 
@@ -156,7 +156,7 @@ def test_upstream_addresses_are_listed_in_order(logged):
     assert (row['status'], row['upstream_bytes_sent'], row['upstream_bytes_received']) == ('200', '0, 1', '0, 3')
 
 
-def test_tls_that_ends_here(logged):
+def test_terminated_tls_is_logged(logged):
     with tls_context().wrap_socket(logged.connect('tls'), server_hostname='named.test') as stream:
         stream.sendall(b'x')
         with contextlib.suppress(ssl.SSLError):     # the peer's close_notify follows ours
@@ -170,7 +170,7 @@ def test_tls_that_ends_here(logged):
     assert logged.rows('tls')[1]['status'] == '500'
 
 
-def test_tls_that_is_read_only(logged):
+def test_preread_tls_is_logged(logged):
     context = tls_context()
     context.set_alpn_protocols(['h2', 'http/1.1'])
     with contextlib.suppress(OSError, ssl.SSLError):
@@ -184,7 +184,7 @@ def test_tls_that_is_read_only(logged):
     assert logged.row('small')['status'] == '400'        # more than preread_buffer_size
 
 
-def test_other_logs(logged):
+def test_access_log_of_a_server(logged):
     assert logged.ask('own', b'x') == b'a x' and logged.ask('off', b'x') == b'a x'
     assert wait_for(lambda: server_kit.read_text(str(logged.own)), 'no line') == f'200 {logged.upstreams["a"].address}\n'
     assert not logged.rows('own') and not logged.rows('off')
@@ -195,7 +195,7 @@ def test_other_logs(logged):
     ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'not a local address'),
     ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'neither proxy_pass nor return'),
 ])
-def test_invalid_configurations(new_directory, block, output):
+def test_invalid_configurations_are_refused(new_directory, block, output):
     ports = server_kit.free_port(), server_kit.free_port()
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
     with pytest.raises(RuntimeError, match=output):

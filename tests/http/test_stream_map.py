@@ -73,7 +73,7 @@ def mapped(request, new_directory):
 
 
 @pytest.mark.parametrize('requests, server', [('a.test', 'a'), ('b.test', 'b'), ('A.TEST', 'a'), ('deep.wild.test', 'wild')])
-def test_a_name_chooses_its_server(mapped, requests, server):
+def test_map_of_sni_selects_the_server(mapped, requests, server):
     """The client verifies that server's certificate: no proxy in between has ended TLS."""
     one = mapped.servers[server]
     context = ssl.create_default_context(cafile=one.authority)
@@ -89,21 +89,21 @@ def test_a_name_chooses_its_server(mapped, requests, server):
     wait_for(error, 'no such line')
 
 
-def test_a_name_that_makes_no_address(mapped):
+def test_map_value_without_an_address_is_an_error(mapped):
     with mapped.connect('names') as stream, pytest.raises((ssl.SSLError, ConnectionError)):
         ssl._create_unverified_context().wrap_socket(stream, server_hostname='nowhere.test')
     wait_for(lambda: [row for row in mapped.line('names') if row[0] == 'no address' and row[2] == 'bad'], 'no such line')
     assert 'the evaluated value is not an address' in mapped.server.errors()
 
 
-def test_without_a_name_the_default_is_selected(mapped):
+def test_missing_sni_selects_the_default(mapped):
     with mapped.connect('plain') as stream:
         assert read_all(stream) == b'plain'
     assert mapped.line('plain')[0][1] == 'none'
 
 
 @pytest.mark.parametrize('source, near', [('127.0.0.1', 'near'), ('127.0.0.9', 'nearest')])
-def test_addresses_select_texts(mapped, source, near):
+def test_geo_maps_addresses(mapped, source, near):
     """Variables of the same name are independent in http and stream."""
     with mapped.connect('text', source) as stream:
         assert read_all(stream).decode() == f'{near} here stream none'

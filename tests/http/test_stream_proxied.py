@@ -47,26 +47,26 @@ def hear(proxy_protocol_server, name, output, tls=False):
     (V1, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'), (V2, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'),
     (V1_IP6, '2001:db8::1|56324|127.0.0.1|2001:db8::1|56324|2001:db8::2|443'),
 ])
-def test_the_client_address(proxy_protocol_server, header, error):
+def test_proxy_header_sets_the_client_address(proxy_protocol_server, header, error):
     assert hear(proxy_protocol_server, 'trusted', header) == error
     assert hear(proxy_protocol_server, 'tls', header, tls=True) == error
     heard = hear(proxy_protocol_server, 'stranger', header).split('|')
     assert heard[0] == '127.0.0.1' and heard[3:] == error.split('|')[3:]
 
 
-def test_forwarded_fields_of_clients(proxy_protocol_server):
+def test_proxy_header_without_addresses(proxy_protocol_server):
     heard = hear(proxy_protocol_server, 'trusted', LOCAL).split('|')
     assert heard[0] == heard[2] == '127.0.0.1' and heard[3:] == ['', '', '', '']
 
 
-def test_rules_apply_to_the_address_from_the_header(proxy_protocol_server):
+def test_access_rules_use_the_proxied_address(proxy_protocol_server):
     assert hear(proxy_protocol_server, 'denied', V1).startswith('192.0.2.1|')
     assert hear(proxy_protocol_server, 'denied', V1_IP6) == ''
     assert hear(proxy_protocol_server, 'denied', LOCAL) == ''
 
 
 @pytest.mark.parametrize('output', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
-def test_a_connection_without_a_header_is_closed(proxy_protocol_server, output):
+def test_missing_proxy_header_closes_the_connection(proxy_protocol_server, output):
     def lines():
         return [line for line in server_kit.read_text(proxy_protocol_server.log).splitlines() if line.startswith(f'{proxy_protocol_server.ports["trusted"]} ')]
     before = len(lines())

@@ -87,7 +87,7 @@ def ask(sealing, name, body=b'hello'):
     return None
 
 
-def test_it_is_trusted_and_named(sealing):
+def test_trusted_certificate_with_matching_name(sealing):
     assert ask(sealing, 'good')[:2] == ['TLSv1.3', 'inner.localhost']
     assert ask(sealing, 'good', LARGE)[0] == 'TLSv1.3'
     assert ask(sealing, 'variable')[1] == 'inner.localhost'
@@ -96,25 +96,25 @@ def test_it_is_trusted_and_named(sealing):
     assert ask(sealing, 'good')[4] == 'None'         # no ALPN: the protocol in the connection is unknown
 
 
-def test_a_session_is_taken_up(sealing):
+def test_upstream_session_is_resumed(sealing):
     assert {ask(sealing, 'old')[2] for _ in range(3)} == {'False', 'True'}
     assert {ask(sealing, 'fresh')[2] for _ in range(3)} == {'False'}
 
 
-def test_further_directives(sealing):
+def test_proxy_ssl_directives(sealing):
     assert ask(sealing, 'nameless')[1] == 'None'
     assert ask(sealing, 'old')[0] == 'TLSv1.2'
     assert ask(sealing, 'shown')[3] == 'True' and ask(sealing, 'good')[3] == 'False'
 
 
 @pytest.mark.parametrize('name', ['misnamed', 'untrusted'])
-def test_an_untrusted_server_gets_no_bytes(sealing, name):
+def test_untrusted_server_gets_no_bytes(sealing, name):
     assert ask(sealing, name) is None
     wait_for(lambda: f'{sealing.ports[name]} 502\n' in server_kit.read_text(sealing.log), 'no line')
     assert 'TLS to upstream' in sealing.errors()
 
 
-def test_a_connection_without_a_certificate_is_closed(sealing):
+def test_missing_client_certificate_closes_the_connection(sealing):
     assert ask(sealing, 'hidden') is None
 
 

@@ -119,7 +119,7 @@ def test_auth_request_decides_on_access(client, served, auth_server, upstream, s
         assert f'auth_request: unexpected status {say}' in served.server.errors()
 
 
-def test_the_subrequest_has_no_body_and_no_conditions(client, auth_server, upstream):
+def test_auth_subrequest_has_no_body_and_conditions(client, auth_server, upstream):
     fields = [('Cookie', 'a=b'), ('If-None-Match', '"x"'), ('Range', 'bytes=0-1'), ('Expect', '100-continue')]
     response = client.ask('POST', '/guarded/form?say=200', fields, b'hello')
     assert response.status == 200
@@ -133,31 +133,31 @@ def test_the_subrequest_has_no_body_and_no_conditions(client, auth_server, upstr
     assert seen.header('x-id') == passed.header('x-id') and len(seen.header('x-id')) == 32
 
 
-def test_its_response_fields_are_variables(client, upstream):
+def test_auth_response_fields_are_variables(client, upstream):
     assert client.get('/named/x?say=200').status == 200
     assert [upstream.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/said']
     assert client.get('/named/x?say=403').body == b'not ann: 403'
     assert client.get('/denied').body == b'not : '
 
 
-def test_the_subrequest_has_no_upgrade(client, auth_server):
+def test_auth_subrequest_has_no_upgrade(client, auth_server):
     response = client.ask('GET', '/guarded/x?say=403', [('Connection', 'upgrade'), ('Upgrade', 'websocket')])
     assert response.status == 403
     assert auth_server.last().header('upgrade') is None
 
 
-def test_its_connection_is_reused(client, auth_server):
+def test_auth_upstream_connection_is_reused(client, auth_server):
     before = auth_server.connections
     for _ in range(5):
         assert client.get('/guarded/x?say=200').status == 200
     assert auth_server.connections <= before + 1
 
 
-def test_the_location_is_only_for_us(client):
+def test_internal_location_is_404(client):
     assert client.get('/auth/said?200').status == 404
 
 
-def test_a_disconnected_client_causes_no_further_request(client, served, auth_server, upstream):
+def test_disconnected_client_causes_no_further_request(client, served, auth_server, upstream):
     target = f'/waiting/{time.monotonic_ns()}'      # the server of an earlier case may be used again
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
@@ -168,7 +168,7 @@ def test_a_disconnected_client_causes_no_further_request(client, served, auth_se
     assert [request.target for request in upstream.requests] == ['/guarded/y?say=200']
 
 
-def test_a_slow_body_is_not_waited_for(client, auth_server):
+def test_auth_response_body_is_not_awaited(client, auth_server):
     assert client.get('/dripping/x').status == 200      # the gate is closed
     Gate.event.set()
 
@@ -182,14 +182,14 @@ def test_a_failed_subrequest_sends_no_request(client, auth_server, upstream):
     ('/either/x?say=200', 200), ('/either/x?say=401', 401), ('/either/x?say=403', 403), ('/either/x?say=500', 500),
     ('/near/x?say=401', 200), ('/file/x?say=200', 200), ('/file/x?say=403', 403), ('/page/x?say=401', 401), ('/page/x?say=403', 200),
 ])
-def test_further_directives(client, target, status):
+def test_auth_request_directives(client, target, status):
     response = client.get(target)
     assert response.status == status
     if target.startswith('/page/'):
         assert response.body == b'log in'
 
 
-def test_a_copy(client, auth_server, upstream):
+def test_mirror_copies_the_request(client, auth_server, upstream):
     response = client.ask('PUT', '/copied/x?y=z', [('X-Test', 'this')], b'hello')
     assert response.status == 200 and response.body == b'upstream PUT /copied/x?y=z\n'
     wait_for(lambda: len(auth_server.requests) == 2, 'too few mirrored requests')
@@ -212,7 +212,7 @@ def post(client, target, body, chunked):
 @pytest.mark.parametrize('where', ['/copied/x', '/streamed/x'])
 @pytest.mark.parametrize('length', [256, 16 << 10, 64 << 10, 3 << 20])
 @pytest.mark.parametrize('chunked', [False, True])
-def test_the_body_goes_along(client, auth_server, upstream, where, length, chunked):
+def test_mirror_copies_the_body(client, auth_server, upstream, where, length, chunked):
     """A body in memory, and one in a file (more than client_body_buffer_size), is sent to the upstream server and to all mirrors."""
     body = big(length)
     response = post(client, where, body, chunked)
@@ -223,14 +223,14 @@ def test_the_body_goes_along(client, auth_server, upstream, where, length, chunk
     wait_for(lambda: len(auth_server.requests) == 4, 'its copies, too')       # otherwise they could arrive during the next test
 
 
-def test_a_copy_without_the_body(client, auth_server, upstream):
+def test_mirror_request_body_off(client, auth_server, upstream):
     assert client.ask('POST', '/bodiless-copy/x', [], b'hello').status == 200
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     assert auth_server.last().body == b'' and auth_server.last().header('content-length') in (None, '0')
     assert upstream.last().body == b'hello'
 
 
-def test_a_body_that_cannot_be_buffered_is_not_mirrored(client, served, auth_server, upstream):
+def test_unbuffered_body_is_not_mirrored(client, served, auth_server, upstream):
     """The request itself is passed on unbuffered."""
     assert client.ask('POST', '/lost/x', [], big(3 << 20)).status == 200
     assert upstream.last().body == big(3 << 20)
@@ -240,7 +240,7 @@ def test_a_body_that_cannot_be_buffered_is_not_mirrored(client, served, auth_ser
     assert 'mirror: no copies were sent: the body could not be buffered' in served.server.errors()
 
 
-def test_a_body_that_is_too_long_or_incomplete_is_not_mirrored(client, served, auth_server):
+def test_oversize_or_incomplete_body_is_not_mirrored(client, served, auth_server):
     assert client.ask('POST', '/short/x', [], b'x' * 2000).status == 413
     chunked = served.connect()
     assert post(chunked, '/short/x', b'x' * 2048, True).status == 413
@@ -258,7 +258,7 @@ def test_mirror_of_head_and_of_local_responses(client, auth_server):
     assert auth_server.last().line == 'HEAD /mirror/one HTTP/1.1'
 
 
-def test_a_slow_copy_delays_no_request(client, served, auth_server):
+def test_slow_mirror_delays_no_request(client, served, auth_server):
     for _ in range(3):                                   # on one connection, while the gate is closed
         assert client.get('/slow-copy/x').status == 200
     wait_for(lambda: len(auth_server.requests) == 3, 'too few mirrored requests')
@@ -282,7 +282,7 @@ def test_invalid_configuration(new_directory, line, output):
         made.start([1])
 
 
-def test_copies_that_are_never_answered(launch, loop):
+def test_pending_mirrors_are_limited(launch, loop):
     """A mirror that does not respond: the number of pending copies is limited, the client is not delayed, and after the end of a copy another
     one may begin."""
     with socket.socket() as holder:

@@ -34,7 +34,7 @@ def resumes_everywhere(server, version, session):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_a_ticket_resumes_at_every_worker(begin, tmp_path, version):
+def test_ticket_resumes_at_each_worker(begin, tmp_path, version):
     server = begin()
     session = tmp_path / 'session'
     assert not fetch_with_session(server.port, version, session_out=session)[0]
@@ -42,7 +42,7 @@ def test_a_ticket_resumes_at_every_worker(begin, tmp_path, version):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_a_ticket_resumes_after_deaths_and_reloads(begin, tmp_path, version):
+def test_ticket_resumes_after_worker_death_and_reload(begin, tmp_path, version):
     server = begin()
     session = tmp_path / 'session'
     giver = worker_of(fetch_with_session(server.port, version, session_out=session)[1])
@@ -55,7 +55,7 @@ def test_a_ticket_resumes_after_deaths_and_reloads(begin, tmp_path, version):
     resumes_everywhere(server, version, session)
 
 
-def test_the_key_changes_and_the_last_one_still_opens(begin, tmp_path):
+def test_rotated_ticket_key_retains_the_previous_one(begin, tmp_path):
     life = max(6, round(4 * server_kit.PATIENCE) - 6)  # the life of a key in seconds; handshakes in an emulated machine are slow
     server = begin(ssl_session_timeout=f'{life}s')
 
@@ -79,7 +79,7 @@ def test_the_key_changes_and_the_last_one_still_opens(begin, tmp_path):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_key_files_join_machines(begin, tmp_path, version):
+def test_key_files_are_shared_between_machines(begin, tmp_path, version):
     old, new, session = (tmp_path / name for name in ('old.key', 'new.key', 'session'))
     old.write_bytes(os.urandom(48))
     new.write_bytes(os.urandom(80))
@@ -92,13 +92,13 @@ def test_key_files_join_machines(begin, tmp_path, version):
     assert not fetch_with_session(machines[0].port, version, session_in=session)[0]
 
 
-def test_without_files_machines_are_strangers(begin, tmp_path):
+def test_machines_without_key_files_do_not_resume(begin, tmp_path):
     machines = begin(workers=1), begin(workers=1)
     fetch_with_session(machines[0].port, '-tls1_3', session_out=tmp_path / 'session')
     assert not fetch_with_session(machines[1].port, '-tls1_3', session_in=tmp_path / 'session')[0]
 
 
-def test_another_certificate_is_another_server(begin, tmp_path):
+def test_ticket_is_bound_to_the_certificate(begin, tmp_path):
     key = tmp_path / 'ticket.key'
     key.write_bytes(os.urandom(80))
     (tmp_path / 'other').mkdir()
@@ -112,14 +112,14 @@ def test_another_certificate_is_another_server(begin, tmp_path):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_off_gives_none(begin, tmp_path, version):
+def test_ssl_session_tickets_off_sends_none(begin, tmp_path, version):
     server = begin(ssl_session_tickets='off')
     fetch_with_session(server.port, version, session_out=tmp_path / 'session')
     if (tmp_path / 'session').exists():
         assert not fetch_with_session(server.port, version, session_in=tmp_path / 'session')[0]
 
 
-def test_a_bad_key_file_is_reported_with_its_position(begin, tmp_path):
+def test_invalid_key_file_is_reported_with_its_position(begin, tmp_path):
     key = tmp_path / 'short.key'
     key.write_bytes(b'short')
     with pytest.raises(RuntimeError) as error:

@@ -30,7 +30,7 @@ def file_bytes(served, name):
 
 
 @pytest.mark.parametrize('suite', SUITES)
-def test_our_own_client_opens_every_record(served, suite):
+def test_records_are_decryptable(served, suite):
     client = own(served, suites=[suite])
     assert client.stream.suite_name == suite and client.stream.chosen_alpn == 'http/1.1'
     for name in ('one.txt', 'empty.txt', '1024.bin', '16384.bin', '65535.bin', '65536.bin', '1048576.bin'):
@@ -41,7 +41,7 @@ def test_our_own_client_opens_every_record(served, suite):
     assert response.closes and client.at_end() and client.stream.closed, 'close_notify, then the end'
 
 
-def test_records_are_full(launch, loop):
+def test_large_body_has_full_records(launch, loop):
     """A large body is sent in records of 16384 bytes, independent of the sizes of reads."""
     client = own(launch(loop, 'user', server={'ssl_dyn_rec_enable': 'off'}))
     client.get('/one.txt')
@@ -52,7 +52,7 @@ def test_records_are_full(launch, loop):
     assert sum(lengths) > 1 << 20
 
 
-def test_a_connection_begins_with_small_records(launch, loop):
+def test_small_records_precede_full_ones(launch, loop):
     """Each record of the first 64 KiB fits one TCP segment; later records are full."""
     served = launch(loop, 'user')
     client = own(served)
@@ -66,7 +66,7 @@ def test_a_connection_begins_with_small_records(launch, loop):
     assert set(lengths[full + 4:-1]) == {16384}, 'so may one here'
 
 
-def test_a_small_answer_is_one_record(served):
+def test_small_response_is_one_record(served):
     client = own(served)
     client.get('/one.txt')
     client.stream.records.clear()
@@ -96,7 +96,7 @@ def test_tickets_are_sent_and_resume(served):
     assert served.server.access_for('/one.txt?first')[-1]['ssl_session_reused'] == '.'
 
 
-def test_tickets_can_be_off(launch, loop, tls_transport):
+def test_ssl_session_tickets_off_sends_none(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_session_tickets': 'off'})
     client = own(served)
     client.get('/one.txt')
@@ -104,7 +104,7 @@ def test_tickets_can_be_off(launch, loop, tls_transport):
     assert client.stream.tickets == 0
 
 
-def test_tls12(served):
+def test_tls12_connections(served):
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
     client = served.connect(context=context)
     assert client.stream.version() == 'TLSv1.2'
@@ -116,7 +116,7 @@ def test_tls12(served):
 
 @pytest.mark.parametrize('cipher', ['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384',
                                     'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-ECDSA-AES128-SHA256'])
-def test_tls12_suites(launch, loop, tls_transport, cipher):
+def test_tls12_cipher_suites(launch, loop, tls_transport, cipher):
     """Also CBC, if configured: OpenSSL offers no key for it, so bodies are sent by SSL_write."""
     served = launch(loop, tls_transport, server={'ssl_ciphers': 'ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE-ECDSA-AES128-SHA256'})
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
@@ -135,7 +135,7 @@ def test_tls12_suites(launch, loop, tls_transport, cipher):
     assert client.get('/one.txt', Connection='close').closes and client.at_end()
 
 
-def test_rule_07_no_explicit_nonce_is_used_twice(served):
+def test_rule_07_explicit_nonces_are_unique(served):
     """TLS 1.2 AES-GCM sends the nonces in clear text: those of one connection must all differ."""
     tap = tls12.Tap(served.port, timeout=20 * server_kit.PATIENCE)
     client = http1.Client(tap)
@@ -147,7 +147,7 @@ def test_rule_07_no_explicit_nonce_is_used_twice(served):
     assert len(nonces) > 64 and len(set(nonces)) == len(nonces)
 
 
-def test_versions(launch, loop, tls_transport):
+def test_ssl_protocols_limits_versions(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_protocols': ['TLSv1.3']})
     assert own(served).get('/one.txt').status == 200
     with pytest.raises(ssl.SSLError):
@@ -158,14 +158,14 @@ def test_versions(launch, loop, tls_transport):
         own(served)
 
 
-def test_old_versions_are_off(served):
+def test_old_versions_are_refused(served):
     for flag in ('-tls1', '-tls1_1'):
         done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', flag, '-cipher', 'ALL:@SECLEVEL=0'],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * server_kit.PATIENCE, check=False)
         assert 'Cipher is (NONE)' in done.stdout or done.returncode != 0
 
 
-def test_ciphersuites(launch, loop, tls_transport):
+def test_ssl_ciphersuites_selects_the_suite(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_ciphersuites': 'TLS_CHACHA20_POLY1305_SHA256'})
     client = own(served)
     assert client.stream.suite_name == 'TLS_CHACHA20_POLY1305_SHA256'
@@ -173,7 +173,7 @@ def test_ciphersuites(launch, loop, tls_transport):
         own(served, suites=['TLS_AES_128_GCM_SHA256'])
 
 
-def test_curves(launch, loop, tls_transport):
+def test_ssl_ecdh_curve_selects_the_group(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_ecdh_curve': 'secp384r1'})
     done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-groups', 'P-384:P-256'],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * server_kit.PATIENCE, check=False)
@@ -188,7 +188,7 @@ def presented(port, name, *options):
     return re.search(r'subject=.*?CN ?= ?([^\n,]+)', done.stdout).group(1)
 
 
-def test_certificates_by_name(loop, site, base, tmp_path):
+def test_sni_selects_the_certificate(loop, site, base, tmp_path):
     port = server_kit.free_port()
     blocks = []
     for name, names in (('default.test', ['default.test']), ('exact.test', ['exact.test', 'www.exact.test']),
@@ -205,7 +205,7 @@ def test_certificates_by_name(loop, site, base, tmp_path):
         server.stop()
 
 
-def test_ecdsa_and_rsa_side_by_side(launch, loop, tls_transport, certificate, rsa_certificate):
+def test_ecdsa_and_rsa_certificates(launch, loop, tls_transport, certificate, rsa_certificate):
     served = launch(loop, tls_transport, server={'ssl_certificate': [certificate[0], rsa_certificate[0]],
                                           'ssl_certificate_key': [certificate[1], rsa_certificate[1]]})
     for signatures, kind in (('ecdsa_secp256r1_sha256', 'id-ecPublicKey'), ('rsa_pss_rsae_sha256', 'rsaEncryption')):
@@ -216,7 +216,7 @@ def test_ecdsa_and_rsa_side_by_side(launch, loop, tls_transport, certificate, rs
         assert kind in text
 
 
-def test_self_signed(loop, site, tmp_path):
+def test_self_signed_certificate_is_generated(loop, site, tmp_path):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'server_name': ['localhost', 'sluice.test'], 'root': site,
                                            'ssl_certificate': 'self-signed'}], loop=loop).start([port])
@@ -230,7 +230,7 @@ def test_self_signed(loop, site, tmp_path):
         server.stop()
 
 
-def test_an_encrypted_key_is_refused_clearly(certificate, site, tmp_path):
+def test_encrypted_key_without_password_is_refused(certificate, site, tmp_path):
     key = str(tmp_path / 'locked.key')
     subprocess.run(['openssl', 'pkey', '-in', certificate[1], '-aes256', '-passout', 'pass:secret', '-out', key], check=True)
     port = server_kit.free_port()
@@ -240,7 +240,7 @@ def test_an_encrypted_key_is_refused_clearly(certificate, site, tmp_path):
         server.start([port])
 
 
-def test_a_key_of_another_certificate_is_refused(certificate, rsa_certificate, site, tmp_path):
+def test_mismatched_key_is_refused(certificate, rsa_certificate, site, tmp_path):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'root': site, 'ssl_certificate': certificate[0],
                                            'ssl_certificate_key': rsa_certificate[1]}])
@@ -248,7 +248,7 @@ def test_a_key_of_another_certificate_is_refused(certificate, rsa_certificate, s
         server.start([port])
 
 
-def test_alpn(served):
+def test_alpn_selection(served):
     assert own(served, alpn=['http/1.1']).stream.chosen_alpn == 'http/1.1'
     assert own(served, alpn=['nonsense', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
     assert own(served, alpn=['http/1.0', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
@@ -289,7 +289,7 @@ def ends_at_new_keys(served):
 
 
 @pytest.mark.parametrize('ask', [False, True])
-def test_key_updates(served, ask):
+def test_key_update_between_responses(served, ask):
     """The client updates its key, with and without update_requested: every response can be decrypted."""
     client = own(served)
     for _ in range(3):
@@ -302,7 +302,7 @@ def test_key_updates(served, ask):
     assert client.stream.generation == (3 if ask else 0)
 
 
-def test_a_key_update_in_the_middle_of_an_answer(served):
+def test_key_update_during_a_response(served):
     client = own(served)
     client.send('GET /1048576.bin HTTP/1.1\r\nHost: localhost\r\n\r\n' * 8)
     first = client.head()
@@ -317,7 +317,7 @@ def test_a_key_update_in_the_middle_of_an_answer(served):
         assert client.at_end() and client.stream.closed
 
 
-def test_rule_09_s_client_changes_keys_in_the_middle(launch, loop, new_directory):
+def test_rule_09_s_client_key_update_during_a_response(launch, loop, new_directory):
     """With TLS in user space, key updates in the middle of a response do not disturb it, and the connection continues. (../vm/test_keys.py
     tests kTLS.)"""
     root = str(new_directory())
@@ -329,7 +329,7 @@ def test_rule_09_s_client_changes_keys_in_the_middle(launch, loop, new_directory
     assert client.close() == 4
 
 
-def test_rule_09_a_storm_of_key_updates(served):
+def test_rule_09_key_update_flood(served):
     """The connection ends with an alert and one log line; other connections are not affected."""
     if ends_at_new_keys(served):
         pytest.skip('this kernel takes one key only: the first update ends the connection')
@@ -358,14 +358,14 @@ def test_close_notify_from_the_client(served):
     assert client.at_end()
 
 
-def test_a_fatal_alert_from_the_client(served):
+def test_fatal_alert_from_the_client(served):
     client = own(served)
     client.stream.send_alert(40)
     assert client.at_end()
     assert own(served).get('/one.txt').status == 200
 
 
-def test_a_forged_record_ends_the_connection(served):
+def test_forged_record_ends_the_connection(served):
     client = own(served)
     client.get('/one.txt')
     client.stream.sock.sendall(b'\x17\x03\x03\x00\x20' + bytes(32))
@@ -374,7 +374,7 @@ def test_a_forged_record_ends_the_connection(served):
     assert refused.value.description == 20            # bad_record_mac
 
 
-def test_request_split_over_many_records(served):
+def test_request_in_many_records(served):
     client = own(served)
     for byte in b'GET /one.txt HTTP/1.1\r\nHost: localhost\r\n\r\n':
         client.send(bytes([byte]))
@@ -408,7 +408,7 @@ def test_records_byte_by_byte(served):
 
 @pytest.mark.parametrize('noise', [b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', b'\x16\x03\x01\x00\x05hello', bytes(1000),
                                    b'\x16\x03\x01\xff\xff' + bytes(70000), b'\x15\x03\x01\x00\x02\x02\x28', b''])
-def test_noise_instead_of_a_handshake(served, noise):
+def test_invalid_handshake_bytes(served, noise):
     sock = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)
     try:
         sock.sendall(noise)
@@ -429,7 +429,7 @@ def test_plain_http_on_the_tls_port_is_refused(served):
     assert first == b'' or first[0] in (0x15, ord('H'))
 
 
-def test_handshake_timeout(launch, loop, tls_transport):
+def test_client_header_timeout_ends_a_handshake(launch, loop, tls_transport):
     """The server closes at client_header_timeout and not earlier, and serves other clients meanwhile."""
     served = launch(loop, tls_transport, server={'client_header_timeout': '1s'})
     began = time.monotonic()
@@ -446,7 +446,7 @@ def test_handshake_timeout(launch, loop, tls_transport):
         assert time.monotonic() - began >= 0.9
 
 
-def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
+def test_long_certificate_chain(loop, site, certificate, tmp_path):
     """A chain of more than 20 KiB: the handshake takes several records and sends."""
     chain = str(tmp_path / 'chain.pem')
     names = [f'name-{number}.test' for number in range(120)]
@@ -466,7 +466,7 @@ def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
         server.stop()
 
 
-def test_small_fragments_are_respected(served):
+def test_max_fragment_length_is_respected(served):
     """max_fragment_length (RFC 6066): OpenSSL encrypts the records, which have at most 512 bytes."""
     client = own(served, promoted=False, extensions=struct.pack('!HHB', 1, 1, 1))
     assert client.get('/65536.bin?fragment').body == file_bytes(served, '65536.bin')
@@ -475,7 +475,7 @@ def test_small_fragments_are_respected(served):
     assert (row['tls_path'], row['tls_path_reason']) == ('openssl', 'max-fragment')
 
 
-def test_wrong_host_for_the_connection(served):
+def test_host_different_from_sni(served):
     """A Host that differs from SNI selects another virtual server and is no error."""
     client = own(served)
     assert client.ask('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)

@@ -65,7 +65,7 @@ def s_client(tls_server, name, *options, server=None, request='GET /one.txt HTTP
 
 @pytest.mark.parametrize('version', ['-tls1_2', '-tls1_3'])
 @pytest.mark.parametrize('name', [None, 'none.test', 'reject.test'])
-def test_a_handshake_for_an_unknown_name_is_rejected(tls_server, version, name):
+def test_unknown_name_is_rejected(tls_server, version, name):
     output = s_client(tls_server, 'names', version, server=name)
     assert 'SSL alert number 112' in output and 'BEGIN CERTIFICATE' not in output   # unrecognized_name
 
@@ -83,7 +83,7 @@ def test_ssl_conf_command_applies_to_its_server(tls_server):
 
 
 @pytest.mark.parametrize('name, bits', [('dh', 3072), ('auto', 2048), ('none', None)])
-def test_diffie_hellman(tls_server, name, bits):
+def test_ssl_dhparam_enables_dhe(tls_server, name, bits):
     output = s_client(tls_server, name, '-cipher', 'DHE-RSA-AES128-GCM-SHA256', '-tls1_2', server='localhost')
     if bits:
         assert f' Temp Key: DH, {bits} bits' in output and '\ndhe' in output
@@ -94,7 +94,7 @@ def test_diffie_hellman(tls_server, name, bits):
 @pytest.mark.parametrize('name, offered, agreed', [
     ('alpn', 'h2,pg', 'pg'), ('alpn', None, ''), ('alpn', 'h2', None), ('plain', 'h2', ''), ('plain', None, ''),
 ])
-def test_protocols_of_stream(tls_server, name, offered, agreed):
+def test_ssl_alpn_in_stream(tls_server, name, offered, agreed):
     trusting = context()
     if offered:
         trusting.set_alpn_protocols(offered.split(','))
@@ -108,7 +108,7 @@ def test_protocols_of_stream(tls_server, name, offered, agreed):
             assert stream.recv(100) == f'agreed on {agreed}.'.encode()
 
 
-def test_renewed_key_with_another_pass_phrase(tmp_path, loop):
+def test_changed_key_and_pass_phrase_are_loaded(tmp_path, loop):
     """Certificate, key and pass phrase are replaced one after the other; a combination that does not match is not used."""
     folder = tmp_path / 'keys'
     folder.mkdir()

@@ -38,7 +38,7 @@ def client(launch, loop, transport, folders):
     ('/media../secret.txt', 404, None), ('/media..%2fsecret.txt', 404, None), ('/media%2e%2e/secret.txt', 404, None),
     ('/media/..%2fsecret.txt', 200, b'the application'),
 ])
-def test_answers(client, path, status, body):
+def test_try_files_and_alias_select_files(client, path, status, body):
     response = client.get(path)
     assert response.status == status
     if body is not None:
@@ -46,12 +46,12 @@ def test_answers(client, path, status, body):
     assert b'secret' not in response.body and client.alive()
 
 
-def test_above_the_root_is_no_request(client):
+def test_path_above_the_root_is_400(client):
     response = client.get('/m/..%2f..%2fsecret.txt')
     assert response.status == 400 and response.closes == (http1.PROTOCOL == 'http1')
 
 
-def test_curl_follows_the_application(launch, loop, transport, folders):
+def test_curl_gets_the_fallback_page(launch, loop, transport, folders):
     import subprocess
     served = launch(loop, transport, server={'root': os.path.join(folders, 'www'), 'try_files': ['$uri', '/index.html']})
     output = subprocess.run(['curl', '-sk', '-o', '-', '-w', '%{http_code} %{content_type}', served.url('/any/thing')],

@@ -182,7 +182,7 @@ def replace_binary(server, text):
     beside.rename(server.binary)
 
 
-def test_upgrades_under_load(server):
+def test_upgrade_under_load_fails_no_request(server):
     """Upgrades and failing upgrades under load: every request is answered, and a download and a tunnel complete in the first server."""
     server.original = os.readlink(server.binary)
     download, talk = http1.connect(server.secure, 'user'), http1.connect(server.port)
@@ -226,7 +226,7 @@ def test_upgrades_under_load(server):
     assert http1.connect(server.port).get('/new').body == b'new'
 
 
-def test_s_upgrade_reports_a_failure(server):
+def test_option_s_upgrade_reports_a_failure(server):
     server.original = os.readlink(server.binary)
     before = server.pid()
     shutil.copy(server.original, server.folder + '/client')
@@ -238,7 +238,7 @@ def test_s_upgrade_reports_a_failure(server):
     replace_binary(server, None)
 
 
-def test_usr2_and_back(server):
+def test_quit_to_the_new_master_cancels_the_upgrade(server):
     """Both masters serve; QUIT to the new one cancels the upgrade, and the workers that WINCH ended start again."""
     old, new = server.usr2()
     assert server.pid('.oldbin') == old and stat.S_ISSOCK(os.stat(server.folder + '/socket').st_mode)
@@ -260,7 +260,7 @@ def test_usr2_and_back(server):
     assert stat.S_ISSOCK(os.stat(server.folder + '/socket').st_mode)
 
 
-def test_winch_and_hup(server):
+def test_hup_restarts_workers_after_winch(server):
     """Without workers the kernel queues connections; HUP starts workers, which answer them."""
     master = server.pid()
     os.kill(master, signal.SIGWINCH)

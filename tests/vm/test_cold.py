@@ -65,7 +65,7 @@ def promoted(port):
     return client
 
 
-def test_rule_17_a_cold_promoted_file_delays_no_other_client(cold, served):
+def test_rule_17_uncached_promoted_file_delays_no_other_client(cold, served):
     made, digest = cold
     server, port = served
     asking, other = promoted(port), promoted(port)

@@ -41,7 +41,7 @@ def test_doctor_finds_kernel_tls():
     assert found['rekey'][0]['verdict'] == ('good' if release >= (6, 14) else 'note')
 
 
-def test_doctor_as_another_user():
+def test_doctor_as_unprivileged_user():
     """kTLS works for every user, but only root can have the module loaded."""
     for before in (['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'], ['unshare', '-U', '-r']):
         status, found = doctor(*before)
@@ -73,7 +73,7 @@ def test_start_measures_kernel_and_user_space(start, loop):
     assert 'large bodies' not in start(loop, 'on')[0].output()
 
 
-def test_promotion_and_rekeying_cipher_by_cipher():
+def test_promotion_and_rekeying_of_each_cipher():
     """Runs tests/unit/tls/test_ktls_kernel.c, which is skipped on kernels without TLS."""
     program = os.path.join(os.path.dirname(SLUICE), 'tests/unit/tls/test_ktls_kernel')
     done = subprocess.run([program], capture_output=True, text=True, timeout=300, check=False, env={**os.environ, 'CK_FORK': 'no'})

@@ -57,7 +57,7 @@ def test_rule_13_file_truncated_while_sent(begin, files):
     assert server.access_for('/cut0')[-1]['tls_path'] == 'ktls-sendfile'
 
 
-def test_rule_15_quit_sends_the_last_byte(begin, files):
+def test_rule_15_quit_completes_responses(begin, files):
     """QUIT while the kernel sends: each response is complete and followed by close_notify, then the server ends."""
     server, port = begin()
     before = kernel.counters()['TlsTxSw']
@@ -90,7 +90,7 @@ def test_rule_15_term_closes_at_once(begin, files):
         stream.close()
 
 
-def test_rule_15_nothing_is_left_of_hundreds(begin, files):
+def test_rule_15_resources_of_hundreds_are_released(begin, files):
     server, port = begin(**endings.SETTINGS)
     before = kernel.counters()['TlsTxSw']
     endings.check_for_leaks(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)

@@ -52,7 +52,7 @@ def measure(ticks, port, expected):
     return spent
 
 
-def test_ticks_beside_nginx(start, www, certificate, tmp_path):
+def test_cpu_time_compared_with_nginx(start, www, certificate, tmp_path):
     if not shutil.which('nginx', path='/usr/sbin:/sbin:' + os.environ['PATH']):
         pytest.skip('no nginx')
     rivals = {}

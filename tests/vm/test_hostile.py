@@ -11,7 +11,7 @@ def sha256(body):
 
 
 @pytest.mark.parametrize('deed', [deed for deed in hostile_tls.ACTIONS if deed != 'key updates without end'])
-def test_a_deed_ends_its_own_connection_only(start, www, loop, deed):
+def test_hostile_action_ends_its_own_connection_only(start, www, loop, deed):
     act, words = hostile_tls.ACTIONS[deed]
     server, port = start(loop, 'on')
     promoted = kernel.counters()['TlsTxSw']

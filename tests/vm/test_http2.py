@@ -100,7 +100,7 @@ def test_ten_streams_share_a_promoted_connection(connect, www, loop):
             assert path_of(server, target) in (('user', 'small', 0), ('ktls-send', 'ok', 0))
 
 
-def test_with_ktls_off_nothing_is_promoted(connect, www, loop):
+def test_ktls_off_promotes_nothing(connect, www, loop):
     server, port, client = connect('off')
     before = kernel.counters()
     names = ['2m', '1m', '64k']

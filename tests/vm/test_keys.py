@@ -17,7 +17,7 @@ def sha256(body):
     return hashlib.sha256(body).hexdigest()
 
 
-def test_the_wire_over_this_kernel():
+def test_unit_tests_of_the_wire():
     """Runs tests/wire/test_kernel.c, which is skipped on kernels without TLS."""
     program = os.path.join(os.path.dirname(SLUICE), 'tests/wire/test_wire_kernel')
     done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=False, env={**os.environ, 'CK_FORK': 'no'})
@@ -27,7 +27,7 @@ def test_the_wire_over_this_kernel():
     assert kernel.counters()['TlsRxSw'] == 0
 
 
-def test_rule_09_s_client_changes_keys_in_the_middle(start, www, loop):
+def test_rule_09_s_client_key_update_during_a_response(start, www, loop):
     server, port = start(loop, 'on')
     before = kernel.counters()
     client = s_client.SClient(port)
@@ -65,7 +65,7 @@ def test_rule_09_answer_precedes_the_rest_of_the_body(start, www, loop):
 
 
 @pytest.mark.skipif(not RENEWABLE, reason='this kernel takes one key only')
-def test_rule_09_a_storm_of_key_updates(start, www, loop):
+def test_rule_09_key_update_flood(start, www, loop):
     server, port = start(loop, 'on')
     before = server.errors().count('too many KeyUpdate or renegotiation requests')
     client = http1.connect(port, 'own', timeout=300)

@@ -45,7 +45,7 @@ def not_promoted(port):
 
 
 @pytest.mark.parametrize('workers', [1, 3])
-def test_the_page_counts_what_the_kernel_counts(start, loop, workers):
+def test_status_page_equals_the_kernel_counters(start, loop, workers):
     _, port = start(loop, 'on', main={'worker_processes': workers}, location=PAGE)
     assert status_page(port) == (0, workers)
     before = kernel.counters()['TlsTxSw']

@@ -67,7 +67,7 @@ def test_rule_20_kernel_encrypts_large_body(start, www, loop, suite):
 
 
 @pytest.mark.parametrize('suite', SUITES)
-def test_rule_20_with_ktls_off_nothing_is_promoted(start, www, loop, suite):
+def test_rule_20_ktls_off_promotes_nothing(start, www, loop, suite):
     server, port = start(loop, 'off')
     before = kernel.counters()
     client = open_connection(port, suite)
@@ -115,7 +115,7 @@ def test_rule_20_system_calls_without_ktls(start, www, loop, tmp_path):
 
 
 @pytest.mark.parametrize('name, promoted', [('63k', False), ('64k', True)])
-def test_the_threshold(start, www, loop, name, promoted):
+def test_ssl_ktls_threshold_decides(start, www, loop, name, promoted):
     server, port = start(loop, 'on', ssl_ktls_threshold='64k')
     before = kernel.counters()['TlsTxSw']
     client = open_connection(port, SUITES[0])
@@ -144,7 +144,7 @@ def test_many_requests_on_one_connection(start, www, loop):
     client.close()
 
 
-def test_ranges_by_the_kernel(start, www, loop):
+def test_kernel_encrypts_ranges(start, www, loop):
     server, port = start(loop, 'on')
     client = open_connection(port, SUITES[0])
     with open(f'{www["folder"]}/2m', 'rb') as stream:

@@ -33,7 +33,7 @@ def path_of(server, target):
 
 @pytest.mark.parametrize('suite', SUITES)
 @pytest.mark.parametrize('refusal', REFUSALS)
-def test_refused_in_the_middle_of_a_connection(start, www, loop, tmp_path, suite, refusal):
+def test_refused_promotion_continues_in_user_space(start, www, loop, tmp_path, suite, refusal):
     call, error, number, reason = REFUSALS[refusal]
     server, port = start(loop, 'on')
     worker, = server.workers()
@@ -59,7 +59,7 @@ def test_refused_in_the_middle_of_a_connection(start, www, loop, tmp_path, suite
 
 
 @pytest.mark.parametrize('error', ['EIO', 'EBADMSG'])
-def test_a_sendfile_that_fails_in_the_middle_ends_the_connection(start, www, loop, tmp_path, error):
+def test_failed_sendfile_ends_the_connection(start, www, loop, tmp_path, error):
     """The kernel already encrypts, so user space cannot continue. The connection ends without close_notify, so that the client detects the
     incomplete response."""
     server, port = start(loop, 'on')

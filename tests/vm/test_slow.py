@@ -35,7 +35,7 @@ def read_slowly(client, target):
 
 
 @pytest.mark.parametrize('ktls, name', [('on', '8m'), ('off', '1m')])
-def test_slow_reader(start, www, loop, ktls, name):
+def test_slow_reader_gets_the_complete_body(start, www, loop, ktls, name):
     server, port = start(loop, ktls)
     client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300, receive_buffer=65536)
     target = f'/{name}?slow-{loop}'

@@ -11,7 +11,7 @@ def sha256(body):
 
 
 @pytest.mark.parametrize('suite', tls12.SUITES)
-def test_rule_07_tls12_goes_on_in_the_kernel(start, www, loop, suite):
+def test_rule_07_tls12_nonces_continue_in_the_kernel(start, www, loop, suite):
     server, port = start(loop, 'on')
     before = kernel.counters()
     tap = tls12.Tap(port, suite, timeout=300)
