@@ -9,7 +9,7 @@
 
 struct file_view {
     unsigned references;
-    int fd;                         /* the file; not used after the transfer has ended */
+    int fd;                         /* the file; closed at the end of its run at the earliest */
     int64_t at;                     /* file offset of `bytes` */
     size_t length;
     uint64_t checked_ms;            /* time of the last probe of the page cache */

@@ -37,10 +37,24 @@ static enum span_way choose_way_of_part(struct wire *wire, uint64_t run)
     return file_view_cover(wire->shared, view, wire->span.file.fd, at, length, run) ? SPAN_MAPPED : SPAN_DIRECT;
 }
 
+/*
+ * At the end of a run its descriptor may be closed, and the next file of the same transfer, as that of the next slice,
+ * may get its number. Parts that are queued keep the mapping.
+ */
+static void release_view_of_run(struct wire *wire, uint64_t length)
+{
+    struct file_view **view = &wire_transfer_of(wire, &wire->span)->view;
+
+    if (*view && wire->span.file.run <= length)
+        file_view_release(wire->shared, view);
+}
+
 enum span_way wire_span_choose_way(struct wire *wire, uint64_t whole)
 {
     uint64_t length = chunk_length(&wire->span);
 
+    if (wire->span.kind == CHUNK_FILE)
+        release_view_of_run(wire, length);
     if (wire->span.kind != CHUNK_FILE || length >= LIMIT_COPIED_SPAN)
         return SPAN_DIRECT;
     if (wire->span.file.run >= length)

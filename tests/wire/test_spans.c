@@ -253,6 +253,33 @@ START_TEST(frames_of_a_file_are_gathered)
 }
 END_TEST
 
+/* With each backend and kind: a body of two files, as of slices; the second one has the descriptor of the first. */
+START_TEST(frames_of_a_second_file_with_the_same_descriptor)
+{
+    enum kind kind = (enum kind)(_i % KINDS);
+    int fd = kit_file(KIT_PATTERN), other = kit_file(KIT_PATTERN);
+    int64_t at = 20 * PAYLOAD, shift = 4096;
+
+    start(_i / KINDS, kind);
+    if (kind == KERNEL)
+        promote(fd);
+    plan_frames(fd, 0, NULL);
+    kit_pump(&kit);
+    expect_frames(0, false);
+    ck_assert_int_eq(pwrite(other, kit_pattern() + at + shift, BODY, at), BODY);
+    ck_assert_int_eq(dup2(other, fd), fd);
+    kit.got_length = 0;
+    plan_frames(fd, at, NULL);
+    kit_pump(&kit);
+    expect_frames(at + shift, false);
+    kit.transfer = wire_transfer_end(&kit.wire, NULL);
+    ck_assert_uint_eq(kit.shared.file_views, 0);
+    finish(kind);
+    close(fd);
+    close(other);
+}
+END_TEST
+
 /* With each backend and kind: two transfers whose frames alternate; each has its own view and its own accounting. */
 START_TEST(frames_of_two_files_alternate)
 {
@@ -375,6 +402,7 @@ int main(void)
     tcase_add_loop_test(all, longer_spans_are_not_copied, 0, 3 * backend_count());
     tcase_add_loop_test(all, short_span_of_a_truncated_file, 0, count);
     tcase_add_loop_test(all, frames_of_a_file_are_gathered, 0, 2 * count);
+    tcase_add_loop_test(all, frames_of_a_second_file_with_the_same_descriptor, 0, count);
     tcase_add_loop_test(all, frames_of_two_files_alternate, 0, count);
     tcase_add_loop_test(all, gathered_frames_to_a_slow_reader, 0, count);
     tcase_add_loop_test(all, truncated_file_of_frames, 0, 4 * backend_count());
