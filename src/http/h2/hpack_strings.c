@@ -54,7 +54,7 @@ static struct str encode_length(struct hpack_strings *strings)
     size_t at = 0;
 
     strings->head[at++] = (char)(flag | PREFIX);
-    for (; rest >= MORE; rest >>= 7)
+    for (; rest >= MORE && at < sizeof(strings->head) - 1; rest >>= 7)
         strings->head[at++] = (char)(rest | MORE);
     strings->head[at++] = (char)rest;
     return str_of(strings->head, at);
