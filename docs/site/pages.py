@@ -8,8 +8,8 @@ import markdown
 
 README = '''# Documentation
 
-`sluice docs` serves these pages in a browser, with a search. `sluice help NAME` prints an entry in the terminal. The pages of directives
-and variables are generated from the tables in the sources; a test compares them.
+`sluice help NAME` prints an entry in the terminal. The pages of directives and variables are generated from the tables in the sources; a
+test compares them.
 
 | page | contents |
 |-|-|

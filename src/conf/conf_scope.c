@@ -253,7 +253,7 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
     struct str instead;
     enum vocabulary_word word = vocabulary_find(scope->schema, key->text, &instead);
     const char *suggestion = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : suggest_name(scope, key->text);
-    struct str hint = STR("sluice help NAME describes a directive; sluice docs lists all directives");
+    struct str hint = STR("sluice help NAME describes a directive; sluice help lists all directives");
 
     if (elsewhere && !(elsewhere & scope->scope)) {
         hint = conf_hint(reader->errors, "it is allowed in " STR_FMT, STR_ARG(scopes_text(reader, elsewhere)));
