@@ -9,7 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
 /* One worker's part of one entry. Written by that worker, or by the master after the worker died. */
 struct hold {
@@ -34,9 +34,10 @@ struct upstream_zone {
 struct upstream_zone *upstream_zone_create(unsigned workers)
 {
     size_t size = sizeof(struct zone_table) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
-    struct upstream_zone *zone = calloc(1, sizeof(*zone));
+    /* Mapped, as the memory that points to it: leak checkers do not search that for pointers to the heap. */
+    struct upstream_zone *zone = mmap(NULL, sizeof(*zone), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (!zone)
+    if (zone == MAP_FAILED)
         return NULL;
     zone->table = shared_zone_create(size);
     zone->names = resolved_names_create();
@@ -53,7 +54,7 @@ void upstream_zone_destroy(struct upstream_zone *zone)
     resolved_names_destroy(zone->names);
     if (zone->table)
         shared_zone_destroy(&zone->table->shared);
-    free(zone);
+    (void)munmap(zone, sizeof(*zone));
 }
 
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
