@@ -43,9 +43,9 @@ const struct seccomp_group seccomp_groups[] = {
      CALLS("getcpu", "getcwd", "getegid", "geteuid", "getgid", "getpid", "getppid", "getrlimit", "getrusage", "getuid",
            "sysinfo", "uname")},
     {SECCOMP_SANITIZED, "reports of sanitizers, and the tracing thread of LeakSanitizer",
-     CALLS("arch_prctl", "clone", "execve", "fork", "ioctl", "kill", "mmap", "mprotect", "personality", "pipe", "prctl",
-           "prlimit64", "process_vm_readv", "ptrace", "rt_sigaction", "rt_sigsuspend", "setrlimit", "tgkill", "vfork",
-           "wait4")},
+     CALLS("arch_prctl", "clone", "execve", "fork", "getdents", "ioctl", "kill", "mmap", "mprotect", "personality",
+           "pipe", "prctl", "prlimit64", "process_vm_readv", "ptrace", "rt_sigaction", "rt_sigsuspend", "setrlimit",
+           "tgkill", "vfork", "wait4")},
     {0},
 };
 
