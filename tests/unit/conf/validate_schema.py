@@ -68,8 +68,12 @@ def places(validator, tree):
 
 def shipped(folder):
     """(path, content) of the shipped files; an included file is placed in the scope that includes it."""
-    for path in [folder / 'sluice.yaml', *sorted((folder / 'examples').glob('*.yaml'))]:
+    examples = folder / 'examples'
+    for path in [folder / 'sluice.yaml', *sorted(examples.glob('*.yaml')), examples / 'container/sluice.yaml']:
         yield path, yaml.safe_load(path.read_text())
+    for path in sorted((examples / 'kubernetes').glob('*.yaml')):
+        for manifest in yaml.safe_load_all(path.read_text()):
+            yield path, yaml.safe_load(manifest['data']['sluice.yaml']) if manifest['kind'] == 'ConfigMap' else {}
     yield folder / 'types.yaml', {'http': {'types': yaml.safe_load((folder / 'types.yaml').read_text())}}
     for path in sorted((folder / 'examples' / 'sites').glob('*.yaml')):
         yield path, {'http': yaml.safe_load(path.read_text())}
