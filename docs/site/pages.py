@@ -42,7 +42,7 @@ RECIPES = '''# Recipes
 
 Each of these configurations runs without changes, from the directory `conf/examples` of the sources or `examples` below the installed
 documentation: `sluice -t -c FILE` checks it, `sluice -c FILE` runs it. Environment variables name ports, upstream servers and files, with
-defaults. A test starts each of them and sends requests.
+defaults.
 
 '''
 
