@@ -11,6 +11,8 @@ import pytest
 from kit import http1, tls13
 
 SUITES = list(tls13.SUITES)
+# strace makes a call fail by replacing its number, and seccomp denies the number -1.
+MAIN = {'sandbox': ['capabilities', 'no_dump', 'landlock']}
 ULP, TX = 'SOL_TCP, TCP_ULP', 'SOL_TLS, TLS_TX'
 # The refused call, its error, its position among the worker's setsockopt calls, and the reason in the access log.
 REFUSALS = {
@@ -35,7 +37,7 @@ def path_of(server, target):
 @pytest.mark.parametrize('refusal', REFUSALS)
 def test_refused_promotion_continues_in_user_space(start, www, loop, tmp_path, suite, refusal):
     call, error, number, reason = REFUSALS[refusal]
-    server, port = start(loop, 'on')
+    server, port = start(loop, 'on', main=MAIN)
     worker, = server.workers()
     before = kernel.counters()['TlsTxSw']
     client, other = (http1.connect(port, 'own', suites=[suite], timeout=300) for _ in range(2))
@@ -62,7 +64,7 @@ def test_refused_promotion_continues_in_user_space(start, www, loop, tmp_path, s
 def test_failed_sendfile_ends_the_connection(start, www, loop, tmp_path, error):
     """The kernel already encrypts, so user space cannot continue. The connection ends without close_notify, so that the client detects the
     incomplete response."""
-    server, port = start(loop, 'on')
+    server, port = start(loop, 'on', main=MAIN)
     worker, = server.workers()
     client = http1.connect(port, 'own', suites=SUITES[:1], timeout=300)
     strace = kernel.Strace(worker, str(tmp_path / 'trace'), inject=f'sendfile:error={error}:when=2')
