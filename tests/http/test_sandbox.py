@@ -182,6 +182,8 @@ def test_seccomp_off_permits_the_same_calls(forbidden, loop):
 
 LANDLOCK = pytest.mark.skipif(not has('landlock'), reason='no landlock in this kernel')
 EACCES = 13
+# Reading other files: a build with sanitizers permits it, for reports with source lines.
+READ = 0 if is_sanitized() else EACCES
 
 
 def landlock_version(server):
@@ -200,14 +202,14 @@ def test_only_configured_files_can_be_opened(forbidden, tmp_path, loop):
         'alias': f'{tmp_path}/www/', 'proxy_temp_path': str(tmp_path / 'temporary')}},
         http={'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'a:1m'}})
     for path in ('/etc/passwd', '/etc/hostname', '/proc/self/maps', f'{tmp_path}/secret/file', server.config_path):
-        assert attempt(server, 'open', path) == EACCES, path
+        assert attempt(server, 'open', path) == READ, path
     assert attempt(server, 'open', f'{tmp_path}/cache/file') == 0
     assert attempt(server, 'write', f'{tmp_path}/cache/new') == 0
     assert attempt(server, 'write', f'{tmp_path}/temporary/new') == 0
     assert attempt(server, 'unlink', f'{tmp_path}/temporary/new') == 0
     assert attempt(server, 'write', f'{tmp_path}/www/file') == EACCES
     assert attempt(server, 'unlink', f'{tmp_path}/www/file') == EACCES
-    assert attempt(server, 'list', '/') == EACCES
+    assert attempt(server, 'list', '/') == READ
     assert http1.connect(server.plain).get('/www/file').body == b'text'
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
@@ -273,7 +275,7 @@ def test_by_default_all_parts_are_applied(forbidden, loop):
     server = forbidden(loop, worker_processes=2)
     wait_for(lambda: len(server.workers()) == 2, 'both workers')
     assert len(re.findall(r'sandbox: capabilities, no_dump, landlock \(version \d+, \d+ paths, [^)]*\), seccomp \(\d+ calls\)\n', server.errors())) == 1
-    assert attempt(server, 'open', '/etc/passwd') == EACCES
+    assert attempt(server, 'open', '/etc/passwd') == READ
     for call in ('execve', 'ptrace', 'mount', 'unshare', 'io_uring_setup', 'netlink'):
         if call in REPORTING and is_sanitized():
             continue
