@@ -1,4 +1,4 @@
-"""Splits the Markdown of this project into blocks, and paragraphs into parts. The manual page and the HTML pages are written from these.
+"""Splits the Markdown of this project into blocks, and paragraphs into parts. The manual page is written from these.
 
 Only what the pages use is understood: headings, fenced code, tables, lists of one level, paragraphs; code, links and bold text in them.
 A page with another construct ends the build.

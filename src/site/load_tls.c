@@ -184,7 +184,7 @@ static bool skip_unreadable(struct load *load, const struct core_file *files, si
 
         if (!path.data || access(path.data, R_OK) == 0 || errno != EACCES)
             continue;
-        conf_warning(load->errors, files[i].mark, STR("test as the user who starts the server"),
+        conf_warning(load->errors, files[i].mark, STR("test as the user that starts the server"),
                      "\"" STR_FMT "\" cannot be read by this user, and was not tested", STR_ARG(files[i].path));
         skip = true;
     }

@@ -169,7 +169,7 @@ def test_sticky_cookie_selects_the_server(environment, sticky, attributes):
     for _ in range(6):
         again = environment.get(Cookie=f'a=b; {cookie}')
         assert again.body.decode().split()[0] == name and 'set-cookie' not in again.headers
-    assert len({environment.responding_server() for _ in range(6)}) == 3, 'who has no cookie takes turns'
+    assert len({environment.responding_server() for _ in range(6)}) == 3, 'requests without the cookie take turns'
     environment.upstreams[name].stop()
     moved = environment.get(Cookie=cookie)
     assert moved.status == 200 and moved.body.decode().split()[0] != name

@@ -27,12 +27,12 @@ class Dns:
     def serve(self, sock):
         while True:
             try:
-                question, who = sock.recvfrom(4096)
+                question, sender = sock.recvfrom(4096)
             except OSError:
                 return
             answer = self.answer(question)
             if answer is not None:
-                sock.sendto(answer, who)
+                sock.sendto(answer, sender)
 
     def answer(self, question):
         at, parts = 12, []
