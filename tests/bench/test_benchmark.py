@@ -422,6 +422,13 @@ class Targets(unittest.TestCase):
                      outcome(model.Setup('nginx', 'user'), 0.2, 0.2, load=targets.SMALL)]
             self.assertEqual('(!)' in targets.judge(found, 'epoll', target), marked)
 
+    def test_files_and_proxied_responses_are_compared_separately(self):
+        targets = scenarios.named('targets')
+        found = [outcome(model.Setup(server, 'user', loop, role=role), cpu, cpu, load=targets.SMALL)
+                 for server, loop, role, cpu in (('sluice', 'epoll', 'files', 0.1), ('nginx', '', 'files', 0.2), ('sluice', 'epoll', 'proxy', 0.4), ('nginx', '', 'proxy', 0.5))]
+        rows = {target[0]: targets.judge(found, 'epoll', target) for target in targets.TARGETS}
+        self.assertEqual([rows['HTTPS 1 KiB, CPU / nginx'], rows['proxied 1 KiB, CPU / nginx']], ['0.500 pass', '0.800 **MISS**'])
+
     def test_missing_figures_meet_no_target(self):
         targets = scenarios.named('targets')
         table = targets.present([], results_of())[0]
