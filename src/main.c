@@ -1,6 +1,7 @@
 /*
  * Parses the command line (command/options.h) and calls the function of the command (command/commands.h).
  */
+#include "acme/acme_challenge.h"
 #include "build_options.h"
 #include "command/commands.h"
 #include "command/options.h"
@@ -12,10 +13,28 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int print_text(const char *text)
 {
     return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/*
+ * True if an ACME client runs this program as its hook: by the name of the link that it calls, or as
+ * `sluice acme-hook`. *argc and *argv then begin with that name.
+ */
+static bool is_hook(int *argc, char ***argv)
+{
+    const char *name = *argc > 0 ? strrchr(**argv, '/') : NULL;
+
+    if (name && strcmp(name + 1, ACME_HOOK) == 0)
+        return true;
+    if (*argc < 2 || strcmp((*argv)[1], "acme-hook") != 0)
+        return false;
+    --*argc;
+    ++*argv;
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -24,6 +43,8 @@ int main(int argc, char **argv)
     char error[256];
 
     daemon_fill_streams();
+    if (is_hook(&argc, &argv))
+        return acme_hook(argc, argv);
     if (options_parse(argc, argv, &options, error, sizeof(error)) < 0) {
         error_log_print(LOG_EMERG, "%s (see sluice -h)", error);
         return EXIT_FAILURE;

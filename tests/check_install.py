@@ -122,7 +122,8 @@ def check_units(installed):
     assert [value for name, value in settings(socket) if name == 'ListenStream'] == LOOPBACK, socket
     writable = f'-{installed.var}/log/sluice -{installed.var}/cache/sluice'
     assert ('ReadWritePaths', writable) in settings(service), service
-    for path in (f'{installed.var}/log/sluice', f'{installed.var}/cache/sluice', '/run/sluice'):
+    assert ('StateDirectory', 'sluice') in settings(service), service
+    for path in (f'{installed.var}/log/sluice', f'{installed.var}/cache/sluice', '/var/lib/sluice', '/run/sluice'):
         assert re.search(rf'^d {path} ', installed.text(installed.lib / 'tmpfiles.d/sluice.conf'), re.M), path
     assert installed.text(installed.etc / 'logrotate.d/sluice').startswith(f'{installed.var}/log/sluice/*.log {{\n')
 

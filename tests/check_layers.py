@@ -26,16 +26,17 @@ ARROWS = {
     'limit': {'base', 'conf'},
     'sandbox': {'base'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log'},
-    'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master'},
+    'acme': {'base', 'conf'},
+    'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme'},
+    'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
     'doctor': {'base', 'io', 'tls', 'wire', 'command', 'sandbox', 'site'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
 }
-MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
+MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme'}
 MODULES_MAY_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
                      'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/directory.h'}
 GENERATED = {'build_options.h', 'module_table.h'}

@@ -202,6 +202,22 @@
 #define LIMIT_RATE_MOST            (1ull << 40)    /* bytes per second; higher rates are unlimited */
 #define LIMIT_REQUEST_RATE          1000000         /* upper bound of a rate and of a burst */
 
+/* acme */
+#define LIMIT_ACME_NAMES            100             /* of one certificate: the limit of public authorities */
+#define LIMIT_ACME_NAME             253             /* bytes of a DNS name */
+#define LIMIT_ACME_TOKEN            128             /* bytes of a token; authorities use 43 */
+#define LIMIT_ACME_AUTHORIZATION    256             /* bytes of a key authorization: token, dot, thumbprint (43) */
+#define LIMIT_ACME_URL              1024            /* bytes of the URL of an authority */
+#define LIMIT_ACME_EMAIL            254
+#define LIMIT_ACME_EAB              512             /* bytes of a key id or key of an external account */
+#define LIMIT_ACME_OUTPUT           8192            /* last bytes of the client's output that are kept */
+#define LIMIT_ACME_ERROR            256             /* bytes of the text of a failure, with its NUL */
+#define LIMIT_ACME_RETRY_MS         (12 * 3600 * 1000) /* longest delay after failures, before up to a quarter of it is added */
+#define LIMIT_ACME_LOCK_S           10              /* interval between two attempts to get the lock of the state folder */
+#define LIMIT_ACME_CHECK_S          60              /* longest interval between two looks at certificates and clock */
+#define LIMIT_ACME_RELOAD_S         60              /* after a start or a reload, the next attempt is not later than this after the failed one */
+#define LIMIT_ACME_CONTROL_MS       1000            /* delay before a renewal process that ended is started again; doubled each time, up to a minute */
+
 /* cache */
 #define LIMIT_CACHE_ZONE_LEAST      (32 * 1024)     /* smallest size of a cache index */
 #define LIMIT_CACHE_ZONE_MOST       (64ull * 1024 * 1024 * 1024)

@@ -77,6 +77,7 @@ static void close_inherited(struct master *master, struct generation *generation
     close_channels(generation);
     sockets_close_others(&generation->sockets, number);
     close_fd(&master->signal_fd);
+    close_fd(&master->renewal.channel_fd);
     pid_file_close(&master->pid_file);
     upgrade_close(&master->upgrade);
     close_fd(&master->report_fd);
@@ -418,7 +419,7 @@ void children_reap(struct master *master)
 
         if (generation)
             child_ended(master, generation, child, status);
-        else
+        else if (!master_acme_exited(master, pid, status))
             upgrade_child_exited(master, pid, status);
     }
 }

@@ -4,6 +4,7 @@
  */
 #include "master/master_state.h"
 
+#include "acme/acme_status.h"
 #include "base/limits.h"
 #include "log/access_log.h"
 #include "log/log_file.h"
@@ -198,7 +199,7 @@ struct generation *generation_open(struct master *master, struct configuration *
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
         find_identity, check_files, make_children, open_access_logs, create_directories, open_caches,
-        open_limits, open_sessions, master_ktls_probe, master_aead_choose, master_ktls_choose,
+        open_limits, open_sessions, master_acme_open, master_ktls_probe, master_aead_choose, master_ktls_choose,
         master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
@@ -252,6 +253,7 @@ void generation_close(struct master *master, struct generation *generation)
     caches_close(&generation->configuration->caches);
     limits_close(&generation->configuration->limits);
     session_stores_close(&generation->configuration->sessions);
+    acme_zone_close(generation->configuration->acme.zone);
     free(generation->children);
     list_remove(&generation->link);
     configuration_destroy(generation->configuration);

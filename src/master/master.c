@@ -89,6 +89,7 @@ static void end_all(struct master *master, enum channel_kind how)
     if (!upgrade_shares_sockets(master))
         service_notify("STOPPING=1");
     upgrade_hand_over(master);
+    master_acme_stop(master);
     /* Another master continues: clients of idle connections may send one more request. */
     if (how == CHANNEL_QUIT && upgrade_shares_sockets(master))
         how = CHANNEL_RETIRE;
@@ -191,6 +192,7 @@ static void drain(struct master *master, struct log *log)
     master->drained = true;
     end_generation(master, master->current, CHANNEL_RETIRE);
     sockets_close(&master->current->sockets, false);
+    master_acme_stop(master);
     master->current = NULL;
 }
 
@@ -257,6 +259,7 @@ static int wait_ms(const struct master *master)
     int wait = earlier_wait(master_tickets_next_ms(master), master_files_next_ms(master));
 
     wait = earlier_wait(wait, heartbeats_next_ms(master));
+    wait = earlier_wait(wait, master_acme_next_ms(master));
     wait = earlier_wait(wait, upgrade_next_ms(master));
     wait = earlier_wait(wait, watchdog_next_ms(&master->watchdog, master->clock.monotonic_ms));
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
@@ -301,13 +304,14 @@ static unsigned watch_channels(struct master *master, struct pollfd *entries, st
 /* One iteration: waits for a signal, a worker's message or a deadline. */
 static void wait_round(struct master *master)
 {
-    struct pollfd entries[LIMIT_WORKERS + 3] = {{.fd = master->signal_fd, .events = POLLIN}};
+    struct pollfd entries[LIMIT_WORKERS + 4] = {{.fd = master->signal_fd, .events = POLLIN}};
     struct watched watched[LIMIT_WORKERS];
     unsigned count = watch_channels(master, entries + 1, watched);
 
     entries[count + 1] = (struct pollfd){.fd = master->upgrade.report_fd, .events = POLLIN};
     entries[count + 2] = (struct pollfd){.fd = master->upgrade.ready_fd, .events = POLLIN};
-    if (poll(entries, count + 3, wait_ms(master)) < 0 && errno != EINTR)
+    entries[count + 3] = (struct pollfd){.fd = master->renewal.channel_fd, .events = POLLIN};
+    if (poll(entries, count + 4, wait_ms(master)) < 0 && errno != EINTR)
         log_write(&master->error_log.log, LOG_ALERT, "poll() failed (%d: %s)", errno, strerror(errno));
     clock_read(&master->clock);
     /* Messages before SIGCHLD: a worker may send the reason of its exit. */
@@ -318,6 +322,8 @@ static void wait_round(struct master *master)
             child_read(master, watched[i].generation, watched[i].child);
     }
     upgrade_read(master);
+    if (entries[count + 3].revents)
+        master_acme_read(master);
     read_signals(master);
 }
 
@@ -375,6 +381,7 @@ static void switch_generation(struct master *master)
         sockets_close_except(&before->sockets, &master->current->sockets);
     }
     log_started(master, master->current->configuration);
+    master_acme_start(master);
     service_notify("READY=1");
     if (!before && !master->drained)
         first_generation_started(master);
@@ -418,10 +425,11 @@ static void run_loop(struct master *master)
             next = link->next;
             generation_step(master, container_of(link, struct generation, link));
         }
-        if (list_empty(&master->generations) && (master->ending || !master->drained))
+        if (list_empty(&master->generations) && master->renewal.pid == 0 && (master->ending || !master->drained))
             return;
         master_tickets_check(master);
         master_files_check(master);
+        master_acme_check(master);
         heartbeats_check(master);
         upgrade_check(master);
         watchdog_check(&master->watchdog, master->clock.monotonic_ms);
@@ -450,7 +458,7 @@ int master_run(const struct master_start *start)
     int result = 0;
     bool opened;
 
-    master.pid_file.fd = -1;
+    master.pid_file.fd = master.renewal.channel_fd = -1;
     list_init(&master.generations);
     opened = error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0;
     master.passed = upgrade_inherit(&master.upgrade, &master.error_log.log);

@@ -54,6 +54,16 @@ struct generation {
     uint64_t kill_ms;               /* when remaining workers are killed; 0: never */
 };
 
+/* The renewal process, which obtains certificates by ACME. */
+struct renewal_child {
+    pid_t pid;                      /* 0: none */
+    int channel_fd;                 /* -1: none */
+    bool wanted;                    /* the current generation has certificates by ACME */
+    unsigned failures;              /* consecutive unexpected exits */
+    uint64_t start_ms;              /* time of the next start; 0: not planned */
+    uint64_t kill_ms;               /* when it is killed, because it does not exit; 0: never */
+};
+
 struct master {
     const struct master_start *start;
     struct clock clock;             /* read once per iteration */
@@ -62,6 +72,7 @@ struct master {
     struct pid_file pid_file;
     struct listen_fds *passed;      /* owned; passed sockets until a generation has them, or those kept after WINCH */
     struct upgrade upgrade;
+    struct renewal_child renewal;
     struct watchdog watchdog;
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
@@ -134,6 +145,24 @@ MUST_CHECK int master_ktls_choose(struct master *master, struct generation *gene
 void master_files_check(struct master *master);
 /* Returns the milliseconds until then; -1: never. */
 int master_files_next_ms(const struct master *master);
+
+/*
+ * Prepares certificates by ACME for a generation that has some: state folder and shared status. Returns 0, or -errno after
+ * logging it.
+ */
+MUST_CHECK int master_acme_open(struct master *master, struct generation *generation);
+/* Starts the renewal process of the current generation, after the end of the former one. */
+void master_acme_start(struct master *master);
+/* Ends the renewal process. */
+void master_acme_stop(struct master *master);
+/* Starts or kills the renewal process when it is due. */
+void master_acme_check(struct master *master);
+/* Returns the milliseconds until then; -1: never. */
+int master_acme_next_ms(const struct master *master);
+/* Reads its messages: a new certificate is checked at once. */
+void master_acme_read(struct master *master);
+/* Returns true if `pid` is the renewal process, which has exited. */
+bool master_acme_exited(struct master *master, pid_t pid, int status);
 
 /* Logs, aborts and finally kills the workers whose heartbeats are missing; their sockets go to other workers. */
 void heartbeats_check(struct master *master);

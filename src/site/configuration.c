@@ -140,6 +140,12 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
         error = load_servers(load, node, values, load_count(stream));
     if (error == 0 && stream)
         error = load_stream(load, stream, main);
+    if (error == 0)
+        error = load_acme(load);
+    for (size_t i = 0; i < load->server_count && error == 0; i++) {
+        if (load->servers[i].server->root)
+            load_settings(load->servers[i].server->root, load->servers[i].ssl);
+    }
     if (error == 0 && !load->errors->failed)
         error = load_endpoints(load);
     if (error == 0)
@@ -208,6 +214,7 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .caches = &configuration->caches,
             .directories = &configuration->directories,
             .limits = &configuration->limits,
+            .acme = &configuration->acme,
             .prefix = source->prefix,
             .test_only = source->test_only,
         };

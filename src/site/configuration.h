@@ -6,6 +6,7 @@
 #ifndef SITE_CONFIGURATION_H
 #define SITE_CONFIGURATION_H
 
+#include "acme/acme.h"
 #include "base/log.h"
 #include "cache/cache_conf.h"
 #include "conf/conf_schema.h"
@@ -165,6 +166,7 @@ struct configuration {
     struct conf_words directories;      /* directories of temporary files */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct session_stores sessions; /* of ssl_session_cache */
+    struct acme acme;               /* certificates of `ssl_certificate: acme` */
     struct upstreams upstreams;     /* blocks, and addresses in proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */

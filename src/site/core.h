@@ -5,6 +5,7 @@
 #ifndef SITE_CORE_H
 #define SITE_CORE_H
 
+#include "acme/acme.h"
 #include "site/configuration.h"
 
 extern const struct conf_group core_main_group;
@@ -76,6 +77,7 @@ struct core_ssl_commands {
 struct core_ssl {
     struct conf_rows certificates;  /* struct core_file */
     struct conf_rows keys;          /* struct core_file */
+    struct acme_settings acme;      /* of `ssl_certificate: acme` */
     unsigned protocols;             /* bits of enum tls_protocol */
     struct str ciphers;
     struct str ciphersuites;
@@ -115,6 +117,13 @@ directive_row core_ssl_read_cache;
 directive_row core_ssl_read_dh;
 /* Returns command number `index` of all rows; NULL: no more. */
 const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index);
+
+/* The keys of `acme`. */
+extern const struct directive core_acme_children[];
+/* Returns true for `ssl_certificate: acme`. */
+bool core_acme_used(const struct core_ssl *ssl);
+/* Reports invalid values of the `acme` block at `at`, if it is set there. */
+void core_acme_check(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at);
 
 /* One extension of `types`. */
 struct media_type {

@@ -18,7 +18,7 @@ static int read_certificate(struct conf_reader *reader, const struct conf_node *
     if (error < 0)
         return error;
     file->mark = node->mark;
-    if (str_equal(text, STR("self-signed"))) {
+    if (str_equal(text, STR("self-signed")) || str_equal(text, STR("acme"))) {
         file->path = text;
         return 0;
     }
@@ -95,11 +95,11 @@ static const struct directive directives[] = {
      .offset = AT(certificates),
      .row_size = sizeof(struct core_file),
      .row = read_certificate,
-     .syntax = "file | self-signed",
+     .syntax = "file | self-signed | acme",
      .example = "ssl_certificate: [ecdsa.pem, rsa.pem]",
      .help =
-         "PEM files, each with the server's certificate followed by its chain; or self-signed: "
-                      "generated at start."},
+         "PEM files, each with the server's certificate followed by its chain; self-signed: generated at start; or "
+         "acme: obtained from a certificate authority for the names of `server_name`, and renewed (`acme`)."},
     {.name = "ssl_certificate_key",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -109,6 +109,19 @@ static const struct directive directives[] = {
      .syntax = "file",
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
      .help = "The private keys as PEM, in the order of ssl_certificate; default: in the certificate files."},
+    {.name = "acme",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_BLOCK,
+     .offset = AT(acme),
+     .children = core_acme_children,
+     .example = "acme: {email: admin@example.org}",
+     .help = "Settings of `ssl_certificate: acme`: certificates by ACME (RFC 8555) for the names of `server_name`. Its "
+             "use accepts the terms of service of the authority. The client program uacme requests them (`apt-get "
+             "install uacme`) in a process of its own. This server answers the challenge http-01 on all its addresses: "
+             "one of them must be port 80 of each name. Until the first certificate arrives, a self-signed one is "
+             "used; new ones are used by new connections without a reload. A certificate is renewed after two thirds "
+             "of its lifetime; after failures, the delay grows up to 12 hours. A reload tries again soon. Servers with "
+             "the same first name share a certificate with the names of all."},
     {.name = "ssl_password_file",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -360,10 +373,10 @@ static int check_pairs(const struct core_ssl *ssl, struct conf_reader *reader)
     size_t from_files = 0;
 
     for (size_t i = 0; i < ssl->certificates.count; i++)
-        from_files += !str_equal(certificates[i].path, STR("self-signed"));
+        from_files += str_starts(certificates[i].path, STR("/"));
     if (from_files != ssl->certificates.count && ssl->certificates.count > 1) {
-        conf_error(reader->errors, certificates[0].mark, STR("name files only, or self-signed alone"),
-                   "self-signed cannot be combined with other certificates");
+        conf_error(reader->errors, certificates[0].mark, STR("name files only, or self-signed or acme alone"),
+                   "self-signed and acme cannot be combined with other certificates");
         return -EINVAL;
     }
     if (from_files == ssl->keys.count || from_files == 0 || ssl->keys.count == 0)
@@ -407,6 +420,7 @@ static int check_ssl(void *conf, struct conf_reader *reader, const struct conf_n
 {
     int pairs, authorities, early;
 
+    core_acme_check(conf, reader, at);
     if (reader->scope != SCOPE_SERVER && reader->scope != SCOPE_STREAM_SERVER)
         return 0;
     pairs = check_pairs(conf, reader);

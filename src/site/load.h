@@ -77,6 +77,10 @@ void location_set_alias_prefix(struct load *load, const struct conf_node *node, 
  */
 MUST_CHECK int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
                           struct location *location);
+/* Collects the certificates of `ssl_certificate: acme` of all servers. Returns 0 or -ENOMEM; errors are reported. */
+MUST_CHECK int load_acme(struct load *load);
+/* Returns the certificate of a server with `ssl_certificate: acme`; NULL: it was rejected. */
+const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server);
 /* Sets session and wire of a server's own scope and of its locations; `ssl` is the server's. */
 void load_settings(struct location *root, const struct core_ssl *ssl);
 

@@ -88,10 +88,7 @@ static int load_server(struct load *load, const struct conf_node *node, const st
     load->configuration->server_count = load->server_count;
     if (load_names(load, server, &loaded->own->names) < 0 || load_whens(load, node, NULL, server->root) < 0)
         return -ENOMEM;
-    if (load_locations(load, conf_map_get(node, STR("location")), server->root) < 0)
-        return -ENOMEM;
-    load_settings(server->root, loaded->ssl);
-    return 0;
+    return load_locations(load, conf_map_get(node, STR("location")), server->root);
 }
 
 size_t load_count(const struct conf_node *node)

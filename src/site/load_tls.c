@@ -2,13 +2,15 @@
  * TLS of the endpoints: settings from the directives, one context for each set of servers, and errors reported at
  * the place of the certificate concerned.
  */
+#include "base/limits.h"
 #include "site/capture.h"
 #include "site/load.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-static int copy_certificates(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+static int copy_certificates(struct load *load, const struct virtual_server *server, const struct core_ssl *ssl,
+                             struct tls_settings *out)
 {
     const struct core_file *files = ssl->certificates.items;
     const struct core_file *keys = ssl->keys.items;
@@ -20,6 +22,13 @@ static int copy_certificates(struct load *load, const struct core_ssl *ssl, stru
     for (size_t i = 0; i < ssl->certificates.count; i++) {
         certificates[i].certificate = files[i].path;
         certificates[i].key = i < ssl->keys.count ? keys[i].path : STR("");
+    }
+    if (core_acme_used(ssl)) {
+        const struct acme_certificate *acme = load_acme_find(load, server);
+
+        /* A rejected one is checked as a generated certificate, to report further errors of the server. */
+        certificates[0] = acme ? (struct tls_certificate){.certificate = acme->file, .key = STR(""), .awaited = true}
+                               : (struct tls_certificate){.certificate = STR("self-signed")};
     }
     out->certificates = certificates;
     out->certificate_count = ssl->certificates.count;
@@ -141,11 +150,13 @@ static int set_tls(struct load *load, const struct loaded_server *loaded)
         server->tls.alpn_count = ssl->alpn.count;
     }
     server->files_valid_ms = ssl->files.valid_ms;
+    if (core_acme_used(ssl) && server->files_valid_ms == 0)
+        server->files_valid_ms = LIMIT_ACME_CHECK_S * 1000;
     if (copy_patterns(load, server, &server->tls) < 0 || set_ticket_keys(load, ssl, &server->tls) < 0 ||
         copy_commands(load, ssl, &server->tls) < 0 ||
         (ssl->session_cache.size && set_session_store(load, &ssl->session_cache, &server->tls) < 0))
         return -ENOMEM;
-    return copy_certificates(load, ssl, &server->tls);
+    return copy_certificates(load, server, ssl, &server->tls);
 }
 
 static const struct listen_row *ssl_row(const struct loaded_server *loaded)
@@ -168,7 +179,7 @@ static void check_certificates(struct load *load)
 
         if (row && loaded->valid && loaded->ssl->certificates.count == 0 && !loaded->ssl->reject)
             conf_error(load->errors, loaded->node->mark,
-                       STR("ssl_certificate: self-signed, or a PEM file with ssl_certificate_key"),
+                       STR("ssl_certificate: acme, self-signed, or a PEM file with ssl_certificate_key"),
                        "this server listens with ssl on \"" STR_FMT "\" and has no certificate",
                        STR_ARG(row->text));
     }

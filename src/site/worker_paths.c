@@ -187,6 +187,8 @@ int worker_paths_collect(const struct configuration *configuration, struct sandb
 
     for (size_t i = 0; i < configuration->server_count && result == 0; i++)
         result = configuration->servers[i]->root ? add_location(&walk, configuration->servers[i]->root, NULL) : 0;
+    if (result == 0 && configuration->acme.count > 0)
+        result = sandbox_paths_add(paths, configuration->acme.challenges, SANDBOX_READ);
     if (result == 0)
         result = add_resolver(&configuration->upstreams, paths);
     if (result == 0)

@@ -17,6 +17,7 @@
 struct tls_certificate {
     struct str certificate;         /* PEM file (leaf first), or "self-signed" */
     struct str key;                 /* PEM file; empty: the key is in `certificate`; ignored for self-signed */
+    bool awaited;                   /* while the file does not exist, a generated certificate takes its place */
 };
 
 /* A setting under OpenSSL's name (SSL_CONF_cmd(3)). */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define RELATIVE_HINT "\nrelative paths start at the directory of the file that contains them, or at -p"
 
@@ -128,6 +129,24 @@ static bool concatenate_files(const struct tls_file *each, size_t count, struct 
     return files.bytes != NULL;
 }
 
+static bool is_absent(struct str name)
+{
+    char path[PATH_MAX];
+
+    if (name.length >= sizeof(path))
+        return false;
+    memcpy(path, name.data, name.length);
+    path[name.length] = '\0';
+    return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
+/* File number `index` is an awaited certificate that does not exist yet. */
+static bool is_awaited(const struct tls_settings *settings, size_t index, struct str name)
+{
+    return index < 2 * settings->certificate_count && index % 2 == 0 && settings->certificates[index / 2].awaited &&
+           is_absent(name);
+}
+
 bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *report,
                     void *owner)
 {
@@ -142,7 +161,8 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
     for (size_t i = 0; each && file_at(settings, i, &name, &directive); i++) {
         struct tls_failure at = tls_failure_at(&failure, directive, 0);
 
-        good &= str_empty(name) || tls_file_open(&each[i], &unloaded_server, name, &at);
+        good &= str_empty(name) || is_awaited(settings, i, name) ||
+                tls_file_open(&each[i], &unloaded_server, name, &at);
     }
     if (good && !concatenate_files(each, count, out_files))
         good = tls_fail(&failure, "out of memory");
@@ -181,6 +201,17 @@ static bool find_file(const struct tls_server *server, struct str path, struct s
         rest = str_skip(rest, length);
     }
     return false;
+}
+
+bool tls_certificate_absent(const struct tls_server *server, const struct tls_certificate *certificate)
+{
+    struct str text;
+
+    if (!certificate->awaited)
+        return false;
+    if (!server->files)
+        return is_absent(certificate->certificate);
+    return find_file(server, certificate->certificate, &text) && str_empty(text);
 }
 
 static bool store_read(struct tls_file *file, const struct tls_server *server,

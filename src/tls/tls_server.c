@@ -213,13 +213,16 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
     return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
 }
 
-/* A reload keeps the generated certificate. */
+/* Changed files leave a generated certificate as it is, and one whose file was removed. */
 static bool store_self_signed(struct tls_server *server, const struct tls_failure *failure)
 {
-    if (SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
-                                 SSL_CTX_get0_privatekey(server->before), NULL, 1) == 1)
+    STACK_OF(X509) *chain = NULL; /* only of a certificate from a file that was removed */
+
+    if (SSL_CTX_get0_chain_certs(server->before, &chain) == 1 &&
+        SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
+                                 SSL_CTX_get0_privatekey(server->before), chain, 1) == 1)
         return true;
-    return tls_fail(failure, "the self-signed certificate cannot be stored: %s", tls_openssl_reason());
+    return tls_fail(failure, "the former certificate cannot be stored: %s", tls_openssl_reason());
 }
 
 static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_failure *failure)
@@ -257,7 +260,8 @@ static bool load_certificates(struct tls_server *server, struct log *log, const 
     if (settings->certificate_count == 0)
         return tls_fail(failure, "no ssl_certificate is given\nuse a PEM file, or self-signed");
     for (size_t i = 0; i < settings->certificate_count; i++) {
-        bool self_signed = str_equal(settings->certificates[i].certificate, STR("self-signed"));
+        bool self_signed = str_equal(settings->certificates[i].certificate, STR("self-signed")) ||
+                           tls_certificate_absent(server, &settings->certificates[i]);
 
         good &= self_signed ? make_self_signed(server, log, failure)
                             : tls_certificate_load(server, &settings->certificates[i], i, log, failure);

@@ -63,6 +63,9 @@ MUST_CHECK bool tls_file_open(struct tls_file *file, const struct tls_server *se
                               const struct tls_failure *failure);
 void tls_file_finish(struct tls_file *file);
 
+/* True for an awaited certificate whose file does not exist: tls_file.c. */
+bool tls_certificate_absent(const struct tls_server *server, const struct tls_certificate *certificate);
+
 /* Configures session tickets: tls_tickets.c. False after a reported fault. */
 MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
 

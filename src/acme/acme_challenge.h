@@ -1,0 +1,34 @@
+/*
+ * Challenges of http-01 (RFC 8555 8.3): files in challenges/ of the state folder, named by their tokens, which the
+ * workers send at /.well-known/acme-challenge/TOKEN.
+ */
+#ifndef ACME_ACME_CHALLENGE_H
+#define ACME_ACME_CHALLENGE_H
+
+#include "base/str.h"
+
+/* The environment variable with the path of challenges/, for the hook. */
+#define ACME_CHALLENGES "SLUICE_ACME_CHALLENGES"
+/* The name by which a client calls this program as its hook. */
+#define ACME_HOOK "sluice-acme-hook"
+#define ACME_CHALLENGE_URI "/.well-known/acme-challenge/"
+
+/* Stores the key authorization of a token atomically. Returns 0; -EINVAL: an invalid token or text; or -errno. */
+MUST_CHECK int acme_challenge_store(const char *folder, struct str token, struct str authorization);
+/* Removes it. Returns 0, also if there is none; -EINVAL or -errno. */
+MUST_CHECK int acme_challenge_remove(const char *folder, struct str token);
+/*
+ * Reads at most `size` bytes of a token's key authorization. Returns its length; -ENOENT: there is none; -EINVAL: an
+ * invalid token, or a file that is not the key authorization of the token; or -errno.
+ */
+MUST_CHECK ssize_t acme_challenge_read(const char *folder, struct str token, char *into, size_t size);
+/* Removes all challenges, which a client that was killed left behind. */
+void acme_challenge_clear(const char *folder);
+
+/*
+ * The hook of uacme: METHOD (begin, done, failed) TYPE IDENTIFIER TOKEN AUTHORIZATION. Returns the exit status: 0; 1: the
+ * challenge is declined, or an error, which was printed on standard error.
+ */
+int acme_hook(int argc, char *const *argv);
+
+#endif

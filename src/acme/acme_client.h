@@ -1,0 +1,57 @@
+/*
+ * Runs the client program: in a process group of its own, with a time limit, without a terminal. Its output becomes lines
+ * of the error log, and the cause of a failure.
+ */
+#ifndef ACME_ACME_CLIENT_H
+#define ACME_ACME_CLIENT_H
+
+#include "acme/acme.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+enum { ACME_ARGUMENTS = LIMIT_ACME_NAMES + 32 };
+
+/* Signals and messages to the renewal process. */
+struct acme_events {
+    int signal_fd;                  /* TERM, INT, QUIT and CHLD */
+    int control_fd;                 /* closed by the master when it ends; -1: none */
+    bool ending;                    /* one of the first three, or the end of the master, was seen */
+};
+
+/*
+ * Opens the signals, which stay blocked in this process. Returns 0 or -errno.
+ */
+MUST_CHECK int acme_events_open(struct acme_events *events, int control_fd);
+void acme_events_close(struct acme_events *events);
+/* Waits until `fd` (-1: none) is readable, a child ends, the process is to end, or the time has passed. Returns true if `fd` is readable. */
+bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms);
+
+struct acme_run {
+    char *arguments[ACME_ARGUMENTS]; /* NULL-terminated; the first one is the name of the program */
+    size_t count;
+    const char *challenges;         /* for the hook */
+    const char *home;               /* its working directory */
+    uint64_t timeout_ms;
+    struct acme_events *events;
+    struct log *log;
+    char output[LIMIT_ACME_OUTPUT]; /* the end of what it printed, terminated */
+    size_t length;
+};
+
+/* Appends an argument, which is not copied. One too many is reported by acme_client_run. */
+void acme_run_add(struct acme_run *run, const char *argument);
+
+/*
+ * Runs the program. Returns its exit status; -ENOENT: it is not installed; -ETIMEDOUT: it exceeded the time limit and was
+ * killed; -EINTR: this process is to end, and the program was killed; -ECHILD: another process or the kernel killed it;
+ * or -errno. The output is in run->output.
+ */
+MUST_CHECK int acme_client_run(struct acme_run *run);
+
+/*
+ * Writes the cause of a failure from the output: the last "detail" of the authority, else the last line. Empty: there is
+ * no output.
+ */
+void acme_client_cause(const struct acme_run *run, char *into, size_t size);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * Reads certificates by OpenSSL, and installs them. Buffers with keys are wiped.
+ */
+#include "acme/acme_file.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void buffer_wipe(struct buffer *buffer)
+{
+    OPENSSL_cleanse(buffer->data, buffer->length);
+    buffer_finish(buffer);
+}
+
+static int read_open_file(int fd, struct buffer *out)
+{
+    ssize_t length;
+
+    do {
+        int error = out->length > LIMIT_PEM_FILE ? -EFBIG : buffer_reserve(out, LIMIT_PEM_FILE + 1 - out->length);
+
+        if (error < 0)
+            return error;
+        length = read(fd, out->data + out->length, LIMIT_PEM_FILE + 1 - out->length);
+        out->length += length > 0 ? (size_t)length : 0;
+    } while (length > 0 || (length < 0 && errno == EINTR));
+    return length < 0 ? -errno : 0;
+}
+
+int acme_file_load(const char *path, struct buffer *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
+
+    if (fd < 0)
+        return -errno;
+    error = read_open_file(fd, out);
+    close(fd);
+    return error;
+}
+
+static int write_text(int fd, struct str text)
+{
+    while (text.length > 0) {
+        ssize_t written = write(fd, text.data, text.length);
+
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        text = str_skip(text, written > 0 ? (size_t)written : 0);
+    }
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* The new name must be on the disk, too, before a certificate is reported as installed. */
+static int sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    ssize_t slash = str_rfind(str_from(path), '/');
+    int fd, error;
+
+    snprintf(folder, sizeof(folder), "%.*s", slash > 0 ? (int)slash : 1, slash >= 0 ? path : ".");
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    error = fsync(fd) < 0 ? -errno : 0;
+    close(fd);
+    return error;
+}
+
+int acme_file_replace(const char *path, struct str text)
+{
+    char temporary[PATH_MAX];
+    int fd, error;
+
+    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+        return -ENAMETOOLONG;
+    unlink(temporary);
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    error = write_text(fd, text);
+    if (close(fd) < 0 && error == 0)
+        error = -errno;
+    if (error == 0 && rename(temporary, path) < 0)
+        error = -errno;
+    if (error < 0)
+        unlink(temporary);
+    return error < 0 ? error : sync_folder(path);
+}
+
+static bool covers(X509 *leaf, struct str name)
+{
+    char text[LIMIT_ACME_NAME + 1];
+
+    snprintf(text, sizeof(text), STR_FMT, STR_ARG(name));
+    return X509_check_host(leaf, text, name.length, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1 ||
+           X509_check_ip_asc(leaf, text, 0) == 1;
+}
+
+static int time_of(const ASN1_TIME *time, int64_t *out_s)
+{
+    ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+    int days, seconds;
+    bool good = epoch && ASN1_TIME_diff(&days, &seconds, epoch, time) == 1;
+
+    ASN1_TIME_free(epoch);
+    if (!good)
+        return -EINVAL;
+    *out_s = (int64_t)days * 86400 + seconds;
+    return 0;
+}
+
+static int read_facts(X509 *leaf, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+{
+    struct acme_facts facts = {.covers = true};
+
+    if (time_of(X509_get0_notBefore(leaf), &facts.from_s) < 0 || time_of(X509_get0_notAfter(leaf), &facts.until_s) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < certificate->name_count; i++)
+        facts.covers &= covers(leaf, certificate->names[i]);
+    *out_facts = facts;
+    return 0;
+}
+
+/* An encrypted key is not read: there is no prompt. */
+static int no_password(char *into, int size, int writing, void *unused)
+{
+    return -1;
+}
+
+/* The first certificate and the key of a PEM text. */
+static int parse(struct str text, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+{
+    BIO *certificates = BIO_new_mem_buf(text.data, (int)text.length);
+    BIO *keys = BIO_new_mem_buf(text.data, (int)text.length);
+    X509 *leaf = certificates ? PEM_read_bio_X509(certificates, NULL, no_password, NULL) : NULL;
+    EVP_PKEY *key = keys ? PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL) : NULL;
+    bool match = leaf && key && X509_check_private_key(leaf, key) == 1;
+    int error = match ? read_facts(leaf, certificate, out_facts) : -EINVAL;
+
+    X509_free(leaf);
+    EVP_PKEY_free(key);
+    BIO_free(certificates);
+    BIO_free(keys);
+    ERR_clear_error();
+    return error;
+}
+
+int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+{
+    struct buffer text = {0};
+    int error = acme_file_load(path, &text);
+
+    if (error == 0)
+        error = parse(buffer_str(&text), certificate, out_facts);
+    buffer_wipe(&text);
+    return error;
+}
+
+int acme_file_install(const struct acme_certificate *certificate, const char *chain, const char *key)
+{
+    struct buffer text = {0};
+    struct acme_facts facts;
+    int error = acme_file_load(chain, &text);
+
+    if (error == 0)
+        error = buffer_append(&text, STR("\n"));
+    if (error == 0) {
+        struct buffer secret = {0};
+
+        error = acme_file_load(key, &secret);
+        if (error == 0)
+            error = buffer_append(&text, buffer_str(&secret));
+        buffer_wipe(&secret);
+    }
+    if (error == 0 && text.length > LIMIT_PEM_FILE)
+        error = -EFBIG;
+    if (error == 0)
+        error = parse(buffer_str(&text), certificate, &facts);
+    if (error == 0 && !facts.covers)
+        error = -EINVAL;
+    if (error == 0)
+        error = acme_file_replace(certificate->file.data, buffer_str(&text));
+    buffer_wipe(&text);
+    return error;
+}

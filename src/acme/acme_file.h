@@ -1,0 +1,33 @@
+/*
+ * Certificate files: what is in them, and their atomic installation.
+ */
+#ifndef ACME_ACME_FILE_H
+#define ACME_ACME_FILE_H
+
+#include "acme/acme.h"
+#include "base/buffer.h"
+
+/* The facts of a certificate that decide about its renewal. */
+struct acme_facts {
+    int64_t from_s, until_s;        /* validity, in seconds since the epoch */
+    bool covers;                    /* it has all names */
+};
+
+/*
+ * Reads the facts of a file with certificate and key. Returns 0; -ENOENT: there is none; -EINVAL: it has no valid
+ * certificate, or another key; or -errno.
+ */
+MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_facts *out_facts);
+
+/*
+ * Installs a chain and its key (PEM files) as certificate->file, with mode 0600. Returns 0; -EINVAL: the key does not
+ * belong to the chain, or names are missing; or -errno. On failure the present file stays.
+ */
+MUST_CHECK int acme_file_install(const struct acme_certificate *certificate, const char *chain, const char *key);
+
+/* Reads a whole file of at most LIMIT_PEM_FILE bytes into memory of `out`. Returns 0, -EFBIG or -errno. */
+MUST_CHECK int acme_file_load(const char *path, struct buffer *out);
+/* Replaces a file atomically: mode 0600, synchronised with the disk. Returns 0 or -errno; then the old file stays. */
+MUST_CHECK int acme_file_replace(const char *path, struct str text);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Checks names and tokens, which become file names and arguments.
+ */
+#include "acme/acme.h"
+
+#include "base/limits.h"
+
+static bool is_alphanumeric(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool label_valid(struct str label)
+{
+    if (label.length < 1 || label.length > 63 || label.data[0] == '-' || label.data[label.length - 1] == '-')
+        return false;
+    for (size_t i = 0; i < label.length; i++) {
+        if (!is_alphanumeric(label.data[i]) && label.data[i] != '-')
+            return false;
+    }
+    return true;
+}
+
+bool acme_name_valid(struct str name)
+{
+    if (name.length < 1 || name.length > LIMIT_ACME_NAME)
+        return false;
+    while (name.data) {
+        if (!label_valid(str_cut(&name, '.')))
+            return false;
+    }
+    return true;
+}
+
+static bool is_base64url(struct str text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.data[i];
+
+        if (!is_alphanumeric(str_lower(c)) && c != '-' && c != '_')
+            return false;
+    }
+    return !str_empty(text);
+}
+
+bool acme_token_valid(struct str token)
+{
+    return token.length <= LIMIT_ACME_TOKEN && is_base64url(token);
+}
+
+bool acme_authorization_valid(struct str authorization, struct str token)
+{
+    struct str thumbprint = authorization;
+
+    return authorization.length <= LIMIT_ACME_AUTHORIZATION && acme_token_valid(token) &&
+           str_equal(str_cut(&thumbprint, '.'), token) && is_base64url(str_or_empty(thumbprint));
+}

@@ -1,0 +1,247 @@
+/*
+ * The loop of the renewal process: looks for certificates that are due, takes the lock, and runs the client.
+ */
+#include "acme/acme_renewal.h"
+
+#include "acme/acme_challenge.h"
+#include "acme/acme_folder.h"
+#include "acme/acme_status.h"
+#include "acme/acme_uacme.h"
+
+#include <errno.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What the process knows of one certificate. */
+struct watched {
+    struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
+    uint32_t random;
+    bool unknown_file;              /* the file is not usable; logged */
+};
+
+struct renewal {
+    const struct acme_renewal *start;
+    struct acme_events events;
+    struct watched *watched;
+    char hook[PATH_MAX];
+    bool lock_failed;               /* logged */
+};
+
+static int64_t now_s(void)
+{
+    struct clock clock;
+
+    clock_read(&clock);
+    return clock_wall_s(&clock);
+}
+
+/* A client calls its hook without arguments of ours: the name of this link is the command. */
+static int make_hook(struct renewal *renewal)
+{
+    const struct acme *acme = renewal->start->acme;
+    char made[PATH_MAX];
+    int fits = snprintf(renewal->hook, PATH_MAX, STR_FMT "/clients/" ACME_HOOK, STR_ARG(acme->state)) < PATH_MAX &&
+               snprintf(made, PATH_MAX, "%s.%ld", renewal->hook, (long)getpid()) < PATH_MAX;
+
+    if (!fits)
+        return -ENAMETOOLONG;
+    unlink(made);
+    if (symlink(renewal->start->executable, made) < 0)
+        return -errno;
+    if (rename(made, renewal->hook) == 0)
+        return 0;
+    fits = -errno;
+    unlink(made);
+    return fits;
+}
+
+/* Reads certificate and attempt, which another machine may have changed. Returns when it is to be requested. */
+static int64_t due_s(struct renewal *renewal, size_t index, struct acme_facts *out_facts, bool *out_exists)
+{
+    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
+    struct watched *watched = &renewal->watched[index];
+    struct acme_attempt stored;
+    int error = acme_file_read(certificate->file.data, certificate, out_facts);
+
+    *out_exists = error == 0;
+    if (error < 0 && error != -ENOENT && !watched->unknown_file)
+        log_write(renewal->start->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
+                  STR_ARG(certificate->file), -error, strerror(-error));
+    watched->unknown_file = error < 0 && error != -ENOENT;
+    if (acme_attempt_read(certificate->record.data, &stored) == 0 && stored.tried_s >= watched->attempt.tried_s)
+        watched->attempt = stored;
+    return acme_due_s(error == 0 ? out_facts : NULL, &watched->attempt, now_s(), watched->random);
+}
+
+static void report(struct renewal *renewal, size_t index, const struct acme_facts *facts, int64_t next_s)
+{
+    const struct acme_attempt *attempt = &renewal->watched[index].attempt;
+    struct acme_status status = {.until_s = facts ? (uint64_t)facts->until_s : 0,
+                                 .tried_s = (uint64_t)attempt->tried_s,
+                                 .next_s = (uint64_t)next_s,
+                                 .failures = attempt->failures};
+
+    memcpy(status.error, attempt->error, sizeof(status.error));
+    acme_status_set(renewal->start->acme->zone, index, &status);
+}
+
+static void store_attempt(struct renewal *renewal, size_t index)
+{
+    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
+    int error = acme_attempt_write(certificate->record.data, &renewal->watched[index].attempt);
+
+    if (error < 0)
+        log_write(renewal->start->log, LOG_ERROR, "acme: \"" STR_FMT "\" cannot be written (%d: %s)",
+                  STR_ARG(certificate->record), -error, strerror(-error));
+}
+
+static void record_success(struct renewal *renewal, size_t index, const char *directory)
+{
+    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
+    const char news = 1;
+
+    renewal->watched[index].attempt = (struct acme_attempt){.tried_s = now_s()};
+    store_attempt(renewal, index);
+    log_write(renewal->start->log, LOG_NOTICE, "acme: \"" STR_FMT "\" has a new certificate from %s",
+              STR_ARG(certificate->name), directory);
+    if (write(renewal->start->channel_fd, &news, 1) < 0)
+        log_write(renewal->start->log, LOG_INFO, "acme: the master finds the new certificate at its next check");
+}
+
+static void record_failure(struct renewal *renewal, size_t index, const char *error)
+{
+    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
+    struct watched *watched = &renewal->watched[index];
+
+    acme_attempt_failed(&watched->attempt, certificate->settings->retry_ms, error, now_s(), watched->random);
+    store_attempt(renewal, index);
+    log_write(renewal->start->log, LOG_ERROR, "acme: no certificate for \"" STR_FMT "\": %s; next attempt in %lld s",
+              STR_ARG(certificate->name), watched->attempt.error, (long long)(watched->attempt.next_s - now_s()));
+}
+
+/* Requests a certificate from one authority after the other. Holds the lock. */
+static void request(struct renewal *renewal, size_t index)
+{
+    const struct acme *acme = renewal->start->acme;
+    const struct acme_certificate *certificate = &acme->items[index];
+    struct acme_order order = {.acme = acme,
+                               .certificate = certificate,
+                               .hook = renewal->hook,
+                               .events = &renewal->events,
+                               .log = renewal->start->log};
+    char error[LIMIT_ACME_ERROR] = "", cause[LIMIT_ACME_ERROR];
+    size_t length = 0;
+    int result = -EINVAL;
+
+    acme_challenge_clear(acme->challenges.data);
+    for (size_t i = 0; i < certificate->settings->directories.count && result == -EINVAL; i++) {
+        order.directory = certificate->settings->directories.items[i].data;
+        log_write(renewal->start->log, LOG_NOTICE, "acme: requesting a certificate for \"" STR_FMT "\" from %s",
+                  STR_ARG(certificate->name), order.directory);
+        result = acme_uacme_request(&order, cause, sizeof(cause));
+        if (result == -EINVAL && length < sizeof(error))
+            length += (size_t)snprintf(error + length, sizeof(error) - length, "%s%s: %s", i ? "; " : "",
+                                       order.directory, cause);
+    }
+    if (result == 0)
+        record_success(renewal, index, order.directory);
+    else if (result == -EINVAL)
+        record_failure(renewal, index, error);
+}
+
+/* Checks one certificate, and requests it if it is due. Returns when it is to be checked again. */
+static int64_t check(struct renewal *renewal, size_t index)
+{
+    struct acme_facts facts;
+    bool exists;
+    int64_t next_s = due_s(renewal, index, &facts, &exists);
+
+    if (next_s <= now_s()) {
+        int lock = acme_folder_lock(renewal->start->acme);
+
+        if (lock < 0 && lock != -EAGAIN && !renewal->lock_failed)
+            log_write(renewal->start->log, LOG_ERROR, "acme: the lock of \"" STR_FMT "\" cannot be taken (%d: %s)",
+                      STR_ARG(renewal->start->acme->state), -lock, strerror(-lock));
+        renewal->lock_failed = lock < 0 && lock != -EAGAIN;
+        /* Another machine may have installed it before the lock was free. */
+        if (lock >= 0 && due_s(renewal, index, &facts, &exists) <= now_s())
+            request(renewal, index);
+        if (lock >= 0)
+            close(lock);
+        next_s = due_s(renewal, index, &facts, &exists);
+        if (next_s <= now_s())
+            next_s = now_s() + LIMIT_ACME_LOCK_S;
+    }
+    report(renewal, index, exists ? &facts : NULL, next_s);
+    return next_s;
+}
+
+/* The clock may be set while the process waits, and other machines may install certificates: it looks again. */
+static uint64_t wait_ms(int64_t next_s)
+{
+    int64_t wait_s = next_s - now_s();
+
+    return 1000 * (uint64_t)(wait_s < 1 ? 1 : wait_s > LIMIT_ACME_CHECK_S ? LIMIT_ACME_CHECK_S : wait_s);
+}
+
+static void run_loop(struct renewal *renewal)
+{
+    while (!renewal->events.ending) {
+        int64_t next_s = INT64_MAX;
+
+        for (size_t i = 0; i < renewal->start->acme->count && !renewal->events.ending; i++) {
+            int64_t one_s = check(renewal, i);
+
+            next_s = one_s < next_s ? one_s : next_s;
+        }
+        if (!renewal->events.ending)
+            (void)acme_events_wait(&renewal->events, -1, wait_ms(next_s));
+    }
+}
+
+/* A reload or a restart tries again soon after a failure: its cause may be removed. */
+static void read_attempts(struct renewal *renewal)
+{
+    const struct acme *acme = renewal->start->acme;
+
+    for (size_t i = 0; i < acme->count; i++) {
+        struct acme_attempt *attempt = &renewal->watched[i].attempt;
+        int64_t soon_s;
+
+        if (RAND_bytes((unsigned char *)&renewal->watched[i].random, sizeof(uint32_t)) != 1)
+            renewal->watched[i].random = 0;
+        if (acme_attempt_read(acme->items[i].record.data, attempt) < 0 || attempt->failures == 0)
+            continue;
+        soon_s = attempt->tried_s + LIMIT_ACME_RELOAD_S;
+        attempt->next_s = attempt->next_s < soon_s ? attempt->next_s : soon_s;
+        store_attempt(renewal, i);
+    }
+}
+
+int acme_renewal_run(const struct acme_renewal *start)
+{
+    struct renewal *renewal = calloc(1, sizeof(*renewal));
+    int error = renewal ? acme_events_open(&renewal->events, start->channel_fd) : -ENOMEM;
+
+    if (error == 0) {
+        renewal->start = start;
+        renewal->watched = calloc(start->acme->count, sizeof(*renewal->watched));
+        error = renewal->watched ? make_hook(renewal) : -ENOMEM;
+    }
+    if (error == 0) {
+        read_attempts(renewal);
+        run_loop(renewal);
+    } else {
+        log_write(start->log, LOG_ALERT, "acme: certificates are not renewed (%d: %s); state folder: \"" STR_FMT "\"",
+                  -error, strerror(-error), STR_ARG(start->acme->state));
+    }
+    if (renewal) {
+        acme_events_close(&renewal->events);
+        free(renewal->watched);
+    }
+    free(renewal);
+    return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

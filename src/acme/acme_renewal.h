@@ -1,0 +1,21 @@
+/*
+ * The renewal process: requests each certificate when it is due, and writes one byte to its channel after each
+ * installation. It runs beside the workers, as another user where the server starts as root.
+ */
+#ifndef ACME_ACME_RENEWAL_H
+#define ACME_ACME_RENEWAL_H
+
+#include "acme/acme.h"
+#include "base/log.h"
+
+struct acme_renewal {
+    const struct acme *acme;
+    const char *executable;         /* this program, as hook of the client */
+    int channel_fd;                 /* to the master; its end ends the process */
+    struct log *log;
+};
+
+/* Runs until a signal, or the end of the master. Returns the exit status. */
+int acme_renewal_run(const struct acme_renewal *renewal);
+
+#endif

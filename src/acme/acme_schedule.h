@@ -1,0 +1,42 @@
+/*
+ * When a certificate is requested: at two thirds of its lifetime, and after a failure with growing delays. The last
+ * attempt is kept in a file, because a restart must not repeat it at once.
+ */
+#ifndef ACME_ACME_SCHEDULE_H
+#define ACME_ACME_SCHEDULE_H
+
+#include "acme/acme_file.h"
+#include "base/limits.h"
+
+/* The last attempt. Zeroed: there was none. */
+struct acme_attempt {
+    int64_t tried_s;                /* its end, in seconds since the epoch */
+    int64_t next_s;                 /* after a failure: not before this time */
+    uint64_t failures;              /* consecutive */
+    char error[LIMIT_ACME_ERROR];   /* of the last one; empty: it succeeded */
+};
+
+/*
+ * Returns when a certificate is renewed: after two thirds of its lifetime, and up to a twentieth of the lifetime later.
+ * `random` distributes the requests of many certificates.
+ */
+int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random);
+
+/* Returns the delay after this number of consecutive failures, from 1; `random` varies it by a quarter. */
+uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random);
+
+/*
+ * Returns when a certificate is to be requested: a time of the past: now. `facts` NULL: there is no valid certificate.
+ * A time of the last attempt that can only come from a clock that was set back is ignored.
+ */
+int64_t acme_due_s(const struct acme_facts *facts, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
+
+/* Records a failure at `now_s`. Control characters in `error` become spaces. */
+void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const char *error, int64_t now_s, uint32_t random);
+
+/* Reads the file. Returns 0, or -errno and a zeroed attempt: -EINVAL if it is malformed. */
+MUST_CHECK int acme_attempt_read(const char *path, struct acme_attempt *out_attempt);
+/* Writes the file atomically. Returns 0 or -errno. */
+MUST_CHECK int acme_attempt_write(const char *path, const struct acme_attempt *attempt);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * The shared memory. Numbers are read and written atomically; an error text always ends within its room.
+ */
+#include "acme/acme_status.h"
+
+#include <sys/mman.h>
+
+struct acme_zone {
+    size_t count, size;
+    struct acme_status items[];
+};
+
+struct acme_zone *acme_zone_open(size_t count)
+{
+    struct acme_zone *zone;
+    size_t size;
+
+    if (__builtin_mul_overflow(count, sizeof(zone->items[0]), &size) ||
+        __builtin_add_overflow(size, sizeof(*zone), &size))
+        return NULL;
+    zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (zone == MAP_FAILED)
+        return NULL;
+    zone->count = count;
+    zone->size = size;
+    return zone;
+}
+
+void acme_zone_close(struct acme_zone *zone)
+{
+    if (zone)
+        munmap(zone, zone->size);
+}
+
+void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status)
+{
+    struct acme_status *item = &zone->items[index];
+
+    __atomic_store_n(&item->until_s, status->until_s, __ATOMIC_RELAXED);
+    __atomic_store_n(&item->tried_s, status->tried_s, __ATOMIC_RELAXED);
+    __atomic_store_n(&item->next_s, status->next_s, __ATOMIC_RELAXED);
+    __atomic_store_n(&item->failures, status->failures, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < sizeof(item->error) - 1; i++)
+        __atomic_store_n(&item->error[i], status->error[i], __ATOMIC_RELAXED);
+}
+
+bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_status *out_status)
+{
+    const struct acme_status *item;
+
+    if (!zone || index >= zone->count)
+        return false;
+    item = &zone->items[index];
+    out_status->until_s = __atomic_load_n(&item->until_s, __ATOMIC_RELAXED);
+    out_status->tried_s = __atomic_load_n(&item->tried_s, __ATOMIC_RELAXED);
+    out_status->next_s = __atomic_load_n(&item->next_s, __ATOMIC_RELAXED);
+    out_status->failures = __atomic_load_n(&item->failures, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < sizeof(item->error); i++)
+        out_status->error[i] = __atomic_load_n(&item->error[i], __ATOMIC_RELAXED);
+    out_status->error[sizeof(out_status->error) - 1] = '\0';
+    return true;
+}

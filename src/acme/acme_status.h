@@ -1,0 +1,27 @@
+/*
+ * The state of the certificates in shared memory: written by the renewal process, shown by the status page. No process
+ * decides by it.
+ */
+#ifndef ACME_ACME_STATUS_H
+#define ACME_ACME_STATUS_H
+
+#include "acme/acme_schedule.h"
+
+/* Returns memory for `count` certificates that forked processes share; NULL: out of memory. */
+struct acme_zone *acme_zone_open(size_t count);
+/* Accepts NULL. */
+void acme_zone_close(struct acme_zone *zone);
+
+/* A copy of one certificate's state. */
+struct acme_status {
+    uint64_t until_s;               /* end of the validity; 0: there is no certificate yet */
+    uint64_t tried_s, next_s;       /* last attempt (0: none), next one */
+    uint64_t failures;
+    char error[LIMIT_ACME_ERROR];   /* empty: none */
+};
+
+void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status);
+/* False if the zone has no such certificate. The error may be a mixture of two if it is written at the same time. */
+bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_status *out_status);
+
+#endif

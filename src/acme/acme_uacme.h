@@ -1,0 +1,25 @@
+/*
+ * The adapter of a client: an account, a certificate, and the files in which they arrive.
+ */
+#ifndef ACME_ACME_UACME_H
+#define ACME_ACME_UACME_H
+
+#include "acme/acme_client.h"
+
+/* One request for a certificate. */
+struct acme_order {
+    const struct acme *acme;
+    const struct acme_certificate *certificate;
+    const char *directory;          /* URL of the authority */
+    const char *hook;               /* path of the hook */
+    struct acme_events *events;
+    struct log *log;
+};
+
+/*
+ * uacme: registers an account where there is none, and requests the certificate with a new key. Returns 0 after
+ * installing it; -EINTR: this process is to end; -EINVAL: it failed, with the cause in `error`.
+ */
+MUST_CHECK int acme_uacme_request(const struct acme_order *order, char *error, size_t size);
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * The renewal process of `ssl_certificate: acme` (src/acme): the master forks it beside the workers, starts it again if
+ * it dies, and looks for changed certificate files when it reports a new one.
+ */
+#include "master/master_state.h"
+
+#include "acme/acme_folder.h"
+#include "acme/acme_renewal.h"
+#include "acme/acme_status.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { DELAY_DOUBLED = 6 }; /* up to a minute */
+
+/* The user that runs the client. Returns 0, or -errno after logging it. */
+static int find_identity(struct master *master, struct generation *generation, struct identity *out_identity)
+{
+    struct str user = generation->configuration->acme.user;
+    const char *missing;
+    int result = 0;
+
+    *out_identity = generation->identity;
+    if (master->is_root && !str_empty(user))
+        result = identity_find(user, STR(""), out_identity, &missing);
+    if (result < 0)
+        log_write(&master->error_log.log, LOG_EMERG, "acme.user: there is no user \"" STR_FMT "\"", STR_ARG(user));
+    return result;
+}
+
+int master_acme_open(struct master *master, struct generation *generation)
+{
+    struct acme *acme = &generation->configuration->acme;
+    struct identity identity;
+    int result;
+
+    if (acme->count == 0)
+        return 0;
+    result = find_identity(master, generation, &identity);
+    if (result == 0)
+        result = acme_folder_create(acme, master->is_root ? identity.user : (uid_t)-1,
+                                    master->is_root ? identity.group : (gid_t)-1, &master->error_log.log);
+    if (result < 0)
+        return result;
+    acme->zone = acme_zone_open(acme->count);
+    return acme->zone ? 0 : -ENOMEM;
+}
+
+/* Closes all descriptors of the master except the standard ones and these two. */
+static int close_others(int one, int other)
+{
+    const int kept[] = {one < other ? one : other, one < other ? other : one};
+    int first = STDERR_FILENO + 1;
+
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        if (kept[i] > first && close_range((unsigned)first, (unsigned)kept[i] - 1, 0) < 0)
+            return -errno;
+        if (kept[i] >= first)
+            first = kept[i] + 1;
+    }
+    return close_range((unsigned)first, UINT_MAX, 0) < 0 ? -errno : 0;
+}
+
+static _Noreturn void become_renewal(struct master *master, struct generation *generation, int channel_fd)
+{
+    struct log *log = &master->error_log.log;
+    struct acme_renewal renewal = {.acme = &generation->configuration->acme,
+                                   .executable = master->start->executable,
+                                   .channel_fd = channel_fd,
+                                   .log = log};
+    struct identity identity;
+    const char *step = "closing files, or finding the user,";
+    char executable[PATH_MAX] = "";
+    int result, status = EXIT_FAILURE;
+
+    result = close_others(channel_fd, master->error_log.fd);
+    if (result == 0)
+        result = find_identity(master, generation, &identity);
+    if (result == 0)
+        result = privileges_drop(&identity, &step);
+    if (!renewal.executable && readlink("/proc/self/exe", executable, sizeof(executable) - 1) > 0)
+        renewal.executable = executable;
+    if (result < 0)
+        log_write(log, LOG_ALERT, "acme: %s failed (%d: %s)", step, -result, strerror(-result));
+    else
+        status = acme_renewal_run(&renewal);
+    exit(status);
+}
+
+static void start_now(struct master *master)
+{
+    struct renewal_child *renewal = &master->renewal;
+    struct log *log = &master->error_log.log;
+    int ends[2];
+    pid_t pid;
+
+    renewal->start_ms = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+        log_write(log, LOG_ALERT, "acme: socketpair() failed (%d: %s)", errno, strerror(errno));
+        renewal->start_ms = master->clock.monotonic_ms + (LIMIT_ACME_CONTROL_MS << DELAY_DOUBLED);
+        return;
+    }
+    renewal->channel_fd = ends[0];
+    pid = fork();
+    if (pid == 0)
+        become_renewal(master, master->current, ends[1]);
+    close(ends[1]);
+    if (pid > 0) {
+        renewal->pid = pid;
+        log_write(log, LOG_INFO, "renewal process %ld started", (long)pid);
+        return;
+    }
+    log_write(log, LOG_ALERT, "starting the renewal process of acme failed (%d: %s)", errno, strerror(errno));
+    close(ends[0]);
+    renewal->channel_fd = -1;
+    renewal->start_ms = master->clock.monotonic_ms + (LIMIT_ACME_CONTROL_MS << DELAY_DOUBLED);
+}
+
+void master_acme_stop(struct master *master)
+{
+    struct renewal_child *renewal = &master->renewal;
+
+    renewal->wanted = false;
+    renewal->start_ms = 0;
+    if (renewal->pid == 0 || renewal->kill_ms > 0)
+        return;
+    kill(renewal->pid, SIGTERM);
+    renewal->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
+}
+
+void master_acme_start(struct master *master)
+{
+    master_acme_stop(master);
+    if (!master->current || master->current->configuration->acme.count == 0)
+        return;
+    master->renewal.wanted = true;
+    master->renewal.failures = 0;
+    if (master->renewal.pid == 0)
+        start_now(master);
+}
+
+void master_acme_check(struct master *master)
+{
+    struct renewal_child *renewal = &master->renewal;
+
+    if (renewal->kill_ms > 0 && master->clock.monotonic_ms >= renewal->kill_ms) {
+        kill(renewal->pid, SIGKILL);
+        renewal->kill_ms = UINT64_MAX;
+    }
+    if (renewal->start_ms > 0 && master->clock.monotonic_ms >= renewal->start_ms && renewal->pid == 0)
+        start_now(master);
+}
+
+int master_acme_next_ms(const struct master *master)
+{
+    const struct renewal_child *renewal = &master->renewal;
+    uint64_t due_ms = renewal->kill_ms > 0 ? renewal->kill_ms : renewal->start_ms;
+
+    if (due_ms == 0 || due_ms == UINT64_MAX)
+        return -1;
+    return due_ms <= master->clock.monotonic_ms ? 0 : (int)(due_ms - master->clock.monotonic_ms);
+}
+
+void master_acme_read(struct master *master)
+{
+    char news[64];
+    ssize_t length = read(master->renewal.channel_fd, news, sizeof(news));
+
+    if (length > 0 && master->current)
+        master->current->files_seen_ms = 0;
+    if (length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR)))
+        return;
+    close(master->renewal.channel_fd); /* SIGCHLD follows */
+    master->renewal.channel_fd = -1;
+}
+
+static void plan_restart(struct master *master, int status)
+{
+    struct renewal_child *renewal = &master->renewal;
+    unsigned doubled = renewal->failures < DELAY_DOUBLED ? renewal->failures : DELAY_DOUBLED;
+    uint64_t delay_ms = (uint64_t)LIMIT_ACME_CONTROL_MS << doubled;
+
+    renewal->failures++;
+    renewal->start_ms = master->clock.monotonic_ms + delay_ms;
+    log_write(&master->error_log.log, LOG_ALERT,
+              "the renewal process of acme exited %s %d; it starts again in %llu ms",
+              WIFSIGNALED(status) ? "on signal" : "with code",
+              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), (unsigned long long)delay_ms);
+}
+
+bool master_acme_exited(struct master *master, pid_t pid, int status)
+{
+    struct renewal_child *renewal = &master->renewal;
+    bool stopped = renewal->kill_ms > 0;
+
+    if (renewal->pid != pid)
+        return false;
+    if (renewal->channel_fd >= 0)
+        master_acme_read(master);
+    if (renewal->channel_fd >= 0)
+        close(renewal->channel_fd);
+    renewal->channel_fd = -1;
+    renewal->pid = 0;
+    renewal->kill_ms = 0;
+    if (renewal->wanted && stopped)
+        start_now(master);
+    else if (renewal->wanted)
+        plan_restart(master, status);
+    return true;
+}

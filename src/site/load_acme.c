@@ -1,0 +1,165 @@
+/*
+ * The certificates of `ssl_certificate: acme`: one for each first name, with the names of all servers that have it.
+ */
+#include "base/limits.h"
+#include "site/load.h"
+
+#include <errno.h>
+
+static bool same_words(const struct conf_words *one, const struct conf_words *other)
+{
+    for (size_t i = 0; i < one->count && i < other->count; i++) {
+        if (!str_equal(one->items[i], other->items[i]))
+            return false;
+    }
+    return one->count == other->count;
+}
+
+static bool same_settings(const struct acme_settings *one, const struct acme_settings *other)
+{
+    return str_equal(one->email, other->email) && same_words(&one->directories, &other->directories) &&
+           one->client == other->client && one->key_type == other->key_type &&
+           str_equal(one->eab_key_id, other->eab_key_id) && str_equal(one->eab_key, other->eab_key);
+}
+
+static void report(struct load *load, const struct loaded_server *loaded, struct str hint, const char *text,
+                   struct str name)
+{
+    const struct core_file *files = loaded->ssl->certificates.items;
+
+    conf_error(load->errors, files[0].mark, hint, "ssl_certificate: acme %s \"" STR_FMT "\"", text, STR_ARG(name));
+}
+
+/* The challenge http-01 proves the control of single names only. */
+static bool names_valid(struct load *load, const struct loaded_server *loaded)
+{
+    const struct conf_words *names = &loaded->server->names;
+    const struct core_file *files = loaded->ssl->certificates.items;
+    size_t faults = 0;
+
+    if (names->count == 0 || str_empty(names->items[0])) {
+        conf_error(load->errors, files[0].mark, STR("server_name: example.org"),
+                   "ssl_certificate: acme needs the names of the certificate");
+        return false;
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        if (acme_name_valid(names->items[i]))
+            continue;
+        report(load, loaded, STR("list the names; move wildcards and regular expressions to another server"),
+               "cannot obtain a certificate for", names->items[i]);
+        faults++;
+    }
+    return faults == 0;
+}
+
+static struct acme_certificate *find(const struct load *load, struct str name)
+{
+    struct acme *acme = &load->configuration->acme;
+
+    for (size_t i = 0; i < acme->count; i++) {
+        if (str_equal(acme->items[i].name, name))
+            return &acme->items[i];
+    }
+    return NULL;
+}
+
+static bool has_name(const struct acme_certificate *certificate, struct str name)
+{
+    for (size_t i = 0; i < certificate->name_count; i++) {
+        if (str_equal(certificate->names[i], name))
+            return true;
+    }
+    return false;
+}
+
+/* Returns false, reported, if there are too many names. */
+static bool add_names(struct load *load, const struct loaded_server *loaded, struct acme_certificate *certificate)
+{
+    const struct conf_words *names = &loaded->server->names;
+
+    for (size_t i = 0; i < names->count; i++) {
+        if (has_name(certificate, names->items[i]))
+            continue;
+        if (certificate->name_count == LIMIT_ACME_NAMES) {
+            report(load, loaded, STR("distribute the names over several servers"),
+                   "permits at most 100 names, the first one is", certificate->name);
+            return false;
+        }
+        certificate->names[certificate->name_count++] = names->items[i];
+    }
+    return true;
+}
+
+/* All certificates are in one folder, in which one user writes. */
+static bool place_valid(struct load *load, const struct loaded_server *loaded)
+{
+    const struct acme *acme = &load->configuration->acme;
+    const struct acme_settings *settings = &loaded->ssl->acme;
+
+    if (acme->count == 0 || (str_equal(acme->state, settings->state) && str_equal(acme->user, settings->user)))
+        return true;
+    report(load, loaded, STR("set state and user once, in http"),
+           "has other values of acme.state and acme.user than", acme->items[0].name);
+    return false;
+}
+
+static int start_certificate(struct load *load, const struct loaded_server *loaded, struct acme_certificate *made)
+{
+    struct arena *arena = load->reader.arena;
+    struct acme *acme = &load->configuration->acme;
+
+    acme->state = arena_copy(arena, loaded->ssl->acme.state);
+    acme->user = arena_copy(arena, str_or_empty(loaded->ssl->acme.user));
+    acme->challenges = arena_join(arena, (const struct str[]){acme->state, STR("/challenges")}, 2);
+    *made = (struct acme_certificate){.name = loaded->server->names.items[0], .settings = &loaded->ssl->acme};
+    made->names = arena_zalloc(arena, LIMIT_ACME_NAMES, sizeof(struct str));
+    made->file =
+        arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".pem", STR_ARG(acme->state), STR_ARG(made->name));
+    made->record =
+        arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".state", STR_ARG(acme->state), STR_ARG(made->name));
+    return acme->state.data && acme->user.data && acme->challenges.data && made->names && made->file.data &&
+                   made->record.data
+               ? 0
+               : -ENOMEM;
+}
+
+static int load_one(struct load *load, const struct loaded_server *loaded)
+{
+    struct acme *acme = &load->configuration->acme;
+    struct acme_certificate *certificate;
+
+    if (!core_acme_used(loaded->ssl) || !names_valid(load, loaded) || !place_valid(load, loaded))
+        return 0;
+    certificate = find(load, loaded->server->names.items[0]);
+    if (certificate && !same_settings(certificate->settings, &loaded->ssl->acme)) {
+        report(load, loaded, STR("use the same settings, or another first name"),
+               "has different settings of acme for the certificate of", certificate->name);
+        return 0;
+    }
+    if (!certificate) {
+        certificate = &acme->items[acme->count];
+        if (start_certificate(load, loaded, certificate) < 0)
+            return -ENOMEM;
+        acme->count++;
+    }
+    (void)add_names(load, loaded, certificate);
+    return 0;
+}
+
+int load_acme(struct load *load)
+{
+    int error = 0;
+
+    load->configuration->acme.items =
+        arena_zalloc(load->reader.arena, load->server_count + 1, sizeof(struct acme_certificate));
+    if (!load->configuration->acme.items)
+        return -ENOMEM;
+    for (size_t i = 0; i < load->server_count && error == 0; i++)
+        error = load_one(load, &load->servers[i]);
+    return error;
+}
+
+const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server)
+{
+    return server->names.count > 0 ? find(load, server->names.items[0]) : NULL;
+}

@@ -1,0 +1,115 @@
+"""An ACME authority for tests: pebble with the DNS server of its package, on loopback addresses. Its certificate is trusted only in
+the mount namespace in which the server under test runs, because the client uacme reads the system's list."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from kit import server as server_kit, site as site_kit
+from kit.lifetime import wait_for
+from kit.programs import Program, program
+
+TRUSTED = '/etc/ssl/certs/ca-certificates.crt'
+
+
+def namespace(*mounts):
+    """A command prefix that runs a program with these (source, target) mounts: a file or folder, or tmpfs with its size."""
+    unshare = [program('unshare'), '-m'] if os.geteuid() == 0 else [program('unshare'), '--map-current-user', '--keep-caps', '-m']
+    script = ''.join(f'mount -t tmpfs -o size={source},mode=755 acme {target}\n' if str(source).isdigit()
+                     else f'mount --bind {source} {target}\n' for source, target in mounts)
+    prefix = [*unshare, 'sh', '-ec', script + 'exec "$@"', 'sh']
+    if subprocess.run([*prefix, 'true'], check=False, capture_output=True).returncode != 0:
+        pytest.skip('this user may not create mount namespaces')
+    return prefix
+
+
+class Pebble:
+    """A running authority. `http_port` is the port at which it validates; `settings` are keys of its configuration."""
+
+    def __init__(self, folder, http_port, environment=None, **settings):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir()
+        self.port, self.http_port = server_kit.free_port(), http_port
+        self.certificate, key = site_kit.make_certificate(str(self.folder), name='authority')
+        self.settings = {'listenAddress': f'127.0.0.1:{self.port}', 'managementListenAddress': f'127.0.0.1:{server_kit.free_port()}',
+                         'certificate': self.certificate, 'privateKey': key, 'httpPort': http_port,
+                         'tlsPort': server_kit.free_port(), 'externalAccountBindingRequired': False, **settings}
+        dns, management = server_kit.free_port(), server_kit.free_port()
+        # It listens on the DNS port by UDP and TCP.
+        self.names = Program([program('pebble-challtestsrv'), '-defaultIPv4', '127.0.0.1', '-defaultIPv6', '', '-dns01',
+                              f'127.0.0.1:{dns}', '-http01', '', '-https01', '', '-tlsalpn01', '', '-management',
+                              f'127.0.0.1:{management}'], port=dns)
+        self.environment = environment or {}
+        self.authority = None
+        self.start()
+
+    def start(self):
+        configuration = self.folder / 'pebble.json'
+        configuration.write_text(json.dumps({'pebble': self.settings}), encoding='ascii')
+        environment = {**os.environ, 'PEBBLE_VA_NOSLEEP': '1', 'PEBBLE_WFE_NONCEREJECT': '0', **self.environment}
+        self.authority = Program([program('pebble'), '-config', str(configuration), '-dnsserver', f'127.0.0.1:{self.names.port}'],
+                                 port=self.port, env=environment)
+
+    @property
+    def directory(self):
+        return f'https://localhost:{self.port}/dir'
+
+    def stop(self):
+        self.authority.stop()
+        self.names.stop()
+
+
+class Site:
+    """A server that obtains certificates: one for `names` and one for each of `more`, and the challenge's port with a redirect to https."""
+
+    def __init__(self, folder, names, directory, http_port, state=None, mounts=(), environment=None, more=(), loop='epoll',
+                 **acme):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir()
+        self.folder.chmod(0o755)
+        self.port = server_kit.free_port()
+        self.state = pathlib.Path(state or self.folder / 'state')
+        self.server = server_kit.Server(self.folder / 'server', [
+            {'listen': f'127.0.0.1:{http_port}', 'server_name': names, 'return': '301 https://$host$request_uri'},
+            *({'listen': f'127.0.0.1:{self.port} ssl', 'server_name': each, 'ssl_certificate': 'acme', 'return': '200 ok'}
+              for each in (names, *more))], http={'acme': {'state': str(self.state), 'directory': directory, 'email': 'admin@example.org', 'retry': '1s', **acme}},
+            loop=loop, command_prefix=namespace(*mounts), environment=environment)
+        self.http_port = http_port
+        self.server.start([self.port, http_port])
+
+    def issuer(self, name='a.test'):
+        return self.peer(name).issuer.rfc4514_string()
+
+    def peer(self, name='a.test'):
+        """The certificate that the server sends for a name."""
+        from cryptography import x509
+        import socket
+        import ssl
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with socket.create_connection(('127.0.0.1', self.port), timeout=10) as plain, \
+                context.wrap_socket(plain, server_hostname=name) as client:
+            return x509.load_der_x509_certificate(client.getpeercert(binary_form=True))
+
+    def wait_for_certificate(self, name='a.test', but=None, seconds=40):
+        """Waits for a certificate of the authority; with `but`, one with another serial number. Returns it."""
+        def arrived():
+            certificate = self.peer(name)
+            return certificate if 'Pebble' in certificate.issuer.rfc4514_string() and certificate.serial_number != but else None
+        return wait_for(arrived, f'no certificate arrives:\n{self.server.output()[-6000:]}', seconds)
+
+    def wait_for_log(self, text, count=1, seconds=40):
+        return wait_for(lambda: self.server.output().count(text) >= count or None,
+                        f'no {text!r}:\n{self.server.output()[-6000:]}', seconds)
+
+    def certificate_file(self, name='a.test'):
+        return self.state / 'certificates' / f'{name}.pem'
+
+
+def names_of(certificate):
+    from cryptography import x509
+    return set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName))
+
+

@@ -1,0 +1,205 @@
+#include "acme/acme_client.h"
+
+#include "../runner.h"
+#include "made.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+static char logged[1 << 16];
+
+static void keep_line(void *owner, enum log_level level, struct str line)
+{
+    size_t length = strlen(logged);
+
+    snprintf(logged + length, sizeof(logged) - length, STR_FMT, STR_ARG(line));
+}
+
+static struct log lines = {.level = LOG_INFO, .sink = keep_line};
+static struct acme_events events;
+static struct acme_run run;
+
+/* A client of this text, which is found by PATH. */
+static void set_up(const char *script)
+{
+    folder_make();
+    logged[0] = '\0';
+    file_write(path_of("client"), script, 0755);
+    setenv("PATH", folder, 1);
+    ck_assert_int_eq(acme_events_open(&events, -1), 0);
+    run = (struct acme_run){.challenges = "/challenges", .home = folder, .timeout_ms = 20000, .events = &events};
+    run.log = &lines;
+    acme_run_add(&run, "client");
+}
+
+static void tear_down(void)
+{
+    acme_events_close(&events);
+    setenv("PATH", "/usr/bin:/bin", 1);
+    folder_remove();
+}
+
+START_TEST(status_output_and_environment)
+{
+    setenv("NOTIFY_SOCKET", "/run/x", 1);
+    setenv("DNS_KEY", "kept", 1);
+    set_up("#!/bin/sh\necho \"1: $1\"\n"
+           "echo \"$SLUICE_ACME_CHALLENGES ${NOTIFY_SOCKET-none} $DNS_KEY $HOME\" >&2; umask\nexit 3\n");
+    acme_run_add(&run, "one two");
+    ck_assert_int_eq(acme_client_run(&run), 3);
+    ck_assert_ptr_nonnull(strstr(run.output, "1: one two\n"));
+    ck_assert_ptr_nonnull(strstr(run.output, "/challenges none kept "));
+    ck_assert_ptr_nonnull(strstr(run.output, folder));
+    ck_assert_ptr_nonnull(strstr(run.output, "0077\n"));
+    ck_assert_ptr_nonnull(strstr(logged, "acme: 1: one two"));
+    tear_down();
+}
+END_TEST
+
+START_TEST(open_files_are_not_passed_on)
+{
+    int fd;
+
+    set_up("#!/bin/sh\n[ -e /proc/self/fd/77 ] && exit 1\nexit 0\n");
+    fd = dup2(STDOUT_FILENO, 77);
+    ck_assert_int_eq(fd, 77);
+    ck_assert_int_eq(acme_client_run(&run), 0);
+    close(fd);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_missing_client)
+{
+    set_up("#!/bin/sh\n");
+    run.arguments[0] = (char[]){"no-such-client"};
+    ck_assert_int_eq(acme_client_run(&run), -ENOENT);
+    run.arguments[0] = (char[]){"client"};
+    ck_assert_int_eq(chmod(path_of("client"), 0644), 0);
+    ck_assert_int_eq(acme_client_run(&run), -ENOENT);
+    tear_down();
+}
+END_TEST
+
+START_TEST(too_many_arguments)
+{
+    set_up("#!/bin/sh\n");
+    for (int i = 0; i < ACME_ARGUMENTS; i++)
+        acme_run_add(&run, "x");
+    ck_assert_int_eq(acme_client_run(&run), -E2BIG);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_slow_client_is_killed_with_its_children)
+{
+    char text[64] = "";
+    FILE *stream;
+
+    set_up("#!/bin/sh\ntrap '' TERM\n/bin/sleep 600 & echo $! >child\nwait; wait; /bin/sleep 600\n");
+    run.timeout_ms = 500;
+    ck_assert_int_eq(acme_client_run(&run), -ETIMEDOUT);
+    stream = fopen(path_of("child"), "re");
+    ck_assert_ptr_nonnull(fgets(text, sizeof(text), stream));
+    fclose(stream);
+    for (int i = 0; i < 100 && kill(atoi(text), 0) == 0; i++) { /* until init has reaped it */
+        char state[256] = "", path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", atoi(text));
+        stream = fopen(path, "re");
+        if (!stream || !fgets(state, sizeof(state), stream) || strstr(state, ") Z"))
+            strcpy(text, "999999999");
+        if (stream)
+            fclose(stream);
+        usleep(10000);
+    }
+    ck_assert_int_eq(kill(atoi(text), 0), -1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_killed_client_is_told_apart)
+{
+    set_up("#!/bin/sh\nkill -9 $$\n");
+    ck_assert_int_eq(acme_client_run(&run), -ECHILD);
+    tear_down();
+}
+END_TEST
+
+START_TEST(the_end_of_the_process_ends_the_client)
+{
+    int ends[2];
+
+    set_up("#!/bin/sh\nexec /bin/sleep 600\n");
+    kill(getpid(), SIGTERM);
+    ck_assert_int_eq(acme_client_run(&run), -EINTR);
+    ck_assert(events.ending);
+    acme_events_close(&events);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ck_assert_int_eq(acme_events_open(&events, ends[0]), 0);
+    close(ends[1]);
+    ck_assert_int_eq(acme_client_run(&run), -EINTR);
+    close(ends[0]);
+    tear_down();
+}
+END_TEST
+
+START_TEST(the_end_of_a_long_output_is_kept)
+{
+    set_up("#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo \"line $i\"; i=$((i + 1)); done\n");
+    ck_assert_int_eq(acme_client_run(&run), 0);
+    ck_assert_uint_eq(run.length, LIMIT_ACME_OUTPUT - 1);
+    ck_assert_uint_eq(strlen(run.output), run.length);
+    ck_assert_str_eq(run.output + run.length - 10, "line 2999\n");
+    tear_down();
+}
+END_TEST
+
+static const struct {
+    const char *output, *cause;
+} causes[] = {
+    {"", ""},
+    {"\n\n", ""},
+    {"one\ntwo\n", "two"},
+    {"  \"detail\": \"no such name\",\nuacme: failed\n", "no such name"},
+    {"\"detail\": \"first\"\n\"detail\": \"second\"\n}\n", "second"},
+    {"\"detail\": \"a \\\"quoted\\\" word\"\n", "a \\\"quoted\\\" word"},
+    {"\"detail\":\n", ""},
+    {"\"detail\": \"\n", "\""},
+    {"uacme: error\n{\n}\n", "uacme: error"},
+};
+
+START_TEST(causes_of_failures)
+{
+    char cause[64], little[8];
+
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        run.length = strlen(causes[i].output);
+        memcpy(run.output, causes[i].output, run.length + 1);
+        acme_client_cause(&run, cause, sizeof(cause));
+        ck_assert_str_eq(cause, causes[i].cause);
+    }
+    run.length = 20;
+    memset(run.output, 'x', 20);
+    acme_client_cause(&run, little, sizeof(little));
+    ck_assert_str_eq(little, "xxxxxxx");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {status_output_and_environment,
+                                         open_files_are_not_passed_on,
+                                         a_missing_client,
+                                         too_many_arguments,
+                                         a_slow_client_is_killed_with_its_children,
+                                         a_killed_client_is_told_apart,
+                                         the_end_of_the_process_ends_the_client,
+                                         the_end_of_a_long_output_is_kept,
+                                         causes_of_failures,
+                                         NULL};
+
+    return run_tests("acme_client", tests);
+}

@@ -1,0 +1,103 @@
+#include "acme/acme_file.h"
+
+#include "../runner.h"
+#include "base/limits.h"
+#include "made.h"
+
+#include <errno.h>
+
+static struct str names[] = {{"a.x.test", 8}, {"b.x.test", 8}, {"192.0.2.1", 9}};
+static char file[96];
+static struct acme_certificate certificate = {.names = names, .name_count = 2};
+
+START_TEST(facts_are_read)
+{
+    struct acme_facts facts;
+    int64_t lifetime;
+
+    folder_make();
+    make_certificate(path_of("x.pem"), path_of("x.pem"), "DNS:a.x.test,DNS:b.x.test", 100, 1000);
+    certificate.name_count = 2;
+    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &facts), 0);
+    lifetime = facts.until_s - facts.from_s;
+    ck_assert(facts.covers && lifetime >= 999 && lifetime <= 1001);
+    ck_assert(facts.from_s > 1700000000);
+    certificate.name_count = 3;
+    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &facts), 0);
+    ck_assert(!facts.covers);
+    make_certificate(path_of("y.pem"), path_of("y.pem"), "DNS:*.x.test,IP:192.0.2.1", 0, 1000);
+    ck_assert_int_eq(acme_file_read(path_of("y.pem"), &certificate, &facts), 0);
+    ck_assert(facts.covers);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(other_files_have_no_facts)
+{
+    struct acme_facts facts;
+
+    folder_make();
+    ck_assert_int_eq(acme_file_read(path_of("none"), &certificate, &facts), -ENOENT);
+    file_write(path_of("text"), "no certificate", 0600);
+    ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &facts), -EINVAL);
+    make_certificate(path_of("chain"), path_of("key"), "DNS:a.x.test", 0, 1000);
+    ck_assert_int_eq(acme_file_read(path_of("chain"), &certificate, &facts), -EINVAL);
+    ck_assert_int_eq(acme_file_read(folder, &certificate, &facts), -EISDIR);
+    ck_assert_int_eq(truncate(path_of("text"), LIMIT_PEM_FILE + 2), 0);
+    ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &facts), -EFBIG);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(only_matching_files_are_installed)
+{
+    struct acme_facts facts;
+    struct stat state;
+
+    folder_make();
+    snprintf(file, sizeof(file), "%s/installed", folder);
+    certificate.file = str_from(file);
+    certificate.name_count = 2;
+    make_certificate(path_of("chain"), path_of("key"), "DNS:a.x.test,DNS:b.x.test", 0, 1000);
+    make_certificate(path_of("chain2"), path_of("key2"), "DNS:a.x.test", 0, 1000);
+    ck_assert_int_eq(acme_file_install(&certificate, path_of("chain"), path_of("key2")), -EINVAL);
+    ck_assert_int_eq(acme_file_install(&certificate, path_of("chain2"), path_of("key2")), -EINVAL);
+    ck_assert_int_eq(acme_file_install(&certificate, path_of("chain"), path_of("none")), -ENOENT);
+    ck_assert_int_eq(access(certificate.file.data, F_OK), -1);
+    umask(0);
+    ck_assert_int_eq(acme_file_install(&certificate, path_of("chain"), path_of("key")), 0);
+    ck_assert_int_eq(stat(certificate.file.data, &state), 0);
+    ck_assert_uint_eq(state.st_mode & 0777, 0600);
+    ck_assert_int_eq(acme_file_read(certificate.file.data, &certificate, &facts), 0);
+    ck_assert(facts.covers);
+    /* A failure keeps the file. */
+    ck_assert_int_eq(acme_file_install(&certificate, path_of("chain2"), path_of("key2")), -EINVAL);
+    ck_assert_int_eq(acme_file_read(certificate.file.data, &certificate, &facts), 0);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(a_file_is_replaced_or_stays)
+{
+    folder_make();
+    ck_assert_int_eq(acme_file_replace(path_of("file"), STR("one")), 0);
+    file_write(path_of("file.new"), "left by an interrupted write", 0644);
+    ck_assert_int_eq(acme_file_replace(path_of("file"), STR("two")), 0);
+    ck_assert(file_is(path_of("file"), "two"));
+    ck_assert_int_eq(access(path_of("file.new"), F_OK), -1);
+    ck_assert_int_eq(mkdir(path_of("file.new"), 0700), 0);
+    ck_assert_int_eq(acme_file_replace(path_of("file"), STR("three")), -EEXIST);
+    ck_assert(file_is(path_of("file"), "two"));
+    ck_assert_int_eq(acme_file_replace(path_of("none/file"), STR("x")), -ENOENT);
+    ck_assert_int_lt(acme_file_replace("/dev/full/x", STR("x")), 0);
+    folder_remove();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {facts_are_read, other_files_have_no_facts, only_matching_files_are_installed,
+                                         a_file_is_replaced_or_stays, NULL};
+
+    return run_tests("acme_file", tests);
+}

@@ -1,0 +1,132 @@
+#include "acme/acme_schedule.h"
+
+#include "../runner.h"
+#include "made.h"
+
+#include <errno.h>
+
+#define DAY 86400
+
+static const struct acme_facts ninety_days = {.from_s = 1000 * DAY, .until_s = 1090 * DAY, .covers = true};
+
+START_TEST(renewal_is_after_two_thirds_of_the_lifetime)
+{
+    ck_assert_int_eq(acme_renewal_s(&ninety_days, 0), 1060 * DAY);
+    ck_assert_int_ge(acme_renewal_s(&ninety_days, UINT32_MAX), 1064 * DAY);
+    ck_assert_int_lt(acme_renewal_s(&ninety_days, UINT32_MAX), 1065 * DAY);
+    ck_assert_int_eq(acme_renewal_s(&(struct acme_facts){0, 30, true}, 0), 20);
+    ck_assert_int_eq(acme_renewal_s(&(struct acme_facts){50, 30, true}, 7), 50);
+    ck_assert_int_lt(acme_renewal_s(&(struct acme_facts){0, 4000000000000, true}, UINT32_MAX), 4000000000000);
+}
+END_TEST
+
+START_TEST(delays_grow_to_a_limit)
+{
+    ck_assert_uint_eq(acme_retry_s(300000, 1, 0), 300);
+    ck_assert_uint_eq(acme_retry_s(300000, 2, 0), 600);
+    ck_assert_uint_eq(acme_retry_s(300000, 4, 0), 2400);
+    ck_assert_uint_eq(acme_retry_s(300000, 1, UINT32_MAX), 375);
+    ck_assert_uint_eq(acme_retry_s(300000, 30, 0), 12 * 3600);
+    ck_assert_uint_eq(acme_retry_s(300000, UINT64_MAX, 0), 12 * 3600);
+    ck_assert_uint_eq(acme_retry_s(LIMIT_ACME_RETRY_MS, 3, UINT32_MAX), 15 * 3600);
+    ck_assert_uint_eq(acme_retry_s(1, 1, 0), 1);
+}
+END_TEST
+
+START_TEST(due_times)
+{
+    struct acme_attempt attempt = {0};
+    struct acme_facts lacks = ninety_days;
+    int64_t now = 1010 * DAY;
+
+    lacks.covers = false;
+    ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
+    ck_assert_int_le(acme_due_s(NULL, &attempt, now, 0), now);
+    ck_assert_int_le(acme_due_s(&lacks, &attempt, now, 0), now);
+    acme_attempt_failed(&attempt, 300000, "x", now, 0);
+    ck_assert_int_eq(acme_due_s(NULL, &attempt, now, 0), now + 300);
+    ck_assert_int_eq(acme_due_s(&lacks, &attempt, now + 299, 0), now + 300);
+    ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
+    /* The clock was set back. */
+    ck_assert_int_le(acme_due_s(NULL, &attempt, now - 1, 0), now - 1);
+    attempt.next_s = now + 1000 * DAY;
+    ck_assert_int_le(acme_due_s(NULL, &attempt, now, 0), now);
+    /* It was set forward. */
+    ck_assert_int_le(acme_due_s(&ninety_days, &attempt, 2000 * DAY, 0), 2000 * DAY);
+}
+END_TEST
+
+START_TEST(failures_are_counted_and_cleaned)
+{
+    struct acme_attempt attempt = {0};
+    char longer[2 * LIMIT_ACME_ERROR];
+
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    acme_attempt_failed(&attempt, 1000, "one\ntwo\x1b\x7f", 100, 0);
+    ck_assert_str_eq(attempt.error, "one two  ");
+    ck_assert_uint_eq(attempt.failures, 1);
+    ck_assert_int_eq(attempt.next_s, 101);
+    acme_attempt_failed(&attempt, 1000, longer, 200, 0);
+    ck_assert_uint_eq(strlen(attempt.error), LIMIT_ACME_ERROR - 1);
+    ck_assert_int_eq(attempt.next_s, 202);
+    acme_attempt_failed(&attempt, 1000, "", 300, 0);
+    ck_assert_str_eq(attempt.error, "unknown error");
+}
+END_TEST
+
+START_TEST(an_attempt_survives_a_restart)
+{
+    struct acme_attempt attempt = {5, 1ll << 40, 3, "a \"cause\" of it"}, found;
+
+    folder_make();
+    ck_assert_int_eq(acme_attempt_read(path_of("x"), &found), -ENOENT);
+    ck_assert_int_eq(acme_attempt_write(path_of("x"), &attempt), 0);
+    ck_assert_int_eq(acme_attempt_read(path_of("x"), &found), 0);
+    ck_assert(found.tried_s == 5 && found.next_s == 1ll << 40 && found.failures == 3);
+    ck_assert_str_eq(found.error, attempt.error);
+    ck_assert_int_eq(acme_attempt_write(path_of("none/x"), &attempt), -ENOENT);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(malformed_attempts_are_ignored)
+{
+    static const char *const bad[] = {
+        "",
+        "tried 1\nnext 2\n",
+        "tried 1\nnext 2\nfailures 3\n",
+        "tried -1\nnext 2\nfailures 3\nerror x\n",
+        "tried 1\nnext x\nfailures 3\nerror x\n",
+        "next 2\ntried 1\nfailures 3\nerror x\n",
+        "tried 99999999999999999999\nnext 2\nfailures 3\nerror x\n",
+        "tried 18446744073709551615\nnext 2\nfailures 3\nerror x\n",
+        "tried 1\nnext 2\nfailures 3\nfault x\n",
+    };
+    struct acme_attempt found;
+
+    folder_make();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        file_write(path_of("x"), bad[i], 0600);
+        ck_assert_msg(acme_attempt_read(path_of("x"), &found) == -EINVAL, "%s", bad[i]);
+        ck_assert(found.tried_s == 0 && found.failures == 0);
+    }
+    file_write(path_of("x"), "tried 1\nnext 2\nfailures 3\nerror", 0600);
+    ck_assert_int_eq(acme_attempt_read(path_of("x"), &found), 0);
+    ck_assert_str_eq(found.error, "");
+    folder_remove();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {renewal_is_after_two_thirds_of_the_lifetime,
+                                         delays_grow_to_a_limit,
+                                         due_times,
+                                         failures_are_counted_and_cleaned,
+                                         an_attempt_survives_a_restart,
+                                         malformed_attempts_are_ignored,
+                                         NULL};
+
+    return run_tests("acme_schedule", tests);
+}
