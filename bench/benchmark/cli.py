@@ -21,7 +21,7 @@ def parse(words):
     parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help='servers to compare with, separated by commas: '
                         f'{", ".join(recipes.PROGRAMS)}; "all" selects those that are installed')
-    parser.add_argument('--sizes', default='', help='sizes for the scenarios quick, comparison and threshold, such as 1k,64k,1m')
+    parser.add_argument('--sizes', default='', help='sizes for the scenarios quick, comparison, proxy and threshold, such as 1k,64k,1m')
     parser.add_argument('--paths', default='', help='only these transports: plain, user (TLS in user space), ktls')
     parser.add_argument('--rounds', type=int, help='number of measurements of each setup (default: 3)')
     parser.add_argument('--seconds', type=float, help='duration of a measurement in seconds (default: 1; 0.6 for --page; 2 for --vm)')

@@ -1,5 +1,5 @@
 """Proxied requests compared with nginx and HAProxy: CPU for small responses, CPU per GB of large ones, memory of idle WebSockets."""
-from .. import blocks
+from .. import blocks, sizes
 from ..model import Group, Load, Setup
 
 TITLE = 'Reverse proxy'
@@ -15,7 +15,11 @@ def setups(options, paths):
 
 
 def plan(options):
+    """With --sizes, only responses of these sizes."""
     load_of = EMULATED.get if options.emulated else lambda load: load
+    if options.sizes:
+        return [Group(Load(size, 8 if sizes.bytes_of(size) >= sizes.bytes_of('10m') or options.emulated else 64), setups(options, ('user',)))
+                for size in options.sizes]
     return [Group(load_of(SMALL), setups(options, ('user',))), Group(load_of(LARGE), setups(options, ('user', 'ktls'))),
             Group(load_of(WEBSOCKETS), setups(options, ('user',)), count_calls=False)]
 
