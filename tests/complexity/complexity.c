@@ -410,9 +410,18 @@ START_TEST(memory_grows_linearly)
 }
 END_TEST
 
-int main(void)
+static int list_kinds(void)
+{
+    for (size_t i = 0; i < kind_count; i++)
+        puts(kinds[i].name);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     const TTest *const tests[] = {memory_grows_linearly, NULL};
 
+    if (argc == 2 && strcmp(argv[1], "--list") == 0)
+        return list_kinds();
     return loopback_run("complexity", tests);
 }

@@ -100,7 +100,7 @@ const struct kind kinds[] = {
      .request = {"GET /return", "%c3", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
     {.name = "escapes passed on", .n = 50000,
      .request = {"GET /proxy/", "%c3/", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
-    {.name = "a path for a regular expression", .n = 2000,
+    {.name = "a path for a regular expression", .n = 8000,
      .request = {"GET /regex/", "a/", "end HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
     {.name = "a path rewritten", .n = 50000,
      .request = {"GET /rewrite/", "a/", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
