@@ -17,6 +17,7 @@ enum status_format { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON, STAT
 struct status_conf {
     int status_format; /* enum wanted */
     bool nginx;
+    const struct acme *acme; /* complete when requests are handled */
 };
 
 struct format {
@@ -64,8 +65,9 @@ static const struct directive directives[] = {
 
 static int check_status(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
-    const struct status_conf *own = conf;
+    struct status_conf *own = conf;
 
+    own->acme = reader->acme;
     if (own->status_format == STATUS_OFF || !own->nginx)
         return 0;
     conf_error(reader->errors, at->mark, STR("use a separate location for each"),
@@ -166,7 +168,7 @@ static enum outcome refuse_method(struct exchange *x)
 }
 
 /* Writes the page into the exchange's arena. data NULL: out of memory. */
-static struct str write_page(struct exchange *x, const struct format *format)
+static struct str write_page(struct exchange *x, const struct format *format, const struct acme *acme)
 {
     struct status_values *values = arena_zalloc(&x->arena, 1, sizeof(*values));
     struct str text = {NULL, 0};
@@ -178,6 +180,8 @@ static struct str write_page(struct exchange *x, const struct format *format)
         exchange_count_as_writing(x);
     worker_counters(exchange_worker(x), &values->total);
     values->upstreams = upstream_pool_zone(worker_upstreams(exchange_worker(x)));
+    values->acme = acme;
+    values->now_s = clock_wall_s(exchange_clock(x));
     status_collect(values);
     if (format->page(values, &buffer) == 0)
         text = arena_copy(&x->arena, buffer_str(&buffer));
@@ -208,7 +212,7 @@ static enum outcome status_handler(struct exchange *x, const void *conf, void *s
     format = format_of(x, own);
     if (!format)
         return exchange_error_response(x, 400);
-    text = write_page(x, format);
+    text = write_page(x, format, own->acme);
     if (!text.data)
         return exchange_error_response(x, 500);
     x->response.status = 200;

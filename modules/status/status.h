@@ -5,6 +5,7 @@
 #ifndef STATUS_H
 #define STATUS_H
 
+#include "acme/acme.h"
 #include "base/buffer.h"
 #include "master/counters.h"
 #include "upstream/upstream_zone.h"
@@ -21,6 +22,8 @@ struct status_values {
     uint64_t lookups[2];            /* hits, misses */
     uint64_t upstream_handshakes[3]; /* as `handshakes`, with upstreams */
     struct upstream_zone *upstreams; /* NULL: none */
+    const struct acme *acme;        /* certificates; may have none */
+    int64_t now_s;                  /* wall clock */
     uint64_t zero_copy;             /* bytes */
     uint64_t zero_copy_share;       /* of all bytes sent, in millionths */
 };
@@ -67,6 +70,11 @@ void status_print_label(struct status_page_text *page, const char *text);
 void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);
 void status_upstreams_json(struct status_page_text *page, struct upstream_zone *zone);
 void status_upstreams_html(struct status_page_text *page, struct upstream_zone *zone);
+
+/* Append the certificates by ACME; nothing without any. */
+void status_acme_prometheus(struct status_page_text *page, const struct acme *acme);
+void status_acme_json(struct status_page_text *page, const struct acme *acme);
+void status_acme_html(struct status_page_text *page, const struct acme *acme, int64_t now_s);
 
 /* The values that a metric refers to. */
 const uint64_t *status_values_of(const struct metric *metric, const struct status_values *values);

@@ -106,6 +106,7 @@ int status_html(const struct status_values *values, struct buffer *out)
     status_print(&page, "<meta http-equiv=\"refresh\" content=\"5\">\n<title>sluice status</title>\n");
     print_summary(&page, values);
     status_upstreams_html(&page, values->upstreams);
+    status_acme_html(&page, values->acme, values->now_s);
     status_print(&page, "<h2>Counters</h2>\n<table>\n");
     for (const struct metric *metric = status_metrics; metric->name; metric++)
         print_metric(&page, metric, values);

@@ -105,6 +105,7 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
         }
     }
     status_upstreams_prometheus(&page, values->upstreams);
+    status_acme_prometheus(&page, values->acme);
     return page.error;
 }
 
@@ -166,6 +167,7 @@ int status_json(const struct status_values *values, struct buffer *out)
             print_metric_value(&page, metric, numbers[0]);
     }
     status_upstreams_json(&page, values->upstreams);
+    status_acme_json(&page, values->acme);
     status_print(&page, "\n}\n");
     return page.error;
 }

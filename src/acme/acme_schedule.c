@@ -49,7 +49,7 @@ void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const 
     attempt->next_s = now_s + (int64_t)acme_retry_s(retry_ms, attempt->failures, random);
     snprintf(attempt->error, sizeof(attempt->error), "%s", *error ? error : "unknown error");
     for (char *c = attempt->error; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
+        if (*c < ' ' || *c > '~')
             *c = ' ';
     }
 }

@@ -31,7 +31,7 @@ uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random);
  */
 int64_t acme_due_s(const struct acme_facts *facts, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
 
-/* Records a failure at `now_s`. Control characters in `error` become spaces. */
+/* Records a failure at `now_s`. Other characters than printable ASCII in `error` become spaces. */
 void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const char *error, int64_t now_s, uint32_t random);
 
 /* Reads the file. Returns 0, or -errno and a zeroed attempt: -EINVAL if it is malformed. */

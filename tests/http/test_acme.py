@@ -1,6 +1,7 @@
 """Certificates by ACME: the server obtains and renews them from pebble by the client uacme, through all faults of the authority, of the
 client and of the disk. Without a certificate, it serves a self-signed one."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -8,6 +9,7 @@ import socket
 import stat
 import ssl
 import subprocess
+import time
 
 import pytest
 
@@ -314,3 +316,25 @@ def test_state_folder_that_cannot_be_created(tmp_path):
         server.start([port])
     server.process = None
 
+
+
+@pytest.mark.parametrize('blocked', [False, True])
+def test_status_page(begin, blocked):
+    port = server_kit.free_port()
+    site = begin(names='a.test', status_port=port, authority={'domainBlocklist': ['a.test']} if blocked else {}, retry='60s')
+    if blocked:
+        site.wait_for_log('next attempt in ')
+        until, days, failures, cause = 0, 'self-signed until the first one arrives', 1, 'policy'
+    else:
+        until, days, failures, cause = int(site.wait_for_certificate().not_valid_after_utc.timestamp()), ' days left', 0, ''
+    with contextlib.closing(http1.connect(port)) as client:
+        wait_for(lambda: json.loads(client.get('/?format=json').body)['acme'][0]['next_attempt_seconds'], 'the state is reported')
+        row = json.loads(client.get('/?format=json').body)['acme'][0]
+        assert (row['name'], row['expires_seconds'], row['failures']) == ('a.test', until, failures)
+        assert cause in row['error'] and bool(row['error']) == blocked
+        assert row['next_attempt_seconds'] > time.time()
+        text = client.get('/').body.decode()
+        assert f'sluice_acme_expires_seconds{{name="a.test"}} {until}\n' in text
+        assert f'sluice_acme_failures{{name="a.test"}} {failures}\n' in text
+        page = client.get('/?format=html').body.decode()
+        assert 'Certificates by ACME' in page and days in page and cause in page

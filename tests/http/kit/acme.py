@@ -65,7 +65,7 @@ class Site:
     """A server that obtains certificates: one for `names` and one for each of `more`, and the challenge's port with a redirect to https."""
 
     def __init__(self, folder, names, directory, http_port, state=None, mounts=(), environment=None, more=(), loop='epoll',
-                 **acme):
+                 status_port=None, **acme):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
         self.folder.chmod(0o755)
@@ -74,7 +74,8 @@ class Site:
         self.server = server_kit.Server(self.folder / 'server', [
             {'listen': f'127.0.0.1:{http_port}', 'server_name': names, 'return': '301 https://$host$request_uri'},
             *({'listen': f'127.0.0.1:{self.port} ssl', 'server_name': each, 'ssl_certificate': 'acme', 'return': '200 ok'}
-              for each in (names, *more))], http={'acme': {'state': str(self.state), 'directory': directory, 'email': 'admin@example.org', 'retry': '1s', **acme}},
+              for each in (names, *more)),
+            *([{'listen': f'127.0.0.1:{status_port}', 'location': {'/': {'status': 'on'}}}] if status_port else [])], http={'acme': {'state': str(self.state), 'directory': directory, 'email': 'admin@example.org', 'retry': '1s', **acme}},
             loop=loop, command_prefix=namespace(*mounts), environment=environment)
         self.http_port = http_port
         self.server.start([self.port, http_port])

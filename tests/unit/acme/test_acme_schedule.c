@@ -63,7 +63,7 @@ START_TEST(failures_are_counted_and_cleaned)
 
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
-    acme_attempt_failed(&attempt, 1000, "one\ntwo\x1b\x7f", 100, 0);
+    acme_attempt_failed(&attempt, 1000, "one\ntwo\x1b\xff", 100, 0);
     ck_assert_str_eq(attempt.error, "one two  ");
     ck_assert_uint_eq(attempt.failures, 1);
     ck_assert_int_eq(attempt.next_s, 101);
