@@ -32,7 +32,7 @@ ARROWS = {
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
-    'doctor': {'base', 'io', 'tls', 'wire', 'command', 'sandbox', 'site'},
+    'doctor': {'base', 'io', 'tls', 'wire', 'command', 'sandbox', 'site', 'acme'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
 }

@@ -8,7 +8,7 @@ _sluice_help_names() {
 _sluice_options() { # COMMAND, or nothing: of the server
     case $1 in
     serve) echo --port --spa --autoindex --cert --key --open-to-network --help ;;
-    doctor) echo --json --help ;;
+    doctor) echo --json -c --help ;;
     explain) echo -c -p -g --format --help ;;
     lint) echo --format --help ;;
     fmt) echo -w --check --diff --help ;;
@@ -42,7 +42,7 @@ _sluice() {
     *:-p) files=dirnames ;;
     serve:--cert | serve:--key) ;;
     serve:*) files=dirnames ;;
-    help:* | schema:* | doctor:*) return ;;
+    help:* | schema:*) return ;;
     esac
     [ -n "$words" ] || compopt -o $files 2>/dev/null || true # compopt fails outside a completion
 }

@@ -38,7 +38,7 @@ complete -c sluice -n '__fish_seen_subcommand_from serve' -l cert -r -F -d 'cert
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l key -r -F -d 'private key'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l open-to-network -d 'listen on all addresses'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l json -d 'print JSON'
-complete -c sluice -n '__fish_seen_subcommand_from explain' -s c -r -F -d 'configuration'
+complete -c sluice -n '__fish_seen_subcommand_from explain doctor' -s c -r -F -d 'configuration'
 complete -c sluice -n '__fish_seen_subcommand_from explain import' -s p -x -a '(__fish_complete_directories)' \
     -d 'where relative paths start'
 complete -c sluice -n '__fish_seen_subcommand_from explain' -s g -x -d 'YAML read after the file'

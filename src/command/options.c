@@ -83,6 +83,8 @@ static int serve_argument(struct parse *parse, const char *argument)
 
 static int doctor_argument(struct parse *parse, const char *argument)
 {
+    if (strncmp(argument, "-c", 2) == 0)
+        return options_flags(parse, argument + 1);
     if (strcmp(argument, "--json") != 0)
         return options_fail(parse, "invalid argument of doctor: \"%s\"", argument);
     parse->options->json = true;
@@ -245,7 +247,7 @@ const char *options_usage(void)
            "  sluice serve [DIR] [OPTION...]  HTTPS for a directory (default: .), on this machine only, with\n"
            "                                  a generated certificate; prints its URLs. --port N (8443), --spa,\n"
            "                                  --autoindex, --cert FILE [--key FILE], --open-to-network\n"
-           "  sluice doctor [--json]          report whether kernel TLS works here, with causes and remedies\n"
+           "  sluice doctor [--json] [-c F]   report whether kernel TLS works; -c: and certificates by ACME\n"
            "\n"
            "Run it\n"
            "  -c FILE        configuration (default: " SLUICE_CONF ";\n"

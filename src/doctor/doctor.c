@@ -4,6 +4,8 @@
  */
 #include "doctor/doctor.h"
 
+#include "site/configuration.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -85,13 +87,39 @@ static bool examine_machine(struct diagnosis *diagnosis)
     return works;
 }
 
+static void discard_line(void *owner, enum log_level level, struct str line)
+{
+}
+
+/* Examines the certificates of the configuration. Returns false after printing its errors. */
+static bool examine_configuration(struct diagnosis *diagnosis, const struct options *options)
+{
+    const struct configuration_source source = {
+        .path = str_from(options->conf), .prefix = str_from(options->prefix), .test_only = true};
+    struct log quiet = {.sink = discard_line};
+    struct buffer diagnostics = {0};
+    struct configuration *configuration = configuration_load(&source, &quiet, &diagnostics);
+    struct clock clock;
+
+    clock_read(&clock);
+    if (configuration)
+        doctor_examine_acme(diagnosis, &configuration->acme, clock_wall_s(&clock));
+    else
+        fprintf(stderr, STR_FMT, STR_ARG(buffer_str(&diagnostics)));
+    buffer_finish(&diagnostics);
+    configuration_destroy(configuration);
+    return configuration != NULL;
+}
+
 int command_doctor(const struct options *options)
 {
     struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
     bool works;
 
-    if (!diagnosis)
+    if (!diagnosis || (options->conf && !examine_configuration(diagnosis, options))) {
+        free(diagnosis);
         return EXIT_FAILURE;
+    }
     works = examine_machine(diagnosis);
     if (options->json)
         print_json(diagnosis, works);

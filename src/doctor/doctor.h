@@ -6,6 +6,7 @@
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
 
+#include "acme/acme.h"
 #include "base/log.h"
 #include "command/options.h"
 #include "tls/aead_choice.h"
@@ -113,6 +114,12 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
  * but the file was not delivered completely.
  */
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test);
+
+/*
+ * Reports the certificates by ACME at `now_s` (seconds since the epoch), from the files of the state folder. None of them
+ * decides about kernel TLS.
+ */
+void doctor_examine_acme(struct diagnosis *diagnosis, const struct acme *acme, int64_t now_s);
 
 /* Runs the command. Exit status 0 if kernel TLS encrypted a complete transfer. */
 int command_doctor(const struct options *options);

@@ -319,7 +319,7 @@ def test_state_folder_that_cannot_be_created(tmp_path):
 
 
 @pytest.mark.parametrize('blocked', [False, True])
-def test_status_page(begin, blocked):
+def test_status_page_and_doctor(begin, blocked):
     port = server_kit.free_port()
     site = begin(names='a.test', status_port=port, authority={'domainBlocklist': ['a.test']} if blocked else {}, retry='60s')
     if blocked:
@@ -327,6 +327,12 @@ def test_status_page(begin, blocked):
         until, days, failures, cause = 0, 'self-signed until the first one arrives', 1, 'policy'
     else:
         until, days, failures, cause = int(site.wait_for_certificate().not_valid_after_utc.timestamp()), ' days left', 0, ''
+    done = subprocess.run([server_kit.SLUICE, 'doctor', '--json', '-c', site.server.config_path], check=False, capture_output=True, text=True)
+    finding = [item for item in json.loads(done.stdout)['findings'] if item['name'] == 'acme']
+    assert len(finding) == 1 and finding[0]['text'].startswith('acme: a.test: '), done
+    assert finding[0]['verdict'] == ('note' if blocked else 'good')
+    assert ('no certificate yet' if blocked else ' days left; renewal in ') in finding[0]['text']
+    assert cause in finding[0]['advice'] and ('1 failed attempts' in finding[0]['advice']) == blocked
     with contextlib.closing(http1.connect(port)) as client:
         wait_for(lambda: json.loads(client.get('/?format=json').body)['acme'][0]['next_attempt_seconds'], 'the state is reported')
         row = json.loads(client.get('/?format=json').body)['acme'][0]
@@ -338,3 +344,10 @@ def test_status_page(begin, blocked):
         assert f'sluice_acme_failures{{name="a.test"}} {failures}\n' in text
         page = client.get('/?format=html').body.decode()
         assert 'Certificates by ACME' in page and days in page and cause in page
+
+
+def test_doctor_with_an_invalid_configuration(tmp_path):
+    path = tmp_path / 'sluice.yaml'
+    path.write_text('http: {acme: {email: admin}, server: {listen: 8080}}', encoding='ascii')
+    done = subprocess.run([server_kit.SLUICE, 'doctor', '-c', str(path)], check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and 'is not an email address' in done.stderr and done.stdout == ''

@@ -1,0 +1,51 @@
+/*
+ * The certificates of `ssl_certificate: acme` of a configuration: days left, the last failure, and the next attempt.
+ */
+#include "doctor/doctor.h"
+
+#include "acme/acme_schedule.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static long long days(int64_t seconds)
+{
+    return (long long)(seconds > 0 ? seconds / 86400 : 0);
+}
+
+static void report_failure(struct diagnosis *diagnosis, const struct acme_attempt *attempt, int64_t now_s)
+{
+    int64_t wait_s = attempt->next_s > now_s ? attempt->next_s - now_s : 0;
+
+    doctor_advise(diagnosis, "%llu failed attempts, the last one: %s; next attempt in %lld s",
+                  (unsigned long long)attempt->failures, attempt->error, (long long)wait_s);
+}
+
+static void examine_certificate(struct diagnosis *diagnosis, const struct acme_certificate *certificate, int64_t now_s)
+{
+    struct acme_attempt attempt;
+    struct acme_facts facts;
+    int error = acme_file_read(certificate->file.data, certificate, &facts);
+    int attempted = acme_attempt_read(certificate->record.data, &attempt);
+    bool fails = attempted == 0 && attempt.failures > 0;
+
+    if (error == -EACCES)
+        doctor_find(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": this user may not read the state folder",
+                    STR_ARG(certificate->name));
+    else if (error < 0)
+        doctor_find(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": no certificate yet (%s)",
+                    STR_ARG(certificate->name), strerror(-error));
+    else
+        doctor_find(diagnosis, "acme", facts.until_s > now_s && facts.covers && !fails ? VERDICT_GOOD : VERDICT_NOTE,
+                    "acme: " STR_FMT ": %lld days left%s; renewal in %lld days", STR_ARG(certificate->name),
+                    days(facts.until_s - now_s), facts.covers ? "" : ", without all names",
+                    days(acme_renewal_s(&facts, 0) - now_s));
+    if (fails)
+        report_failure(diagnosis, &attempt, now_s);
+}
+
+void doctor_examine_acme(struct diagnosis *diagnosis, const struct acme *acme, int64_t now_s)
+{
+    for (size_t i = 0; i < acme->count; i++)
+        examine_certificate(diagnosis, &acme->items[i], now_s);
+}
