@@ -135,7 +135,8 @@ static enum outcome respond_unauthorized(struct exchange *x, const struct auth_b
     struct str value;
 
     exchange_error_response(x, 401);
-    realm = realm.data ? quote_string(&x->arena, realm) : realm;
+    if (realm.data)
+        realm = quote_string(&x->arena, realm);
     value = realm;
     if (realm.data)
         value = arena_join(&x->arena,

@@ -150,7 +150,8 @@ static int set_all(struct exchange *x, struct exchange *child, const struct auth
         for (size_t k = 0; k < rows[i].count && error == 0; k++) {
             struct str value = exchange_eval(child, rows[i].items[k].value);
 
-            value = value.data ? arena_copy(&x->arena, value) : value;
+            if (value.data)
+                value = arena_copy(&x->arena, value);
             error = value.data ? user_variable_set(x, rows[i].items[k].variable, value) : -ENOMEM;
         }
     }

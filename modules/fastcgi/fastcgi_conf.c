@@ -205,21 +205,21 @@ static const struct variable variables[] = {
 const struct variable_table fastcgi_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};
 
 #define DURATION(key, field, text)                                                                           \
-    {.name = key,                                                                                            \
+    {.name = (key),                                                                                          \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_DURATION,                                                                             \
      .offset = AT(gateway.field),                                                                              \
      .fallback = "60s",                                                                                      \
      .example = key ": 20s",                                                                                 \
-     .help = text}
+     .help = (text)}
 #define SWITCH(key, field, text)                                                                             \
-    {.name = key,                                                                                            \
+    {.name = (key),                                                                                          \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_SWITCH,                                                                               \
      .offset = AT(gateway.field),                                                                              \
      .fallback = "off",                                                                                      \
      .example = key ": on",                                                                                  \
-     .help = text}
+     .help = (text)}
 
 const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_pass",

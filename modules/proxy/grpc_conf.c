@@ -32,21 +32,21 @@ int grpc_conf_check(void *conf, struct conf_reader *reader, const struct conf_no
 }
 
 #define DURATION(key, field, ahead, text)                                                                    \
-    {.name = key,                                                                                            \
+    {.name = (key),                                                                                          \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_DURATION,                                                                             \
      .offset = AT(gateway.field),                                                                            \
-     .fallback = ahead,                                                                                      \
+     .fallback = (ahead),                                                                                    \
      .example = key ": 20s",                                                                                 \
-     .help = text}
+     .help = (text)}
 #define FIELDS(key, field, text)                                                                             \
-    {.name = key,                                                                                            \
+    {.name = (key),                                                                                          \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_WORDS,                                                                                \
      .merge = MERGE_APPEND,                                                                                  \
      .offset = AT(gateway.field),                                                                            \
      .example = key ": X-Runtime",                                                                           \
-     .help = text}
+     .help = (text)}
 
 const struct directive grpc_directives[] = {
     {.name = "grpc_pass",

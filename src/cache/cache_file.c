@@ -359,8 +359,9 @@ static int read_opened(struct cache_opened *opened, const struct cache_id *id, u
         return -EBADMSG;
     size = size ? size : (uint64_t)found.st_size;
     error = read_mark(opened->fd, id, size, &mark);
-    if (error == 0)
-        error = read_text(opened, &mark, size, content_max);
+    if (error < 0)
+        return error;
+    error = read_text(opened, &mark, size, content_max);
     read_boot(boot);
     if (error == 0 && memcmp(boot, mark.boot, sizeof(boot)) != 0)
         error = check_body(opened->fd, &mark);
@@ -405,8 +406,9 @@ static int write_update(int fd, struct cache_zone *zone, const struct cache_id *
     struct mark mark;
     int error = read_mark(fd, id, size, &mark);
 
-    if (error == 0)
-        error = read_text(&opened, &mark, size, 0);
+    if (error < 0)
+        return error;
+    error = read_text(&opened, &mark, size, 0);
     if (error == 0 && ftruncate(fd, (off_t)size) < 0) /* removes an incomplete update of a dead process */
         error = -errno;
     mark.updates++;

@@ -350,7 +350,7 @@ int conf_read_duration(struct conf_reader *reader, const struct conf_node *node,
 {
     int error = value_scalar(reader, node, "a duration");
     struct str text = node->text;
-    uint64_t ms;
+    uint64_t ms = 0;
 
     if (error < 0)
         return error;

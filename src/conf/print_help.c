@@ -117,6 +117,7 @@ static const struct {
 
 int conf_print_help(const struct conf_schema *schema, struct str name, struct buffer *out)
 {
+    const struct block_word *block = block_find(schema, name);
     bool found = false;
 
     for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++) {
@@ -141,10 +142,10 @@ int conf_print_help(const struct conf_schema *schema, struct str name, struct bu
             found = true;
         }
     }
-    if (block_find(schema, name)) {
+    if (block) {
         int error = found ? buffer_append(out, STR("\n")) : 0;
 
-        return error == 0 ? block_help(schema, block_find(schema, name), out) : error;
+        return error == 0 ? block_help(schema, block, out) : error;
     }
     if (found)
         return 0;

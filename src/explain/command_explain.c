@@ -154,8 +154,10 @@ int command_explain(const struct options *options)
     int status = EXIT_FAILURE;
 
     signal(SIGPIPE, SIG_IGN);
-    if (error_log_open(&log, STR("stderr"), LOG_WARN) < 0 || !explain)
+    if (error_log_open(&log, STR("stderr"), LOG_WARN) < 0 || !explain) {
+        free(explain);
         return EXIT_FAILURE;
+    }
     if (!options->url || explain_url_parse(str_from(options->url), &url, error, sizeof(error)) < 0) {
         error_log_print(LOG_ERROR, "%s", error);
     } else if ((configuration = load_for_explain(options, &log.log))) {

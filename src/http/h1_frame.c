@@ -130,8 +130,10 @@ static int next_size(struct h1_chunked *chunked, struct str *in)
         return result ? result : -EAGAIN;
     result = h1_chunk_line_parse(line, &chunked->left, &extension);
     chunked->pending.length = 0;
+    if (result)
+        return -EBADMSG;
     chunked->extension_bytes += extension;
-    if (result || chunked->extension_bytes > LIMIT_CHUNK_EXTENSIONS)
+    if (chunked->extension_bytes > LIMIT_CHUNK_EXTENSIONS)
         return -EBADMSG;
     chunked->state = chunked->left ? CHUNKED_CONTENT : CHUNKED_TRAILERS;
     return 0;

@@ -37,7 +37,8 @@ static bool condition_keys(struct import *import, const struct str *words, size_
 {
     struct str operator= count == 3 ? words[1] : STR("");
 
-    keys[0] = keys[1] = STR("");
+    keys[0] = STR("");
+    keys[1] = STR("");
     if (!str_starts(words[0], STR("$")) || count == 2)
         return false;
     *out_negated = count == 1 || str_starts(operator, STR("!"));

@@ -76,15 +76,16 @@ static void make_room(struct file_cache_lru *cached, struct file_entry *entry)
 {
     struct file_lru *lru = lru_of(cached, entry);
     size_t most = cached->limits.max_content_bytes;
+    struct file_entry *last;
 
-    while (lru->count > 0 && lru->count >= lru->max)
-        entry_unlink(cached, lru_last(lru));
+    while (lru->count >= lru->max && (last = lru_last(lru)) != NULL)
+        entry_unlink(cached, last);
     if (entry->content.length > most) {
         free((char *)(uintptr_t)entry->content.data);
         entry->content = (struct str){NULL, 0};
     }
-    while (cached->content_bytes > most - entry->content.length)
-        entry_unlink(cached, lru_last(&cached->files));
+    while (cached->content_bytes > most - entry->content.length && (last = lru_last(&cached->files)) != NULL)
+        entry_unlink(cached, last);
 }
 
 /* True for errors caused by the file and not by this process. */

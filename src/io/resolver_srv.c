@@ -39,14 +39,16 @@ static bool read_dns_name(struct message *message, char *out)
 {
     char *text = NULL;
     long taken = 0;
+    size_t length;
     bool fits;
 
     if (!message_has(message, 1) || ares_expand_name(message->bytes + message->at, message->bytes,
                                                      (int)message->length, &text, &taken) != ARES_SUCCESS)
         return false;
-    fits = strlen(text) <= LIMIT_HOST && taken > 0 && message_has(message, (size_t)taken);
+    length = strlen(text);
+    fits = length <= LIMIT_HOST && taken > 0 && message_has(message, (size_t)taken);
     if (fits && out)
-        strcpy(out, text);
+        memcpy(out, text, length + 1);
     ares_free_string(text);
     message->at += fits ? (size_t)taken : 0;
     return fits;

@@ -38,7 +38,7 @@ struct limit_refusal {
      .high = 599,                                                                                            \
      .fallback = "429",                                                                                      \
      .example = directive "_status: 503",                                                                    \
-     .help = status_help},                                                                                   \
+     .help = (status_help)},                                                                                 \
     {.name = directive "_log_level",                                                                         \
      .scopes = (where),                                                                                      \
      .type = DIRECTIVE_CHOICE,                                                                               \
@@ -46,14 +46,14 @@ struct limit_refusal {
      .choices = limit_levels,                                                                                \
      .fallback = "error",                                                                                    \
      .example = directive "_log_level: notice",                                                              \
-     .help = log_level_help},                                                                                \
+     .help = (log_level_help)},                                                                              \
     {.name = directive "_dry_run",                                                                           \
      .scopes = (where),                                                                                      \
      .type = DIRECTIVE_SWITCH,                                                                               \
      .offset = (at) + offsetof(struct limit_refusal, dry_run),                                               \
      .fallback = "off",                                                                                      \
      .example = directive "_dry_run: on",                                                                    \
-     .help = dry_run_help}
+     .help = (dry_run_help)}
 
 /* The values of limit_req_log_level and limit_conn_log_level, and the log level of each. */
 extern const char *const limit_levels[];

@@ -203,7 +203,7 @@ struct generation *generation_open(struct master *master, struct configuration *
         master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
-    int result = generation ? 0 : -ENOMEM;
+    int result;
 
     if (!generation) {
         log_write(&master->error_log.log, LOG_EMERG, "out of memory");

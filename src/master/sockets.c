@@ -26,9 +26,8 @@ static const char *unix_path(const struct listen_address *address)
 }
 
 /* Removes a unix: socket that refuses connections, which a crashed server left. */
-static int probe_unix(const struct listen_address *address)
+static int probe_unix(const struct listen_address *address, const char *path)
 {
-    const char *path = unix_path(address);
     struct stat status;
     int error = 0;
     int fd;
@@ -50,13 +49,14 @@ static int probe_unix(const struct listen_address *address)
 
 int socket_probe(const struct listen_address *address)
 {
+    const char *path = unix_path(address);
     int family = address->socket.ss_family;
     int on = 1;
     int error = 0;
     int fd;
 
-    if (family == AF_UNIX)
-        return probe_unix(address);
+    if (path)
+        return probe_unix(address, path);
     fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;

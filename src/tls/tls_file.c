@@ -156,9 +156,11 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
     struct tls_file *each = calloc(count, sizeof(*each));
     const char *directive;
     struct str name;
-    bool good = each || tls_fail(&failure, "out of memory");
+    bool good = true;
 
-    for (size_t i = 0; each && file_at(settings, i, &name, &directive); i++) {
+    if (!each)
+        return tls_fail(&failure, "out of memory");
+    for (size_t i = 0; file_at(settings, i, &name, &directive); i++) {
         struct tls_failure at = tls_failure_at(&failure, directive, 0);
 
         good &= str_empty(name) || is_awaited(settings, i, name) ||
@@ -166,7 +168,7 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
     }
     if (good && !concatenate_files(each, count, out_files))
         good = tls_fail(&failure, "out of memory");
-    for (size_t i = 0; each && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         tls_file_finish(&each[i]);
     free(each);
     return good;

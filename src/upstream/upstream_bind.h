@@ -18,10 +18,10 @@ static inline const struct sockaddr *upstream_bind_address(const union proxy_add
 
 /* A row of a directive table. */
 #define UPSTREAM_BIND_ROW(key, in, at)                                                                       \
-    {.name = key,                                                                                            \
-     .scopes = in,                                                                                           \
+    {.name = (key),                                                                                          \
+     .scopes = (in),                                                                                         \
      .type = DIRECTIVE_CUSTOM,                                                                               \
-     .offset = at,                                                                                           \
+     .offset = (at),                                                                                         \
      .row_size = sizeof(union proxy_address),                                                                \
      .row = upstream_read_bind,                                                                              \
      .syntax = "address | off",                                                                              \

@@ -84,7 +84,8 @@ static struct list *next_of(struct h2_schedule *schedule, unsigned urgency)
     schedule->alternate ^= bit;
     if (!turn)
         return whole->next;
-    next = list_pop(incremental);
+    next = incremental->next;
+    list_remove(next);
     list_push(incremental, next);
     return next;
 }
