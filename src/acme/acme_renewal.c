@@ -127,8 +127,10 @@ static void request(struct renewal *renewal, size_t index)
 {
     const struct acme *acme = renewal->start->acme;
     const struct acme_certificate *certificate = &acme->items[index];
+    char directory[LIMIT_ACME_URL + 1] = "";
     struct acme_order order = {.acme = acme,
                                .certificate = certificate,
+                               .directory = directory,
                                .hook = renewal->hook,
                                .events = &renewal->events,
                                .log = renewal->start->log};
@@ -138,7 +140,7 @@ static void request(struct renewal *renewal, size_t index)
 
     acme_challenge_clear(acme->challenges.data);
     for (size_t i = 0; i < certificate->settings->directories.count && result == -EINVAL; i++) {
-        order.directory = certificate->settings->directories.items[i].data;
+        snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(certificate->settings->directories.items[i]));
         log_write(renewal->start->log, LOG_NOTICE, "acme: requesting a certificate for \"" STR_FMT "\" from %s",
                   STR_ARG(certificate->name), order.directory);
         result = acme_uacme_request(&order, cause, sizeof(cause));

@@ -19,6 +19,7 @@ struct uacme {
     char folder[PATH_MAX];          /* CONFDIR */
     char account[PATH_MAX];
     char key[PATH_MAX], chain[PATH_MAX];
+    char email[LIMIT_ACME_EMAIL + 1];
     char names[LIMIT_ACME_NAMES][LIMIT_ACME_NAME + 1];
     struct acme_run run;
 };
@@ -96,8 +97,9 @@ static int register_account(struct uacme *uacme, char *error, size_t size)
         acme_run_add(&uacme->run, binding);
     }
     acme_run_add(&uacme->run, "new");
-    if (!str_empty(settings->email))
-        acme_run_add(&uacme->run, settings->email.data);
+    snprintf(uacme->email, sizeof(uacme->email), STR_FMT, STR_ARG(str_or_empty(settings->email)));
+    if (*uacme->email)
+        acme_run_add(&uacme->run, uacme->email);
     status = acme_client_run(&uacme->run);
     /* A run that was interrupted may have registered it. */
     if (status != 0 && strstr(uacme->run.output, "Account already exists"))

@@ -37,7 +37,8 @@ static void set_up(const char *script)
     make_certificate(path_of("chain"), path_of("key"), "DNS:a.test,DNS:b.test", 0, 1000);
     setenv("PATH", folder, 1);
     unsetenv("NEW_STATUS");
-    settings = (struct acme_settings){.email = STR("admin@a.test"), .key_type = ACME_RSA4096, .timeout_ms = 20000};
+    settings = (struct acme_settings){.email = {"admin@a.test, more", 12},
+                                       .key_type = ACME_RSA4096, .timeout_ms = 20000};
     certificate = (struct acme_certificate){names[0], names, 2, &settings, str_from(file), STR("")};
     acme = (struct acme){.items = &certificate, .count = 1, .state = str_from(state), .challenges = STR("/none")};
     order = (struct acme_order){&acme, &certificate, "https://ca.test/dir", "/the/hook", &events, &lines};
