@@ -24,7 +24,7 @@ class Setup:
 
     @property
     def label(self):
-        words = [self.server, self.loop, self.name or ('plain' if self.path == 'plain' else f'TLS {self.path}')]
+        words = [self.server, self.loop, 'as proxy' if self.role == 'proxy' else '', self.name or ('plain' if self.path == 'plain' else f'TLS {self.path}')]
         return ' '.join(word for word in words if word)
 
 

@@ -5,7 +5,8 @@ from . import blocks, charts
 
 SECTION = '## Compared with nginx and h2o'
 NAME = 'ratios.svg'
-ROWS = {'1 KiB, 25 rounds': 'CPU time per response of 1 KiB', '1 MiB': 'CPU time per response of 1 MiB', '100 MiB': 'CPU time per response of 100 MiB',
+ROWS = {'1 KiB, 25 rounds': 'CPU time per response of 1 KiB', '100 KiB': 'CPU time per response of 100 KiB', '1 MiB': 'CPU time per response of 1 MiB',
+        '100 MiB': 'CPU time per response of 100 MiB',
         '10,000 idle connections, memory': 'memory of 10,000 idle connections'}
 
 

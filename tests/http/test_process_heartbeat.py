@@ -11,7 +11,7 @@ import time
 import pytest
 
 from kit import forbidden as forbidden_kit, http1, server as server_kit
-from kit.lifetime import alive, signal_and_wait, wait_for
+from kit.lifetime import alive, kill_each, signal_and_wait, wait_for
 
 HANGS = 'has not run its event loop for'
 
@@ -122,8 +122,7 @@ def test_crash_loop_is_logged(start):
     survivor = max(server.workers())
 
     def logged():
-        for pid in set(server.workers()) - {survivor}:
-            os.kill(pid, signal.SIGKILL)
+        kill_each(set(server.workers()) - {survivor})
         return re.search(r'[2-9] workers in a row exited within a second of their start: the next one starts in \d+ ms', server.errors())
     wait_for(logged, 'the log line', 60)
     assert survivor in server.workers()

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from kit import http1, server as server_kit
-from kit.lifetime import BIG, alive, signal_and_wait, peers_of, sockets_of, wait_for
+from kit.lifetime import BIG, alive, kill_each, signal_and_wait, peers_of, sockets_of, wait_for
 
 
 def test_killed_worker_is_replaced(start, loop, big):
@@ -29,8 +29,7 @@ def test_killed_worker_is_replaced(start, loop, big):
 def kill_all_but(survivor, server, deaths):
     """Kills every worker except `survivor` whenever a new one starts. The restart delay grows each time, until only `survivor` is left."""
     def alone():
-        for pid in set(server.workers()) - {survivor}:
-            os.kill(pid, signal.SIGKILL)
+        kill_each(set(server.workers()) - {survivor})
         return server.errors().count('exited on signal 9') >= deaths and server.workers() == [survivor]
     wait_for(alone, 'their end', 60)
 
@@ -76,8 +75,7 @@ def test_killed_worker_does_not_affect_other_downloads(start, big):
         length += len(piece)
         if length <= 3 << 20:
             others = [pid for pid in server.workers() if pid not in mine]
-            for pid in others:
-                os.kill(pid, signal.SIGKILL)
+            kill_each(others)
             wait_for(lambda: set(server.workers()) - set(mine) - set(others), 'a new worker')
     assert digest.hexdigest() == big
     assert signal_and_wait(server, signal.SIGTERM) == 0

@@ -6,6 +6,10 @@ TITLE = 'Targets'
 LOOPS = ('io_uring', 'epoll')
 SMALL, MANY_CONNECTIONS = Load('1k'), Load('1k', 10000)
 SIZES = {name: Load(name, connections) for name, connections in (('100k', 64), ('1m', 32))}
+FILES = ((SMALL, 'HTTPS 1 KiB', 'cpu_request', {'nginx': 0.72, 'h2o': 0.80}), (SIZES['100k'], 'HTTPS 100 KiB', 'cpu_gb', {'nginx': 0.50, 'h2o': 0.75}),
+         (SIZES['1m'], 'HTTPS 1 MiB', 'cpu_gb', {'nginx': 0.55, 'h2o': 0.75}))
+PROXIED = ((SMALL, 'proxied 1 KiB', 'cpu_request'), (SIZES['100k'], 'proxied 100 KiB', 'cpu_gb'), (SIZES['1m'], 'proxied 1 MiB', 'cpu_gb'))
+PROXIED_RATIO = 0.75
 FULL, RESUMED = Load('1k', 32, 'full'), Load('1k', 32, 'resumed')
 IDLE, HALF = Load('1k', 10000, 'idle'), Load('1k', half_load=True)
 PLAIN = {name: Load(name, 16) for name in ('100k', '10m')}
@@ -19,7 +23,9 @@ def plan(options):
     both = [Setup('sluice', 'user', loop) for loop in LOOPS]
     user = both + [Setup(peer, 'user') for peer in peers]
     plain = [Setup('sluice', 'plain', loop) for loop in LOOPS]
-    groups = [Group(SMALL, user)] + [Group(load, user) for load in SIZES.values()]
+    proxies = [Setup('sluice', 'user', loop, role='proxy') for loop in LOOPS] + [Setup('nginx', 'user', role='proxy')]
+    groups = [Group(load, user) for load, *_ in FILES]
+    groups += [Group(load, proxies, count_calls=False) for load, *_ in PROXIED]
     groups += [Group(FULL, user), Group(RESUMED, user), Group(HALF, user, count_calls=False)]
     groups += [Group(load, plain + [Setup('nginx', 'plain')], count_calls=False) for load in PLAIN.values()]
     if not options.emulated:
@@ -35,23 +41,23 @@ class Found:
         self.loop = loop
         self.unsteady = False       # True if a figure that was read is unsteady
 
-    def readings(self, load, server='sluice', path='user'):
-        found = self.outcomes.get((load, Setup(server, path, self.loop if server == 'sluice' else '')))
+    def readings(self, load, server='sluice', path='user', role='files'):
+        found = self.outcomes.get((load, Setup(server, path, self.loop if server == 'sluice' else '', role=role)))
         return found.readings if found else []
 
-    def figure(self, load, name, server='sluice', path='user'):
-        found = figures.summary(self.readings(load, server, path), name)
+    def figure(self, load, name, **setup):
+        found = figures.summary(self.readings(load, **setup), name)
         self.unsteady |= bool(found and found['unsteady'])
         return found['median'] if found else None
 
-    def ratio(self, load, name, server, path='user'):
+    def ratio(self, load, name, server, **setup):
         for which in ('sluice', server):
-            self.figure(load, name, which, path)
-        return figures.paired_ratio(self.readings(load, path=path), self.readings(load, server, path), name)
+            self.figure(load, name, server=which, **setup)
+        return figures.paired_ratio(self.readings(load, **setup), self.readings(load, server, **setup), name)
 
     def best_peer_p99(self):
         """The ratio of sluice's p99 to that of the best other server at the same rate: the highest of all ratios."""
-        peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice'}
+        peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice' and setup.role == 'files'}
         ratios = [ratio for ratio in (self.ratio(HALF, 'p99', peer) for peer in sorted(peers)) if ratio is not None]
         return max(ratios) if ratios else None
 
@@ -66,16 +72,14 @@ class Found:
 
 def ratio_rows():
     """(title, target, True if it is a maximum, figure of Found): ratios to other servers."""
-    rows = [(f'HTTPS 1 KiB, CPU per request / {peer}', 0.70, True, lambda found, peer=peer: found.ratio(SMALL, 'cpu_request', peer))
-            for peer in ('nginx', 'h2o')]
-    for name, load in SIZES.items():
-        for peer, expected in (('nginx', 0.65), ('h2o', 0.85)):
-            rows.append((f'HTTPS {name}, CPU per GB / {peer}', expected, True,
-                         lambda found, load=load, peer=peer: found.ratio(load, 'cpu_gb', peer)))
+    rows = [(f'{title}, CPU / {peer}', expected, True, lambda found, load=load, name=name, peer=peer: found.ratio(load, name, peer))
+            for load, title, name, targets in FILES for peer, expected in targets.items()]
+    rows += [(f'{title}, CPU / nginx', PROXIED_RATIO, True, lambda found, load=load, name=name: found.ratio(load, name, 'nginx', role='proxy'))
+             for load, title, name in PROXIED]
     rows += [(f'handshakes per CPU second, {name} / nginx', expected, False,
               lambda found, load=load: found.ratio(load, 'shakes', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
     rows += [(f'HTTP {name} by sendfile, CPU per GB / nginx', 1.0, True,
-              lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', 'plain')) for name, load in PLAIN.items()]
+              lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', path='plain')) for name, load in PLAIN.items()]
     return rows
 
 
@@ -115,13 +119,14 @@ def present(found, _results):
     rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(judge(found, loop, target) for loop in LOOPS)]
             for target in TARGETS]
     made = [blocks.Table('Targets', ['', 'target', *(f'sluice {loop}' for loop in LOOPS)], rows)]
-    for load, outcomes in blocks.by_load(found).items():
+    files, proxied = ([outcome for outcome in found if outcome.setup.role == role] for role in ('files', 'proxy'))
+    for load, outcomes in (*blocks.by_load(files).items(), *blocks.by_load(proxied).items()):
         names = {'idle': ('memory', 'memory_connection'), 'full': ('shakes', 'p50', 'p99'), 'resumed': ('shakes', 'p50', 'p99')}.get(
             load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99'))
         nginx = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
         ratio_of = {'idle': 'memory', 'full': 'shakes', 'resumed': 'shakes'}.get(load.kind, 'cpu_request')
         made.append(blocks.table_of(load, outcomes, names, nginx, ratio_of))
-    return [*made, *blocks.charts_of('targets', blocks.by_load(found))]
+    return [*made, *blocks.charts_of('targets', blocks.by_load(files))]
 
 
 def digest(found, results):

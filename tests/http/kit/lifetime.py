@@ -1,5 +1,7 @@
 """Waits for processes, ports and log lines, and reads the state of processes from /proc."""
+import contextlib
 import os
+import signal
 import socket
 import time
 
@@ -33,6 +35,13 @@ def alive(pid):
             return stream.read().rsplit(')', 1)[1].split()[0] != 'Z'
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def kill_each(pids):
+    """Kills these processes. The master may have reaped some of them since they were listed."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def signal_and_wait(server, how, seconds=20):
