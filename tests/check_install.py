@@ -17,7 +17,7 @@ SYSTEM = {'systemd/system/sluice.service', 'systemd/system/sluice.socket', 'sysu
 CONF = {'sluice/sluice.yaml', 'sluice/types.yaml', 'sluice/conf.d/default.yaml', 'logrotate.d/sluice'}
 SHARE = {'sluice/sluice.schema.json', 'sluice/www/icon.svg', 'sluice/www/index.html', 'sluice/www/style.css', 'man/man1/sluice.1',
          'man/man5/sluice.yaml.5', 'bash-completion/completions/sluice', 'zsh/site-functions/_sluice', 'fish/vendor_completions.d/sluice.fish'}
-DOC = {'types.yaml', 'docs/README.md', 'docs/recipes.md', 'docs/directives/core.md', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
+DOC = {'types.yaml', 'html/index.html', 'html/search.js', 'html/directives/proxy.html', 'docs/README.md', 'docs/recipes.md', 'docs/directives/core.md', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
 EXPOSURE = 2.0  # the highest that `systemd-analyze security` may find
 ROFF = {r'\-': '-', r'\e': '\\', r'\(aq': "'", r'\(ga': '`', r'\(ha': '^', r'\(ti': '~', r'\(dq': '"', r'\&': ''}
 

@@ -8,19 +8,15 @@ import os
 import shutil
 import struct
 import subprocess
-import urllib.parse
 import wave
 import zlib
 
 import pytest
 
 from kit import server as server_kit
+from kit.browser import CHROMIUM, browse, first_pixel, screenshot
 from kit.lifetime import wait_for
 
-CHROMIUM = shutil.which('chromium')
-FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--hide-scrollbars',
-         '--ignore-certificate-errors', '--autoplay-policy=no-user-gesture-required', '--window-size=900,520',
-         '--disable-background-networking', '--disable-component-update', '--disable-sync']
 PAGE = '''<!doctype html><title>a site</title>
 <style>@font-face{font-family:own;src:url(font.ttf)} p{font-family:own}</style>
 <p>text</p><img id=image src=picture.png><video id=medium src=tone.wav preload=auto muted></video>
@@ -86,18 +82,6 @@ def png(width, height):
             chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
 
 
-def first_pixel(picture):
-    """Red, green and blue of the upper left pixel, which PNG filters do not change."""
-    assert picture.startswith(b'\x89PNG\r\n\x1a\n')
-    at, packed = 8, b''
-    while at < len(picture):
-        size, kind = struct.unpack('>I4s', picture[at:at + 8])
-        if kind == b'IDAT':
-            packed += picture[at + 8:at + 8 + size]
-        at += size + 12
-    return tuple(zlib.decompress(packed)[1:4])
-
-
 @pytest.fixture(scope='module')
 def pages(base):
     folder = base / 'pages'
@@ -121,20 +105,6 @@ def pages(base):
 @pytest.fixture
 def served(launch, loop, pages):
     return launch(loop, 'user', server={'root': pages, 'autoindex': 'on', 'location': {'= /done': {'return': 204}}})
-
-
-def browse(served, target, tmp_path):
-    """The results that the page reports."""
-    with open(tmp_path / 'output', 'wb') as output:
-        browser = subprocess.Popen([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile', '--remote-debugging-port=0',
-                                    served.url(target)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        try:
-            text = wait_for(lambda: [row['request_uri'] for row in served.server.access() if '/done?' in row['request_uri']],
-                            'the page has sent no results', seconds=60)
-        finally:
-            browser.terminate()
-            browser.wait(20 * server_kit.PATIENCE)
-    return dict(urllib.parse.parse_qsl(text[-1].split('?', 1)[1]))
 
 
 def test_page_and_subresources_load(served, tmp_path):
@@ -176,9 +146,7 @@ def test_video_seeking_uses_ranges(launch, loop, cinema, tmp_path, name):
 def test_generated_pages_follow_the_colour_scheme(served, tmp_path, path):
     for dark in (0, 1):
         picture = tmp_path / f'{dark}.png'
-        subprocess.run([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile{dark}', f'--blink-settings=preferredColorScheme={1 - dark}',
-                        f'--screenshot={picture}', served.url(path)], stdin=subprocess.DEVNULL, capture_output=True,
-                       timeout=60 * server_kit.PATIENCE, check=True)
+        screenshot(served.url(path), picture, dark)
         assert os.path.getsize(picture) > 5000
         colour = first_pixel(picture.read_bytes())
         assert max(colour) < 64 if dark else min(colour) > 224, colour
