@@ -21,7 +21,7 @@ def bash(script, sluice):
 
 
 def complete(sluice, *words):
-    """What bash proposes for the last word."""
+    """The completions that bash proposes for the last word."""
     quoted = ' '.join(f"'{word}'" for word in words)
     return set(bash(f'COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _sluice; echo "${{COMPREPLY[@]}}"', sluice))
 

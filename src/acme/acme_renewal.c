@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the process knows of one certificate. */
+/* The state of one certificate in this process. */
 struct watched {
     struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
     uint32_t random;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Each connection embeds several ops. */
-static_assert(sizeof(struct op) <= 96, "an op has grown");
+static_assert(sizeof(struct op) <= 96, "struct op exceeds 96 bytes");
 
 /*
  * An op that a `done` callback submits is often finished at once: this many rounds of finished ops run per iteration.

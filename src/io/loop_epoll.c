@@ -34,7 +34,7 @@ struct slot {
     bool drains : 1;                /* a stream socket: a short receive means drained */
 };
 
-static_assert(sizeof(struct slot) <= LIMIT_EPOLL_SLOT, "every descriptor has one");
+static_assert(sizeof(struct slot) <= LIMIT_EPOLL_SLOT, "each descriptor has a slot: it exceeds LIMIT_EPOLL_SLOT");
 
 struct epoll {
     int fd;

@@ -195,7 +195,7 @@ static size_t session_consume(struct session *session, struct str bytes)
     struct h2_session *h2 = h2_of(session);
     size_t taken = 0;
 
-    while (taken < bytes.length && !h2_session_over(h2) && !h2->deaf) {
+    while (taken < bytes.length && !h2_session_over(h2) && !h2->input_ignored) {
         struct str rest = str_skip(bytes, taken);
 
         if (h2->preface_at < PREFACE_LENGTH)

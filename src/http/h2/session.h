@@ -68,7 +68,7 @@ struct h2_session {
     int16_t error;                  /* returned by produce once `control` is sent */
     bool settings_received;         /* the first frame of the client was SETTINGS */
     bool head_incomplete;           /* a frame or a header block */
-    bool deaf;                      /* client_header_timeout has passed: further input is ignored */
+    bool input_ignored;             /* client_header_timeout has passed: further input is ignored */
     bool block_ends_stream;
     bool data_ends_stream;
     bool data_padded;               /* the next byte of DATA is the length of its padding */

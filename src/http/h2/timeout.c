@@ -89,7 +89,7 @@ static void head_timed_out(struct h2_session *h2)
     }
     h2_shutdown_start(h2);
     h2_shutdown_acknowledged(h2);
-    h2->deaf = true;
+    h2->input_ignored = true;
 }
 
 /* While the connection's window is used up, the client must not send: the buffered bytes belong to other streams. */

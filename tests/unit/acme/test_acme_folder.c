@@ -33,7 +33,7 @@ START_TEST(parts_have_their_modes)
     ck_assert_uint_eq(mode_of("acme/challenges"), 0755);
     ck_assert_uint_eq(mode_of("acme/certificates"), 0700);
     ck_assert_uint_eq(mode_of("acme/clients"), 0700);
-    /* What exists stays as it is. */
+    /* Existing folders keep their modes. */
     ck_assert_int_eq(chmod(path_of("acme"), 0755), 0);
     ck_assert_int_eq(acme_folder_create(&acme, (uid_t)-1, (gid_t)-1, &lines), 0);
     ck_assert_uint_eq(mode_of("acme"), 0755);
