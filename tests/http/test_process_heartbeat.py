@@ -216,7 +216,10 @@ def test_a_worker_that_overwrites_shared_memory_does_not_harm_the_master(forbidd
     location = {**SERVED, '/app/': {'proxy_pass': 'http://127.0.0.1:9', 'proxy_cache': 'a', 'limit_conn': 'd 1', 'limit_req': 'zone=c'}}
     server = forbidden(loop, location=location, http=http, sandbox='off', worker_processes=1, worker_heartbeat_timeout='1s')
     victim, = server.workers()
-    assert forbidden_kit.attempt(server, 'overwrite', byte) in (0, None)     # None: the worker itself failed on what it wrote, or hung
+    result = forbidden_kit.attempt(server, 'overwrite', byte)
+    assert result in (0, None)
+    if result is None:      # the worker itself failed on what it wrote, or hung
+        wait_for(lambda: f'worker process {victim} exited' in server.errors(), 'its end is logged')
     kill_each([victim])
     wait_for(lambda: server.errors().count(' started') >= 2, 'a replacement')
     server.process.send_signal(signal.SIGHUP)
