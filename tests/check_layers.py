@@ -26,7 +26,7 @@ ARROWS = {
     'limit': {'base', 'conf'},
     'sandbox': {'base'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'acme': {'base', 'conf'},
+    'acme': {'base', 'io', 'conf'},
     'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme'},
     'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme'},

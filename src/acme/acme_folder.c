@@ -3,42 +3,41 @@
  */
 #include "acme/acme_folder.h"
 
+#include "io/owned_directory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static int create(const char *path, mode_t mode, uid_t user, gid_t group)
-{
-    if (mkdir(path, mode) < 0)
-        return errno == EEXIST ? 0 : -errno;
-    if (chmod(path, mode) < 0) /* umask */
-        return -errno;
-    return user != (uid_t)-1 && chown(path, user, group) < 0 ? -errno : 0;
-}
-
-int acme_folder_create(const struct acme *acme, uid_t user, gid_t group, struct log *log)
+/* The user of the client owns the folder: it is opened without following a link, and its parts are created in it. */
+static int create_parts(const char *state, uid_t user, gid_t group)
 {
     static const struct {
         const char *name;
         mode_t mode;
-    } parts[] = {{"", 0711}, {"/challenges", 0755}, {"/certificates", 0700}, {"/clients", 0700}};
-    char path[PATH_MAX];
+    } parts[] = {{"challenges", 0755}, {"certificates", 0700}, {"clients", 0700}};
+    int error = owned_directory_create(AT_FDCWD, state, 0711, user, group);
+    int fd = error < 0 ? error : open(state, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        int error = snprintf(path, sizeof(path), STR_FMT "%s", STR_ARG(acme->state), parts[i].name) >= PATH_MAX
-                        ? -ENAMETOOLONG
-                        : create(path, parts[i].mode, user, group);
+    if (fd < 0)
+        return error < 0 ? error : -errno;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && error == 0; i++)
+        error = owned_directory_create(fd, parts[i].name, parts[i].mode, user, group);
+    close(fd);
+    return error;
+}
 
-        if (error < 0) {
-            log_write(log, LOG_EMERG,
-                      "the state folder of acme \"%s\" cannot be created (%d: %s); acme.state names another", path,
-                      -error, strerror(-error));
-            return error;
-        }
-    }
-    return 0;
+int acme_folder_create(const struct acme *acme, uid_t user, gid_t group, struct log *log)
+{
+    int error = create_parts(acme->state.data, user, group);
+
+    if (error < 0)
+        log_write(log, LOG_EMERG,
+                  "the state folder of acme \"" STR_FMT "\" cannot be created (%d: %s); "
+                  "acme.state names another, which is not a link",
+                  STR_ARG(acme->state), -error, strerror(-error));
+    return error;
 }
 
 int acme_folder_lock(const struct acme *acme)

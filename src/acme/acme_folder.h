@@ -12,8 +12,8 @@
 #include "base/log.h"
 
 /*
- * Creates the folder with its parts; `user` and `group` own what is created, unless they are -1. Returns 0, or -errno
- * after logging the path.
+ * Creates the folder with its parts; `user` and `group` own what is created, unless they are -1. The folder must not be
+ * a link. Returns 0, or -errno after logging the path.
  */
 MUST_CHECK int acme_folder_create(const struct acme *acme, uid_t user, gid_t group, struct log *log);
 

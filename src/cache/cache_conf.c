@@ -4,11 +4,11 @@
 #include "cache/cache_conf.h"
 
 #include "base/limits.h"
+#include "io/owned_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define HINT STR("write: proxy_cache_path: {path: /var/cache/sluice, keys_zone: \"one:10m\", max_size: 1g}")
@@ -168,14 +168,12 @@ const struct cache_conf *caches_find(const struct caches *caches, struct str nam
 static int open_directory(struct cache_conf *conf, uid_t user, gid_t group)
 {
     const char *path = conf->path.data; /* terminated: a path of the configuration */
-    bool made = mkdir(path, 0700) == 0;
+    int error = owned_directory_create(AT_FDCWD, path, 0700, user, group);
 
-    if (!made && errno != EEXIST)
-        return -errno;
+    if (error < 0)
+        return error;
     conf->directory.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (conf->directory.fd < 0)
-        return -errno;
-    return made && user != (uid_t)-1 && fchown(conf->directory.fd, user, group) < 0 ? -errno : 0;
+    return conf->directory.fd < 0 ? -errno : 0;
 }
 
 /* Returns the index of the previous configuration if it is compatible; else NULL. */

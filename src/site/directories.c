@@ -4,25 +4,18 @@
 #include "site/directories.h"
 
 #include "cache/cache_conf.h"
+#include "io/owned_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static int create_directory(const char *path, uid_t user, gid_t group)
-{
-    if (mkdir(path, 0700) < 0)
-        return errno == EEXIST ? 0 : -errno;
-    return user != (uid_t)-1 && chown(path, user, group) < 0 ? -errno : 0;
-}
 
 int directories_create(const struct conf_words *directories, uid_t user, gid_t group, struct log *log)
 {
     for (size_t i = 0; i < directories->count; i++) {
         const char *path = directories->items[i].data; /* terminated: a path of the configuration */
-        int error = create_directory(path, user, group);
+        int error = owned_directory_create(AT_FDCWD, path, 0700, user, group);
 
         if (error < 0) {
             log_write(log, LOG_EMERG, "the directory of temporary files \"%s\" cannot be created (%d: %s)", path,

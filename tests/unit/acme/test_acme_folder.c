@@ -51,6 +51,19 @@ START_TEST(a_folder_that_cannot_be_created_is_named)
 }
 END_TEST
 
+START_TEST(parts_are_not_created_behind_a_link)
+{
+    folder_make();
+    struct acme acme = {.state = str_from(path_of("acme"))};
+    ck_assert_int_eq(mkdir(path_of("elsewhere"), 0700), 0);
+    ck_assert_int_eq(symlink("elsewhere", path_of("acme")), 0);
+    ck_assert_int_eq(acme_folder_create(&acme, (uid_t)-1, (gid_t)-1, &lines), -ENOTDIR);
+    ck_assert_ptr_nonnull(strstr(logged, "which is not a link"));
+    ck_assert_int_eq(access(path_of("elsewhere/challenges"), F_OK), -1);
+    folder_remove();
+}
+END_TEST
+
 static int lock_in_another_process(const struct acme *acme)
 {
     int status;
@@ -83,6 +96,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {parts_have_their_modes, a_folder_that_cannot_be_created_is_named,
+                                         parts_are_not_created_behind_a_link,
                                          one_process_has_the_lock, NULL};
 
     return run_tests("acme_folder", tests);
