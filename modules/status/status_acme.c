@@ -4,6 +4,7 @@
 #include "status.h"
 
 #include "acme/acme_status.h"
+#include "base/saturate.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -82,10 +83,10 @@ static void print_time(struct status_page_text *page, const char *title, uint64_
 
 static void print_days(struct status_page_text *page, const struct acme_status *status, int64_t now_s)
 {
-    int64_t left_s = (int64_t)status->until_s - now_s;
+    uint64_t left_s = u64_sub_sat(status->until_s, now_s > 0 ? (uint64_t)now_s : 0);
 
     if (status->until_s > 0)
-        status_print(page, "<td>%lld days left\n", (long long)(left_s > 0 ? left_s / 86400 : 0));
+        status_print(page, "<td>%llu days left\n", (unsigned long long)(left_s / 86400));
     else
         status_print(page, "<td>self-signed until the first one arrives\n");
 }

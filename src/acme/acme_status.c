@@ -1,35 +1,39 @@
 /*
- * The shared memory. Numbers are read and written atomically; an error text always ends within its room.
+ * Numbers are read and written atomically; an error text always ends within its room.
  */
 #include "acme/acme_status.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
+/* Private memory of each process: the size and the address must not come from memory that a worker can write. */
 struct acme_zone {
     size_t count, size;
-    struct acme_status items[];
+    struct acme_status *items;      /* shared */
 };
 
 struct acme_zone *acme_zone_open(size_t count)
 {
-    struct acme_zone *zone;
-    size_t size;
+    struct acme_zone *zone = calloc(1, sizeof(*zone));
 
-    if (__builtin_mul_overflow(count, sizeof(zone->items[0]), &size) ||
-        __builtin_add_overflow(size, sizeof(*zone), &size))
+    if (!zone || __builtin_mul_overflow(count, sizeof(zone->items[0]), &zone->size)) {
+        free(zone);
         return NULL;
-    zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (zone == MAP_FAILED)
+    }
+    zone->items = mmap(NULL, zone->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (zone->items == MAP_FAILED) {
+        free(zone);
         return NULL;
+    }
     zone->count = count;
-    zone->size = size;
     return zone;
 }
 
 void acme_zone_close(struct acme_zone *zone)
 {
     if (zone)
-        munmap(zone, zone->size);
+        munmap(zone->items, zone->size);
+    free(zone);
 }
 
 void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status)
