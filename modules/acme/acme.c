@@ -49,7 +49,7 @@ static int read_challenge(void *argument)
     return 0;
 }
 
-static enum outcome respond(struct challenge *challenge)
+static enum outcome respond_challenge(struct challenge *challenge)
 {
     struct exchange *x = challenge->x;
 
@@ -80,7 +80,7 @@ static void challenge_read(struct op *op, int result)
     if (result < 0)
         challenge->length = result;
     if (!x->cancelled)
-        exchange_resume(x, respond(challenge));
+        exchange_resume(x, respond_challenge(challenge));
     exchange_release(x);
 }
 

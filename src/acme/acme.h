@@ -1,6 +1,6 @@
 /*
  * Certificates by ACME (RFC 8555), as the configuration describes them: settings, names and files. The client program
- * speaks the protocol; the other files of this folder run it, and install what it obtains.
+ * implements the protocol; the other files of this folder run it and install the certificates.
  */
 #ifndef ACME_ACME_H
 #define ACME_ACME_H
@@ -50,6 +50,8 @@ struct acme {
  * a file name and as an argument.
  */
 bool acme_name_valid(struct str name);
+/* True for at least one character of base64url (RFC 4648 5), without padding. */
+bool acme_base64url_valid(struct str text);
 /* True for a token of RFC 8555 8.3: base64url characters, at most LIMIT_ACME_TOKEN. */
 bool acme_token_valid(struct str token);
 /* True for the key authorization of this token (RFC 8555 8.1). */

@@ -16,10 +16,15 @@
 
 enum { PATH_SPACE = LIMIT_ACME_TOKEN + 8 };
 
-static int open_folder(const char *folder)
+/* Writes the file name of a token. Returns a descriptor of the folder, or -errno. */
+static int open_folder(const char *folder, struct str token, char name[PATH_SPACE])
 {
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd;
 
+    if (!acme_token_valid(token))
+        return -EINVAL;
+    snprintf(name, PATH_SPACE, STR_FMT, STR_ARG(token));
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
@@ -47,11 +52,10 @@ int acme_challenge_store(const char *folder, struct str token, struct str author
 
     if (!acme_authorization_valid(authorization, token))
         return -EINVAL;
-    snprintf(name, sizeof(name), STR_FMT, STR_ARG(token));
-    snprintf(temporary, sizeof(temporary), "." STR_FMT, STR_ARG(token)); /* not a token: never sent */
-    fd = open_folder(folder);
+    fd = open_folder(folder, token, name);
     if (fd < 0)
         return fd;
+    snprintf(temporary, sizeof(temporary), "." STR_FMT, STR_ARG(token)); /* not a token: never sent */
     error = write_file(fd, temporary, authorization);
     if (error == 0 && renameat(fd, temporary, fd, name) < 0)
         error = -errno;
@@ -64,12 +68,8 @@ int acme_challenge_store(const char *folder, struct str token, struct str author
 int acme_challenge_remove(const char *folder, struct str token)
 {
     char name[PATH_SPACE];
-    int fd, error = 0;
+    int fd = open_folder(folder, token, name), error = 0;
 
-    if (!acme_token_valid(token))
-        return -EINVAL;
-    snprintf(name, sizeof(name), STR_FMT, STR_ARG(token));
-    fd = open_folder(folder);
     if (fd < 0)
         return fd;
     if (unlinkat(fd, name, 0) < 0 && errno != ENOENT)
@@ -98,12 +98,8 @@ ssize_t acme_challenge_read(const char *folder, struct str token, char *into, si
 {
     char name[PATH_SPACE];
     ssize_t length;
-    int fd;
+    int fd = open_folder(folder, token, name);
 
-    if (!acme_token_valid(token))
-        return -EINVAL;
-    snprintf(name, sizeof(name), STR_FMT, STR_ARG(token));
-    fd = open_folder(folder);
     if (fd < 0)
         return fd;
     length = read_file(fd, name, into, size);

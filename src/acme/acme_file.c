@@ -95,7 +95,7 @@ int acme_file_replace(const char *path, struct str text)
     return error < 0 ? error : sync_folder(path);
 }
 
-static bool covers(X509 *leaf, struct str name)
+static bool covers_name(X509 *leaf, struct str name)
 {
     char text[LIMIT_ACME_NAME + 1];
 
@@ -124,7 +124,7 @@ static int read_facts(X509 *leaf, const struct acme_certificate *certificate, st
     if (time_of(X509_get0_notBefore(leaf), &facts.from_s) < 0 || time_of(X509_get0_notAfter(leaf), &facts.until_s) < 0)
         return -EINVAL;
     for (size_t i = 0; i < certificate->name_count; i++)
-        facts.covers &= covers(leaf, certificate->names[i]);
+        facts.covers &= covers_name(leaf, certificate->names[i]);
     *out_facts = facts;
     return 0;
 }
@@ -136,7 +136,7 @@ static int no_password(char *into, int size, int writing, void *unused)
 }
 
 /* The first certificate and the key of a PEM text. */
-static int parse(struct str text, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+static int parse_certificate(struct str text, const struct acme_certificate *certificate, struct acme_facts *out_facts)
 {
     BIO *certificates = BIO_new_mem_buf(text.data, (int)text.length);
     BIO *keys = BIO_new_mem_buf(text.data, (int)text.length);
@@ -159,7 +159,7 @@ int acme_file_read(const char *path, const struct acme_certificate *certificate,
     int error = acme_file_load(path, &text);
 
     if (error == 0)
-        error = parse(buffer_str(&text), certificate, out_facts);
+        error = parse_certificate(buffer_str(&text), certificate, out_facts);
     buffer_wipe(&text);
     return error;
 }
@@ -183,7 +183,7 @@ int acme_file_install(const struct acme_certificate *certificate, const char *ch
     if (error == 0 && text.length > LIMIT_PEM_FILE)
         error = -EFBIG;
     if (error == 0)
-        error = parse(buffer_str(&text), certificate, &facts);
+        error = parse_certificate(buffer_str(&text), certificate, &facts);
     if (error == 0 && !facts.covers)
         error = -EINVAL;
     if (error == 0)

@@ -32,7 +32,7 @@ bool acme_name_valid(struct str name)
     return true;
 }
 
-static bool is_base64url(struct str text)
+bool acme_base64url_valid(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.data[i];
@@ -45,7 +45,7 @@ static bool is_base64url(struct str text)
 
 bool acme_token_valid(struct str token)
 {
-    return token.length <= LIMIT_ACME_TOKEN && is_base64url(token);
+    return token.length <= LIMIT_ACME_TOKEN && acme_base64url_valid(token);
 }
 
 bool acme_authorization_valid(struct str authorization, struct str token)
@@ -53,5 +53,5 @@ bool acme_authorization_valid(struct str authorization, struct str token)
     struct str thumbprint = authorization;
 
     return authorization.length <= LIMIT_ACME_AUTHORIZATION && acme_token_valid(token) &&
-           str_equal(str_cut(&thumbprint, '.'), token) && is_base64url(str_or_empty(thumbprint));
+           str_equal(str_cut(&thumbprint, '.'), token) && acme_base64url_valid(str_or_empty(thumbprint));
 }

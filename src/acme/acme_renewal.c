@@ -38,28 +38,28 @@ static int64_t now_s(void)
     return clock_wall_s(&clock);
 }
 
-/* A client calls its hook without arguments of ours: the name of this link is the command. */
+/* The client calls its hook with arguments of its own: the name of this link is the command. */
 static int make_hook(struct renewal *renewal)
 {
     const struct acme *acme = renewal->start->acme;
     char made[PATH_MAX];
-    int fits = snprintf(renewal->hook, PATH_MAX, STR_FMT "/clients/" ACME_HOOK, STR_ARG(acme->state)) < PATH_MAX &&
-               snprintf(made, PATH_MAX, "%s.%ld", renewal->hook, (long)getpid()) < PATH_MAX;
+    int error = 0;
 
-    if (!fits)
+    if (snprintf(renewal->hook, PATH_MAX, STR_FMT "/clients/" ACME_HOOK, STR_ARG(acme->state)) >= PATH_MAX ||
+        snprintf(made, PATH_MAX, "%s.%ld", renewal->hook, (long)getpid()) >= PATH_MAX)
         return -ENAMETOOLONG;
     unlink(made);
     if (symlink(renewal->start->executable, made) < 0)
         return -errno;
-    if (rename(made, renewal->hook) == 0)
-        return 0;
-    fits = -errno;
-    unlink(made);
-    return fits;
+    if (rename(made, renewal->hook) < 0) {
+        error = -errno;
+        unlink(made);
+    }
+    return error;
 }
 
 /* Reads certificate and attempt, which another machine may have changed. Returns when it is to be requested. */
-static int64_t due_s(struct renewal *renewal, size_t index, struct acme_facts *out_facts, bool *out_exists)
+static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_facts *out_facts, bool *out_exists)
 {
     const struct acme_certificate *certificate = &renewal->start->acme->items[index];
     struct watched *watched = &renewal->watched[index];
@@ -76,7 +76,7 @@ static int64_t due_s(struct renewal *renewal, size_t index, struct acme_facts *o
     return acme_due_s(error == 0 ? out_facts : NULL, &watched->attempt, now_s(), watched->random);
 }
 
-static void report(struct renewal *renewal, size_t index, const struct acme_facts *facts, int64_t next_s)
+static void report_status(struct renewal *renewal, size_t index, const struct acme_facts *facts, int64_t next_s)
 {
     const struct acme_attempt *attempt = &renewal->watched[index].attempt;
     struct acme_status status = {.until_s = facts ? (uint64_t)facts->until_s : 0,
@@ -123,7 +123,7 @@ static void record_failure(struct renewal *renewal, size_t index, const char *er
 }
 
 /* Requests a certificate from one authority after the other. Holds the lock. */
-static void request(struct renewal *renewal, size_t index)
+static void request_certificate(struct renewal *renewal, size_t index)
 {
     const struct acme *acme = renewal->start->acme;
     const struct acme_certificate *certificate = &acme->items[index];
@@ -155,11 +155,11 @@ static void request(struct renewal *renewal, size_t index)
 }
 
 /* Checks one certificate, and requests it if it is due. Returns when it is to be checked again. */
-static int64_t check(struct renewal *renewal, size_t index)
+static int64_t check_certificate(struct renewal *renewal, size_t index)
 {
     struct acme_facts facts;
     bool exists;
-    int64_t next_s = due_s(renewal, index, &facts, &exists);
+    int64_t next_s = read_due_s(renewal, index, &facts, &exists);
 
     if (next_s <= now_s()) {
         int lock = acme_folder_lock(renewal->start->acme);
@@ -169,15 +169,15 @@ static int64_t check(struct renewal *renewal, size_t index)
                       STR_ARG(renewal->start->acme->state), -lock, strerror(-lock));
         renewal->lock_failed = lock < 0 && lock != -EAGAIN;
         /* Another machine may have installed it before the lock was free. */
-        if (lock >= 0 && due_s(renewal, index, &facts, &exists) <= now_s())
-            request(renewal, index);
+        if (lock >= 0 && read_due_s(renewal, index, &facts, &exists) <= now_s())
+            request_certificate(renewal, index);
         if (lock >= 0)
             close(lock);
-        next_s = due_s(renewal, index, &facts, &exists);
+        next_s = read_due_s(renewal, index, &facts, &exists);
         if (next_s <= now_s())
             next_s = now_s() + LIMIT_ACME_LOCK_S;
     }
-    report(renewal, index, exists ? &facts : NULL, next_s);
+    report_status(renewal, index, exists ? &facts : NULL, next_s);
     return next_s;
 }
 
@@ -195,7 +195,7 @@ static void run_loop(struct renewal *renewal)
         int64_t next_s = INT64_MAX;
 
         for (size_t i = 0; i < renewal->start->acme->count && !renewal->events.ending; i++) {
-            int64_t one_s = check(renewal, i);
+            int64_t one_s = check_certificate(renewal, i);
 
             next_s = one_s < next_s ? one_s : next_s;
         }

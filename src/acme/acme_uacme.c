@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static void start_run(struct uacme *uacme)
         acme_run_add(&uacme->run, common[i]);
 }
 
-static int failed(struct uacme *uacme, int status, char *error, size_t size)
+static int describe_failure(struct uacme *uacme, int status, char *error, size_t size)
 {
     static const struct {
         int status;
@@ -101,11 +102,12 @@ static int register_account(struct uacme *uacme, char *error, size_t size)
     if (*uacme->email)
         acme_run_add(&uacme->run, uacme->email);
     status = acme_client_run(&uacme->run);
+    OPENSSL_cleanse(binding, sizeof(binding));
     /* A run that was interrupted may have registered it. */
     if (status != 0 && strstr(uacme->run.output, "Account already exists"))
         status = 0;
     if (status != 0)
-        return failed(uacme, status, error, size);
+        return describe_failure(uacme, status, error, size);
     status = acme_file_replace(uacme->account, STR("registered\n"));
     if (status < 0)
         snprintf(error, size, "%s cannot be written (%d: %s)", uacme->account, -status, strerror(-status));
@@ -128,7 +130,7 @@ static void add_key_type(struct acme_run *run, int key_type)
 }
 
 /* The old key of the client's folder is removed, so that each certificate has a new one. */
-static int request(struct uacme *uacme, char *error, size_t size)
+static int issue_certificate(struct uacme *uacme, char *error, size_t size)
 {
     const struct acme_certificate *certificate = uacme->order->certificate;
     struct acme_run *run = &uacme->run;
@@ -146,17 +148,17 @@ static int request(struct uacme *uacme, char *error, size_t size)
         acme_run_add(run, uacme->names[i]);
     }
     if (unlink(uacme->key) < 0 && errno != ENOENT)
-        return failed(uacme, -errno, error, size);
+        return describe_failure(uacme, -errno, error, size);
     status = acme_client_run(run);
     if (status == 0)
         return 0;
     /* The authority may have lost the account: the next attempt registers it. */
     if (status != -EINTR)
         unlink(uacme->account);
-    return failed(uacme, status, error, size);
+    return describe_failure(uacme, status, error, size);
 }
 
-static int install(struct uacme *uacme, char *error, size_t size)
+static int install_certificate(struct uacme *uacme, char *error, size_t size)
 {
     const struct acme_certificate *certificate = uacme->order->certificate;
     int result = acme_file_install(certificate, uacme->chain, uacme->key);
@@ -187,8 +189,8 @@ static int request_certificate(struct uacme *uacme, char *error, size_t size)
     }
     result = register_account(uacme, error, size);
     if (result == 0)
-        result = request(uacme, error, size);
-    return result == 0 ? install(uacme, error, size) : result;
+        result = issue_certificate(uacme, error, size);
+    return result == 0 ? install_certificate(uacme, error, size) : result;
 }
 
 int acme_uacme_request(const struct acme_order *order, char *error, size_t size)

@@ -95,7 +95,7 @@ static _Noreturn void become_renewal(struct master *master, struct generation *g
     exit(status);
 }
 
-static void start_now(struct master *master)
+static void start_renewal(struct master *master)
 {
     struct renewal_child *renewal = &master->renewal;
     struct log *log = &master->error_log.log;
@@ -144,7 +144,7 @@ void master_acme_start(struct master *master)
     master->renewal.wanted = true;
     master->renewal.failures = 0;
     if (master->renewal.pid == 0)
-        start_now(master);
+        start_renewal(master);
 }
 
 void master_acme_check(struct master *master)
@@ -156,7 +156,7 @@ void master_acme_check(struct master *master)
         renewal->kill_ms = UINT64_MAX;
     }
     if (renewal->start_ms > 0 && master->clock.monotonic_ms >= renewal->start_ms && renewal->pid == 0)
-        start_now(master);
+        start_renewal(master);
 }
 
 int master_acme_next_ms(const struct master *master)
@@ -211,7 +211,7 @@ bool master_acme_exited(struct master *master, pid_t pid, int status)
     renewal->pid = 0;
     renewal->kill_ms = 0;
     if (renewal->wanted && stopped)
-        start_now(master);
+        start_renewal(master);
     else if (renewal->wanted)
         plan_restart(master, status);
     return true;

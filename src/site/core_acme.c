@@ -90,15 +90,12 @@ static bool is_argument(struct str text, size_t most)
     return text.length <= most && !str_starts(text, STR("-"));
 }
 
-static bool is_base64url(struct str text)
+/* base64url, with or without padding. */
+static bool is_key(struct str text)
 {
-    for (size_t i = 0; i < text.length; i++) {
-        char c = str_lower(text.data[i]);
-
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '=')
-            return false;
-    }
-    return text.length <= LIMIT_ACME_EAB;
+    while (str_ends(text, STR("=")))
+        text.length--;
+    return text.length <= LIMIT_ACME_EAB && acme_base64url_valid(text);
 }
 
 static void check_directories(const struct acme_settings *acme, struct conf_reader *reader, const struct conf_node *at)
@@ -129,7 +126,7 @@ void core_acme_check(const struct core_ssl *ssl, struct conf_reader *reader, con
         conf_error(reader->errors, node->mark, STR("set both, or none"),
                    "acme: eab_key_id and eab_key belong together");
     if (!is_argument(acme->eab_key_id, LIMIT_ACME_EAB) || str_find(acme->eab_key_id, ':') >= 0 ||
-        !is_base64url(acme->eab_key))
+        (!str_empty(acme->eab_key) && !is_key(acme->eab_key)))
         conf_error(reader->errors, node->mark, STR("copy both from the page of your account"),
                    "acme: eab_key_id is printable ASCII without colons, eab_key is base64url");
 }

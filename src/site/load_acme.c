@@ -22,7 +22,7 @@ static bool same_settings(const struct acme_settings *one, const struct acme_set
            str_equal(one->eab_key_id, other->eab_key_id) && str_equal(one->eab_key, other->eab_key);
 }
 
-static void report(struct load *load, const struct loaded_server *loaded, struct str hint, const char *text,
+static void report_name(struct load *load, const struct loaded_server *loaded, struct str hint, const char *text,
                    struct str name)
 {
     const struct core_file *files = loaded->ssl->certificates.items;
@@ -45,14 +45,14 @@ static bool names_valid(struct load *load, const struct loaded_server *loaded)
     for (size_t i = 0; i < names->count; i++) {
         if (acme_name_valid(names->items[i]))
             continue;
-        report(load, loaded, STR("list the names; move wildcards and regular expressions to another server"),
+        report_name(load, loaded, STR("list the names; move wildcards and regular expressions to another server"),
                "cannot obtain a certificate for", names->items[i]);
         faults++;
     }
     return faults == 0;
 }
 
-static struct acme_certificate *find(const struct load *load, struct str name)
+static struct acme_certificate *find_certificate(const struct load *load, struct str name)
 {
     struct acme *acme = &load->configuration->acme;
 
@@ -81,7 +81,7 @@ static bool add_names(struct load *load, const struct loaded_server *loaded, str
         if (has_name(certificate, names->items[i]))
             continue;
         if (certificate->name_count == LIMIT_ACME_NAMES) {
-            report(load, loaded, STR("distribute the names over several servers"),
+            report_name(load, loaded, STR("distribute the names over several servers"),
                    "permits at most 100 names, the first one is", certificate->name);
             return false;
         }
@@ -98,7 +98,7 @@ static bool place_valid(struct load *load, const struct loaded_server *loaded)
 
     if (acme->count == 0 || (str_equal(acme->state, settings->state) && str_equal(acme->user, settings->user)))
         return true;
-    report(load, loaded, STR("set state and user once, in http"),
+    report_name(load, loaded, STR("set state and user once, in http"),
            "has other values of acme.state and acme.user than", acme->items[0].name);
     return false;
 }
@@ -123,16 +123,16 @@ static int start_certificate(struct load *load, const struct loaded_server *load
                : -ENOMEM;
 }
 
-static int load_one(struct load *load, const struct loaded_server *loaded)
+static int load_certificate(struct load *load, const struct loaded_server *loaded)
 {
     struct acme *acme = &load->configuration->acme;
     struct acme_certificate *certificate;
 
     if (!core_acme_used(loaded->ssl) || !names_valid(load, loaded) || !place_valid(load, loaded))
         return 0;
-    certificate = find(load, loaded->server->names.items[0]);
+    certificate = find_certificate(load, loaded->server->names.items[0]);
     if (certificate && !same_settings(certificate->settings, &loaded->ssl->acme)) {
-        report(load, loaded, STR("use the same settings, or another first name"),
+        report_name(load, loaded, STR("use the same settings, or another first name"),
                "has different settings of acme for the certificate of", certificate->name);
         return 0;
     }
@@ -155,11 +155,11 @@ int load_acme(struct load *load)
     if (!load->configuration->acme.items)
         return -ENOMEM;
     for (size_t i = 0; i < load->server_count && error == 0; i++)
-        error = load_one(load, &load->servers[i]);
+        error = load_certificate(load, &load->servers[i]);
     return error;
 }
 
 const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server)
 {
-    return server->names.count > 0 ? find(load, server->names.items[0]) : NULL;
+    return server->names.count > 0 ? find_certificate(load, server->names.items[0]) : NULL;
 }
