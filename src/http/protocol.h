@@ -83,7 +83,7 @@ enum session_phase {
     SESSION_WAITING,                /* the server is producing a response */
     SESSION_SENDING,                /* send_timeout between writes */
     SESSION_BLOCKED,                /* HTTP/2: responses wait for windows of the client: send_timeout */
-    SESSION_CLOSING,                /* HTTP/2: GOAWAY was sent, and its acknowledgement is outstanding: lingering_timeout */
+    SESSION_CLOSING,                /* HTTP/2: GOAWAY was sent, and its acknowledgement is outstanding: its deadline */
     SESSION_OVER,
 };
 
@@ -117,7 +117,7 @@ struct protocol {
     /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
     /*
-     * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY and BLOCKED: the
+     * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY, BLOCKED and CLOSING: the
      * monotonic clock in milliseconds at which SESSION_DEADLINE is due; UINT64_MAX: never. NULL: it does not.
      */
     uint64_t (*deadline)(const struct session *session);

@@ -77,9 +77,9 @@ static uint64_t timeout_ms(const struct connection *connection, enum phase phase
     case PHASE_SENDING:
     case PHASE_BLOCKED:
         return site->send_timeout_ms;
-    case PHASE_CLOSING:
     case PHASE_LINGERING:
         return connection->location->wire.lingering_ms;
+    case PHASE_CLOSING: /* the session's deadline */
     case PHASE_WAITING:
         break;
     }
@@ -232,7 +232,6 @@ static bool deadline_passed(struct connection *connection)
     case PHASE_FIRST:
     case PHASE_IDLE:
     case PHASE_BLOCKED:
-    case PHASE_CLOSING:
         connection->session->protocol->signal(connection->session, SESSION_TIMEOUT);
         return true;
     case PHASE_HANDSHAKE:
@@ -242,6 +241,7 @@ static bool deadline_passed(struct connection *connection)
     case PHASE_LINGERING: /* FIN is already sent */
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
         break;
+    case PHASE_CLOSING:
     case PHASE_WAITING:
         break;
     }

@@ -337,6 +337,23 @@ def test_unacknowledged_ping_does_not_delay_shutdown(start, loop, transport):
     frames.close()
 
 
+def test_lingering_timeout_does_not_delay_the_second_goaway(start, loop, transport):
+    """The second GOAWAY follows a second after the first, also without an acknowledgement, and names the streams that are completed."""
+    server = start(loop=loop, http={'lingering_timeout': '1h', 'lingering_time': '1h', 'send_timeout': '1h'})
+    frames = http2.raw(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
+    frames.send(frames.head(1, '/1048576.bin'))
+    assert frames.until(http2.DATA, stream=1)
+    server.process.send_signal(signal.SIGQUIT)
+    assert frames.until(http2.GOAWAY)[3][:4] == b'\x7f\xff\xff\xff'
+    assert frames.until(http2.GOAWAY)[3][:4] == b'\0\0\0\1'
+    frames.send(http2.number(http2.WINDOW_UPDATE, 0, 1 << 20) + http2.number(http2.WINDOW_UPDATE, 1, 1 << 20))
+    while (found := frames.until(http2.DATA, stream=1)) and not found[1] & http2.END_STREAM:
+        pass
+    assert found, 'the response is completed'
+    frames.close()
+    assert server.process.wait(TIMEOUT) == 0
+
+
 def test_keepalive_requests_ends_the_connection(launch, loop, transport):
     served = launch(loop, transport, server={'keepalive_requests': 3})
     client = open_client(served)

@@ -298,7 +298,7 @@ static void session_signal(struct session *session, enum session_signal signal)
     struct h2_session *h2 = h2_of(session);
 
     switch (signal) {
-    case SESSION_TIMEOUT: /* an idle connection, or one that is closing */
+    case SESSION_TIMEOUT: /* an idle connection */
         h2_session_fail(h2, H2_NO_ERROR);
         break;
     case SESSION_DEADLINE:

@@ -58,6 +58,7 @@ struct h2_session {
     uint32_t data_padding;          /* of these, padding at its end */
     uint32_t data_stream;
     uint64_t deadline_ms;           /* of SESSION_DEADLINE; UINT64_MAX: none */
+    uint64_t announced_ms;          /* when the first GOAWAY was queued, if H2_ANNOUNCED */
     uint64_t head_since_ms;         /* of client_header_timeout, if head_incomplete */
     unsigned stream_count;          /* in the table, also one with cancelled_in_frame */
     unsigned awaiting;              /* streams whose module waits for their request body, except tunnels */

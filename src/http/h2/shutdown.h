@@ -9,7 +9,7 @@
 
 /* Announces the end of the connection. No effect when it is announced already. */
 void h2_shutdown_start(struct h2_session *h2);
-/* The PING sent after the announcement was acknowledged. */
+/* The PING sent after the announcement was acknowledged, or LIMIT_H2_GOAWAY_MS have passed. */
 void h2_shutdown_acknowledged(struct h2_session *h2);
 /* Ends the session when its last stream has ended. */
 void h2_shutdown_check(struct h2_session *h2);

@@ -4,6 +4,7 @@
  */
 #include "http/h2/timeout.h"
 
+#include "base/limits.h"
 #include "http/h2/body.h"
 #include "http/h2/output.h"
 #include "http/h2/shutdown.h"
@@ -72,6 +73,17 @@ void h2_timeout_head(struct h2_session *h2, bool incomplete)
     lower_deadline(h2, head_deadline(h2));
 }
 
+static uint64_t goaway_deadline(const struct h2_session *h2)
+{
+    return h2->shutdown == H2_ANNOUNCED ? h2->announced_ms + LIMIT_H2_GOAWAY_MS : UINT64_MAX;
+}
+
+void h2_timeout_shutdown(struct h2_session *h2)
+{
+    h2->announced_ms = h2->clock->monotonic_ms;
+    lower_deadline(h2, goaway_deadline(h2));
+}
+
 /*
  * No later frame can be parsed. The streams that were accepted before are completed; without any, the connection ends.
  */
@@ -136,6 +148,9 @@ void h2_timeout_check(struct h2_session *h2)
     h2->deadline_ms = UINT64_MAX;
     if (head_deadline(h2) <= now_ms)
         head_timed_out(h2);
+    if (goaway_deadline(h2) <= now_ms)
+        h2_shutdown_acknowledged(h2);
     h2_stream_each(h2, visit_stream, &now_ms);
     lower_deadline(h2, head_deadline(h2));
+    lower_deadline(h2, goaway_deadline(h2));
 }

@@ -188,10 +188,35 @@ END_TEST
 START_TEST(unacknowledged_goaway_times_out)
 {
     start();
+    pass(50000);
     table_server_signal(server, SESSION_DRAIN);
-    table_server_signal(server, SESSION_TIMEOUT);
-    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\nGOAWAY 0 NO_ERROR\n");
+    pass(LIMIT_H2_GOAWAY_MS - 1);
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
+    ck_assert_int_eq(table_server_phase(server), SESSION_CLOSING);
+    pass(1);
+    expect("GOAWAY 0 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
+    stop();
+}
+END_TEST
+
+/* The second GOAWAY does not wait for the streams, and its wait begins with the first. */
+START_TEST(unacknowledged_goaway_with_a_stream)
+{
+    start();
+    h2_client_request(&client, 1, "GET", "/later", true);
+    h2_client_flush(&client);
+    table_server_signal(server, SESSION_DRAIN);
+    pass(LIMIT_H2_GOAWAY_MS - 500);
+    table_server_signal(server, SESSION_DEADLINE); /* too early, as for the deadline of an ended stream */
+    expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
+    pass(500);
+    h2_client_request(&client, 3, "GET", "/hello", true); /* not processed */
+    expect("GOAWAY 1 NO_ERROR\n");
+    table_server_answer(server);
+    expect("HEADERS 1 :status=200 content-length=4\nDATA 1 4 late end\n");
+    ck_assert_int_eq(server->result, 0);
+    ck_assert_uint_eq(server->begun, 1);
     stop();
 }
 END_TEST
@@ -317,6 +342,7 @@ int main(void)
         goaway_in_two_steps,
         idle_connection_is_retired,
         unacknowledged_goaway_times_out,
+        unacknowledged_goaway_with_a_stream,
         number_of_requests,
         no_keepalive,
         peer_closes_its_side,
