@@ -42,7 +42,7 @@ struct acme {
     struct str state;               /* the state folder of all of them */
     struct str challenges;          /* challenges/ in it, which workers read */
     struct str user;
-    struct acme_zone *zone;         /* acme_status.h; NULL: not opened */
+    struct acme_zone *zone;         /* acme_status.h; closed with the configuration; NULL: not opened */
 };
 
 /*

@@ -4,7 +4,6 @@
  */
 #include "master/master_state.h"
 
-#include "acme/acme_status.h"
 #include "base/limits.h"
 #include "log/access_log.h"
 #include "log/log_file.h"
@@ -253,7 +252,6 @@ void generation_close(struct master *master, struct generation *generation)
     caches_close(&generation->configuration->caches);
     limits_close(&generation->configuration->limits);
     session_stores_close(&generation->configuration->sessions);
-    acme_zone_close(generation->configuration->acme.zone);
     free(generation->children);
     list_remove(&generation->link);
     configuration_destroy(generation->configuration);

@@ -4,6 +4,7 @@
  */
 #include "site/configuration.h"
 
+#include "acme/acme_status.h"
 #include "base/limits.h"
 #include "site/capture.h"
 #include "site/core_stream.h"
@@ -246,6 +247,7 @@ void configuration_destroy(struct configuration *configuration)
     }
     for (struct media_table *media = configuration->media_tables; media; media = media->next)
         table_finish(&media->table);
+    acme_zone_close(configuration->acme.zone);
     upstreams_finish(&configuration->upstreams);
     captures_finish(&configuration->user_variables);
     captures_finish(&configuration->stream_user_variables);
