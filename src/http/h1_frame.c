@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/saturate.h"
+#include "http/h1_line_ends.h"
 #include "http/h1_parse.h"
 
 #include <errno.h>

@@ -214,23 +214,6 @@ static int parse_field(struct str *rest, struct header *out_field, bool *out_und
     return 0;
 }
 
-struct str h1_copy_lines(struct arena *arena, struct str lines)
-{
-    size_t feeds = 0;
-    size_t length = 0;
-    char *copy;
-
-    for (size_t i = 0; i < lines.length; i++)
-        feeds += lines.data[i] == '\n';
-    copy = arena_alloc(arena, lines.length + feeds + 1);
-    for (size_t i = 0; copy && i < lines.length; i++) {
-        if (lines.data[i] == '\n' && (i == 0 || lines.data[i - 1] != '\r'))
-            copy[length++] = '\r';
-        copy[length++] = lines.data[i];
-    }
-    return (struct str){copy, length};
-}
-
 int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, struct headers *headers)
 {
     while (lines.length) {

@@ -37,8 +37,6 @@ int h1_parse_head(struct str head, const struct session_settings *settings, stru
 /* Fills in request line, method and target of a rejected head as far as possible, for the log. */
 void h1_parse_rejected_head(struct str bytes, struct request *request);
 
-/* Copies `lines` with a CR inserted before each bare LF. data NULL: out of memory. */
-struct str h1_copy_lines(struct arena *arena, struct str lines);
 /*
  * Parses field lines (RFC 9112 5), each ended by CRLF, into `headers`. 0, -EBADMSG, or -ENOMEM. Names with an
  * underscore are dropped unless `underscores`, as in nginx: a CGI application cannot distinguish them from names with a

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 #include "http/connection_options.h"
+#include "http/h1_line_ends.h"
 
 #include <errno.h>
 
