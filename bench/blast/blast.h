@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "histogram.h"
-#include "walk.h"
+#include "record_parser.h"
 
 enum { PIPELINE_MAX = 64, DIGEST_SIZE = 32, SCRATCH_SIZE = 256 * 1024 };
 
@@ -47,7 +47,7 @@ struct connection {
     int fd;
     SSL *ssl;                       /* NULL: plain */
     EVP_MD_CTX *digest;             /* of the body being received; NULL: nothing is decrypted */
-    struct walk walk;
+    struct record_parser parser;
     uint64_t have;                  /* plaintext received of the current response */
     unsigned outstanding;           /* requests without a complete response */
     unsigned oldest;                /* index in asked_at of the oldest one */

@@ -131,7 +131,7 @@ static void connection_finish(struct blast *blast, struct connection *connection
     if (connection->ssl) {
         if (SSL_do_handshake(connection->ssl) != 1)
             fail("handshake");
-        connection->walk.overhead = record_overhead(connection->ssl);
+        connection->parser.overhead = record_overhead(connection->ssl);
         blast->handshakes++;
     }
     histogram_record(&blast->opening, now() - connection->asked_at[0]);

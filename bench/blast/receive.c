@@ -123,20 +123,20 @@ static size_t least(size_t a, size_t b)
 static size_t records_step(struct blast *blast, struct connection *connection, size_t most, bool *out_whole,
                            uint64_t *plain)
 {
-    struct walk *walk = &connection->walk;
+    struct record_parser *parser = &connection->parser;
     uint64_t awaited = connection->outstanding * blast->response_length - connection->have;
     size_t room = SMALL_READ;
     size_t got;
 
-    if (walk->record_left >= DROP_MIN) {
-        got = receive(connection, NULL, least(walk->record_left, most), out_whole);
-        walk_skip(walk, got, plain);
+    if (parser->remaining >= DROP_MIN) {
+        got = receive(connection, NULL, least(parser->remaining, most), out_whole);
+        record_parser_skip(parser, got, plain);
         return got;
     }
     if (awaited > SMALL_READ)
-        room = walk->record_left + WALK_HEADER - walk->header_have;
+        room = parser->remaining + RECORD_HEADER_SIZE - parser->header_received;
     got = receive(connection, blast->scratch, least(room, most), out_whole);
-    if (!walk_over(walk, blast->scratch, got, plain)) {
+    if (!record_parser_feed(parser, blast->scratch, got, plain)) {
         errno = 0;
         fail("a record that is no application data");
     }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walk.h"
+#include "record_parser.h"
 
 enum { OVERHEAD = 17, PLAIN_ONE = 1000, PLAIN_TWO = 16384 };
 
@@ -25,45 +25,45 @@ static size_t two_records(uint8_t *into)
     return at;
 }
 
-START_TEST(pieces_of_any_size_count_the_same)
+START_TEST(plaintext_count_is_independent_of_segmentation)
 {
     static uint8_t bytes[40000];
     size_t length = two_records(bytes);
     size_t steps[] = {1, 2, 3, 5, 7, 1021, 16384, length};
 
     for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        struct walk walk = {.overhead = OVERHEAD};
+        struct record_parser parser = {.overhead = OVERHEAD};
         uint64_t plain = 0;
 
         for (size_t at = 0; at < length; at += steps[i])
-            ck_assert(walk_over(&walk, bytes + at, length - at < steps[i] ? length - at : steps[i], &plain));
+            ck_assert(record_parser_feed(&parser, bytes + at, length - at < steps[i] ? length - at : steps[i], &plain));
         ck_assert_uint_eq(plain, PLAIN_ONE + PLAIN_TWO);
-        ck_assert(walk_is_between(&walk));
+        ck_assert(record_parser_is_at_boundary(&parser));
     }
 }
 END_TEST
 
-START_TEST(a_record_counts_when_its_last_byte_has_gone_by)
+START_TEST(record_is_counted_at_its_last_byte)
 {
     static uint8_t bytes[40000];
-    struct walk walk = {.overhead = OVERHEAD};
+    struct record_parser parser = {.overhead = OVERHEAD};
     uint64_t plain = 0;
 
     (void)two_records(bytes);
-    ck_assert(walk_over(&walk, bytes, WALK_HEADER, &plain));
-    ck_assert_uint_eq(walk.record_left, PLAIN_ONE + OVERHEAD);
-    walk_skip(&walk, PLAIN_ONE, &plain);
+    ck_assert(record_parser_feed(&parser, bytes, RECORD_HEADER_SIZE, &plain));
+    ck_assert_uint_eq(parser.remaining, PLAIN_ONE + OVERHEAD);
+    record_parser_skip(&parser, PLAIN_ONE, &plain);
     ck_assert_uint_eq(plain, 0);
-    ck_assert(!walk_is_between(&walk));
-    walk_skip(&walk, OVERHEAD, &plain);
+    ck_assert(!record_parser_is_at_boundary(&parser));
+    record_parser_skip(&parser, OVERHEAD, &plain);
     ck_assert_uint_eq(plain, PLAIN_ONE);
-    ck_assert(walk_is_between(&walk));
+    ck_assert(record_parser_is_at_boundary(&parser));
 }
 END_TEST
 
-START_TEST(other_records_are_refused)
+START_TEST(other_content_types_and_invalid_lengths_are_rejected)
 {
-    static const uint8_t wrong[][WALK_HEADER] = {
+    static const uint8_t wrong[][RECORD_HEADER_SIZE] = {
         {21, 3, 3, 0, 19},              /* an alert */
         {22, 3, 3, 0, 100},             /* a handshake */
         {23, 3, 3, 0, OVERHEAD - 1},    /* shorter than the tag */
@@ -71,24 +71,24 @@ START_TEST(other_records_are_refused)
     };
 
     for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct walk walk = {.overhead = OVERHEAD};
+        struct record_parser parser = {.overhead = OVERHEAD};
         uint64_t plain = 0;
 
-        ck_assert(!walk_over(&walk, wrong[i], WALK_HEADER, &plain));
+        ck_assert(!record_parser_feed(&parser, wrong[i], RECORD_HEADER_SIZE, &plain));
     }
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("walk");
-    TCase *tests = tcase_create("walk");
+    Suite *suite = suite_create("record_parser");
+    TCase *tests = tcase_create("record_parser");
     SRunner *runner;
     int failed;
 
-    tcase_add_test(tests, pieces_of_any_size_count_the_same);
-    tcase_add_test(tests, a_record_counts_when_its_last_byte_has_gone_by);
-    tcase_add_test(tests, other_records_are_refused);
+    tcase_add_test(tests, plaintext_count_is_independent_of_segmentation);
+    tcase_add_test(tests, record_is_counted_at_its_last_byte);
+    tcase_add_test(tests, other_content_types_and_invalid_lengths_are_rejected);
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
