@@ -1,8 +1,8 @@
 /*
- * Compares ways to send a file as HTTP/2 frames through kernel TLS: 9 bytes in memory before each 16,375 bytes of the
- * file. Prints, per MiB of the file, the system calls, the bytes copied into user space or from there into a pipe, and
- * the CPU time of the sender. The receiver, another process, decrypts by kernel TLS and checks every byte. Needs a
- * kernel with TLS and io_uring. Usage: build/bench/frames FILE
+ * Compares methods of sending a file as HTTP/2 frames through kernel TLS: 9 bytes in memory before each 16,375 bytes of
+ * the file. Prints, per MiB of the file, the system calls, the bytes copied into user space or from there into a pipe,
+ * and the CPU time of the sender. The receiver is another process, decrypts by kernel TLS and checks every byte.
+ * Requires a kernel with TLS and io_uring. Usage: build/bench/frames FILE
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 enum { HEAD = 9, PAYLOAD = 16375, FRAME = HEAD + PAYLOAD, BATCH = 16, PIPE = 1 << 20, WINDOW = 64 * PAYLOAD };
 
-static const char head[HEAD + 1] = "frameHead"; /* the same for each frame: its contents do not matter */
+static const char head[HEAD + 1] = "frameHead"; /* any 9 bytes: the receiver does not parse them */
 static unsigned long calls, copied;
 static int file;
 static size_t frames;
@@ -35,7 +35,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Counts a call that succeeded completely. */
+/* Counts a system call; ends the program unless it transferred all bytes. */
 static void check(const char *what, ssize_t result, size_t expected)
 {
     calls++;
@@ -47,8 +47,8 @@ static void check(const char *what, ssize_t result, size_t expected)
     }
 }
 
-/* HTTP/1.1, for comparison: one megabyte per call. */
-static void whole(int to)
+/* HTTP/1.1, for comparison: 1 MiB per call. */
+static void send_unframed(int to)
 {
     off_t at = 0;
 
@@ -59,7 +59,7 @@ static void whole(int to)
     }
 }
 
-static void send_and_sendfile(int to)
+static void send_by_sendfile(int to)
 {
     off_t at = 0;
 
@@ -70,25 +70,25 @@ static void send_and_sendfile(int to)
     }
 }
 
-static size_t batch_at(size_t frame)
+static size_t batch_size(size_t frame)
 {
     return frames - frame < BATCH ? frames - frame : BATCH;
 }
 
-static void through_pipe(int to)
+static void send_by_pipe(int to)
 {
     off_t at = 0;
     int ends[2];
 
     if (pipe(ends) < 0 || fcntl(ends[1], F_SETPIPE_SZ, PIPE) < 0)
         fail("pipe");
-    for (size_t frame = 0; frame < frames; frame += batch_at(frame)) {
-        for (size_t i = 0; i < batch_at(frame); i++) {
+    for (size_t frame = 0; frame < frames; frame += batch_size(frame)) {
+        for (size_t i = 0; i < batch_size(frame); i++) {
             check("write", write(ends[1], head, HEAD), HEAD);
             copied += HEAD;
             check("splice", splice(file, &at, ends[1], NULL, PAYLOAD, SPLICE_F_MOVE), PAYLOAD);
         }
-        for (size_t left = batch_at(frame) * FRAME; left > 0;) {
+        for (size_t left = batch_size(frame) * FRAME; left > 0;) {
             ssize_t moved = splice(ends[0], NULL, to, NULL, left, SPLICE_F_MOVE);
 
             check("splice to the socket", moved, moved > 0 ? (size_t)moved : 1);
@@ -99,14 +99,14 @@ static void through_pipe(int to)
     close(ends[1]);
 }
 
-static void link_next(struct io_uring_sqe *sqe, size_t expected)
+static void link_to_next(struct io_uring_sqe *sqe, size_t expected)
 {
     sqe->user_data = expected;
     sqe->flags |= IOSQE_IO_LINK;
 }
 
-/* Each frame: SEND with MSG_MORE, file to pipe, pipe to socket; one chain, since the order matters. */
-static void linked_in_ring(int to)
+/* For each frame: SEND with MSG_MORE, file to pipe, pipe to socket. Linked requests keep this order. */
+static void send_by_linked_requests(int to)
 {
     struct io_uring ring;
     int ends[2], error = io_uring_queue_init(4 * BATCH, &ring, 0);
@@ -120,18 +120,18 @@ static void linked_in_ring(int to)
     for (size_t frame = 0, batch; frame < frames; frame += batch) {
         struct io_uring_sqe *sqe = NULL;
 
-        batch = batch_at(frame);
+        batch = batch_size(frame);
         for (size_t i = 0; i < batch; i++) {
             sqe = io_uring_get_sqe(&ring);
             io_uring_prep_send(sqe, to, head, HEAD, MSG_MORE);
-            link_next(sqe, HEAD);
+            link_to_next(sqe, HEAD);
             copied += HEAD;
             sqe = io_uring_get_sqe(&ring);
             io_uring_prep_splice(sqe, file, (int64_t)((frame + i) * PAYLOAD), ends[1], -1, PAYLOAD, 0);
-            link_next(sqe, PAYLOAD);
+            link_to_next(sqe, PAYLOAD);
             sqe = io_uring_get_sqe(&ring);
             io_uring_prep_splice(sqe, ends[0], -1, to, -1, PAYLOAD, i + 1 < batch ? SPLICE_F_MORE : 0);
-            link_next(sqe, PAYLOAD);
+            link_to_next(sqe, PAYLOAD);
         }
         sqe->flags &= (uint8_t)~IOSQE_IO_LINK;
         check("io_uring_enter", io_uring_submit_and_wait(&ring, (unsigned)(3 * batch)), 3 * batch);
@@ -150,13 +150,13 @@ static void linked_in_ring(int to)
     close(ends[1]);
 }
 
-static void read_and_send(int to)
+static void send_by_read(int to)
 {
     static char buffer[BATCH * FRAME];
     struct iovec parts[BATCH];
 
     for (size_t frame = 0, batch; frame < frames; frame += batch) {
-        batch = batch_at(frame);
+        batch = batch_size(frame);
         for (size_t i = 0; i < batch; i++) {
             memcpy(buffer + i * FRAME, head, HEAD);
             parts[i] = (struct iovec){buffer + i * FRAME + HEAD, PAYLOAD};
@@ -167,8 +167,8 @@ static void read_and_send(int to)
     }
 }
 
-/* The kernel reads the mapped pages; this process never touches them. */
-static void mapped(int to)
+/* The kernel reads the mapped pages; the process does not access them. */
+static void send_by_mmap(int to)
 {
     for (size_t frame = 0, batch; frame < frames; frame += batch) {
         struct iovec parts[2 * BATCH];
@@ -186,7 +186,7 @@ static void mapped(int to)
             window = mmap(NULL, window_length, PROT_READ, MAP_SHARED, file, (off_t)(at - page));
             check("mmap", window == MAP_FAILED ? -1 : 0, 0);
         }
-        batch = batch_at(frame);
+        batch = batch_size(frame);
         for (size_t i = 0; i < batch; i++) {
             size_t before = (frame - in_window) * PAYLOAD % 4096;
 
@@ -206,14 +206,14 @@ static void mapped(int to)
 static const struct {
     const char *name;
     void (*send)(int to);
-    int has_heads;
-} ways[] = {
-    {"no frames: sendfile (HTTP/1.1)", whole, 0},
-    {"(a) write, splice into a pipe; splice", through_pipe, 1},
-    {"(b) io_uring: SEND linked to splices", linked_in_ring, 1},
-    {"(c) send(MSG_MORE), sendfile", send_and_sendfile, 1},
-    {"(d) preadv, send", read_and_send, 1},
-    {"(e) mmap, sendmsg", mapped, 1},
+    int has_frame_headers;
+} methods[] = {
+    {"no frames: sendfile (HTTP/1.1)", send_unframed, 0},
+    {"(a) write, splice into a pipe; splice", send_by_pipe, 1},
+    {"(b) io_uring: SEND linked to splices", send_by_linked_requests, 1},
+    {"(c) send(MSG_MORE), sendfile", send_by_sendfile, 1},
+    {"(d) preadv, send", send_by_read, 1},
+    {"(e) mmap, sendmsg", send_by_mmap, 1},
 };
 
 static void enable_tls(int fd, int direction)
@@ -244,7 +244,7 @@ static void connect_pair(int ends[2])
     enable_tls(ends[1], TLS_RX);
 }
 
-static void take(int from, char *into, size_t length)
+static void receive_all(int from, char *into, size_t length)
 {
     while (length > 0) {
         ssize_t count = recv(from, into, length, 0);
@@ -256,14 +256,14 @@ static void take(int from, char *into, size_t length)
     }
 }
 
-/* Ends the process with 0 if all frames arrived. */
-static void receive(int from, int has_heads)
+/* Exit status 0: all frames arrived. */
+static void receive_frames(int from, int has_frame_headers)
 {
     static char got[FRAME], expected[PAYLOAD];
-    size_t skip = has_heads ? HEAD : 0;
+    size_t skip = has_frame_headers ? HEAD : 0;
 
     for (size_t i = 0; i < frames; i++) {
-        take(from, got, skip + PAYLOAD);
+        receive_all(from, got, skip + PAYLOAD);
         if (pread(file, expected, PAYLOAD, (off_t)(i * PAYLOAD)) != PAYLOAD || memcmp(got, head, skip) != 0 ||
             memcmp(got + skip, expected, PAYLOAD) != 0)
             _exit(1);
@@ -280,7 +280,7 @@ static double cpu_ms(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
 }
 
-static void measure(size_t way)
+static void measure(size_t method)
 {
     double mib = (double)(frames * PAYLOAD) / (1 << 20), before;
     int ends[2], status;
@@ -289,12 +289,12 @@ static void measure(size_t way)
     connect_pair(ends);
     receiver = fork();
     if (receiver == 0)
-        receive(ends[1], ways[way].has_heads);
+        receive_frames(ends[1], methods[method].has_frame_headers);
     close(ends[1]);
     calls = copied = 0;
     before = cpu_ms();
-    ways[way].send(ends[0]);
-    printf("%-40s %7.1f calls %9.0f bytes copied %7.2f ms CPU", ways[way].name, (double)calls / mib,
+    methods[method].send(ends[0]);
+    printf("%-40s %7.1f calls %9.0f bytes copied %7.2f ms CPU", methods[method].name, (double)calls / mib,
            (double)copied / mib, (cpu_ms() - before) / mib);
     waitpid(receiver, &status, 0);
     printf("%s\n", status == 0 ? "" : "  WRONG BYTES RECEIVED");
@@ -313,7 +313,7 @@ int main(int argc, char **argv)
     }
     frames = (size_t)found.st_size / PAYLOAD;
     printf("per MiB, %zu frames:\n", frames);
-    for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++)
-        measure(way);
+    for (size_t method = 0; method < sizeof methods / sizeof methods[0]; method++)
+        measure(method);
     return 0;
 }

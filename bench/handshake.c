@@ -2,7 +2,7 @@
  * OpenSSL handshakes over memory BIOs, TLS 1.3 with an ECDSA P-256 certificate, full or resumed by a ticket: the least
  * that a server with this library spends on a handshake. Client and server are one thread; only the server's calls are
  * counted. Prints one line of JSON. Usage: build/bench/handshake full|resumed COUNT
- * Instructions: valgrind --tool=callgrind --toggle-collect=serve build/bench/handshake full 1000
+ * Instructions: valgrind --tool=callgrind --toggle-collect=server_step build/bench/handshake full 1000
  */
 #include <openssl/ec.h>
 #include <openssl/ssl.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WARM = 20 };
+enum { WARMUP = 20 };
 
 struct bench {
     SSL_CTX *server, *client;
@@ -37,7 +37,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static X509 *make_certificate(EVP_PKEY *key)
+static X509 *certificate_create(EVP_PKEY *key)
 {
     X509 *certificate = X509_new();
     X509_NAME *name = certificate ? X509_get_subject_name(certificate) : NULL;
@@ -50,10 +50,10 @@ static X509 *make_certificate(EVP_PKEY *key)
     return certificate;
 }
 
-static void make_server(struct bench *bench)
+static void server_context_create(struct bench *bench)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = key ? make_certificate(key) : NULL;
+    X509 *certificate = key ? certificate_create(key) : NULL;
 
     bench->server = SSL_CTX_new(TLS_server_method());
     if (!certificate || !bench->server || SSL_CTX_use_certificate(bench->server, certificate) != 1 ||
@@ -67,7 +67,7 @@ static void make_server(struct bench *bench)
     EVP_PKEY_free(key);
 }
 
-static void make_client(struct bench *bench)
+static void client_context_create(struct bench *bench)
 {
     bench->client = SSL_CTX_new(TLS_client_method());
     if (!bench->client || SSL_CTX_set_min_proto_version(bench->client, TLS1_3_VERSION) != 1)
@@ -75,7 +75,7 @@ static void make_client(struct bench *bench)
 }
 
 /* The two directions of a connection; both ends hold a reference. */
-static SSL *open_end(SSL_CTX *context, BIO *from, BIO *to)
+static SSL *ssl_create(SSL_CTX *context, BIO *from, BIO *to)
 {
     SSL *ssl = SSL_new(context);
 
@@ -86,13 +86,13 @@ static SSL *open_end(SSL_CTX *context, BIO *from, BIO *to)
 }
 
 /* One step of the server; it is not inlined, so that callgrind can count by its name. */
-__attribute__((noinline)) static bool serve(struct bench *bench, SSL **ssl, BIO *from, BIO *to)
+__attribute__((noinline)) static bool server_step(struct bench *bench, SSL **ssl, BIO *from, BIO *to)
 {
     uint64_t start = cpu_ns();
     int result;
 
     if (!*ssl) {
-        *ssl = open_end(bench->server, from, to);
+        *ssl = ssl_create(bench->server, from, to);
         SSL_set_accept_state(*ssl);
     }
     result = SSL_do_handshake(*ssl);
@@ -102,7 +102,7 @@ __attribute__((noinline)) static bool serve(struct bench *bench, SSL **ssl, BIO 
     return result == 1;
 }
 
-__attribute__((noinline)) static void serve_end(struct bench *bench, SSL *ssl)
+__attribute__((noinline)) static void server_free(struct bench *bench, SSL *ssl)
 {
     uint64_t start = cpu_ns();
 
@@ -111,7 +111,7 @@ __attribute__((noinline)) static void serve_end(struct bench *bench, SSL *ssl)
 }
 
 /* The client's step. Once the handshake is complete, it reads the ticket. */
-static bool ask(SSL *ssl)
+static bool client_step(SSL *ssl)
 {
     char byte;
     int result = SSL_is_init_finished(ssl) ? SSL_read(ssl, &byte, 1) : SSL_do_handshake(ssl);
@@ -121,47 +121,47 @@ static bool ask(SSL *ssl)
     return SSL_is_init_finished(ssl);
 }
 
-static void connect_once(struct bench *bench, bool keep)
+static void connect_once(struct bench *bench, bool save_session)
 {
     BIO *up = BIO_new(BIO_s_mem()), *down = BIO_new(BIO_s_mem());
     SSL *server = NULL, *client;
 
     if (!up || !down)
         fail("memory");
-    client = open_end(bench->client, down, up);
+    client = ssl_create(bench->client, down, up);
     SSL_set_connect_state(client);
     if (bench->session && SSL_set_session(client, bench->session) != 1)
         fail("the session");
-    (void)ask(client);
-    while (!serve(bench, &server, up, down)) {
-        if (!ask(client) && BIO_pending(up) == 0)
+    (void)client_step(client);
+    while (!server_step(bench, &server, up, down)) {
+        if (!client_step(client) && BIO_pending(up) == 0)
             fail("the handshake");
     }
-    (void)ask(client);
+    (void)client_step(client);
     bench->resumed += (unsigned)SSL_session_reused(server);
-    if (keep)
+    if (save_session)
         bench->session = SSL_get1_session(client);
     SSL_set_shutdown(client, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); /* an error would make the session invalid */
     SSL_free(client);
     SSL_set_shutdown(server, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    serve_end(bench, server);
+    server_free(bench, server);
     BIO_free(up);
     BIO_free(down);
 }
 
-int main(int count, char **words)
+int main(int argc, char **argv)
 {
     struct bench bench = {.resumed = 0};
-    unsigned long connections = count == 3 ? strtoul(words[2], NULL, 10) : 0;
-    bool resume = count == 3 && strcmp(words[1], "resumed") == 0;
+    unsigned long connections = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+    bool resume = argc == 3 && strcmp(argv[1], "resumed") == 0;
 
-    if (connections == 0 || (!resume && strcmp(words[1], "full") != 0)) {
+    if (connections == 0 || (!resume && strcmp(argv[1], "full") != 0)) {
         fprintf(stderr, "usage: handshake full|resumed COUNT\n");
         return 2;
     }
-    make_server(&bench);
-    make_client(&bench);
-    for (unsigned i = 0; i < WARM; i++)
+    server_context_create(&bench);
+    client_context_create(&bench);
+    for (unsigned i = 0; i < WARMUP; i++)
         connect_once(&bench, false);
     if (resume)
         connect_once(&bench, true);

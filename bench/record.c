@@ -1,7 +1,7 @@
 /*
- * Measures the time of sealing one record in nanoseconds, for each AEAD engine that this machine supports: by
- * record_seal in place, from another buffer, and with a context whose key must be set first; and by SSL_write.
- * Nothing is sent. Usage: build/bench/record [ROUNDS]
+ * Prints the nanoseconds that encrypting one record takes, for each AEAD engine that this machine supports: record_seal
+ * in place ("in place"), from a separate buffer ("separate"), and with a key that must be set first ("new key"); and
+ * SSL_write. No socket is used. Usage: build/bench/record [ROUNDS]
  */
 #include "tls/record.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ static const struct suite {
     {"1.2 AES-128-GCM", "ECDHE-ECDSA-AES128-GCM-SHA256", TLS1_2_VERSION, RECORD_AES_128_GCM},
 };
 
-struct subject {
+struct fixture {
     struct cipher_context_cache *cache;
     struct cipher_context *context;
     struct record_key key;
@@ -40,49 +40,49 @@ static void fail(const char *what)
     exit(1);
 }
 
-static void seal(struct subject *subject, size_t size, bool in_place)
+static void seal(struct fixture *fixture, size_t size, bool in_place)
 {
-    struct iovec part = {in_place ? into + record_head(&subject->key) : plaintext, size};
+    struct iovec part = {in_place ? into + record_head(&fixture->key) : plaintext, size};
 
-    if (record_seal(subject->cache, &subject->key, &subject->context, RECORD_APPLICATION_DATA, &part, 1,
+    if (record_seal(fixture->cache, &fixture->key, &fixture->context, RECORD_APPLICATION_DATA, &part, 1,
                     into) < 0)
         fail("record_seal");
 }
 
-static void seal_in_place(struct subject *subject, size_t size)
+static void seal_in_place(struct fixture *fixture, size_t size)
 {
-    seal(subject, size, true);
+    seal(fixture, size, true);
 }
 
-static void seal_from_buffer(struct subject *subject, size_t size)
+static void seal_from_buffer(struct fixture *fixture, size_t size)
 {
-    seal(subject, size, false);
+    seal(fixture, size, false);
 }
 
-/* Sets the key before each record, as with more busy connections than cipher contexts. */
-static void seal_with_new_key(struct subject *subject, size_t size)
+/* Sets a new key for each record, as happens if there are more active connections than cipher contexts. */
+static void seal_with_new_key(struct fixture *fixture, size_t size)
 {
-    subject->key.key[0] ^= 1;
-    seal(subject, size, true);
+    fixture->key.key[0] ^= 1;
+    seal(fixture, size, true);
 }
 
-static void write_ssl(struct subject *subject, size_t size)
+static void write_ssl(struct fixture *fixture, size_t size)
 {
-    if (SSL_write(subject->ssl, plaintext, (int)size) != (int)size)
+    if (SSL_write(fixture->ssl, plaintext, (int)size) != (int)size)
         fail("SSL_write");
 }
 
-static double nanoseconds(void (*way)(struct subject *, size_t), struct subject *subject, size_t size,
+static double nanoseconds(void (*operation)(struct fixture *, size_t), struct fixture *fixture, size_t size,
                           unsigned rounds)
 {
     double best = 1e18;
 
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         struct clock start, end;
-        subject->key.sequence = 0;
+        fixture->key.sequence = 0;
         clock_read(&start);
         for (unsigned i = 0; i < rounds; i++)
-            way(subject, size);
+            operation(fixture, size);
         clock_read(&end);
         double each = (double)(end.monotonic_us - start.monotonic_us) * 1000 / rounds;
         best = each < best ? each : best;
@@ -92,15 +92,15 @@ static double nanoseconds(void (*way)(struct subject *, size_t), struct subject 
 
 static SSL_CTX *make_context(const SSL_METHOD *method, const struct suite *suite)
 {
-    SSL_CTX *made = SSL_CTX_new(method);
+    SSL_CTX *context = SSL_CTX_new(method);
 
-    SSL_CTX_set_min_proto_version(made, suite->version);
-    SSL_CTX_set_max_proto_version(made, suite->version);
+    SSL_CTX_set_min_proto_version(context, suite->version);
+    SSL_CTX_set_max_proto_version(context, suite->version);
     if (suite->version == TLS1_3_VERSION)
-        SSL_CTX_set_ciphersuites(made, suite->list);
+        SSL_CTX_set_ciphersuites(context, suite->list);
     else
-        SSL_CTX_set_cipher_list(made, suite->list);
-    return made;
+        SSL_CTX_set_cipher_list(context, suite->list);
+    return context;
 }
 
 static void add_certificate(SSL_CTX *server)
@@ -149,27 +149,27 @@ static SSL *make_ssl(const struct suite *suite)
 static void print_suite(const struct suite *suite, enum aead_kind kind, unsigned rounds)
 {
     struct aead_choice choice = {.kind = {[RECORD_NONE] = AEAD_OPENSSL}};
-    struct subject subject = {.ssl = make_ssl(suite)};
+    struct fixture fixture = {.ssl = make_ssl(suite)};
 
     choice.kind[suite->cipher] = (uint8_t)kind;
-    subject.cache = cipher_context_cache_create(1, &choice);
-    subject.key.version = suite->version == TLS1_3_VERSION ? RECORD_TLS_1_3 : RECORD_TLS_1_2;
-    subject.key.cipher = suite->cipher;
+    fixture.cache = cipher_context_cache_create(1, &choice);
+    fixture.key.version = suite->version == TLS1_3_VERSION ? RECORD_TLS_1_3 : RECORD_TLS_1_2;
+    fixture.key.cipher = suite->cipher;
     for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
         printf("%-22s %-8s %7zu %9.0f %10.0f %9.0f %10.0f\n", suite->name, aead_engine(kind)->name, sizes[j],
-               nanoseconds(seal_in_place, &subject, sizes[j], rounds),
-               nanoseconds(seal_from_buffer, &subject, sizes[j], rounds),
-               nanoseconds(seal_with_new_key, &subject, sizes[j], rounds),
-               nanoseconds(write_ssl, &subject, sizes[j], rounds));
-    cipher_context_cache_destroy(subject.cache);
-    SSL_free(subject.ssl);
+               nanoseconds(seal_in_place, &fixture, sizes[j], rounds),
+               nanoseconds(seal_from_buffer, &fixture, sizes[j], rounds),
+               nanoseconds(seal_with_new_key, &fixture, sizes[j], rounds),
+               nanoseconds(write_ssl, &fixture, sizes[j], rounds));
+    cipher_context_cache_destroy(fixture.cache);
+    SSL_free(fixture.ssl);
 }
 
 int main(int argc, char **argv)
 {
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 20000;
 
-    printf("%-22s %-8s %7s %9s %10s %9s %10s\n", "suite", "engine", "bytes", "in place", "elsewhere", "keyed",
+    printf("%-22s %-8s %7s %9s %10s %9s %10s\n", "suite", "engine", "bytes", "in place", "separate", "new key",
            "SSL_write");
     for (size_t i = 0; rounds && i < sizeof(suites) / sizeof(suites[0]); i++) {
         for (int kind = 0; kind < AEAD_KINDS; kind++) {

@@ -31,7 +31,7 @@ struct options {
     unsigned pipeline;
     unsigned ramp;                  /* connections to open per second; 0: no limit */
     double seconds;
-    double warm;                    /* seconds of the same load before the ready line */
+    double warmup;                  /* seconds of the same load before the ready line */
     double rate;                    /* requests per second; 0: each response triggers the next request */
     uint64_t responses;             /* stop after this many; 0: by time */
     uint64_t slow;                  /* bytes that each connection reads per second; 0: no limit */
@@ -48,10 +48,10 @@ struct connection {
     SSL *ssl;                       /* NULL: plain */
     EVP_MD_CTX *digest;             /* of the body being received; NULL: nothing is decrypted */
     struct record_parser parser;
-    uint64_t have;                  /* plaintext received of the current response */
+    uint64_t received;              /* plaintext of the current response */
     unsigned outstanding;           /* requests without a complete response */
-    unsigned oldest;                /* index in asked_at of the oldest one */
-    uint64_t asked_at[PIPELINE_MAX];
+    unsigned first_outstanding;     /* index in due_at of the oldest outstanding request */
+    uint64_t due_at[PIPELINE_MAX];  /* start of the latency of each outstanding request, nanoseconds */
 };
 
 struct counts {
@@ -65,7 +65,7 @@ struct blast {
     SSL_SESSION *session;           /* for resumption; used by handshakes.c */
     struct connection *connections;
     char request[2048];
-    char probe[2048];               /* a request for one byte, used if complete responses have too many bytes */
+    char one_byte_request[2048];    /* used if complete responses have too many bytes */
     uint64_t response_length;       /* head and body */
     uint64_t head_length;
     uint8_t body_digest[DIGEST_SIZE];
@@ -74,28 +74,29 @@ struct blast {
     uint64_t handshakes;
     uint64_t resumed;
     struct histogram latency;
-    struct histogram opening;       /* time of connect and handshake */
+    struct histogram connect_time;  /* connect and handshake */
     uint64_t idle_poll_ns;          /* nanoseconds of polls that found no response (busy) */
-    bool closing;                   /* after the measured time: waits for outstanding responses, sends no requests */
+    bool draining;                  /* after the measured time: no requests are sent */
     int poll_fd;
     uint8_t *scratch;
 };
 
-/* fail.c: Prints a message, with the text of errno unless it is 0, and ends the program. */
-_Noreturn void fail(const char *what);
-uint64_t now(void);                 /* nanoseconds, monotonic */
+/* fatal.c: Prints a message, with the text of errno unless it is 0, and ends the program. */
+_Noreturn void fatal(const char *what);
+uint64_t monotonic_ns(void);
 
 /* options.c: Parses the command line; ends the program if it is invalid. */
 void options_read(int argc, char **argv, struct options *out_options);
 
 /*
- * dial.c: Returns a connected, blocking socket. `turn` selects the source address, so that ports are not exhausted.
+ * connect.c: socket_connect returns a connected, blocking socket. `source_index` selects the source address, since each
+ * address has its own ephemeral ports.
  */
-int connection_dial(const struct options *options, unsigned turn);
-SSL_CTX *tls_open(const struct options *options);
+int socket_connect(const struct options *options, unsigned source_index);
+SSL_CTX *tls_context_create(const struct options *options);
 
-/* open.c: Opens all connections, checks a response on each, and makes their descriptors non-blocking. */
-void connections_open(struct blast *blast);
+/* connection_setup.c: Opens all connections, checks a response on each, and makes their descriptors non-blocking. */
+void connections_establish(struct blast *blast);
 
 /*
  * Reads and decrypts a response from a blocking descriptor. Sets head_length and body_digest; returns the length of
@@ -104,20 +105,20 @@ void connections_open(struct blast *blast);
 uint64_t response_read(struct blast *blast, struct connection *connection, const char *request);
 
 /*
- * receive.c: connection_send_request sends one request; its latency counts from asked_at (nanoseconds, as now). connection_receive
- * reads at most `most` received bytes, and returns the number of completed responses.
+ * receive.c: connection_send_request sends one request; its latency counts from due_at (clock of monotonic_ns).
+ * connection_receive reads at most `limit` bytes, and returns the number of completed responses.
  */
-void connection_send_request(struct blast *blast, struct connection *connection, uint64_t asked_at);
-unsigned connection_receive(struct blast *blast, struct connection *connection, size_t most);
+void connection_send_request(struct blast *blast, struct connection *connection, uint64_t due_at);
+unsigned connection_receive(struct blast *blast, struct connection *connection, size_t limit);
 
 /*
- * run.c: Runs the load for a time or a number of responses, then waits for outstanding responses, unless they have too
- * many bytes. out_inside gets the counts before this wait, blast->done those after it.
+ * load.c: Runs the load for a time or a number of responses, and returns the elapsed seconds. Then receives outstanding
+ * responses, unless they have too many bytes. *out_measured has the counts before that, blast->done those after it.
  */
-double run_requests(struct blast *blast, double seconds, struct counts *out_inside);
+double run_requests(struct blast *blast, double seconds, struct counts *out_measured);
 
-/* slow.c: As run_requests, with slow readers. */
-double run_slow(struct blast *blast, double seconds, struct counts *out_inside);
+/* slow_readers.c: As run_requests, with slow readers. */
+double run_slow(struct blast *blast, double seconds, struct counts *out_measured);
 
 /* handshakes.c: Opens connections one after another, `connections` of them in parallel. */
 double run_handshakes(struct blast *blast, double seconds);

@@ -12,7 +12,7 @@ static const char HELP[] =
     "  -c, --connections N  connections; with -H: parallel handshakes (64)\n"
     "  -s, --seconds S      duration in seconds; 0: only connect (5)\n"
     "  -m, --answers N      end after N responses instead\n"
-    "  -W, --warm S         seconds of the same load before the measurement (0)\n"
+    "  -W, --warmup S       seconds of the same load before the measurement (0)\n"
     "  -r, --rate R         requests per second; latency then counts from the due time of a request\n"
     "  -p, --pipeline N     outstanding requests per connection (1)\n"
     "  -i, --idle N         additional connections without requests\n"
@@ -30,7 +30,7 @@ static const char HELP[] =
 static const struct option LONG[] = {
     {"address", required_argument, NULL, 'a'}, {"connections", required_argument, NULL, 'c'},
     {"seconds", required_argument, NULL, 's'}, {"answers", required_argument, NULL, 'm'},
-    {"warm", required_argument, NULL, 'W'},    {"rate", required_argument, NULL, 'r'},
+    {"warmup", required_argument, NULL, 'W'},  {"rate", required_argument, NULL, 'r'},
     {"pipeline", required_argument, NULL, 'p'}, {"idle", required_argument, NULL, 'i'},
     {"ramp", required_argument, NULL, 'R'},    {"slow", required_argument, NULL, 'l'},
     {"handshakes", no_argument, NULL, 'H'},    {"resume", no_argument, NULL, 'e'},
@@ -63,7 +63,7 @@ static void option_read(int letter, struct options *options)
     case 'c': options->connections = (unsigned)number(optarg); break;
     case 's': options->seconds = number(optarg); break;
     case 'm': options->responses = (uint64_t)number(optarg); break;
-    case 'W': options->warm = number(optarg); break;
+    case 'W': options->warmup = number(optarg); break;
     case 'r': options->rate = number(optarg); break;
     case 'p': options->pipeline = (unsigned)number(optarg); break;
     case 'i': options->idle = (unsigned)number(optarg); break;

@@ -1,6 +1,6 @@
 /*
- * A connection under load: sends requests and counts the received bytes. The kernel discards payload (MSG_TRUNC, see
- * tcp(7)). Only record headers are copied, and responses so small that reading them costs less than discarding.
+ * Requests and responses of a connection under load. The kernel discards payload (MSG_TRUNC, see tcp(7)). Only record
+ * headers are copied, and responses that cost less to copy than to discard.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,17 +8,17 @@
 
 #include "blast.h"
 
-enum { DROP_MIN = 4096, SMALL_READ = 16 * 1024, READS_AT_ONCE = 64, DROP_PLAIN = 4 << 20 };
+enum { DISCARD_MIN = 4096, SMALL_READ = 16 * 1024, READS_MAX = 64, DISCARD_PLAIN_MAX = 4 << 20 };
 
-void connection_send_request(struct blast *blast, struct connection *connection, uint64_t asked_at)
+void connection_send_request(struct blast *blast, struct connection *connection, uint64_t due_at)
 {
     size_t length = strlen(blast->request);
     ssize_t sent = connection->ssl ? SSL_write(connection->ssl, blast->request, (int)length)
                                    : send(connection->fd, blast->request, length, MSG_NOSIGNAL);
 
     if (sent != (ssize_t)length)
-        fail("sending a request");
-    connection->asked_at[(connection->oldest + connection->outstanding) % PIPELINE_MAX] = asked_at;
+        fatal("sending a request");
+    connection->due_at[(connection->first_outstanding + connection->outstanding) % PIPELINE_MAX] = due_at;
     connection->outstanding++;
 }
 
@@ -29,7 +29,7 @@ static void body_verify(struct blast *blast, struct connection *connection)
     EVP_DigestFinal_ex(connection->digest, digest, NULL);
     if (memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0) {
         errno = 0;
-        fail("the body of an answer is not the first one's");
+        fatal("the body of a response differs from that of the first one");
     }
     blast->verified++;
 }
@@ -37,131 +37,131 @@ static void body_verify(struct blast *blast, struct connection *connection)
 /* Counts plaintext; returns the number of completed responses. */
 static unsigned plaintext_count(struct blast *blast, struct connection *connection, uint64_t plain)
 {
-    unsigned over = 0;
-    uint64_t moment = 0;
+    unsigned completed = 0;
+    uint64_t now = 0;
 
     blast->done.bytes += plain;
-    connection->have += plain;
-    while (connection->outstanding > 0 && connection->have >= blast->response_length) {
-        moment = moment ? moment : now();
-        histogram_record(&blast->latency, moment - connection->asked_at[connection->oldest]);
-        connection->oldest = (connection->oldest + 1) % PIPELINE_MAX;
+    connection->received += plain;
+    while (connection->outstanding > 0 && connection->received >= blast->response_length) {
+        now = now ? now : monotonic_ns();
+        histogram_record(&blast->latency, now - connection->due_at[connection->first_outstanding]);
+        connection->first_outstanding = (connection->first_outstanding + 1) % PIPELINE_MAX;
         connection->outstanding--;
-        connection->have -= blast->response_length;
-        over++;
+        connection->received -= blast->response_length;
+        completed++;
     }
-    if (connection->outstanding == 0 && connection->have > 0) {
+    if (connection->outstanding == 0 && connection->received > 0) {
         errno = 0;
-        fail("an answer is longer than the first one");
+        fatal("a response is longer than the first one");
     }
-    blast->done.responses += over;
-    return over;
+    blast->done.responses += completed;
+    return completed;
 }
 
 /* Processes decrypted bytes: skips heads and hashes bodies. */
 static unsigned plaintext_verify(struct blast *blast, struct connection *connection, const uint8_t *bytes,
                                  size_t length)
 {
-    unsigned over = 0;
+    unsigned completed = 0;
 
     while (length > 0) {
-        uint64_t end = connection->have < blast->head_length ? blast->head_length : blast->response_length;
-        size_t step = length < end - connection->have ? length : (size_t)(end - connection->have);
+        uint64_t end = connection->received < blast->head_length ? blast->head_length : blast->response_length;
+        size_t step = length < end - connection->received ? length : (size_t)(end - connection->received);
 
-        if (connection->have == 0)
+        if (connection->received == 0)
             EVP_DigestInit_ex(connection->digest, EVP_sha256(), NULL);
-        if (connection->have >= blast->head_length)
+        if (connection->received >= blast->head_length)
             EVP_DigestUpdate(connection->digest, bytes, step);
-        if (connection->have + step == blast->response_length)
+        if (connection->received + step == blast->response_length)
             body_verify(blast, connection);
-        over += plaintext_count(blast, connection, step);
+        completed += plaintext_count(blast, connection, step);
         bytes += step;
         length -= step;
     }
-    return over;
+    return completed;
 }
 
-static unsigned take_opened(struct blast *blast, struct connection *connection)
+static unsigned verified_receive(struct blast *blast, struct connection *connection)
 {
-    unsigned over = 0;
+    unsigned completed = 0;
 
     for (;;) {
         ssize_t got = connection->ssl ? SSL_read(connection->ssl, blast->scratch, SCRATCH_SIZE)
                                       : recv(connection->fd, blast->scratch, SCRATCH_SIZE, 0);
 
         if (got > 0) {
-            over += plaintext_verify(blast, connection, blast->scratch, (size_t)got);
+            completed += plaintext_verify(blast, connection, blast->scratch, (size_t)got);
             continue;
         }
         if (connection->ssl ? SSL_get_error(connection->ssl, (int)got) != SSL_ERROR_WANT_READ
                             : got == 0 || errno != EAGAIN)
-            fail("a connection ended");
-        return over;
+            fatal("a connection ended");
+        return completed;
     }
 }
 
-/* Calls recv once. Returns the bytes received (0: none available); *out_whole: as many as requested. */
-static size_t receive(struct connection *connection, void *into, size_t room, bool *out_whole)
+/* Calls recv once. Returns the number of received bytes; 0: none available. *out_filled: `room` bytes were received. */
+static size_t receive(struct connection *connection, void *into, size_t room, bool *out_filled)
 {
     ssize_t got = recv(connection->fd, into, room, into ? 0 : MSG_TRUNC);
 
     if (got == 0 || (got < 0 && errno != EAGAIN))
-        fail("a connection ended");
-    *out_whole = got == (ssize_t)room;
+        fatal("a connection ended");
+    *out_filled = got == (ssize_t)room;
     return got < 0 ? 0 : (size_t)got;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /*
- * One step over records: discards the rest of a long record, or reads its end and the next header, or small
- * responses.
+ * Reads once: discards the payload of a long record, or copies the end of a record with the next header, or copies
+ * small responses.
  */
-static size_t records_step(struct blast *blast, struct connection *connection, size_t most, bool *out_whole,
+static size_t records_receive(struct blast *blast, struct connection *connection, size_t limit, bool *out_filled,
                            uint64_t *plain)
 {
     struct record_parser *parser = &connection->parser;
-    uint64_t awaited = connection->outstanding * blast->response_length - connection->have;
+    uint64_t awaited = connection->outstanding * blast->response_length - connection->received;
     size_t room = SMALL_READ;
     size_t got;
 
-    if (parser->remaining >= DROP_MIN) {
-        got = receive(connection, NULL, least(parser->remaining, most), out_whole);
+    if (parser->remaining >= DISCARD_MIN) {
+        got = receive(connection, NULL, smaller(parser->remaining, limit), out_filled);
         record_parser_skip(parser, got, plain);
         return got;
     }
     if (awaited > SMALL_READ)
         room = parser->remaining + RECORD_HEADER_SIZE - parser->header_received;
-    got = receive(connection, blast->scratch, least(room, most), out_whole);
+    got = receive(connection, blast->scratch, smaller(room, limit), out_filled);
     if (!record_parser_feed(parser, blast->scratch, got, plain)) {
         errno = 0;
-        fail("a record that is no application data");
+        fatal("a record does not contain application data");
     }
     return got;
 }
 
-unsigned connection_receive(struct blast *blast, struct connection *connection, size_t most)
+unsigned connection_receive(struct blast *blast, struct connection *connection, size_t limit)
 {
-    bool whole = true;
-    unsigned over = 0;
+    bool filled = true;
+    unsigned completed = 0;
 
     if (connection->digest)
-        return take_opened(blast, connection);
-    for (unsigned i = 0; i < READS_AT_ONCE && whole && most > 0 && connection->outstanding > 0; i++) {
+        return verified_receive(blast, connection);
+    for (unsigned i = 0; i < READS_MAX && filled && limit > 0 && connection->outstanding > 0; i++) {
         uint64_t plain = 0;
         size_t got;
 
         if (connection->ssl) {
-            got = records_step(blast, connection, most, &whole, &plain);
+            got = records_receive(blast, connection, limit, &filled, &plain);
         } else {
-            got = receive(connection, NULL, least(DROP_PLAIN, most), &whole);
+            got = receive(connection, NULL, smaller(DISCARD_PLAIN_MAX, limit), &filled);
             plain = got;
         }
-        over += plaintext_count(blast, connection, plain);
-        most -= got;
+        completed += plaintext_count(blast, connection, plain);
+        limit -= got;
     }
-    return over;
+    return completed;
 }

@@ -1,5 +1,5 @@
 /*
- * The exit after an error, and the clock.
+ * Exit after an error, and the monotonic clock.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -10,17 +10,17 @@
 
 #include "blast.h"
 
-_Noreturn void fail(const char *what)
+_Noreturn void fatal(const char *what)
 {
     fprintf(stderr, "blast: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
     ERR_print_errors_fp(stderr);
     exit(1);
 }
 
-uint64_t now(void)
+uint64_t monotonic_ns(void)
 {
-    struct timespec moment;
+    struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &moment);
-    return (uint64_t)moment.tv_sec * 1000000000u + (uint64_t)moment.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
