@@ -19,10 +19,15 @@ static struct str directory_of(struct str path)
     return slash > 0 ? str_slice(path, 0, (size_t)slash) : STR("/");
 }
 
+static struct str front_of(const struct template *template)
+{
+    return template_constant(template) ? template_text(template) : template_front(template);
+}
+
 /* The directories before the first variable; all directories if the path begins with a variable. */
 static int add_template(struct sandbox_paths *paths, const struct template *template, bool whole_files)
 {
-    struct str text = template_constant(template) ? template_text(template) : template_front(template);
+    struct str text = front_of(template);
 
     if (!template_constant(template) || whole_files)
         text = directory_of(text);
@@ -112,6 +117,32 @@ static int add_scope(const struct path_walk *walk, const struct location *locati
     return result < 0 ? result : add_modules(walk, location->module_conf, outer ? outer->module_conf : NULL);
 }
 
+/*
+ * Paths that begin with a variable ($document_root, $request_filename) are below a root in general, and relative ones
+ * never exist.
+ */
+static int add_conditions(struct sandbox_paths *paths, const struct when *when)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < when->count && result == 0; i++) {
+        const struct condition *condition = &when->conditions[i];
+        bool file = condition->kind == CONDITION_FILE || condition->kind == CONDITION_DIRECTORY ||
+                    condition->kind == CONDITION_EXISTS;
+
+        if (file && str_starts(front_of(condition->value), STR("/")))
+            result = add_template(paths, condition->value, true);
+    }
+    return result;
+}
+
+static int add_when(const struct path_walk *walk, const struct when *when, const struct location *outer)
+{
+    int result = add_conditions(walk->paths, when);
+
+    return result < 0 ? result : add_scope(walk, when->location, outer);
+}
+
 static int add_location(const struct path_walk *walk, const struct location *location, const struct location *outer)
 {
     int result = add_scope(walk, location, outer);
@@ -119,7 +150,7 @@ static int add_location(const struct path_walk *walk, const struct location *loc
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
         result = add_location(walk, location->inner[i], location);
     for (size_t i = 0; i < location->when_count && result == 0; i++)
-        result = add_scope(walk, location->whens[i].location, location);
+        result = add_when(walk, &location->whens[i], location);
     for (size_t i = 0; i < location->pattern_count && result == 0; i++)
         result = add_location(walk, location->patterns[i], location);
     return result;

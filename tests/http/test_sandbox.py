@@ -215,6 +215,20 @@ def test_only_configured_files_can_be_opened(forbidden, tmp_path, loop):
 
 
 @LANDLOCK
+def test_conditions_read_files_outside_the_roots(launch, tmp_path, loop):
+    """`when: -f` finds a file in a directory that only the condition names."""
+    served = launch(loop, 'plain', main={'sandbox': 'landlock'}, http={'open_file_cache': 'off'}, server={'location': {
+        '/shop/': {'when': {f'-f {tmp_path}/closed': {'return': '503'}}, 'return': '200 open'}}})
+    client = served.connect()
+    assert client.get('/shop/').status == 200
+    (tmp_path / 'closed').touch()
+    assert client.get('/shop/').status == 503
+    (tmp_path / 'closed').unlink()
+    assert client.get('/shop/').status == 200
+    client.close()
+
+
+@LANDLOCK
 def test_only_configured_ports_can_be_connected(forbidden, loop):
     with socket.create_server(('127.0.0.1', 0)) as other, socket.create_server(('127.0.0.1', 0)) as upstream:
         configured, unknown = upstream.getsockname()[1], other.getsockname()[1]

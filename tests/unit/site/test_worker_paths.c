@@ -181,6 +181,40 @@ START_TEST(files_of_modules_and_written_directories)
 }
 END_TEST
 
+START_TEST(files_of_conditions)
+{
+    char text[PATH_MAX * 4];
+
+    make_tree();
+    snprintf(text, sizeof(text),
+             "http:\n"
+             "  server:\n"
+             "    listen: 8080\n"
+             "    root: www\n"
+             "    when: {$arg_a and -f %s/keys/closed: {return: 503}}\n"
+             "    location:\n"
+             "      /a: {when: {-d '%s/sites/$host/shop': {return: 503}}}\n"
+             "      /b: {location: {/b/c: {when: {'!-e %s/alias/open': {return: 503}}}}}\n",
+             folder, folder, folder);
+    collect(text);
+    ck_assert(has("keys", SANDBOX_READ) && has("sites", SANDBOX_READ) && has("alias", SANDBOX_READ));
+    ck_assert(!has("", SANDBOX_READ) && !has("keys", SANDBOX_WRITE));
+    discard();
+    collect("http:\n"
+            "  server:\n"
+            "    listen: 8080\n"
+            "    root: www\n"
+            "    when:\n"
+            "      -f $document_root/closed: {return: 503}\n"
+            "      -f closed: {return: 503}\n"
+            "      $arg_a = /etc/x: {return: 404}\n");
+    ck_assert(BUILD_SANITIZED || !has("/", SANDBOX_READ));
+    ck_assert(!has("/etc", SANDBOX_READ));
+    discard();
+    remove_tree();
+}
+END_TEST
+
 /* The default of the *_temp_path directives is not in the list of directories that the file sets. */
 START_TEST(temporary_files_exist_with_upstream_servers)
 {
@@ -279,8 +313,8 @@ int main(void)
     const TTest *const tests[] = {
         roots_of_all_scopes, variables_permit_what_precedes_them, links_that_may_lead_anywhere_permit_everything,
         inner_scopes_may_widen_an_inherited_root, temporary_files_exist_with_upstream_servers,
-        files_of_modules_and_written_directories, ports_of_upstream_servers, names_need_name_servers,
-        variables_need_all_ports, service_records_need_all_ports, stream_servers_count, NULL,
+        files_of_modules_and_written_directories, files_of_conditions, ports_of_upstream_servers,
+        names_need_name_servers, variables_need_all_ports, service_records_need_all_ports, stream_servers_count, NULL,
     };
 
     return run_tests("worker_paths", tests);
