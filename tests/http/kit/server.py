@@ -72,7 +72,7 @@ def yaml(value, indent=0):
 class Server:
     """One server process. `http` and `main` are merged into the default configuration; `servers` is its list of servers."""
 
-    def __init__(self, folder, servers, loop='epoll', http=None, main=None, environment=None, command_prefix=()):
+    def __init__(self, folder, servers, loop='epoll', http=None, main=None, environment=None, command_prefix=(), arguments=()):
         self.folder = str(folder)
         os.makedirs(self.folder, exist_ok=True)
         self.error_path = os.path.join(self.folder, 'error.log')
@@ -80,7 +80,7 @@ class Server:
         self.output_path = os.path.join(self.folder, 'output')
         self.config_path = os.path.join(self.folder, 'sluice.yaml')
         self.process = None
-        self.command_prefix = list(command_prefix)
+        self.command_prefix, self.arguments = list(command_prefix), list(arguments)
         self.environment = environment or {}
         tree = {
             'worker_processes': 1,
@@ -104,7 +104,7 @@ class Server:
     def start(self, ports):
         """Starts the server and returns once every port accepts connections."""
         output = open(self.output_path, 'ab')
-        self.process = subprocess.Popen([*self.command_prefix, SLUICE, '-c', self.config_path], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*self.command_prefix, SLUICE, '-c', self.config_path, *self.arguments], stdin=subprocess.DEVNULL,
                                         stdout=output, stderr=output, env={**os.environ, **self.environment})
         output.close()
         deadline = time.monotonic() + 20 * PATIENCE
