@@ -7,6 +7,8 @@
 
 /* base */
 #define LIMIT_LOG_INTERVAL_MS       1000            /* between two error-log lines about one resource that runs out */
+#define LIMIT_LOG_SAMPLE            1000000         /* requests per line of a sampled access log */
+#define LIMIT_LOG_SAMPLE_DIGITS     6               /* decimals of `sample` */
 #define LIMIT_LOG_LINE              2048            /* bytes of one error-log line */
 #define ARENA_BLOCK_SIZE            4096
 #define LIMIT_REGEX_PATTERN         4096            /* bytes of a regular expression */

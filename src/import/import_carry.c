@@ -40,8 +40,7 @@ static void add_words(struct import *import, struct yaml_builder *map, const cha
     }
 }
 
-/* Adds the directive with this text in the form of its type. */
-static void add_value(struct import *import, const struct scope *scope,
+void import_add_value(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, struct str text)
 {
     const struct directive *own = own_directive(import, directive->name, scope->kind);
@@ -72,7 +71,7 @@ void carry_own(struct import *import, const struct scope *scope, const struct ng
 {
     const struct directive *own = own_directive(import, directive->name, scope->kind);
 
-    add_value(import, scope, directive, own ? value_text(import, own, directive) : STR(""));
+    import_add_value(import, scope, directive, own ? value_text(import, own, directive) : STR(""));
 }
 
 void carry_needless(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -106,7 +105,7 @@ void carry_set_header(struct import *import, const struct scope *scope, const st
 }
 
 /* True if the directive has a word; otherwise it is left out. */
-static bool has_word(struct import *import, const struct scope *scope,
+bool import_has_word(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive)
 {
     if (directive->count > 0)
@@ -119,8 +118,8 @@ static bool has_word(struct import *import, const struct scope *scope,
 void carry_path(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
-    if (has_word(import, scope, directive))
-        add_value(import, scope, directive,
+    if (import_has_word(import, scope, directive))
+        import_add_value(import, scope, directive,
                   word_path(import, import->prefix, word_variables(import, directive->words[0])));
 }
 
@@ -144,28 +143,28 @@ void carry_alias(struct import *import, const struct scope *scope, const struct 
 void carry_conf_path(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive, const struct rule *rule)
 {
-    if (!has_word(import, scope, directive))
+    if (!import_has_word(import, scope, directive))
         return;
     if (str_find(directive->words[0], '$') >= 0 || str_starts(directive->words[0], STR("engine:")) ||
         str_starts(directive->words[0], STR("data:")) || str_starts(directive->words[0], STR("store:")))
         import_leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
     else
-        add_value(import, scope, directive, word_path(import, import->directory, directive->words[0]));
+        import_add_value(import, scope, directive, word_path(import, import->directory, directive->words[0]));
 }
 
 void carry_raw(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                const struct rule *rule)
 {
-    if (has_word(import, scope, directive))
-        add_value(import, scope, directive, directive->words[0]);
+    if (import_has_word(import, scope, directive))
+        import_add_value(import, scope, directive, directive->words[0]);
 }
 
 /* The text as one value, with its blanks. */
 void carry_text(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                 const struct rule *rule)
 {
-    if (has_word(import, scope, directive))
-        add_value(import, scope, directive, word_variables(import, directive->words[0]));
+    if (import_has_word(import, scope, directive))
+        import_add_value(import, scope, directive, word_variables(import, directive->words[0]));
 }
 
 void carry_limit(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -185,9 +184,9 @@ void carry_autoindex(struct import *import, const struct scope *scope,
 void carry_first_time(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, const struct rule *rule)
 {
-    if (!has_word(import, scope, directive))
+    if (!import_has_word(import, scope, directive))
         return;
-    add_value(import, scope, directive, word_time(import, directive->words[0]));
+    import_add_value(import, scope, directive, word_time(import, directive->words[0]));
     if (directive->count > 1)
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
@@ -198,11 +197,11 @@ void carry_last_time(struct import *import, const struct scope *scope,
     struct str last;
     struct str text;
 
-    if (!has_word(import, scope, directive))
+    if (!import_has_word(import, scope, directive))
         return;
     last = word_time(import, directive->words[directive->count - 1]);
     text = words_join(import, directive->words, directive->count - 1);
-    add_value(import, scope, directive,
+    import_add_value(import, scope, directive,
               str_empty(text) ? last
                               : words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(last)));
 }
@@ -211,7 +210,7 @@ void carry_http_version(struct import *import, const struct scope *scope,
                         const struct nginx_directive *directive, const struct rule *rule)
 {
     if (directive->count > 0 && str_equal(directive->words[0], STR("2"))) {
-        add_value(import, scope, directive, STR("\"2\""));
+        import_add_value(import, scope, directive, STR("\"2\""));
         return;
     }
     import_add_note(import, IMPORT_NEEDLESS, directive,
@@ -224,13 +223,13 @@ void carry_rewrite(struct import *import, const struct scope *scope, const struc
 {
     struct str text;
 
-    if (!has_word(import, scope, directive))
+    if (!import_has_word(import, scope, directive))
         return;
     text = word_quote(import, directive->words[0]);
     for (size_t i = 1; i < directive->count; i++)
         text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text),
                            STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
-    add_value(import, scope, directive, text);
+    import_add_value(import, scope, directive, text);
 }
 
 static bool scope_has(const struct scope *scope, struct str name)
@@ -260,11 +259,11 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
 {
     bool fastcgi = str_equal(directive->name, STR("fastcgi_pass"));
 
-    if (!has_word(import, scope, directive))
+    if (!import_has_word(import, scope, directive))
         return;
     import->fastcgi |= fastcgi;
     import->proxies |= !fastcgi;
-    add_value(import, scope, directive, word_variables(import, directive->words[0]));
+    import_add_value(import, scope, directive, word_variables(import, directive->words[0]));
     if (str_starts(directive->words[0], STR("https://")))
         add_verify_off(import, scope, "proxy_ssl_verify");
 }
@@ -272,9 +271,9 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
 void carry_grpc_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                      const struct rule *rule)
 {
-    if (!has_word(import, scope, directive))
+    if (!import_has_word(import, scope, directive))
         return;
-    add_value(import, scope, directive, word_variables(import, directive->words[0]));
+    import_add_value(import, scope, directive, word_variables(import, directive->words[0]));
     if (str_starts(directive->words[0], STR("grpcs://")))
         add_verify_off(import, scope, "grpc_ssl_verify");
 }
@@ -297,7 +296,7 @@ void carry_protocols(struct import *import, const struct scope *scope,
         import_leave_out(import, scope->map, directive, "%s", rule->text);
         return;
     }
-    add_value(import, scope, directive, text);
+    import_add_value(import, scope, directive, text);
     if (kept < directive->count)
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
@@ -320,62 +319,7 @@ void carry_names(struct import *import, const struct scope *scope, const struct 
             return;
         }
     }
-    add_value(import, scope, directive, words_join(import, directive->words, directive->count));
-}
-
-/* A path, and a format if one is named; other words are not needed. */
-void carry_log(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
-{
-    bool http = scope->kind & SCOPE_SITE;
-    struct str format = http ? STR("combined") : STR("basic");
-    struct str path;
-
-    if (!has_word(import, scope, directive))
-        return;
-    path = word_path(import, import->prefix, directive->words[0]);
-    if (str_find(path, '$') >= 0) {
-        import_leave_out(import, scope->map, directive, "a log has one name, without variables");
-        return;
-    }
-    for (size_t i = 1; i < directive->count; i++) {
-        struct str word = directive->words[i];
-
-        if (str_starts(word, STR("if=")))
-            import_add_note(import, IMPORT_CHANGED, directive, "there is no if= here: every request is logged");
-        else if (str_starts(word, STR("gzip")))
-            import_add_note(import, IMPORT_CHANGED, directive, "logs are not compressed while they are written");
-        else if (i == 1 && str_find(word, '=') < 0)
-            format = word;
-    }
-    if (str_equal(path, STR("off")))
-        add_value(import, scope, directive, path);
-    else
-        add_value(
-            import, scope, directive,
-            words_print(import, STR_FMT " " STR_FMT, STR_ARG(word_quote(import, path)), STR_ARG(format)));
-}
-
-/* Moves an error_log to the main scope if it has none: sluice has one error log for all servers. */
-void carry_error_log(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive, const struct rule *rule)
-{
-    bool own = scope->kind == SCOPE_MAIN;
-    struct str text;
-
-    if (!has_word(import, scope, directive))
-        return;
-    if (!own &&
-        (nginx_tree_find(import->root, STR("error_log")) || yaml_builder_find(import->main, STR("error_log")))) {
-        import_leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
-        return;
-    }
-    text = word_quote(import, word_path(import, import->prefix, directive->words[0]));
-    if (directive->count > 1)
-        text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(directive->words[1]));
-    import_put(import, import->main, "error_log", text, directive);
-    if (!own)
-        import_add_note(import, IMPORT_CHANGED, directive, "it applies to all servers in sluice");
+    import_add_value(import, scope, directive, words_join(import, directive->words, directive->count));
 }
 
 void carry_lifted(struct import *import, const struct scope *scope, const struct nginx_directive *directive,

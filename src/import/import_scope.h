@@ -117,8 +117,14 @@ bool word_has_variable(struct str word, struct str name);
 import_carry carry_own, carry_needless, carry_refused, carry_path, carry_alias, carry_conf_path, carry_raw,
 carry_text, carry_limit, carry_autoindex, carry_first_time,
     carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_grpc_pass, carry_protocols, carry_ssl, carry_names,
-    carry_log, carry_set_header,
-    carry_error_log, carry_lifted;
+    carry_set_header, carry_lifted;
+/* Adds the directive with this text in the form of its type, or a note if sluice has no directive of that name. */
+void import_add_value(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                      struct str text);
+/* Leaves out a directive without a word. */
+bool import_has_word(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
+/* import_logs.c */
+import_carry carry_log, carry_error_log;
 /* import_blocks.c: rules for blocks, and for directives that become blocks. */
 import_carry carry_block, carry_server, carry_location, carry_upstream, carry_map, carry_geo, carry_types,
     carry_log_format, carry_cache_path;

@@ -7,6 +7,7 @@
 #include "log/access_log.h"
 
 #include "base/limits.h"
+#include "log/log_selection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,7 @@ struct access_log {
     struct op timer;
     uint64_t quiet_until_ms; /* no log line about drops before this time */
     bool pending;            /* a batch holds lines */
+    uint32_t *counters;      /* of log_selection_includes */
     unsigned count;
     struct batch batches[];
 };
@@ -236,18 +238,24 @@ static void flush_timer_done(struct op *op, int result)
 }
 
 struct access_log *access_log_create(struct loop *loop, struct log *error_log, uint64_t *dropped,
-                                     struct access_log_target *const *targets, unsigned count)
+                                     struct access_log_target *const *targets, unsigned count,
+                                     unsigned selections)
 {
     struct access_log *log = calloc(1, sizeof(*log) + count * sizeof(struct batch));
+    uint32_t *counters = calloc(selections + 1, sizeof(*counters));
 
-    if (!log)
+    if (!log || !counters) {
+        free(log);
+        free(counters);
         return NULL;
+    }
     log->loop = loop;
     log->error_log = error_log;
     log->dropped = dropped;
     log->count = count;
+    log->counters = counters;
     log->timer.done = flush_timer_done;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < log->count; i++) {
         struct batch *batch = &log->batches[i];
 
         batch->log = log;
@@ -297,12 +305,22 @@ static void add_line(struct access_log *log, const struct access_log_row *row, c
         count_dropped(batch, 1);
 }
 
+static bool is_selected(struct access_log *log, const struct log_selection *selection,
+                        const struct template *condition, const void *subject, struct arena *arena)
+{
+    return log_selection_includes(selection, condition, &log->counters[selection->index], subject, arena);
+}
+
 void access_log_lines(struct access_log *log, const struct conf_rows *logs, const void *subject,
                       struct arena *arena)
 {
     const struct access_log_row *rows = logs->items;
 
     for (size_t i = 0; log && i < logs->count; i++) {
+        const struct log_selection *selection = rows[i].selection;
+
+        if (selection && !is_selected(log, selection, selection->condition, subject, arena))
+            continue;
         if (rows[i].target)
             add_line(log, &rows[i], rows[i].format->template, subject, arena);
     }
@@ -312,9 +330,24 @@ struct access_log_pending {
     size_t count;
     struct {
         const struct access_log_row *row;
-        struct template *template;  /* owned */
+        struct template *template, *condition; /* owned; the second may be NULL */
     } lines[];
 };
+
+static bool pending_add(struct access_log_pending *rest, const struct access_log_row *row, const void *subject,
+                        struct arena *arena)
+{
+    const struct log_format *format = row->format;
+    const struct template *condition = row->selection ? row->selection->condition : NULL;
+    struct template *evaluated = template_finish(format->template, subject, arena, escapes[format->escape],
+                                                 absent_value(format->escape));
+    struct template *finished = condition ? template_finish(condition, subject, arena, NULL, STR("")) : NULL;
+
+    rest->lines[rest->count].row = row;
+    rest->lines[rest->count].template = evaluated;
+    rest->lines[rest->count++].condition = finished;
+    return evaluated && (finished || !condition);
+}
 
 int access_log_evaluate(const struct conf_rows *logs, const void *subject, struct arena *arena,
                         struct access_log_pending **out_pending)
@@ -325,19 +358,12 @@ int access_log_evaluate(const struct conf_rows *logs, const void *subject, struc
     if (!rest)
         return -ENOMEM;
     for (size_t i = 0; i < logs->count; i++) {
-        const struct log_format *format = rows[i].format;
-        struct template *evaluated;
-
         if (!rows[i].target)
             continue;
-        evaluated = template_finish(format->template, subject, arena, escapes[format->escape],
-                                  absent_value(format->escape));
-        if (!evaluated) {
+        if (!pending_add(rest, &rows[i], subject, arena)) {
             access_log_pending_free(rest);
             return -ENOMEM;
         }
-        rest->lines[rest->count].row = &rows[i];
-        rest->lines[rest->count++].template = evaluated;
     }
     *out_pending = rest;
     return 0;
@@ -346,14 +372,21 @@ int access_log_evaluate(const struct conf_rows *logs, const void *subject, struc
 void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject,
                               struct arena *arena)
 {
-    for (size_t i = 0; log && i < rest->count; i++)
-        add_line(log, rest->lines[i].row, rest->lines[i].template, subject, arena);
+    for (size_t i = 0; log && i < rest->count; i++) {
+        const struct access_log_row *row = rest->lines[i].row;
+
+        if (row->selection && !is_selected(log, row->selection, rest->lines[i].condition, subject, arena))
+            continue;
+        add_line(log, row, rest->lines[i].template, subject, arena);
+    }
 }
 
 void access_log_pending_free(struct access_log_pending *rest)
 {
-    for (size_t i = 0; rest && i < rest->count; i++)
+    for (size_t i = 0; rest && i < rest->count; i++) {
         free(rest->lines[i].template);
+        free(rest->lines[i].condition);
+    }
     free(rest);
 }
 
@@ -408,5 +441,6 @@ void access_log_destroy(struct access_log *log)
         buffer_finish(&batch->leaving);
     }
     log_dropped_lines(log);
+    free(log->counters);
     free(log);
 }

@@ -28,6 +28,7 @@ struct access_log_target {
 struct access_log_row {
     struct str path;                /* empty: off */
     struct str format_name;
+    struct log_selection *selection; /* log/log_selection.h; NULL: every request */
     uint64_t flush_ms;              /* longest delay before a line is written to a regular file */
     struct conf_mark mark;
     struct access_log_target *target;   /* both set when the whole configuration is loaded; NULL: off */
@@ -38,11 +39,12 @@ struct access_log_row {
 struct access_log;
 
 /*
- * Creates one batch for each of `count` targets; all arguments must outlive it. `dropped` counts lost lines. NULL:
- * out of memory.
+ * Creates one batch for each of `count` targets, and a counter for each of `selections` rows with `if` or `sample`; all
+ * arguments must outlive it. `dropped` counts lost lines. NULL: out of memory.
  */
 struct access_log *access_log_create(struct loop *loop, struct log *error_log, uint64_t *dropped,
-                                     struct access_log_target *const *targets, unsigned count);
+                                     struct access_log_target *const *targets, unsigned count,
+                                     unsigned selections);
 /*
  * Adds one line per row (struct access_log_row) with a target; `subject` is that of their formats. `log` NULL: does
  * nothing.

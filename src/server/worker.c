@@ -281,7 +281,8 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
                       worker->log);
     worker->access_log = access_log_create(&worker->loop, worker->log, &worker->counters->log_lines_dropped,
                                            worker->configuration->access_logs,
-                                           (unsigned)worker->configuration->access_log_count);
+                                           (unsigned)worker->configuration->access_log_count,
+                                           worker->configuration->access_log_selections);
     if (!worker->access_log)
         return -ENOMEM;
     result = open_caches(worker, start->shared_index);

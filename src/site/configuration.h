@@ -171,6 +171,7 @@ struct configuration {
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */
     size_t access_log_count;
+    unsigned access_log_selections; /* rows of `access_log` with `if` or `sample` */
     struct conf_node *tree;         /* for -T */
     struct media_table *media_tables; /* of all scopes; private to configuration.c */
     struct file_cache_limits file_cache;

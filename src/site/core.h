@@ -155,6 +155,13 @@ directive_row core_error_page_read;
 /* Read `log_format` into a struct conf_rows, and `access_log` into a struct access_log_row. */
 directive_row core_log_formats_read;
 directive_row core_access_log_read;
+#define CORE_ACCESS_LOG_SYNTAX                                                                                     \
+    "off | file | stdout | stderr [format] [flush=time] [if=condition] [sample=share] | {path: ..., format: ..., " \
+    "flush: time, if: condition, sample: share}"
+#define CORE_ACCESS_LOG_SCHEMA                                                                                       \
+    "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", \"additionalProperties\": false, " \
+    "\"properties\": {\"path\": {\"type\": \"string\"}, \"format\": {\"type\": \"string\"}, \"flush\": {\"type\": "       \
+    "\"string\"}, \"if\": {\"type\": \"string\"}, \"sample\": {\"type\": [\"string\", \"number\"]}}}]}"
 /* Prints the built-in formats of that name. Returns 0, -ENOENT or -ENOMEM. */
 MUST_CHECK int core_log_format_print(struct str name, struct buffer *out);
 /*

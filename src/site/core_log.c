@@ -1,12 +1,10 @@
 /*
- * Directives of the access log: named formats, the built-in ones, and the rows of `access_log`.
+ * Formats of the access log: those of `log_format`, and the built-in ones.
  */
 #include "log/access_log.h"
 #include "site/core.h"
 
 #include <errno.h>
-
-#define FLUSH_MS 1000
 
 /* nginx's format `combined`. */
 #define COMBINED                                                                                             \
@@ -161,112 +159,6 @@ int core_log_formats_read(struct conf_reader *reader, const struct conf_node *no
     }
     *rows = (struct conf_rows){formats, node->count};
     return 0;
-}
-
-static int read_log_path(struct conf_reader *reader, const struct conf_node *node, struct str text,
-                         struct access_log_row *row)
-{
-    struct conf_node word = core_word_node(node, text);
-
-    row->mark = node->mark;
-    if (str_equal(text, STR("off")) || str_equal(text, STR("false")) || str_equal(text, STR("no"))) {
-        row->path = STR("");
-        return 0;
-    }
-    if (str_equal(text, STR("stdout")) || str_equal(text, STR("stderr"))) {
-        row->path = text;
-        return 0;
-    }
-    if (str_starts(text, STR("/dev/stdout")) || str_starts(text, STR("/dev/stderr"))) {
-        row->path = str_skip(text, 5);
-        return 0;
-    }
-    if (str_starts(text, STR("syslog:"))) {
-        conf_error(reader->errors, node->mark,
-                   STR("write a file, a FIFO, or \"stdout\" and let the service manager collect it"),
-                   "the access log cannot be sent to \"" STR_FMT "\"", STR_ARG(text));
-        return -EINVAL;
-    }
-    return conf_read_path(reader, &word, &row->path);
-}
-
-static int read_log_map(struct conf_reader *reader, const struct conf_node *node, struct access_log_row *row)
-{
-    int error = 0;
-    bool named = false;
-
-    for (size_t i = 0; i < node->count && error == 0; i++) {
-        const struct conf_pair *pair = &node->pairs[i];
-        struct str text;
-
-        error = conf_read_text(reader, pair->value, &text);
-        if (error < 0)
-            break;
-        if (str_equal(pair->key->text, STR("path"))) {
-            error = read_log_path(reader, pair->value, text, row);
-            named = true;
-        } else if (str_equal(pair->key->text, STR("format"))) {
-            row->format_name = text;
-        } else if (str_equal(pair->key->text, STR("flush"))) {
-            error = conf_read_duration(reader, pair->value, &row->flush_ms);
-        } else {
-            conf_error(reader->errors, pair->key->mark, STR("access_log has path, format and flush"),
-                       "access_log has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
-            error = -EINVAL;
-        }
-    }
-    if (error == 0 && !named) {
-        conf_error(reader->errors, node->mark, STR("access_log: {path: stdout, format: main}"),
-                   "access_log needs a path");
-        error = -EINVAL;
-    }
-    return error;
-}
-
-/* Reads one of the words after path and format. nginx's buffer= is accepted: buffering is always on. */
-static int read_log_option(struct conf_reader *reader, const struct conf_node *node, struct str word,
-                           struct access_log_row *row)
-{
-    struct conf_node value;
-
-    if (str_starts(word, STR("buffer=")))
-        return 0;
-    if (str_starts(word, STR("flush="))) {
-        value = core_word_node(node, str_skip(word, STR("flush=").length));
-        return conf_read_duration(reader, &value, &row->flush_ms);
-    }
-    conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main"),
-               "access_log has no parameter \"" STR_FMT "\"", STR_ARG(word));
-    return -EINVAL;
-}
-
-/* off, "logs/access.log main flush=1s", or {path: ..., format: ..., flush: ...}. */
-int core_access_log_read(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct access_log_row *row = out;
-    struct conf_words words;
-    int error;
-
-    row->format_name = STR("main");
-    row->flush_ms = FLUSH_MS;
-    if (node->kind == CONF_MAP)
-        return read_log_map(reader, node, row);
-    error = conf_read_words(reader, node, &words);
-    if (error < 0)
-        return error;
-    for (size_t i = 2; i < words.count; i++) {
-        error = read_log_option(reader, node, words.items[i], row);
-        if (error < 0)
-            return error;
-    }
-    if (words.count == 0) {
-        conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main, or off"),
-                   "access_log needs a path");
-        return -EINVAL;
-    }
-    if (words.count > 1)
-        row->format_name = words.items[1];
-    return read_log_path(reader, node, words.items[0], row);
 }
 
 static const struct log_format *compile_built_in(struct conf_reader *reader, size_t index)

@@ -206,14 +206,13 @@ static const struct directive directives[] = {
      .offset = AT(access_logs),
      .row_size = sizeof(struct access_log_row),
      .row = core_access_log_read,
-     .syntax = "off | file | stdout | stderr [format] [flush=time] | {path: ..., format: ..., flush: time}",
+     .syntax = CORE_ACCESS_LOG_SYNTAX,
      .example = "access_log: {path: stdout, format: main}",
      .help = "The destination of a log line per request (a file, stdout, stderr), and its format; or off. Lines "
-             "for a file are collected, at most for the time in `flush` (1s).",
-     .schema =
-         "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
-         "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
-         "{\"type\": \"string\"}, \"flush\": {\"type\": \"string\"}}}]}"},
+             "for a file are collected, at most for the time in `flush` (1s). `if` leaves out the requests whose "
+             "condition is empty or \"0\"; `sample` (0.01 or 1/100) logs an even share of the others, counted by each "
+             "worker.",
+     .schema = CORE_ACCESS_LOG_SCHEMA},
     {.name = "keepalive_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,

@@ -5,6 +5,7 @@
 #include "site/load.h"
 
 #include "log/access_log.h"
+#include "log/log_selection.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -66,6 +67,8 @@ int load_access_logs(struct load *load, const struct conf_rows *logs, const stru
         rows[i].format = core_log_format_find(&load->reader, formats, rows[i].format_name);
         if (!rows[i].target)
             return -ENOMEM;
+        if (rows[i].selection)
+            rows[i].selection->index = load->configuration->access_log_selections++;
         if (!rows[i].format)
             conf_error(load->errors, rows[i].mark, STR("main, json, or a name from log_format"),
                        "there is no log format \"" STR_FMT "\"", STR_ARG(rows[i].format_name));

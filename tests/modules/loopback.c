@@ -206,7 +206,8 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     open_logs(loopback);
     worker->access_log = access_log_create(&worker->loop, worker->log, &worker->counters->log_lines_dropped,
                                            worker->configuration->access_logs,
-                                           (unsigned)worker->configuration->access_log_count);
+                                           (unsigned)worker->configuration->access_log_count,
+                                           worker->configuration->access_log_selections);
     ck_assert_ptr_nonnull(worker->access_log);
     start_modules(worker);
     worker->listeners = calloc(loopback->configuration->endpoint_count, sizeof(*worker->listeners));

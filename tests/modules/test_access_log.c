@@ -260,12 +260,57 @@ START_TEST(invalid_configurations_are_refused)
 }
 END_TEST
 
+/* `if` and `sample`; the rows that locations inherit have one counter. */
+START_TEST(selected_requests_are_logged)
+{
+    static const struct {
+        const char *name;
+        const char *lines;
+    } rows[] = {
+        {"if.log", "log=1&n=1\nlog=2&n=2\nlog=3&n=3\nlog=4&n=4\nlog=5&n=5\nlog=00\n"},
+        {"sample.log", "log=0&n=0\nlog=3&n=3\nlog=\n"},
+        {"both.log", "log=1&n=1\nlog=3&n=3\nlog=5&n=5\n"},
+    };
+    int fds[3];
+
+    loopback_open(&server, "http:\n"
+                           "  log_format: {args: '$args'}\n"
+                           "  access_log: ['@/if.log args flush=0s if=$arg_log', "
+                           "{path: '@/sample.log', format: args, flush: 0s, sample: 1/3}, "
+                           "'@/both.log args flush=0s if=$arg_log sample=0.5']\n"
+                           "  server:\n"
+                           "    listen: 8080\n"
+                           "    location:\n"
+                           "      /: {return: 200 ok}\n"
+                           "      /b: {return: 200 ok}\n");
+    for (int i = 0; i < 6; i++) {
+        char line[64];
+
+        snprintf(line, sizeof(line), "GET /%s?log=%d&n=%d HTTP/1.1", i % 2 ? "b" : "", i, i);
+        loopback_request(&server, line);
+    }
+    loopback_request(&server, "GET /?log= HTTP/1.1");
+    loopback_request(&server, "GET / HTTP/1.1");
+    loopback_request(&server, "GET /?log=00 HTTP/1.1");
+    for (int i = 0; i < 3; i++)
+        fds[i] = open(loopback_path(&server, rows[i].name), O_RDONLY);
+    loopback_close(&server);
+    for (int i = 0; i < 3; i++) {
+        ssize_t length = read(fds[i], seen, sizeof(seen));
+
+        ck_assert_int_ge(length, 0);
+        ck_assert_text(str_of(seen, (size_t)length), rows[i].lines);
+        close(fds[i]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
-        lines_are_buffered, sent_fields_are_logged_as_sent, shortest_flush_time_applies, buffer_is_written_at_exit,
-        later_lines_go_to_the_reopened_log, aborted_response_logs_sent_bytes, full_pipe_drops_whole_lines,
-        invalid_configurations_are_refused, NULL,
+        lines_are_buffered, sent_fields_are_logged_as_sent, selected_requests_are_logged, shortest_flush_time_applies,
+        buffer_is_written_at_exit, later_lines_go_to_the_reopened_log, aborted_response_logs_sent_bytes,
+        full_pipe_drops_whole_lines, invalid_configurations_are_refused, NULL,
     };
 
     return loopback_run("access_log", tests);

@@ -292,7 +292,7 @@ static const struct {
     /* logs */
     {"access_log logs/a.log;", "access_log: /usr/share/nginx/logs/a.log combined\n", ""},
     {"access_log off;", "access_log: off\n", ""},
-    {"access_log /a.log main if=$x;", "access_log: /a.log main\n", "every request is logged"},
+    {"access_log /a main \"if=$Uri x\";", "access_log: /a main \"if=$uri x\"\n", ""},
     {"access_log /$host.log;", "# not carried over: access_log /$host.log\n", "a log has one name"},
     {"error_log /e.log warn;", "", "it applies to all servers in sluice"},
     {"ssl_protocols TLSv1 TLSv1.2 TLSv1.3;", "ssl_protocols: TLSv1.2 TLSv1.3\n", "RFC 8996"},
