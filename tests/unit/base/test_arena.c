@@ -4,7 +4,7 @@
 #include <check.h>
 #include <stdalign.h>
 
-START_TEST(allocates_aligned)
+START_TEST(allocations_are_aligned_and_distinct)
 {
     struct arena arena;
     char *last = NULL;
@@ -46,7 +46,7 @@ START_TEST(large_keeps_current_block)
 }
 END_TEST
 
-START_TEST(refuses_excess)
+START_TEST(allocations_beyond_the_limit_fail)
 {
     struct arena arena;
 
@@ -63,7 +63,7 @@ START_TEST(refuses_excess)
 }
 END_TEST
 
-START_TEST(pool_reuses)
+START_TEST(pool_keeps_blocks_up_to_max_free)
 {
     struct arena_pool pool = {.max_free = 1};
     struct arena arena;
@@ -106,7 +106,7 @@ START_TEST(copies_and_formats_text)
 }
 END_TEST
 
-START_TEST(joins_strings)
+START_TEST(strings_are_joined_within_the_limit)
 {
     const struct str parts[] = {STR("one"), STR(""), STR(" two")}, bad[] = {STR("one"), {NULL, 0}};
     struct arena arena;
@@ -133,12 +133,12 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, allocates_aligned);
+    tcase_add_test(tests, allocations_are_aligned_and_distinct);
     tcase_add_test(tests, large_keeps_current_block);
-    tcase_add_test(tests, refuses_excess);
-    tcase_add_test(tests, pool_reuses);
+    tcase_add_test(tests, allocations_beyond_the_limit_fail);
+    tcase_add_test(tests, pool_keeps_blocks_up_to_max_free);
     tcase_add_test(tests, copies_and_formats_text);
-    tcase_add_test(tests, joins_strings);
+    tcase_add_test(tests, strings_are_joined_within_the_limit);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

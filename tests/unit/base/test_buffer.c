@@ -3,7 +3,7 @@
 #include <check.h>
 #include <errno.h>
 
-START_TEST(grows_and_consumes)
+START_TEST(buffer_grows_and_consumes_its_bytes)
 {
     struct buffer buffer = {0};
 
@@ -41,7 +41,7 @@ START_TEST(limit_is_exact)
 }
 END_TEST
 
-START_TEST(prints_long)
+START_TEST(printf_grows_the_buffer_to_a_long_text)
 {
     struct buffer buffer = {0};
 
@@ -59,9 +59,9 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, grows_and_consumes);
+    tcase_add_test(tests, buffer_grows_and_consumes_its_bytes);
     tcase_add_test(tests, limit_is_exact);
-    tcase_add_test(tests, prints_long);
+    tcase_add_test(tests, printf_grows_the_buffer_to_a_long_text);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -2,7 +2,7 @@
 
 #include <check.h>
 
-START_TEST(advances)
+START_TEST(advance_moves_each_kind_up_to_its_end)
 {
     struct chunk bytes = {.kind = CHUNK_BYTES, .bytes = STR("hello")};
     struct chunk file = {.kind = CHUNK_FILE, .file = {.fd = 3, .at = 100, .length = 5000000000u}};
@@ -27,7 +27,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, advances);
+    tcase_add_test(tests, advance_moves_each_kind_up_to_its_end);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

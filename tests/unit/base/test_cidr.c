@@ -22,7 +22,7 @@ static struct sockaddr_storage address_of(const char *text)
     return made;
 }
 
-START_TEST(contains)
+START_TEST(range_contains_exactly_its_addresses)
 {
     static const struct {
         const char *range, *address;
@@ -89,7 +89,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, contains);
+    tcase_add_test(tests, range_contains_exactly_its_addresses);
     tcase_add_test(tests, refuses_invalid_networks);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

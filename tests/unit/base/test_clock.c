@@ -2,7 +2,7 @@
 
 #include <check.h>
 
-START_TEST(moves_forward)
+START_TEST(monotonic_time_does_not_go_back)
 {
     struct clock first;
     struct clock second;
@@ -33,7 +33,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, moves_forward);
+    tcase_add_test(tests, monotonic_time_does_not_go_back);
     tcase_add_test(tests, cpu_time_is_that_of_the_work);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

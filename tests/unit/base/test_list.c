@@ -7,7 +7,7 @@ struct item {
     struct list link;
 };
 
-START_TEST(keeps_order)
+START_TEST(items_keep_the_order_of_insertion)
 {
     struct list list;
     struct item items[3] = {{.number = 0}, {.number = 1}, {.number = 2}};
@@ -34,7 +34,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, keeps_order);
+    tcase_add_test(tests, items_keep_the_order_of_insertion);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -24,7 +24,7 @@ static void keep(void *owner, enum log_level level, struct str line)
     recorded->count++;
 }
 
-START_TEST(writes_as_nginx)
+START_TEST(lines_have_the_format_of_nginx)
 {
     struct clock clock = {.wall_ms = 1795190701999};
     struct recorded recorded = {.count = 0};
@@ -45,7 +45,7 @@ START_TEST(writes_as_nginx)
 }
 END_TEST
 
-START_TEST(cannot_be_forged)
+START_TEST(control_bytes_cannot_forge_a_line)
 {
     struct recorded recorded = {.count = 0};
     struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &recorded};
@@ -71,7 +71,7 @@ START_TEST(long_lines_are_cut)
 }
 END_TEST
 
-START_TEST(without_a_sink)
+START_TEST(log_without_a_sink_is_silent)
 {
     struct recorded recorded = {.count = 0};
     struct log log = {.level = LOG_DEBUG, .owner = &recorded};
@@ -86,7 +86,7 @@ START_TEST(without_a_sink)
 }
 END_TEST
 
-START_TEST(level_names)
+START_TEST(each_level_is_parsed_from_its_name)
 {
     enum log_level level = LOG_EMERG;
 
@@ -120,11 +120,11 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, writes_as_nginx);
-    tcase_add_test(tests, cannot_be_forged);
+    tcase_add_test(tests, lines_have_the_format_of_nginx);
+    tcase_add_test(tests, control_bytes_cannot_forge_a_line);
     tcase_add_test(tests, long_lines_are_cut);
-    tcase_add_test(tests, without_a_sink);
-    tcase_add_test(tests, level_names);
+    tcase_add_test(tests, log_without_a_sink_is_silent);
+    tcase_add_test(tests, each_level_is_parsed_from_its_name);
     tcase_add_test(tests, one_line_per_second);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -38,7 +38,7 @@ static const struct {
     {"a(?!b)", false, "ab", 0},
 };
 
-START_TEST(matches)
+START_TEST(subject_matches_its_pattern)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct regex *regex = compiled(cases[i].pattern, cases[i].nocase);
@@ -99,7 +99,7 @@ START_TEST(pattern_length_is_limited)
 }
 END_TEST
 
-START_TEST(groups)
+START_TEST(groups_are_found_by_number_and_name)
 {
     struct regex *regex = compiled("^/(?<first>\\w+)(/(x)?)?(.*)$", false);
     struct str subject = STR("/abc/tail");
@@ -137,7 +137,7 @@ START_TEST(exponential_backtracking_fails)
 END_TEST
 
 /* A subject as long as a request head may be. The match must not fail for lack of JIT stack. */
-START_TEST(long_subjects)
+START_TEST(subject_of_8_kib_is_matched)
 {
     static char text[8192];
     struct regex *regex = compiled("^(?:a|b)*$", false);
@@ -158,12 +158,12 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_test(cases_of, matches);
+    tcase_add_test(cases_of, subject_matches_its_pattern);
     tcase_add_test(cases_of, invalid_patterns_are_refused);
     tcase_add_test(cases_of, pattern_length_is_limited);
-    tcase_add_test(cases_of, groups);
+    tcase_add_test(cases_of, groups_are_found_by_number_and_name);
     tcase_add_test(cases_of, exponential_backtracking_fails);
-    tcase_add_test(cases_of, long_subjects);
+    tcase_add_test(cases_of, subject_of_8_kib_is_matched);
     suite_add_tcase(suite, cases_of);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -9,7 +9,7 @@ static const struct {
     {UINT64_MAX, 0, UINT64_MAX}, {0, UINT64_MAX, 0}, {UINT64_MAX, UINT64_MAX, 0}, {UINT64_MAX, 1, UINT64_MAX - 1},
 };
 
-START_TEST(stops_at_zero)
+START_TEST(subtraction_stops_at_zero)
 {
     ck_assert_uint_eq(u64_sub_sat(rows[_i].a, rows[_i].b), rows[_i].difference);
     ck_assert_uint_eq(size_sub_sat((size_t)rows[_i].a, (size_t)rows[_i].b), (size_t)rows[_i].difference);
@@ -23,7 +23,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(tests, stops_at_zero, 0, sizeof(rows) / sizeof(rows[0]));
+    tcase_add_loop_test(tests, subtraction_stops_at_zero, 0, sizeof(rows) / sizeof(rows[0]));
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

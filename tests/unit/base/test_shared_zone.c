@@ -198,7 +198,7 @@ START_TEST(creator_takes_no_lock)
 }
 END_TEST
 
-START_TEST(overwritten_zone)
+START_TEST(zone_of_the_master_withstands_overwriting)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
@@ -230,7 +230,7 @@ int main(void)
     tcase_add_test(all, abandoned_places_are_cleaned_once);
     tcase_add_test(all, death_while_cleaning_is_repeated);
     tcase_add_test(all, creator_takes_no_lock);
-    tcase_add_test(all, overwritten_zone);
+    tcase_add_test(all, zone_of_the_master_withstands_overwriting);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

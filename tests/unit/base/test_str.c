@@ -5,7 +5,7 @@
 
 #define assert_str(s, text) ck_assert_msg(str_equal((s), STR(text)), "got \"" STR_FMT "\"", STR_ARG(s))
 
-START_TEST(slices)
+START_TEST(slices_end_at_the_end_of_the_string)
 {
     struct str s = STR("hello");
     struct str none = {NULL, 0};
@@ -22,7 +22,7 @@ START_TEST(slices)
 }
 END_TEST
 
-START_TEST(comparisons)
+START_TEST(comparisons_respect_or_ignore_case)
 {
     struct str none = {NULL, 0};
 
@@ -41,7 +41,7 @@ START_TEST(comparisons)
 }
 END_TEST
 
-START_TEST(searches)
+START_TEST(searches_return_the_position_or_minus_one)
 {
     struct str none = {NULL, 0};
 
@@ -59,7 +59,7 @@ START_TEST(searches)
 }
 END_TEST
 
-START_TEST(cutting)
+START_TEST(cut_returns_each_part_also_empty_ones)
 {
     struct str rest = STR("a,,b,");
     static const char *const want[] = {"a", "", "b", ""};
@@ -95,7 +95,7 @@ static const struct {
     {"0x1", -EINVAL, 0},
 };
 
-START_TEST(digits)
+START_TEST(decimal_numbers_are_parsed_up_to_64_bits)
 {
     uint64_t value = 4711;
 
@@ -104,7 +104,7 @@ START_TEST(digits)
 }
 END_TEST
 
-START_TEST(hexadecimal_digits)
+START_TEST(only_hexadecimal_digits_have_a_value)
 {
     static const char lower[] = "0123456789abcdef";
 
@@ -117,7 +117,7 @@ START_TEST(hexadecimal_digits)
 }
 END_TEST
 
-START_TEST(distances)
+START_TEST(distance_counts_edits_up_to_64_bytes)
 {
     char longest[65];
 
@@ -139,13 +139,14 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, slices);
-    tcase_add_test(tests, comparisons);
-    tcase_add_test(tests, searches);
-    tcase_add_test(tests, cutting);
-    tcase_add_loop_test(tests, digits, 0, (int)(sizeof(numbers) / sizeof(numbers[0])));
-    tcase_add_test(tests, hexadecimal_digits);
-    tcase_add_test(tests, distances);
+    tcase_add_test(tests, slices_end_at_the_end_of_the_string);
+    tcase_add_test(tests, comparisons_respect_or_ignore_case);
+    tcase_add_test(tests, searches_return_the_position_or_minus_one);
+    tcase_add_test(tests, cut_returns_each_part_also_empty_ones);
+    tcase_add_loop_test(tests, decimal_numbers_are_parsed_up_to_64_bits,
+                        0, (int)(sizeof(numbers) / sizeof(numbers[0])));
+    tcase_add_test(tests, only_hexadecimal_digits_have_a_value);
+    tcase_add_test(tests, distance_counts_edits_up_to_64_bytes);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -5,7 +5,7 @@
 
 #define KEYS 2000
 
-START_TEST(holds_many)
+START_TEST(each_of_many_keys_is_found_until_removed)
 {
     static char names[KEYS][16];
     struct table table;
@@ -48,7 +48,7 @@ START_TEST(churn_does_not_grow)
 }
 END_TEST
 
-START_TEST(replaces)
+START_TEST(second_value_replaces_the_first)
 {
     struct table table;
     int a = 0;
@@ -64,7 +64,7 @@ START_TEST(replaces)
 }
 END_TEST
 
-START_TEST(empty_key)
+START_TEST(empty_key_is_a_key)
 {
     struct table table;
     struct str none = {NULL, 0};
@@ -79,7 +79,7 @@ START_TEST(empty_key)
 }
 END_TEST
 
-START_TEST(ignores_case)
+START_TEST(hash_ignores_the_case_of_letters_only)
 {
     static const struct {
         const char *a;
@@ -110,12 +110,12 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(tests, holds_many);
+    tcase_add_test(tests, each_of_many_keys_is_found_until_removed);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, churn_does_not_grow);
-    tcase_add_test(tests, replaces);
-    tcase_add_test(tests, empty_key);
-    tcase_add_test(tests, ignores_case);
+    tcase_add_test(tests, second_value_replaces_the_first);
+    tcase_add_test(tests, empty_key_is_a_key);
+    tcase_add_test(tests, hash_ignores_the_case_of_letters_only);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

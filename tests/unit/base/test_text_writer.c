@@ -30,7 +30,7 @@ START_TEST(joins_with_a_separator)
 }
 END_TEST
 
-START_TEST(out_of_memory)
+START_TEST(failed_allocation_fails_the_text)
 {
     struct arena small;
     const struct str parts[] = {STR("a"), STR("b")};
@@ -77,7 +77,7 @@ int main(void)
     int failed;
 
     tcase_add_test(cases, joins_with_a_separator);
-    tcase_add_test(cases, out_of_memory);
+    tcase_add_test(cases, failed_allocation_fails_the_text);
     tcase_add_test(cases, passes_that_differ_fail);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
