@@ -75,7 +75,7 @@ START_TEST(only_key_authorizations_in_regular_files_are_read)
 }
 END_TEST
 
-START_TEST(missing_folder)
+START_TEST(missing_folder_is_an_error)
 {
     ck_assert_int_eq(acme_challenge_store("/proc/none", STR("t"), STR("t.x")), -ENOENT);
     ck_assert_int_eq(acme_challenge_remove("/proc/none", STR("t")), -ENOENT);
@@ -132,7 +132,7 @@ int main(void)
     const TTest *const tests[] = {a_challenge_is_stored_read_and_removed,
                                          invalid_tokens_reach_no_file,
                                          only_key_authorizations_in_regular_files_are_read,
-                                         missing_folder,
+                                         missing_folder_is_an_error,
                                          all_challenges_are_removed,
                                          the_hook_follows_the_client,
                                          NULL};

@@ -41,7 +41,7 @@ static void tear_down(void)
     folder_remove();
 }
 
-START_TEST(status_output_and_environment)
+START_TEST(client_gets_its_environment_and_returns_status_and_output)
 {
     setenv("NOTIFY_SOCKET", "/run/x", 1);
     setenv("DNS_KEY", "kept", 1);
@@ -71,7 +71,7 @@ START_TEST(open_files_are_not_passed_on)
 }
 END_TEST
 
-START_TEST(a_missing_client)
+START_TEST(client_that_cannot_be_executed_is_reported)
 {
     set_up("#!/bin/sh\n");
     run.arguments[0] = (char[]){"no-such-client"};
@@ -83,7 +83,7 @@ START_TEST(a_missing_client)
 }
 END_TEST
 
-START_TEST(too_many_arguments)
+START_TEST(too_many_arguments_are_refused)
 {
     set_up("#!/bin/sh\n");
     for (int i = 0; i < ACME_ARGUMENTS; i++)
@@ -120,7 +120,7 @@ START_TEST(a_slow_client_is_killed_with_its_children)
 }
 END_TEST
 
-START_TEST(a_killed_client_is_told_apart)
+START_TEST(death_by_a_signal_is_reported_as_such)
 {
     set_up("#!/bin/sh\nkill -9 $$\n");
     ck_assert_int_eq(acme_client_run(&run), -ECHILD);
@@ -171,7 +171,7 @@ static const struct {
     {"uacme: error\n{\n}\n", "uacme: error"},
 };
 
-START_TEST(causes_of_failures)
+START_TEST(each_failure_has_its_cause)
 {
     char cause[64], little[8];
 
@@ -190,15 +190,15 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {status_output_and_environment,
+    const TTest *const tests[] = {client_gets_its_environment_and_returns_status_and_output,
                                          open_files_are_not_passed_on,
-                                         a_missing_client,
-                                         too_many_arguments,
+                                         client_that_cannot_be_executed_is_reported,
+                                         too_many_arguments_are_refused,
                                          a_slow_client_is_killed_with_its_children,
-                                         a_killed_client_is_told_apart,
+                                         death_by_a_signal_is_reported_as_such,
                                          the_end_of_the_process_ends_the_client,
                                          the_end_of_a_long_output_is_kept,
-                                         causes_of_failures,
+                                         each_failure_has_its_cause,
                                          NULL};
 
     return run_tests("acme_client", tests);

@@ -33,7 +33,7 @@ START_TEST(delays_grow_to_a_limit)
 }
 END_TEST
 
-START_TEST(due_times)
+START_TEST(attempt_is_due_at_renewal_or_after_the_delay)
 {
     struct acme_attempt attempt = {0};
     struct acme_facts lacks = ninety_days;
@@ -122,7 +122,7 @@ int main(void)
 {
     const TTest *const tests[] = {renewal_is_after_two_thirds_of_the_lifetime,
                                          delays_grow_to_a_limit,
-                                         due_times,
+                                         attempt_is_due_at_renewal_or_after_the_delay,
                                          failures_are_counted_and_cleaned,
                                          an_attempt_survives_a_restart,
                                          malformed_attempts_are_ignored,

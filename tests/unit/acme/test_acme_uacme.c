@@ -117,7 +117,7 @@ START_TEST(a_lost_account_is_registered_again)
 }
 END_TEST
 
-START_TEST(a_registration_fails)
+START_TEST(failed_registration_is_reported)
 {
     set_up(CLIENT);
     setenv("NEW_STATUS", "2", 1);
@@ -161,7 +161,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {an_account_is_registered_once, an_external_account_is_bound,
-                                         a_lost_account_is_registered_again, a_registration_fails,
+                                         a_lost_account_is_registered_again, failed_registration_is_reported,
                                          faults_of_the_client_are_named, NULL};
 
     return run_tests("acme_uacme", tests);

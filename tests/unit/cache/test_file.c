@@ -29,7 +29,7 @@ static int file_of(const struct cache_id *id)
     return fd;
 }
 
-START_TEST(file_names)
+START_TEST(only_names_of_the_cache_are_parsed)
 {
     struct cache_id id = {.hash = {{0x12, 0xab, [14] = 0xde, [15] = 0xf3}}, .sequence = 0x1234};
     struct cache_id read_back;
@@ -77,7 +77,7 @@ START_TEST(checksums_do_not_depend_on_pieces)
 }
 END_TEST
 
-START_TEST(written_and_read)
+START_TEST(written_file_is_read_back)
 {
     struct cache_id id = room_id(1, 7);
     struct cache_opened opened;
@@ -316,9 +316,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        file_names, checksums_do_not_depend_on_pieces, written_and_read, discarded_file_is_deleted,
-        unfinished_files_are_deleted, file_in_progress_is_not_deleted, damaged_files_are_invalid,
-        body_from_before_a_boot_is_verified, head_is_updated, links_are_not_followed,
+        only_names_of_the_cache_are_parsed, checksums_do_not_depend_on_pieces, written_file_is_read_back,
+        discarded_file_is_deleted, unfinished_files_are_deleted, file_in_progress_is_not_deleted,
+        damaged_files_are_invalid, body_from_before_a_boot_is_verified, head_is_updated, links_are_not_followed,
     };
 
     return room_run("file", tests, COUNT(tests));

@@ -138,7 +138,7 @@ START_TEST(fill_ends_under_another_key)
 }
 END_TEST
 
-START_TEST(peek_and_discard)
+START_TEST(peek_finds_an_entry_without_a_fetch_until_discarded)
 {
     struct cache_lookup lookup = {.found = found};
     struct cache_totals totals;
@@ -175,7 +175,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        fill_splices_stored_and_new_bytes, failed_splice_stores_nothing, fill_ends_under_another_key, peek_and_discard,
+        fill_splices_stored_and_new_bytes, failed_splice_stores_nothing, fill_ends_under_another_key,
+        peek_finds_an_entry_without_a_fetch_until_discarded,
     };
 
     return room_run("fill", tests, COUNT(tests));

@@ -250,7 +250,7 @@ START_TEST(one_worker_leads)
 END_TEST
 
 /* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
-START_TEST(overwritten_zone)
+START_TEST(zone_of_the_master_withstands_overwriting)
 {
     zone = cache_zone_create(SIZE, 0);
     for (int byte = -1; byte <= 1; byte++) {
@@ -263,7 +263,7 @@ START_TEST(overwritten_zone)
 }
 END_TEST
 
-START_TEST(walks_of_the_loader)
+START_TEST(scan_is_pending_until_done_or_abandoned)
 {
     zone = cache_zone_create(SIZE, 0);
     ck_assert(!cache_zone_loaded(zone));
@@ -326,8 +326,8 @@ int main(void)
     const TTest *const tests[] = {
         stored_and_replaced, fetch_from_before_a_purge_is_not_stored, uses_are_counted, files_on_disk_are_indexed,
         files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
-        one_worker_holds_the_fill_lock, one_worker_leads, overwritten_zone, walks_of_the_loader,
-        death_with_the_lock_blocks_no_process,
+        one_worker_holds_the_fill_lock, one_worker_leads, zone_of_the_master_withstands_overwriting,
+        scan_is_pending_until_done_or_abandoned, death_with_the_lock_blocks_no_process,
     };
 
     return room_run("zone", tests, COUNT(tests));
