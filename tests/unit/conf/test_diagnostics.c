@@ -104,7 +104,7 @@ static int rewrite(void)
     return 0;
 }
 
-START_TEST(number_of_cases)
+START_TEST(file_has_at_least_60_cases)
 {
     ck_assert_uint_ge(case_count, 60);
 }
@@ -120,7 +120,7 @@ int main(int count, char **arguments)
     cases_load(count > 1 ? arguments[1] : "broken.cases");
     if (count > 2 && strcmp(arguments[2], "--rewrite") == 0)
         return rewrite();
-    tcase_add_test(tests, number_of_cases);
+    tcase_add_test(tests, file_has_at_least_60_cases);
     tcase_add_loop_test(tests, each_case_prints_its_output, 0, (int)case_count);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

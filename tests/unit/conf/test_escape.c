@@ -23,7 +23,7 @@ static const struct {
     {"\xff", "\\xFF", "\\ufffd"},
 };
 
-START_TEST(escape_sequences)
+START_TEST(each_byte_has_its_escape_in_log_and_json)
 {
     struct buffer log = {0};
     struct buffer json = {0};
@@ -39,7 +39,7 @@ START_TEST(escape_sequences)
 }
 END_TEST
 
-START_TEST(nul_byte)
+START_TEST(nul_byte_is_escaped_in_json)
 {
     struct buffer json = {0};
 
@@ -68,8 +68,8 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, escape_sequences, 0, (int)(sizeof(cases) / sizeof(cases[0])));
-    tcase_add_test(tests, nul_byte);
+    tcase_add_loop_test(tests, each_byte_has_its_escape_in_log_and_json, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+    tcase_add_test(tests, nul_byte_is_escaped_in_json);
     tcase_add_test(tests, incomplete_escapes_write_nothing);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -83,7 +83,7 @@ static int format(struct str text, struct buffer *out, struct buffer *diagnostic
     return error;
 }
 
-START_TEST(formatted_layout)
+START_TEST(formatting_gives_the_layout_and_repeats_it)
 {
     struct buffer once = {0}, twice = {0}, diagnostics = {0};
     struct str after = str_from(layouts[_i].after);
@@ -182,7 +182,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, formatted_layout, 0, COUNT(layouts));
+    tcase_add_loop_test(tests, formatting_gives_the_layout_and_repeats_it, 0, COUNT(layouts));
     tcase_add_loop_test(tests, invalid_sources_are_refused, 0, COUNT(left_alone));
     tcase_add_loop_test(tests, meaning_is_compared, 0, COUNT(pairs));
     tcase_add_test(tests, deep_sources_are_refused);

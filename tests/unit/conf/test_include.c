@@ -127,7 +127,7 @@ START_TEST(include_tag_in_lists)
 }
 END_TEST
 
-START_TEST(relative_to_its_own_file)
+START_TEST(path_is_relative_to_the_including_file)
 {
     const struct conf_node *root;
     const struct conf_node *leaf;
@@ -150,7 +150,7 @@ START_TEST(relative_to_its_own_file)
 }
 END_TEST
 
-START_TEST(pattern_without_match)
+START_TEST(pattern_without_match_includes_nothing)
 {
     const struct conf_node *root;
 
@@ -161,7 +161,7 @@ START_TEST(pattern_without_match)
 }
 END_TEST
 
-START_TEST(key_given_twice)
+START_TEST(second_value_of_a_key_is_refused)
 {
     write_file("a.yaml", "root: /a\ninclude: b.yaml\n");
     write_file("b.yaml", "# a comment\nroot: /b\n");
@@ -174,7 +174,7 @@ START_TEST(key_given_twice)
 }
 END_TEST
 
-START_TEST(mistakes_in_included_files)
+START_TEST(errors_name_the_included_file)
 {
     write_file("a.yaml", "http:\n  include: b.yaml\n");
     write_file("b.yaml", "include: c.yaml\nname: *.example.com\n");
@@ -194,7 +194,7 @@ START_TEST(mistakes_in_included_files)
 }
 END_TEST
 
-START_TEST(including_itself)
+START_TEST(file_that_includes_itself_is_refused)
 {
     write_file("a.yaml", "include: b.yaml\n");
     write_file("b.yaml", "include: ./a.yaml\nx: 1\n");
@@ -206,7 +206,7 @@ START_TEST(including_itself)
 }
 END_TEST
 
-START_TEST(missing_file)
+START_TEST(missing_included_file_is_reported_at_its_line)
 {
     write_file("a.yaml", "include: none.yaml\n");
     load("a.yaml");
@@ -250,7 +250,7 @@ START_TEST(included_file_must_be_a_mapping)
 }
 END_TEST
 
-START_TEST(unreadable_file)
+START_TEST(unreadable_main_file_is_reported)
 {
     ck_assert_ptr_null(load("none.yaml"));
     ck_assert_ptr_null(load("/tmp"));
@@ -260,7 +260,7 @@ START_TEST(unreadable_file)
 }
 END_TEST
 
-START_TEST(too_many_files)
+START_TEST(includes_above_the_limit_are_refused)
 {
     char name[32];
 
@@ -276,7 +276,7 @@ START_TEST(too_many_files)
 }
 END_TEST
 
-START_TEST(too_large)
+START_TEST(file_above_the_limit_is_refused)
 {
     FILE *file = fopen("a.yaml", "w");
 
@@ -299,17 +299,17 @@ int main(void)
     tcase_add_test(tests, include_merges_in_place);
     tcase_add_test(tests, included_servers_are_appended);
     tcase_add_test(tests, include_tag_in_lists);
-    tcase_add_test(tests, relative_to_its_own_file);
-    tcase_add_test(tests, pattern_without_match);
-    tcase_add_test(tests, key_given_twice);
-    tcase_add_test(tests, mistakes_in_included_files);
-    tcase_add_test(tests, including_itself);
-    tcase_add_test(tests, missing_file);
+    tcase_add_test(tests, path_is_relative_to_the_including_file);
+    tcase_add_test(tests, pattern_without_match_includes_nothing);
+    tcase_add_test(tests, second_value_of_a_key_is_refused);
+    tcase_add_test(tests, errors_name_the_included_file);
+    tcase_add_test(tests, file_that_includes_itself_is_refused);
+    tcase_add_test(tests, missing_included_file_is_reported_at_its_line);
     tcase_add_test(tests, directory_is_refused);
     tcase_add_test(tests, included_file_must_be_a_mapping);
-    tcase_add_test(tests, unreadable_file);
-    tcase_add_test(tests, too_many_files);
-    tcase_add_test(tests, too_large);
+    tcase_add_test(tests, unreadable_main_file_is_reported);
+    tcase_add_test(tests, includes_above_the_limit_are_refused);
+    tcase_add_test(tests, file_above_the_limit_is_refused);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

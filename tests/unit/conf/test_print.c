@@ -80,7 +80,7 @@ START_TEST(printed_tree_loads_the_same)
 }
 END_TEST
 
-START_TEST(long_keys)
+START_TEST(tree_with_a_long_key_is_parsed_back)
 {
     char text[3000];
     struct conf_node *first;
@@ -136,7 +136,7 @@ static const struct {
     {"zzzzzzzzzz", -ENOENT, "no directive is named 'zzzzzzzzzz'\n"},
 };
 
-START_TEST(help)
+START_TEST(help_of_a_directive_or_a_suggestion)
 {
     struct buffer out = {0};
 
@@ -213,7 +213,7 @@ static const struct {
     {"zzzzzz", -ENOENT, "no variable is named '$zzzzzz'\n"},
 };
 
-START_TEST(variables)
+START_TEST(help_of_a_variable_and_list_of_all)
 {
     struct buffer out = {0};
 
@@ -282,12 +282,12 @@ int main(int count, char **arguments)
     }
     tcase_add_checked_fixture(tests, start, finish);
     tcase_add_loop_test(tests, printed_tree_loads_the_same, 0, COUNT(trees));
-    tcase_add_test(tests, long_keys);
+    tcase_add_test(tests, tree_with_a_long_key_is_parsed_back);
     tcase_add_test(tests, printed_as_expected);
-    tcase_add_loop_test(tests, help, 0, COUNT(helps));
+    tcase_add_loop_test(tests, help_of_a_directive_or_a_suggestion, 0, COUNT(helps));
     tcase_add_test(tests, reference_has_all_directives);
     tcase_add_test(tests, unsupported_directives_are_listed);
-    tcase_add_loop_test(tests, variables, 0, COUNT(variable_helps));
+    tcase_add_loop_test(tests, help_of_a_variable_and_list_of_all, 0, COUNT(variable_helps));
     tcase_add_test(tests, schema_is_valid_yaml);
     tcase_add_test(tests, print_fails_in_a_full_buffer);
     suite_add_tcase(suite, tests);

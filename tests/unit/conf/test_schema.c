@@ -40,7 +40,7 @@ static const struct sample_site *site_of(const struct conf_scope_values *scope)
     return conf_scope_group(scope, SAMPLE_SITE);
 }
 
-START_TEST(defaults)
+START_TEST(absent_directives_have_their_defaults)
 {
     const struct sample_main *main_conf;
     const struct sample_site *site;
@@ -66,7 +66,7 @@ START_TEST(defaults)
 }
 END_TEST
 
-START_TEST(every_type)
+START_TEST(value_of_every_type_is_read)
 {
     const struct sample_main *main_conf;
     const struct sample_site *site;
@@ -110,7 +110,7 @@ START_TEST(every_type)
 }
 END_TEST
 
-START_TEST(inheritance)
+START_TEST(inner_scopes_inherit_and_replace_values)
 {
     const struct sample_site *http;
     const struct sample_site *server;
@@ -148,7 +148,7 @@ START_TEST(inheritance)
 }
 END_TEST
 
-START_TEST(appended_lists)
+START_TEST(inner_scopes_append_to_inherited_lists)
 {
     const struct sample_site *http;
     const struct sample_site *location;
@@ -285,7 +285,7 @@ START_TEST(words_are_parsed)
 }
 END_TEST
 
-START_TEST(relative_paths)
+START_TEST(relative_paths_begin_at_the_prefix)
 {
     char here[4096];
     struct str want;
@@ -307,7 +307,7 @@ START_TEST(relative_paths)
 }
 END_TEST
 
-START_TEST(environment_in_values)
+START_TEST(environment_variables_are_expanded_in_values)
 {
     setenv("SLUICE_SIZE", "3m", 1);
     setenv("SLUICE_STRUCTURE", "on}, root: {", 1);
@@ -350,7 +350,7 @@ static bool reads_whole_or_fails(const struct conf_node *root, size_t room)
     return whole;
 }
 
-START_TEST(out_of_memory)
+START_TEST(reading_fails_with_too_little_memory)
 {
     struct conf_node *root = conf_tree_parse(&arena, STR("t.yaml"), STR("http: {root: /a}"), &errors);
     unsigned read = 0, failed = 0;
@@ -378,19 +378,19 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tests, start, finish);
-    tcase_add_test(tests, defaults);
-    tcase_add_test(tests, every_type);
-    tcase_add_test(tests, inheritance);
-    tcase_add_test(tests, appended_lists);
+    tcase_add_test(tests, absent_directives_have_their_defaults);
+    tcase_add_test(tests, value_of_every_type_is_read);
+    tcase_add_test(tests, inner_scopes_inherit_and_replace_values);
+    tcase_add_test(tests, inner_scopes_append_to_inherited_lists);
     tcase_add_test(tests, siblings_share_no_values);
     tcase_add_loop_test(tests, sizes_are_parsed, 0, COUNT(sizes));
     tcase_add_loop_test(tests, durations_are_parsed, 0, COUNT(durations));
     tcase_add_loop_test(tests, switches_are_parsed, 0, COUNT(switches));
     tcase_add_loop_test(tests, words_are_parsed, 0, COUNT(words));
-    tcase_add_test(tests, relative_paths);
-    tcase_add_test(tests, environment_in_values);
+    tcase_add_test(tests, relative_paths_begin_at_the_prefix);
+    tcase_add_test(tests, environment_variables_are_expanded_in_values);
     tcase_add_test(tests, x_keys_are_ignored);
-    tcase_add_test(tests, out_of_memory);
+    tcase_add_test(tests, reading_fails_with_too_little_memory);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -67,13 +67,13 @@ static void load_all(const char *pattern, size_t least)
     globfree(&found);
 }
 
-START_TEST(default_configuration)
+START_TEST(default_configuration_is_valid)
 {
     load_all("sluice.yaml", 1);
 }
 END_TEST
 
-START_TEST(examples)
+START_TEST(each_example_file_is_valid)
 {
     load_all("examples/*.yaml", 8);
 }
@@ -120,7 +120,7 @@ static void example_reads(const struct directive *directive)
     arena_reset(&arena);
 }
 
-START_TEST(examples_of_directives)
+START_TEST(example_of_each_directive_is_valid)
 {
     const struct conf_schema *schema = configuration_schema();
     size_t count = 0;
@@ -140,7 +140,7 @@ START_TEST(examples_of_directives)
 END_TEST
 
 /* The schema of each custom directive is copied into the JSON Schema, so it must be JSON, and thus YAML. */
-START_TEST(schemas_of_directives)
+START_TEST(schema_of_each_directive_is_valid_yaml)
 {
     const struct conf_schema *schema = configuration_schema();
     struct arena arena;
@@ -172,10 +172,10 @@ int main(int count, char **arguments)
     directory = count > 1 ? arguments[1] : "conf";
     partial = count > 2;
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, default_configuration);
-    tcase_add_test(tests, examples);
-    tcase_add_test(tests, examples_of_directives);
-    tcase_add_test(tests, schemas_of_directives);
+    tcase_add_test(tests, default_configuration_is_valid);
+    tcase_add_test(tests, each_example_file_is_valid);
+    tcase_add_test(tests, example_of_each_directive_is_valid);
+    tcase_add_test(tests, schema_of_each_directive_is_valid_yaml);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

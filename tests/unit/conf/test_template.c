@@ -84,7 +84,7 @@ static const struct {
     {"$-$.$/", "$-$.$/", true},
 };
 
-START_TEST(values)
+START_TEST(template_evaluates_to_its_value)
 {
     struct arena arena;
     struct fake fake = {STR("example.org"), 0};
@@ -125,7 +125,7 @@ static const struct {
     {"$requst_uri", 0, "unknown variable $requst_uri; did you mean $request_uri?"},
 };
 
-START_TEST(invalid_templates)
+START_TEST(invalid_templates_are_refused_at_their_position)
 {
     struct arena arena;
     const struct template *template = NULL;
@@ -165,7 +165,7 @@ START_TEST(constants_need_no_memory)
 }
 END_TEST
 
-START_TEST(many_parts)
+START_TEST(template_has_any_number_of_parts)
 {
     char text[40 * 6 + 1] = "";
     struct arena arena;
@@ -199,7 +199,7 @@ static const struct {
 };
 
 /* If the part is absent, its variables are absent, and no getter is called. */
-START_TEST(variables_of_an_absent_part)
+START_TEST(part_without_a_value_is_a_variable)
 {
     struct fake fake = {.host = STR("")};
     const struct template *template;
@@ -275,12 +275,12 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, values, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tests, invalid_templates, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_loop_test(tests, template_evaluates_to_its_value, 0, (int)(sizeof(good) / sizeof(good[0])));
+    tcase_add_loop_test(tests, invalid_templates_are_refused_at_their_position, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(tests, constants_need_no_memory);
-    tcase_add_test(tests, many_parts);
+    tcase_add_test(tests, template_has_any_number_of_parts);
     tcase_add_test(tests, template_write_escapes);
-    tcase_add_test(tests, variables_of_an_absent_part);
+    tcase_add_test(tests, part_without_a_value_is_a_variable);
     tcase_add_loop_test(tests, finish_keeps_only_late_variables, 0,
                         (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
     suite_add_tcase(suite, tests);

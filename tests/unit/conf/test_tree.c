@@ -34,7 +34,7 @@ static struct str value(const struct conf_node *map, const char *key)
     return node && node->kind == CONF_SCALAR ? node->text : STR("(none)");
 }
 
-START_TEST(marks_and_kinds)
+START_TEST(nodes_have_their_kind_and_position)
 {
     const struct conf_node *root = tree("\xef\xbb\xbf"
                                         "\xc3\xa4: 1\r\nlist: [a, 'b']\r\nmap:\r\n  k: no\r\n  e:\r\n");
@@ -75,7 +75,7 @@ START_TEST(anchors_and_merges)
 END_TEST
 
 /* Ten levels of ten aliases each: ten billion nodes if they were expanded. */
-START_TEST(billion_laughs)
+START_TEST(nested_aliases_are_refused_at_the_value_limit)
 {
     struct buffer text = {0};
     struct buffer out = {0};
@@ -96,7 +96,7 @@ START_TEST(billion_laughs)
 END_TEST
 
 /* Aliases add to the depth: each list contains the alias of the one before. */
-START_TEST(depth_of_aliases)
+START_TEST(depth_of_aliases_is_limited)
 {
     struct buffer text = {0};
 
@@ -110,7 +110,7 @@ START_TEST(depth_of_aliases)
 }
 END_TEST
 
-START_TEST(overlays)
+START_TEST(overlay_replaces_and_adds_values)
 {
     struct conf_node *base = tree("a: 1\nx-m: &m {k: v, l: w}\nb: *m\nc: *m\nd: {e: {f: 1}}\n");
     struct conf_node *over = tree("a: 2\nb: {k: changed, n: new}\nz: 26\nd: [1]\n");
@@ -125,7 +125,7 @@ START_TEST(overlays)
 }
 END_TEST
 
-START_TEST(many_keys)
+START_TEST(mapping_has_any_number_of_keys)
 {
     struct buffer text = {0};
     const struct conf_node *root;
@@ -139,7 +139,7 @@ START_TEST(many_keys)
 }
 END_TEST
 
-START_TEST(limited_memory)
+START_TEST(parsing_fails_with_too_little_memory)
 {
     static const char text[] = "a: &a {b: [1, 2, {c: d}], e: 'f'}\ng: {<<: *a, h: ${TIGHT_X:-i}}\n";
     unsigned failed = 0;
@@ -168,13 +168,13 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tests, start, finish);
-    tcase_add_test(tests, marks_and_kinds);
+    tcase_add_test(tests, nodes_have_their_kind_and_position);
     tcase_add_test(tests, anchors_and_merges);
-    tcase_add_test(tests, billion_laughs);
-    tcase_add_test(tests, depth_of_aliases);
-    tcase_add_test(tests, overlays);
-    tcase_add_test(tests, many_keys);
-    tcase_add_test(tests, limited_memory);
+    tcase_add_test(tests, nested_aliases_are_refused_at_the_value_limit);
+    tcase_add_test(tests, depth_of_aliases_is_limited);
+    tcase_add_test(tests, overlay_replaces_and_adds_values);
+    tcase_add_test(tests, mapping_has_any_number_of_keys);
+    tcase_add_test(tests, parsing_fails_with_too_little_memory);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -89,7 +89,7 @@ static int run_doctor(bool json, char *out, size_t size)
     return status;
 }
 
-START_TEST(text_report)
+START_TEST(text_report_has_every_section)
 {
     static const char *const expected[] = {"OpenSSL offers its write key",
                                          "TLS 1.3 AES-128-GCM",
@@ -113,7 +113,7 @@ START_TEST(text_report)
 }
 END_TEST
 
-START_TEST(json_report)
+START_TEST(json_report_agrees_with_the_exit_status)
 {
     char text[16384];
     int status = run_doctor(true, text, sizeof(text));
@@ -222,7 +222,8 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
     return run_tests(
         "doctor", (const TTest *const[]){a_file_arrives_by_every_suite, refusal_is_reported_and_loses_no_bytes,
-                                         failed_handshake_is_reported, text_report,
-                                         json_report, each_result_of_a_self_test_is_reported, each_refusal_is_reported,
+                                         failed_handshake_is_reported, text_report_has_every_section,
+                                         json_report_agrees_with_the_exit_status,
+                                         each_result_of_a_self_test_is_reported, each_refusal_is_reported,
                                          findings_are_limited, NULL});
 }

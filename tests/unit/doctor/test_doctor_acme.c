@@ -21,7 +21,7 @@ static const struct finding *examine(int64_t later_s)
     return &diagnosis.findings[0];
 }
 
-START_TEST(states_of_a_certificate)
+START_TEST(each_state_of_a_certificate_has_its_finding)
 {
     struct acme_attempt attempt = {0};
     const struct finding *finding;
@@ -52,7 +52,7 @@ START_TEST(states_of_a_certificate)
 }
 END_TEST
 
-START_TEST(a_configuration_without_acme)
+START_TEST(configuration_without_acme_has_no_finding)
 {
     diagnosis.count = 0;
     doctor_examine_acme(&diagnosis, &(struct acme){0}, 0);
@@ -62,7 +62,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {states_of_a_certificate, a_configuration_without_acme, NULL};
+    const TTest *const tests[] = {each_state_of_a_certificate_has_its_finding,
+                                  configuration_without_acme_has_no_finding, NULL};
 
     return run_tests("doctor_acme", tests);
 }

@@ -172,7 +172,7 @@ START_TEST(tls_module_and_its_loading)
 }
 END_TEST
 
-START_TEST(rekeying)
+START_TEST(support_for_rekeying_is_reported)
 {
     set_up();
     doctor_examine_module(&diagnosis, &host);
@@ -265,7 +265,7 @@ static const struct {
     {NULL, NULL, VERDICT_GOOD, NULL, NULL},
 };
 
-START_TEST(send_buffers)
+START_TEST(small_send_buffers_are_reported)
 {
     for (size_t i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++) {
         set_up();
@@ -288,7 +288,7 @@ static void put_device(const char *name, const char *type)
     write_host_file(path, type);
 }
 
-START_TEST(network_devices)
+START_TEST(devices_that_could_encrypt_are_reported)
 {
     set_up();
     doctor_examine_devices(&diagnosis, &host);
@@ -412,9 +412,9 @@ END_TEST
 int main(void)
 {
     return run_tests("doctor_host",
-                     (const TTest *const[]){tls_module_and_its_loading, rekeying, io_uring_unavailable,
-                                            descriptors_for_connections, send_buffers, network_devices,
-                                            many_network_devices, engines_of_records,
-                                            kernel_or_user_space, an_engine_that_is_not_built,
-                                            real_device_query, NULL});
+                     (const TTest *const[]){tls_module_and_its_loading, support_for_rekeying_is_reported,
+                                            io_uring_unavailable, descriptors_for_connections,
+                                            small_send_buffers_are_reported, devices_that_could_encrypt_are_reported,
+                                            many_network_devices, engines_of_records, kernel_or_user_space,
+                                            an_engine_that_is_not_built, real_device_query, NULL});
 }
