@@ -28,7 +28,7 @@ static const struct {
     {"text/html;q=0.5;q=0.9", 500, 0, 0},
 };
 
-START_TEST(media_ranges)
+START_TEST(most_specific_media_range_gives_the_weight)
 {
     struct arena arena;
     struct headers headers = {0};
@@ -44,7 +44,7 @@ START_TEST(media_ranges)
 END_TEST
 
 /* Several field lines form one list. */
-START_TEST(several_field_lines)
+START_TEST(field_lines_are_combined)
 {
     struct arena arena;
     struct headers headers = {0};
@@ -65,8 +65,8 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(group, media_ranges, 0, sizeof(rows) / sizeof(rows[0]));
-    tcase_add_test(group, several_field_lines);
+    tcase_add_loop_test(group, most_specific_media_range_gives_the_weight, 0, sizeof(rows) / sizeof(rows[0]));
+    tcase_add_test(group, field_lines_are_combined);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -35,7 +35,7 @@ static int pull(struct body *body, size_t room, char *into)
     return result;
 }
 
-START_TEST(empty_and_bytes)
+START_TEST(bodies_of_bytes_are_read_in_pieces_of_any_size)
 {
     for (size_t room = 1; room < 8; room++) {
         char seen[20] = "";
@@ -63,7 +63,7 @@ START_TEST(empty_and_bytes)
 }
 END_TEST
 
-START_TEST(lent_bytes)
+START_TEST(referenced_bytes_are_released_at_close)
 {
     for (size_t room = 1; room < 8; room++) {
         char seen[20] = "";
@@ -83,7 +83,7 @@ START_TEST(lent_bytes)
 }
 END_TEST
 
-START_TEST(file_span)
+START_TEST(file_body_is_one_span_released_at_close)
 {
     struct chunk chunk;
     struct body *body;
@@ -165,7 +165,7 @@ static struct body *file_read_by(struct fake_reader *fake, uint64_t length)
     return body;
 }
 
-START_TEST(file_bytes)
+START_TEST(file_is_read_up_to_its_length_or_fails)
 {
     struct fake_reader fake = {.content = STR("..abcdefghij..")};
     char seen[20] = "";
@@ -272,7 +272,7 @@ START_TEST(file_closed_while_reading)
 }
 END_TEST
 
-START_TEST(concatenates)
+START_TEST(concatenated_bodies_keep_their_order)
 {
     for (size_t room = 1; room < 12; room++) {
         struct body *parts[5];
@@ -325,8 +325,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        empty_and_bytes, lent_bytes, file_span, file_bytes, file_reads_that_complete_later, file_closed_while_reading,
-        concatenates, concat_wakes_and_closes,
+        bodies_of_bytes_are_read_in_pieces_of_any_size, referenced_bytes_are_released_at_close,
+        file_body_is_one_span_released_at_close, file_is_read_up_to_its_length_or_fails, file_reads_that_complete_later,
+        file_closed_while_reading, concatenated_bodies_keep_their_order, concat_wakes_and_closes,
     };
 
     return suite_run("body", tests, COUNT(tests));

@@ -23,7 +23,7 @@ static struct headers fields(struct arena *arena, const char *text)
 
 #define NONE DELTA_NONE
 
-START_TEST(responses)
+START_TEST(response_directives_are_parsed)
 {
     static const struct {
         const char *fields;
@@ -99,7 +99,7 @@ START_TEST(responses)
 }
 END_TEST
 
-START_TEST(malformed)
+START_TEST(malformed_cache_control_is_recognized)
 {
     static const struct {
         const char *value;
@@ -141,7 +141,7 @@ START_TEST(malformed)
 }
 END_TEST
 
-START_TEST(requests)
+START_TEST(request_directives_are_parsed)
 {
     static const struct {
         const char *fields;
@@ -185,7 +185,7 @@ START_TEST(requests)
 }
 END_TEST
 
-START_TEST(vary_names)
+START_TEST(vary_names_are_sorted_and_unique)
 {
     static const struct {
         const char *fields;
@@ -234,7 +234,7 @@ START_TEST(vary_names)
 }
 END_TEST
 
-START_TEST(vary_bounded)
+START_TEST(vary_above_the_field_limit_is_refused)
 {
     struct arena arena;
     struct headers headers = {0};
@@ -250,7 +250,7 @@ START_TEST(vary_bounded)
 }
 END_TEST
 
-START_TEST(vary_texts)
+START_TEST(requests_match_if_their_varying_fields_are_equal)
 {
     static const struct {
         const char *a, *b;
@@ -291,7 +291,7 @@ START_TEST(vary_texts)
 END_TEST
 
 /* All members share one copy of the text, so memory depends on its length and not on their number. */
-START_TEST(vary_memory)
+START_TEST(memory_of_vary_depends_on_the_length_only)
 {
     struct arena arena;
     struct headers request_headers = {0};
@@ -311,7 +311,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {responses, malformed, requests, vary_names, vary_bounded, vary_texts, vary_memory};
+    const TTest *const tests[] = {response_directives_are_parsed, malformed_cache_control_is_recognized,
+                                  request_directives_are_parsed, vary_names_are_sorted_and_unique,
+                                  vary_above_the_field_limit_is_refused,
+                                  requests_match_if_their_varying_fields_are_equal,
+                                  memory_of_vary_depends_on_the_length_only};
 
     return suite_run("cache_control", tests, COUNT(tests));
 }

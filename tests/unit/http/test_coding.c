@@ -128,7 +128,7 @@ START_TEST(only_offered_codings_are_chosen)
 }
 END_TEST
 
-START_TEST(coding_names)
+START_TEST(each_coding_is_found_by_its_name)
 {
     for (enum coding coding = 0; coding < CODINGS; coding++)
         ck_assert_int_eq(coding_by_name(coding_name(coding)), coding);
@@ -141,7 +141,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {preferred_coding_is_chosen, only_offered_codings_are_chosen, coding_names};
+    const TTest *const tests[] = {preferred_coding_is_chosen, only_offered_codings_are_chosen,
+                                  each_coding_is_found_by_its_name};
 
     return suite_run("coding", tests, COUNT(tests));
 }

@@ -26,7 +26,7 @@ static void fill(struct request *request, struct arena *arena, const char *const
             headers_add(&request->headers, arena, str_from(fields[i][0]), str_from(fields[i][1])), 0);
 }
 
-START_TEST(preconditions)
+START_TEST(preconditions_decide_between_200_304_and_412)
 {
     static const struct condition cases[] = {
         {{{0}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
@@ -125,7 +125,7 @@ START_TEST(preconditions)
 }
 END_TEST
 
-START_TEST(if_range)
+START_TEST(if_range_permits_ranges_of_the_same_representation)
 {
     static const struct {
         const char *fields[3][2];
@@ -167,7 +167,7 @@ START_TEST(if_range)
 }
 END_TEST
 
-START_TEST(strong_etags)
+START_TEST(only_quoted_etags_without_w_are_strong)
 {
     static const struct {
         const char *etag;
@@ -187,7 +187,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {preconditions, if_range, strong_etags};
+    const TTest *const tests[] = {preconditions_decide_between_200_304_and_412,
+                                  if_range_permits_ranges_of_the_same_representation,
+                                  only_quoted_etags_without_w_are_strong};
 
     return suite_run("conditional", tests, COUNT(tests));
 }

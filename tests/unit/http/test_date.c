@@ -7,7 +7,7 @@
 
 #define NOW 1763654400 /* 2025-11-20 16:00:00 */
 
-START_TEST(formats)
+START_TEST(seconds_are_formatted_as_imf_fixdate)
 {
     static const struct {
         int64_t seconds;
@@ -30,7 +30,7 @@ START_TEST(formats)
 END_TEST
 
 /* Compares with the C library over several centuries, in steps of an odd length. */
-START_TEST(agrees_with_libc)
+START_TEST(dates_agree_with_libc)
 {
     for (int64_t seconds = -5000000000; seconds < 20000000000; seconds += 7654321) {
         char into[DATE_LENGTH + 1];
@@ -47,7 +47,7 @@ START_TEST(agrees_with_libc)
 }
 END_TEST
 
-START_TEST(parses)
+START_TEST(three_date_formats_are_parsed)
 {
     static const struct {
         const char *text;
@@ -84,7 +84,7 @@ START_TEST(parses)
 }
 END_TEST
 
-START_TEST(refuses)
+START_TEST(malformed_dates_are_refused)
 {
     static const char *const cases[] = {
         "",
@@ -135,7 +135,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-START_TEST(local_forms)
+START_TEST(local_formats_have_the_offset_of_the_zone)
 {
     char into[40];
 
@@ -152,7 +152,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {formats, agrees_with_libc, parses, refuses, local_forms};
+    const TTest *const tests[] = {seconds_are_formatted_as_imf_fixdate, dates_agree_with_libc,
+                                  three_date_formats_are_parsed, malformed_dates_are_refused,
+                                  local_formats_have_the_offset_of_the_zone};
 
     return suite_run("date", tests, COUNT(tests));
 }

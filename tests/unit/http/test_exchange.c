@@ -17,7 +17,7 @@ static int inform(struct exchange *x, int status, const struct headers *headers)
     return status;
 }
 
-START_TEST(methods)
+START_TEST(methods_are_parsed_with_case)
 {
     static const struct {
         const char *name;
@@ -35,7 +35,7 @@ START_TEST(methods)
 }
 END_TEST
 
-START_TEST(memory)
+START_TEST(last_release_returns_the_blocks_to_the_pool)
 {
     struct arena_pool pool = {.max_free = 4};
     struct exchange *x = exchange_create(&pool, sizeof(*x) + 100);
@@ -55,7 +55,7 @@ START_TEST(memory)
 }
 END_TEST
 
-START_TEST(body_limit)
+START_TEST(body_above_the_limit_is_413)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
@@ -94,7 +94,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {methods, memory, body_limit, cancelled_exchange_sends_nothing};
+    const TTest *const tests[] = {methods_are_parsed_with_case, last_release_returns_the_blocks_to_the_pool,
+                                  body_above_the_limit_is_413, cancelled_exchange_sends_nothing};
 
     return suite_run("exchange", tests, COUNT(tests));
 }

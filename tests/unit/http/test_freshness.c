@@ -22,7 +22,7 @@ static struct headers fields(struct arena *arena, const char *text)
     return headers;
 }
 
-START_TEST(lifetimes)
+START_TEST(lifetime_is_s_maxage_or_max_age_or_expires)
 {
     static const struct {
         const char *fields;
@@ -70,7 +70,7 @@ START_TEST(lifetimes)
 }
 END_TEST
 
-START_TEST(ages)
+START_TEST(age_is_the_greater_of_age_and_date)
 {
     static const struct {
         const char *fields;
@@ -110,7 +110,7 @@ START_TEST(ages)
 }
 END_TEST
 
-START_TEST(heuristics)
+START_TEST(heuristic_lifetime_is_a_tenth_since_modification)
 {
     static const struct {
         const char *fields;
@@ -149,7 +149,7 @@ START_TEST(heuristics)
 }
 END_TEST
 
-START_TEST(storing)
+START_TEST(directives_and_status_decide_about_storing)
 {
     static const struct {
         const char *request, *response;
@@ -207,7 +207,7 @@ START_TEST(storing)
 }
 END_TEST
 
-START_TEST(reusing)
+START_TEST(directives_and_age_decide_about_reuse)
 {
     static const struct {
         const char *response, *request;
@@ -272,7 +272,7 @@ START_TEST(reusing)
 }
 END_TEST
 
-START_TEST(in_error)
+START_TEST(stale_response_is_reused_in_error_if_permitted)
 {
     static const struct {
         const char *response, *request;
@@ -316,7 +316,7 @@ START_TEST(in_error)
 END_TEST
 
 /* RFC 9111 4.2.4: a response may be used stale if it was once fresh, or if it explicitly permits stale use. */
-START_TEST(never_fresh)
+START_TEST(response_that_was_never_fresh_is_not_used_stale)
 {
     static const struct {
         const char *response;
@@ -362,7 +362,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {lifetimes, ages, heuristics, storing, reusing, in_error, never_fresh};
+    const TTest *const tests[] = {lifetime_is_s_maxage_or_max_age_or_expires, age_is_the_greater_of_age_and_date,
+                                  heuristic_lifetime_is_a_tenth_since_modification,
+                                  directives_and_status_decide_about_storing, directives_and_age_decide_about_reuse,
+                                  stale_response_is_reused_in_error_if_permitted,
+                                  response_that_was_never_fresh_is_not_used_stale};
 
     return suite_run("freshness", tests, COUNT(tests));
 }

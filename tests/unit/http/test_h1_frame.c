@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-START_TEST(size_lines)
+START_TEST(chunk_size_lines_are_parsed_or_refused)
 {
     static const struct {
         const char *line;
@@ -185,7 +185,7 @@ static int decode_repeated(const char *start, const char *repeated, size_t count
     return result;
 }
 
-START_TEST(framing_limits)
+START_TEST(chunk_lines_extensions_and_trailers_are_limited)
 {
     static const size_t pieces[] = {1, 7, 100000};
 
@@ -210,7 +210,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {size_lines, chunked_bodies_are_decoded, framing_limits};
+    const TTest *const tests[] = {chunk_size_lines_are_parsed_or_refused, chunked_bodies_are_decoded,
+                                  chunk_lines_extensions_and_trailers_are_limited};
 
     return suite_run("h1_frame", tests, COUNT(tests));
 }

@@ -25,7 +25,7 @@ START_TEST(idle_session_is_small)
 }
 END_TEST
 
-START_TEST(phases)
+START_TEST(each_part_of_a_request_has_its_phase)
 {
     struct table_server server;
 
@@ -55,7 +55,7 @@ START_TEST(phases)
 }
 END_TEST
 
-START_TEST(timeouts)
+START_TEST(timeout_ends_idle_and_incomplete_requests)
 {
     struct table_server server;
 
@@ -100,7 +100,7 @@ START_TEST(timeouts)
 }
 END_TEST
 
-START_TEST(peer_closes)
+START_TEST(end_of_the_peer_cancels_incomplete_requests_only)
 {
     struct table_server server;
 
@@ -247,7 +247,7 @@ START_TEST(closing_cancels_exchanges)
 }
 END_TEST
 
-START_TEST(keepalive_limits)
+START_TEST(last_permitted_response_closes_the_connection)
 {
     struct table_server server;
 
@@ -265,7 +265,7 @@ START_TEST(keepalive_limits)
 }
 END_TEST
 
-START_TEST(asks_to_continue)
+START_TEST(interim_100_precedes_the_body)
 {
     static const char head[] =
         "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n";
@@ -449,9 +449,11 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        idle_session_is_small, phases, timeouts, peer_closes, drain_ends_idle_sessions, closing_cancels_exchanges,
-        keepalive_limits, asks_to_continue, body_applies_backpressure, discarded_body_is_limited, body_is_streamed,
-        body_buffer_is_resized, no_wake_after_the_end, exchange_outlives_its_session,
+        idle_session_is_small, each_part_of_a_request_has_its_phase, timeout_ends_idle_and_incomplete_requests,
+        end_of_the_peer_cancels_incomplete_requests_only, drain_ends_idle_sessions, closing_cancels_exchanges,
+        last_permitted_response_closes_the_connection, interim_100_precedes_the_body, body_applies_backpressure,
+        discarded_body_is_limited, body_is_streamed, body_buffer_is_resized, no_wake_after_the_end,
+        exchange_outlives_its_session,
     };
 
     return suite_run("h1_life", tests, COUNT(tests));

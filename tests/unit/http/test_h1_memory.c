@@ -152,7 +152,7 @@ static void fail_each(const char *talk)
     ck_assert_str_eq(seen, right);
 }
 
-START_TEST(every_allocation_fails)
+START_TEST(each_failed_allocation_ends_in_a_response_or_close)
 {
     static const char *const talks[] = {
         "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /%20 HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -172,7 +172,7 @@ START_TEST(every_allocation_fails)
 END_TEST
 
 /* Head sizes near that of an arena block, so that each later allocation is once the first one in a new block. */
-START_TEST(every_block_fails)
+START_TEST(each_failed_block_ends_in_a_response_or_close)
 {
     for (int size = ARENA_BLOCK_SIZE - 1400; size < ARENA_BLOCK_SIZE; size += 16) {
         char talk[2 * ARENA_BLOCK_SIZE];
@@ -200,7 +200,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_allocation_fails, every_block_fails, arena_is_limited};
+    const TTest *const tests[] = {each_failed_allocation_ends_in_a_response_or_close,
+                                  each_failed_block_ends_in_a_response_or_close, arena_is_limited};
 
     return suite_run("h1_memory", tests, COUNT(tests));
 }

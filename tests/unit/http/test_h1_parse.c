@@ -24,7 +24,7 @@ static int head_end(struct str bytes, size_t piece)
     return end;
 }
 
-START_TEST(end_of_head)
+START_TEST(head_ends_at_the_empty_line)
 {
     static const struct {
         const char *bytes;
@@ -143,7 +143,7 @@ static int parse(const char *head, size_t length)
 #define OPTIONS_8  "a,a,a,a,a,a,a,a"
 #define OPTIONS_32 OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8
 
-START_TEST(valid_heads)
+START_TEST(valid_heads_give_method_target_host_and_framing)
 {
     static const struct {
         const char *head;
@@ -236,7 +236,7 @@ START_TEST(valid_heads)
 }
 END_TEST
 
-START_TEST(invalid_heads)
+START_TEST(invalid_heads_give_their_error_status)
 {
     static const struct {
         int status;
@@ -385,7 +385,7 @@ START_TEST(invalid_heads)
 END_TEST
 
 /* NUL and every other control byte, at each position. */
-START_TEST(refuses_control_bytes)
+START_TEST(control_bytes_in_heads_are_refused)
 {
     static const char *const before[] = {"", "G", "GET /a", "GET / HTTP/1.1\r\nHost: a\r\nA",
                                          "GET / HTTP/1.1\r\nHost: a\r\nA: b"};
@@ -467,8 +467,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        end_of_head, end_of_head_at_limits, long_lines_are_refused_early, valid_heads, invalid_heads,
-        refuses_control_bytes, refused_head_keeps_parsed_fields, names_with_underscores, tokens_and_values,
+        head_ends_at_the_empty_line, end_of_head_at_limits, long_lines_are_refused_early,
+        valid_heads_give_method_target_host_and_framing, invalid_heads_give_their_error_status,
+        control_bytes_in_heads_are_refused, refused_head_keeps_parsed_fields, names_with_underscores, tokens_and_values,
     };
 
     return suite_run("h1_parse", tests, COUNT(tests));

@@ -266,7 +266,7 @@ START_TEST(truncated_body_without_length_is_invalid)
 }
 END_TEST
 
-START_TEST(head_limits)
+START_TEST(response_head_above_the_limit_is_invalid)
 {
     const struct h1_reply_settings settings = {.head_max = 128};
     struct seen seen;
@@ -321,8 +321,9 @@ int main(void)
 {
     const TTest *const tests[] = {
         valid_responses_in_every_division, invalid_responses_in_every_division, bytes_after_the_response_are_left,
-        trailers_and_lengths, upgraded_connection_passes_all_bytes, head_limits, interim_responses_need_constant_memory,
-        out_of_memory_is_not_a_bad_response, truncated_body_without_length_is_invalid,
+        trailers_and_lengths, upgraded_connection_passes_all_bytes, response_head_above_the_limit_is_invalid,
+        interim_responses_need_constant_memory, out_of_memory_is_not_a_bad_response,
+        truncated_body_without_length_is_invalid,
     };
 
     return suite_run("h1_reply", tests, COUNT(tests));

@@ -23,7 +23,7 @@ static void add(struct exchange *x, const char *name, struct str value)
     ck_assert_int_eq(headers_add(&x->response.headers, &x->arena, str_from(name), value), 0);
 }
 
-START_TEST(framing_fields)
+START_TEST(body_and_version_decide_the_framing_fields)
 {
     static const struct {
         enum method method;
@@ -69,7 +69,7 @@ START_TEST(framing_fields)
 }
 END_TEST
 
-START_TEST(connection_fields)
+START_TEST(connection_field_follows_version_and_keepalive)
 {
     static const struct session_settings nameless = {0};
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 999);
@@ -105,7 +105,7 @@ START_TEST(fields_set_by_modules)
 }
 END_TEST
 
-START_TEST(greatest_lengths)
+START_TEST(greatest_content_length_is_written)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
     struct str head;
@@ -153,7 +153,7 @@ START_TEST(invalid_heads_are_not_sent)
 }
 END_TEST
 
-START_TEST(reason_phrases)
+START_TEST(valid_reason_of_the_upstream_is_preserved)
 {
     static const struct {
         int status, of;
@@ -187,7 +187,7 @@ START_TEST(reason_phrases)
 }
 END_TEST
 
-START_TEST(interim_responses)
+START_TEST(interim_responses_are_written_or_do_not_fit)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 0);
     struct buffer into;
@@ -244,7 +244,7 @@ START_TEST(control_bytes_of_values_are_replaced)
 }
 END_TEST
 
-START_TEST(last_chunks)
+START_TEST(last_chunk_has_only_permitted_trailers)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
     struct headers *trailers = &x->response.trailers;
@@ -263,7 +263,7 @@ START_TEST(last_chunks)
 }
 END_TEST
 
-START_TEST(chunk_lines)
+START_TEST(chunk_lines_have_hexadecimal_sizes)
 {
     static const struct {
         uint64_t size;
@@ -285,7 +285,7 @@ START_TEST(chunk_lines)
 }
 END_TEST
 
-START_TEST(out_of_memory)
+START_TEST(head_is_not_written_without_memory)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
     struct str head;
@@ -300,7 +300,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-START_TEST(switching_protocols)
+START_TEST(switching_protocols_has_no_framing_fields)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 101);
     struct str head;
@@ -317,9 +317,11 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        switching_protocols, framing_fields, connection_fields, fields_set_by_modules, greatest_lengths,
-        invalid_heads_are_not_sent, reason_phrases, interim_responses, last_chunks, chunk_lines, out_of_memory,
-        control_bytes_of_values_are_replaced,
+        switching_protocols_has_no_framing_fields, body_and_version_decide_the_framing_fields,
+        connection_field_follows_version_and_keepalive, fields_set_by_modules, greatest_content_length_is_written,
+        invalid_heads_are_not_sent, valid_reason_of_the_upstream_is_preserved,
+        interim_responses_are_written_or_do_not_fit, last_chunk_has_only_permitted_trailers,
+        chunk_lines_have_hexadecimal_sizes, head_is_not_written_without_memory, control_bytes_of_values_are_replaced,
     };
 
     return suite_run("h1_write", tests, COUNT(tests));

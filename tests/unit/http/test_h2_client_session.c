@@ -45,7 +45,7 @@ static const struct {
     {"headers 1 :status=200\nraw 00000700090000000103787979000000", "1: 200\n1: \"xyy\"\n1: whole\n"}, /* padded */
 };
 
-START_TEST(read_answer)
+START_TEST(responses_are_read_with_interims_and_trailers)
 {
     start();
     h2_origin_script(&origin, answers[_i].script);
@@ -83,7 +83,7 @@ static const struct {
      "too big header"},
 };
 
-START_TEST(refuse_malformed)
+START_TEST(malformed_response_resets_its_stream_only)
 {
     char wanted[200];
 
@@ -116,7 +116,7 @@ static const struct {
     {"window 1 0", "RST_STREAM 1 1\n1: a window increment of 0\n"},
 };
 
-START_TEST(fail_late)
+START_TEST(error_after_the_head_fails_the_body)
 {
     start();
     h2_origin_script(&origin, late_errors[_i].script);
@@ -151,7 +151,7 @@ static const struct {
     {"raw 000000040100000001", "GOAWAY 0 PROTOCOL_ERROR\nerror: an invalid frame\n"},
 };
 
-START_TEST(fail_connection)
+START_TEST(connection_error_fails_all_streams)
 {
     struct str parts[2];
 
@@ -174,7 +174,7 @@ static const char *const no_http2[] = {
     "raw 15030300020246ffffffffff", /* a TLS alert */
 };
 
-START_TEST(detect_other_protocols)
+START_TEST(server_without_http2_is_detected)
 {
     h2_origin_open(&origin);
     h2_origin_request(&origin, 0, "GET", 0, "", 0);
@@ -190,7 +190,7 @@ END_TEST
 static const char *const floods[] = {"settings", "ping", "raw 000000000000000001", "headers 1 :status=103",
                                      "raw 0000000b0000000000", "window 1 1", "ack", "raw 0000050200000000010000000000"};
 
-START_TEST(bound_floods)
+START_TEST(floods_end_the_connection)
 {
     unsigned turns = 0;
 
@@ -206,7 +206,7 @@ START_TEST(bound_floods)
 }
 END_TEST
 
-START_TEST(send_bodies)
+START_TEST(request_bodies_are_sent_and_short_ones_reset)
 {
     h2_origin_open(&origin);
     h2_origin_request(&origin, 0, "POST", 5, "hello", 0);
@@ -230,7 +230,7 @@ START_TEST(send_bodies)
 END_TEST
 
 /* Both windows are respected, also after SETTINGS made one negative. */
-START_TEST(respect_windows)
+START_TEST(bodies_stay_within_the_stream_windows)
 {
     h2_origin_open(&origin);
     h2_origin_script(&origin, "settings 4=3");
@@ -252,7 +252,7 @@ START_TEST(respect_windows)
 }
 END_TEST
 
-START_TEST(respect_connection_window)
+START_TEST(bodies_stay_within_the_connection_window)
 {
     static char body[70001];
 
@@ -273,7 +273,7 @@ START_TEST(respect_connection_window)
 END_TEST
 
 /* Frames that do not fit are continued; none is longer than the room. */
-START_TEST(send_in_small_rooms)
+START_TEST(frames_are_sent_through_small_buffers)
 {
     for (size_t room = 1; room < 40; room++) {
         h2_origin_open(&origin);
@@ -286,7 +286,7 @@ START_TEST(send_in_small_rooms)
 }
 END_TEST
 
-START_TEST(send_trailers)
+START_TEST(trailers_follow_the_request_body)
 {
     struct headers trailers = {0};
 
@@ -301,7 +301,7 @@ START_TEST(send_trailers)
 END_TEST
 
 /* The whole response arrived before the request was sent: the rest of the request is cancelled. */
-START_TEST(end_after_early_answer)
+START_TEST(early_response_cancels_the_request_body)
 {
     h2_origin_open(&origin);
     h2_origin_request(&origin, 0, "POST", BODY_LENGTH_UNKNOWN, "", -EAGAIN);
@@ -318,7 +318,7 @@ START_TEST(end_after_early_answer)
 END_TEST
 
 /* Bytes that are not read stay within the window of the stream, which opens as they are read. */
-START_TEST(receive_windows)
+START_TEST(receive_window_opens_as_the_body_is_read)
 {
     static char frame[H2_FRAME_HEAD + H2_FRAME_SIZE];
     struct str part;
@@ -347,7 +347,7 @@ START_TEST(receive_windows)
 }
 END_TEST
 
-START_TEST(count_capacity)
+START_TEST(capacity_follows_settings_and_open_streams)
 {
     h2_origin_open(&origin);
     ck_assert_uint_eq(h2_client_session_capacity(&origin.session), LIMIT_H2_UPSTREAM_STREAMS);
@@ -368,7 +368,7 @@ START_TEST(count_capacity)
 }
 END_TEST
 
-START_TEST(mark_unprocessed)
+START_TEST(refused_and_excluded_streams_are_unprocessed)
 {
     h2_origin_open(&origin);
     for (unsigned i = 0; i < 3; i++)
@@ -385,12 +385,18 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {send_bodies, respect_windows, respect_connection_window, send_in_small_rooms,
-                                         send_trailers, end_after_early_answer, receive_windows, count_capacity,
-                                  mark_unprocessed};
+    const TTest *const tests[] = {request_bodies_are_sent_and_short_ones_reset, bodies_stay_within_the_stream_windows,
+                                  bodies_stay_within_the_connection_window, frames_are_sent_through_small_buffers,
+                                  trailers_follow_the_request_body, early_response_cancels_the_request_body,
+                                  receive_window_opens_as_the_body_is_read, capacity_follows_settings_and_open_streams,
+                                  refused_and_excluded_streams_are_unprocessed};
     const struct suite_loop loops[] = {
-        {read_answer, COUNT(answers)},         {refuse_malformed, COUNT(malformed)}, {fail_late, COUNT(late_errors)},
-        {fail_connection, COUNT(fatal)},       {detect_other_protocols, COUNT(no_http2)}, {bound_floods, COUNT(floods)},
+        {responses_are_read_with_interims_and_trailers, COUNT(answers)},
+        {malformed_response_resets_its_stream_only, COUNT(malformed)},
+        {error_after_the_head_fails_the_body, COUNT(late_errors)},
+        {connection_error_fails_all_streams, COUNT(fatal)},
+        {server_without_http2_is_detected, COUNT(no_http2)},
+        {floods_end_the_connection, COUNT(floods)},
     };
 
     return suite_run_loops("h2_client_session", tests, COUNT(tests), loops, COUNT(loops));

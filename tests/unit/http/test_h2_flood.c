@@ -287,7 +287,7 @@ START_TEST(ordinary_clients_keep_their_connection)
 END_TEST
 
 /* One byte refers to a field of 3000 bytes in the dynamic table. */
-START_TEST(hpack_bomb)
+START_TEST(decompressed_heads_are_limited)
 {
     static char lines[4100] = "x=";
     static char block[16384];
@@ -335,7 +335,7 @@ int main(void)
         memory_of_a_connection,
         memory_of_request_bodies,
         ordinary_clients_keep_their_connection,
-        hpack_bomb,
+        decompressed_heads_are_limited,
         queued_control_frames_are_limited,
     };
     const struct suite_loop loops[] = {

@@ -22,7 +22,7 @@ static const struct {
     {-65535, 65535, true, 0},
 };
 
-START_TEST(window_sums)
+START_TEST(window_sum_beyond_31_bits_is_refused)
 {
     int32_t window = sums[_i].window;
 
@@ -63,7 +63,7 @@ START_TEST(release_at_half)
 END_TEST
 
 /* A window of one byte is enlarged after each byte; a window of zero is not. */
-START_TEST(smallest_windows)
+START_TEST(window_of_one_byte_opens_after_each_byte)
 {
     struct h2_receive_window window;
 
@@ -125,7 +125,7 @@ static const struct {
     {0, 900, 10000, 900},
 };
 
-START_TEST(growth)
+START_TEST(window_doubles_at_most_once_per_round_trip)
 {
     struct h2_bdp bdp = {.bytes = growths[_i].bytes, .measuring = true};
 
@@ -136,9 +136,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {receive_to_the_last_byte, release_at_half, smallest_windows,
+    const TTest *const tests[] = {receive_to_the_last_byte, release_at_half, window_of_one_byte_opens_after_each_byte,
                                   resize_is_announced_with_a_release, one_measurement_at_a_time};
-    const struct suite_loop loops[] = {{window_sums, COUNT(sums)}, {growth, COUNT(growths)}};
+    const struct suite_loop loops[] = {
+        {window_sum_beyond_31_bits_is_refused, COUNT(sums)},
+        {window_doubles_at_most_once_per_round_trip, COUNT(growths)},
+    };
 
     return suite_run_loops("h2_flow", tests, COUNT(tests), loops, COUNT(loops));
 }

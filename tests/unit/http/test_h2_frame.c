@@ -95,7 +95,7 @@ START_TEST(heads_survive_writing)
 END_TEST
 
 /* The reserved bit of a stream identifier is ignored (RFC 9113 4.1). */
-START_TEST(reserved_bit)
+START_TEST(reserved_bit_of_the_stream_is_ignored)
 {
     ck_assert_uint_eq(h2_frame_parse_head("\0\0\0\0\0\xff\xff\xff\xff").stream, 0x7fffffff);
     ck_assert_uint_eq(h2_frame_parse_head("\0\0\0\0\0\x80\0\0\0").stream, 0);
@@ -130,7 +130,7 @@ static const struct {
     {H2_HEADERS, H2_FLAG_PRIORITY | H2_FLAG_PADDED, BYTES("\0\0\0\0\7"), BYTES(""), 0, H2_FRAME_SIZE_ERROR},
 };
 
-START_TEST(padding)
+START_TEST(padding_is_removed_or_refused)
 {
     struct h2_frame frame = {
         .type = paddings[_i].type, .flags = paddings[_i].flags, .payload = paddings[_i].payload};
@@ -172,7 +172,7 @@ static const struct {
     {0xff05, 1, H2_NO_ERROR, {100, 16384}},
 };
 
-START_TEST(setting_values)
+START_TEST(setting_values_are_applied_or_refused)
 {
     struct h2_peer_settings peer = {100, 16384};
     char bytes[H2_SETTING_SIZE];
@@ -203,7 +203,7 @@ START_TEST(settings_in_order)
 }
 END_TEST
 
-START_TEST(control_frames)
+START_TEST(control_frames_are_written_byte_by_byte)
 {
     char number[H2_NUMBER_FRAME];
     char ping[H2_PING_FRAME];
@@ -222,7 +222,7 @@ START_TEST(control_frames)
 }
 END_TEST
 
-START_TEST(error_codes)
+START_TEST(each_error_code_has_its_name)
 {
     static const char *const names[] = {
         "NO_ERROR",       "PROTOCOL_ERROR", "INTERNAL_ERROR",      "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT",
@@ -241,10 +241,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {heads_survive_writing, reserved_bit, settings_in_order, control_frames,
-                                  error_codes};
+    const TTest *const tests[] = {heads_survive_writing, reserved_bit_of_the_stream_is_ignored, settings_in_order,
+                                  control_frames_are_written_byte_by_byte, each_error_code_has_its_name};
     const struct suite_loop loops[] = {
-        {length_and_stream, COUNT(heads)}, {padding, COUNT(paddings)}, {setting_values, COUNT(settings)}};
+        {length_and_stream, COUNT(heads)},
+        {padding_is_removed_or_refused, COUNT(paddings)},
+        {setting_values_are_applied_or_refused, COUNT(settings)},
+    };
 
     return suite_run_loops("h2_frame", tests, COUNT(tests), loops, COUNT(loops));
 }

@@ -45,7 +45,7 @@ static struct h2_frame frame_of(size_t row)
     return frame;
 }
 
-START_TEST(descriptions)
+START_TEST(each_frame_type_has_its_description)
 {
     struct h2_frame frame = frame_of((size_t)_i);
     char text[300];
@@ -55,7 +55,7 @@ START_TEST(descriptions)
 END_TEST
 
 /* A description is cut at every size, never past it. */
-START_TEST(cut_descriptions)
+START_TEST(descriptions_are_truncated_at_any_size)
 {
     struct h2_frame frame = frame_of((size_t)_i);
     size_t whole = strlen(frames[_i].text);
@@ -79,7 +79,7 @@ static void note(void *owner, struct str text)
 }
 
 /* Whole frames one after the other; the payload of the last one need not be present. */
-START_TEST(sent_frames)
+START_TEST(sent_frames_are_logged_only_when_traced)
 {
     static const struct exchange_events traced = {.trace = note}, untraced = {0};
     static const char bytes[] = "\0\0\1\1\0\0\0\0\1\x82\0\0\1\x9\4\0\0\0\1\x82\0\0\5\0\1\0\0\0\1";
@@ -100,8 +100,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {sent_frames};
-    const struct suite_loop loops[] = {{descriptions, COUNT(frames)}, {cut_descriptions, COUNT(frames)}};
+    const TTest *const tests[] = {sent_frames_are_logged_only_when_traced};
+    const struct suite_loop loops[] = {
+        {each_frame_type_has_its_description, COUNT(frames)},
+        {descriptions_are_truncated_at_any_size, COUNT(frames)},
+    };
 
     return suite_run_loops("h2_frame_log", tests, COUNT(tests), loops, COUNT(loops));
 }

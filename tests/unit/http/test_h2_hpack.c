@@ -48,7 +48,7 @@ static void decode(struct str block)
     ck_assert_uint_eq(nghttp2_hd_inflate_get_num_table_entries(inflater), 61);
 }
 
-START_TEST(every_status)
+START_TEST(every_status_is_encoded_within_its_bound)
 {
     setup();
     for (int status = 100; status <= 999; status++) {
@@ -122,7 +122,7 @@ START_TEST(fields_are_decoded)
 END_TEST
 
 /* Lengths at the edges of the integer representation. */
-START_TEST(long_values)
+START_TEST(lengths_at_the_integer_limits_are_encoded)
 {
     static const size_t lengths[] = {126, 127, 128, 254, 255, 256, 16510, 16511, 16512, 60000};
     static char value[60000];
@@ -171,7 +171,7 @@ static unsigned join_frames(struct str frames, uint32_t max, uint8_t flags, stru
 }
 
 /* The same section in frames of each size: the fields are the same, and the bound holds. */
-START_TEST(continuation)
+START_TEST(section_is_the_same_in_frames_of_any_size)
 {
     static struct header items[] = {
         {{"X-First", 7}, {"1234567890", 10}}, {{"Connection", 10}, {"x", 1}},
@@ -212,7 +212,7 @@ END_TEST
  * Fields of the response replace those of the server; trailers have no status; a value neither begins nor ends with
  * whitespace (RFC 9113 8.2.1).
  */
-START_TEST(section_fields)
+START_TEST(fields_of_the_response_replace_those_of_the_server)
 {
     static struct header items[] = {{{"DATE", 4}, {"d", 1}}, {{"Server", 6}, {"s", 1}}};
     static const struct headers own = {.items = items, .count = COUNT(items)};
@@ -247,7 +247,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_status, long_values, continuation, section_fields};
+    const TTest *const tests[] = {every_status_is_encoded_within_its_bound, lengths_at_the_integer_limits_are_encoded,
+                                  section_is_the_same_in_frames_of_any_size,
+                                  fields_of_the_response_replace_those_of_the_server};
     const struct suite_loop loops[] = {{fields_are_decoded, COUNT(fields)}};
 
     return suite_run_loops("h2_hpack", tests, COUNT(tests), loops, COUNT(loops));

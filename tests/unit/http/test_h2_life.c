@@ -221,7 +221,7 @@ START_TEST(unacknowledged_goaway_with_a_stream)
 }
 END_TEST
 
-START_TEST(number_of_requests)
+START_TEST(connection_ends_after_keepalive_requests)
 {
     start();
     server->settings.keepalive_requests = 2;
@@ -238,7 +238,7 @@ START_TEST(number_of_requests)
 }
 END_TEST
 
-START_TEST(no_keepalive)
+START_TEST(connection_without_keepalive_ends_after_one_response)
 {
     start();
     server->settings.keepalive = false;
@@ -343,8 +343,8 @@ int main(void)
         idle_connection_is_retired,
         unacknowledged_goaway_times_out,
         unacknowledged_goaway_with_a_stream,
-        number_of_requests,
-        no_keepalive,
+        connection_ends_after_keepalive_requests,
+        connection_without_keepalive_ends_after_one_response,
         peer_closes_its_side,
         peer_closes_within_a_frame,
         timeout_of_idle_connection,

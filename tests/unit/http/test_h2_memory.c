@@ -205,7 +205,7 @@ static void fail_each(size_t piece)
     ck_assert_mem_eq(seen.bytes, right.bytes, right.length);
 }
 
-START_TEST(every_allocation_fails)
+START_TEST(each_failed_allocation_ends_in_a_response_or_close)
 {
     static const size_t pieces[] = {1, 7, 20000};
     static char body[6000];
@@ -228,7 +228,7 @@ START_TEST(every_allocation_fails)
 END_TEST
 
 /* Head sizes near that of an arena block, so that each later allocation is once the first one in a new block. */
-START_TEST(every_block_fails)
+START_TEST(each_failed_block_ends_in_a_response_or_close)
 {
     static char path[5000];
 
@@ -246,7 +246,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_allocation_fails, every_block_fails};
+    const TTest *const tests[] = {each_failed_allocation_ends_in_a_response_or_close,
+                                  each_failed_block_ends_in_a_response_or_close};
 
     return suite_run("h2_memory", tests, COUNT(tests));
 }

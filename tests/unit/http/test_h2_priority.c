@@ -35,7 +35,7 @@ static const struct {
     {";u=1", 3, false},
 };
 
-START_TEST(parsing)
+START_TEST(priority_field_is_parsed_or_ignored)
 {
     struct h2_priority priority = {.urgency = H2_URGENCY_DEFAULT};
 
@@ -84,7 +84,7 @@ static void expect_order(const char *order)
     }
 }
 
-START_TEST(urgency_first)
+START_TEST(more_urgent_streams_are_sent_first)
 {
     make_ready((struct h2_priority[]){{3, false}, {7, true}, {0, false}, {1, true}}, 4);
     expect_order("222");
@@ -100,7 +100,7 @@ START_TEST(urgency_first)
 }
 END_TEST
 
-START_TEST(one_after_another)
+START_TEST(streams_of_one_urgency_are_sent_in_order)
 {
     make_ready((struct h2_priority[]){{3, false}, {3, false}, {3, false}}, 3);
     expect_order("0000");
@@ -114,7 +114,7 @@ START_TEST(one_after_another)
 }
 END_TEST
 
-START_TEST(incremental_take_turns)
+START_TEST(incremental_streams_take_turns)
 {
     make_ready((struct h2_priority[]){{3, true}, {3, true}, {3, true}}, 3);
     expect_order("012012");
@@ -131,7 +131,7 @@ START_TEST(both_kinds_alternate)
 END_TEST
 
 /* The least urgent stream sends one of H2_SHARE frames. */
-START_TEST(no_starvation)
+START_TEST(least_urgent_stream_sends_a_share_of_frames)
 {
     unsigned least = 0;
 
@@ -166,10 +166,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {absent_members_keep_their_values, urgency_first, one_after_another,
-                                  incremental_take_turns,  both_kinds_alternate, no_starvation,
+    const TTest *const tests[] = {absent_members_keep_their_values, more_urgent_streams_are_sent_first,
+                                  streams_of_one_urgency_are_sent_in_order, incremental_streams_take_turns,
+                                  both_kinds_alternate, least_urgent_stream_sends_a_share_of_frames,
                                   change_moves_ready_streams};
-    const struct suite_loop loops[] = {{parsing, COUNT(values)}};
+    const struct suite_loop loops[] = {{priority_field_is_parsed_or_ignored, COUNT(values)}};
 
     return suite_run_loops("h2_priority", tests, COUNT(tests), loops, COUNT(loops));
 }

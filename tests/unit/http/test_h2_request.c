@@ -171,7 +171,7 @@ static const struct {
     {WEBSOCKET "expect=x\n", false, 417},
 };
 
-START_TEST(tunnel_results)
+START_TEST(extended_connect_is_accepted_or_refused)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     int result;
@@ -211,7 +211,7 @@ START_TEST(fields_of_a_tunnel)
 }
 END_TEST
 
-START_TEST(results)
+START_TEST(request_heads_are_accepted_or_refused)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     int result;
@@ -399,7 +399,7 @@ static const struct {
     {"", "a", -EBADMSG},  {"x", "a\nb", -EBADMSG},
 };
 
-START_TEST(trailer_fields)
+START_TEST(trailer_fields_are_added_or_refused)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     struct h2_request_reader reader;
@@ -438,7 +438,10 @@ int main(void)
         control_bytes_in_values, fields_of_a_tunnel,
     };
     const struct suite_loop loops[] = {
-        {results, COUNT(sections)}, {tunnel_results, COUNT(tunnels)}, {trailer_fields, COUNT(trailers)}};
+        {request_heads_are_accepted_or_refused, COUNT(sections)},
+        {extended_connect_is_accepted_or_refused, COUNT(tunnels)},
+        {trailer_fields_are_added_or_refused, COUNT(trailers)},
+    };
 
     return suite_run_loops("h2_request", tests, COUNT(tests), loops, COUNT(loops));
 }

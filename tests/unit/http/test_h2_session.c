@@ -61,7 +61,7 @@ static void run_exchange(size_t row, size_t piece, size_t room)
     stop();
 }
 
-START_TEST(complete_exchanges)
+START_TEST(exchanges_complete_with_input_and_output_in_pieces)
 {
     static const size_t pieces[] = {0, 1, 2, 7, 10};
 
@@ -74,7 +74,7 @@ START_TEST(complete_exchanges)
 END_TEST
 
 /* A body that has used `out` before -EAGAIN: only the chunks it returns are sent, each once. */
-START_TEST(pausing_body)
+START_TEST(body_that_pauses_sends_each_byte_once)
 {
     static const size_t pieces[] = {1, 3, 8, 9, 10, 11};
     static const size_t rooms[] = {0, 1, 9, 10};
@@ -101,7 +101,7 @@ START_TEST(pausing_body)
 }
 END_TEST
 
-START_TEST(preface)
+START_TEST(invalid_preface_ends_the_connection)
 {
     static const char bad[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r";
 
@@ -170,7 +170,7 @@ START_TEST(padding_is_removed)
 END_TEST
 
 /* 100 (Continue) is sent at the first read of the body (RFC 9110 10.1.1). */
-START_TEST(expect_continue)
+START_TEST(interim_100_is_sent_when_the_body_is_read)
 {
     start();
     h2_client_headers(&client, 1, 0, ":method=POST\n:scheme=https\n:path=/echo\n:authority=a\nexpect=100-continue\n");
@@ -198,7 +198,7 @@ START_TEST(body_over_the_limit)
 }
 END_TEST
 
-START_TEST(rejected_requests)
+START_TEST(rejected_request_leaves_the_connection_open)
 {
     start();
     h2_client_request(&client, 1, "GET", "/%zz", true);
@@ -218,7 +218,7 @@ START_TEST(rejected_requests)
 END_TEST
 
 /* Stream errors: the other streams continue. */
-START_TEST(stream_errors)
+START_TEST(stream_error_leaves_other_streams_open)
 {
     start();
     h2_client_headers(&client, 1, H2_FLAG_END_STREAM, ":method=GET\n:path=/\nX=y\n");
@@ -289,7 +289,7 @@ static const struct {
     {H2_PRIORITY_UPDATE, 0, 0, {"\0\0\0\2u=1", 7}, "PROTOCOL_ERROR"},
 };
 
-START_TEST(connection_errors)
+START_TEST(connection_error_sends_goaway_and_closes)
 {
     for (size_t piece = 0; piece < 2; piece++) {
         char expected[100];
@@ -345,7 +345,7 @@ START_TEST(a_response_can_end_the_connection)
 }
 END_TEST
 
-START_TEST(settings_come_first)
+START_TEST(settings_are_the_first_frame)
 {
     h2_client_open(&client, rows);
     client.sent.length = 24;
@@ -369,23 +369,23 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        preface,
-        pausing_body,
+        invalid_preface_ends_the_connection,
+        body_that_pauses_sends_each_byte_once,
         streams_end_independently,
         body_streams_both_ways,
         padding_is_removed,
-        expect_continue,
+        interim_100_is_sent_when_the_body_is_read,
         body_over_the_limit,
-        rejected_requests,
-        stream_errors,
+        rejected_request_leaves_the_connection_open,
+        stream_error_leaves_other_streams_open,
         header_blocks_are_not_interrupted,
         a_response_can_end_the_connection,
-        settings_come_first,
+        settings_are_the_first_frame,
         stream_identifiers_increase,
     };
     const struct suite_loop loops[] = {
-        {complete_exchanges, COUNT(exchanges)},
-        {connection_errors, COUNT(violations)},
+        {exchanges_complete_with_input_and_output_in_pieces, COUNT(exchanges)},
+        {connection_error_sends_goaway_and_closes, COUNT(violations)},
     };
 
     return suite_run_loops("h2_session", tests, COUNT(tests), loops, COUNT(loops));

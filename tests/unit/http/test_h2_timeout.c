@@ -88,7 +88,7 @@ START_TEST(wait_without_any_byte)
 }
 END_TEST
 
-START_TEST(timeout_of_a_head)
+START_TEST(continuations_do_not_extend_the_head_timeout)
 {
     start();
     h2_client_frame(&client, H2_HEADERS, 0, 1, STR("\x82"));
@@ -160,7 +160,7 @@ START_TEST(timeout_of_a_head_beside_streams)
 END_TEST
 
 /* Bytes of stream 3 do not extend the time of stream 1. */
-START_TEST(timeout_of_a_body)
+START_TEST(other_streams_do_not_extend_the_body_timeout)
 {
     start();
     server->settings.http2.min_rate = 0;
@@ -190,7 +190,7 @@ START_TEST(timeout_of_a_body)
 END_TEST
 
 /* client_min_rate: progress, but too little of it. */
-START_TEST(slow_body)
+START_TEST(body_below_the_least_rate_is_408)
 {
     start();
     h2_client_request(&client, 1, "POST", "/echo", false);
@@ -288,7 +288,7 @@ START_TEST(timeout_of_a_blocked_response)
 END_TEST
 
 /* Small windows: each is progress, and too little of it. */
-START_TEST(slow_response)
+START_TEST(response_read_below_the_least_rate_is_cancelled)
 {
     start();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
@@ -338,15 +338,15 @@ int main(void)
         wait_with_progress,
         wait_at_a_rate,
         wait_without_any_byte,
-        timeout_of_a_head,
+        continuations_do_not_extend_the_head_timeout,
         time_of_each_head,
         timeout_of_a_head_beside_streams,
-        timeout_of_a_body,
-        slow_body,
+        other_streams_do_not_extend_the_body_timeout,
+        body_below_the_least_rate_is_408,
         timeout_of_a_drained_body,
         body_without_a_window_of_the_connection,
         timeout_of_a_blocked_response,
-        slow_response,
+        response_read_below_the_least_rate_is_cancelled,
         response_that_waits_for_the_server,
     };
 

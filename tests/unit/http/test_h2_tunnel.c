@@ -18,7 +18,7 @@ static void connect_to(const char *path, uint8_t flags)
 }
 
 /* Bytes pass in both directions until END_STREAM, without a length, trailers and the limit of bodies. */
-START_TEST(tunnel)
+START_TEST(tunnel_passes_bytes_in_both_directions)
 {
     static const size_t pieces[] = {0, 1, 10};
 
@@ -51,7 +51,7 @@ START_TEST(tunnel_ended_with_its_request)
 END_TEST
 
 /* client_body_timeout does not apply to an idle tunnel, but to one whose client does not end its side. */
-START_TEST(idle_tunnel)
+START_TEST(idle_tunnel_does_not_time_out)
 {
     start();
     connect_to("/tunnel", 0);
@@ -125,7 +125,7 @@ START_TEST(reset_of_a_tunnel)
 END_TEST
 
 /* A stream is not affected by another one that requests no tunnel. */
-START_TEST(other_requests)
+START_TEST(requests_without_a_tunnel_are_refused_separately)
 {
     start();
     h2_client_headers(&client, 1, 0, ":method=CONNECT\n:authority=a:443\n");
@@ -179,7 +179,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        tunnel, tunnel_ended_with_its_request, idle_tunnel, trailers_of_a_tunnel, reset_of_a_tunnel, other_requests,
+        tunnel_passes_bytes_in_both_directions, tunnel_ended_with_its_request, idle_tunnel_does_not_time_out,
+        trailers_of_a_tunnel, reset_of_a_tunnel, requests_without_a_tunnel_are_refused_separately,
         settings_of_the_preface,
     };
     const struct suite_loop loops[] = {{responses_of_resources, COUNT(responses)}};

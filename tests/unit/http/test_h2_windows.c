@@ -51,7 +51,7 @@ START_TEST(settings_change_windows)
 }
 END_TEST
 
-START_TEST(connection_window)
+START_TEST(responses_share_the_connection_window)
 {
     start();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
@@ -74,7 +74,7 @@ START_TEST(connection_window)
 }
 END_TEST
 
-START_TEST(windows_overflow)
+START_TEST(overflow_of_a_window_is_a_flow_control_error)
 {
     start();
     h2_client_request(&client, 1, "GET", "/later", true);
@@ -262,8 +262,8 @@ int main(void)
     const TTest *const tests[] = {
         window_of_zero,
         settings_change_windows,
-        connection_window,
-        windows_overflow,
+        responses_share_the_connection_window,
+        overflow_of_a_window_is_a_flow_control_error,
         settings_overflow_a_window,
         request_body_opens_windows,
         measured_window_grows,

@@ -16,7 +16,7 @@ static void fill(const char *const (*fields)[2], size_t count)
         ck_assert_int_eq(headers_add(&headers, &arena, str_from(fields[i][0]), str_from(fields[i][1])), 0);
 }
 
-START_TEST(finds_without_case)
+START_TEST(fields_are_found_without_case)
 {
     static const char *const fields[][2] = {
         {"Host", "a"}, {"accept", "1"}, {"ACCEPT", "2"}, {"Accept-Encoding", "3"}};
@@ -36,7 +36,7 @@ START_TEST(finds_without_case)
 }
 END_TEST
 
-START_TEST(grows_sets_removes)
+START_TEST(fields_are_added_set_and_removed)
 {
     char names[200][8];
 
@@ -62,7 +62,7 @@ START_TEST(grows_sets_removes)
 }
 END_TEST
 
-START_TEST(out_of_memory)
+START_TEST(failed_addition_leaves_the_fields_unchanged)
 {
     arena_init(&arena, NULL, 16);
     headers = (struct headers){0};
@@ -72,7 +72,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-START_TEST(list_members)
+START_TEST(members_of_a_list_are_split_at_unquoted_commas)
 {
     static const struct {
         const char *fields[3][2];
@@ -110,7 +110,7 @@ START_TEST(list_members)
 }
 END_TEST
 
-START_TEST(list_contains)
+START_TEST(member_is_found_without_case_and_parameters)
 {
     static const char *const fields[][2] = {{"Connection", "keep-alive, Upgrade"},
                                             {"connection", "CLOSE;x=1"}};
@@ -125,7 +125,7 @@ START_TEST(list_contains)
 }
 END_TEST
 
-START_TEST(joins_values)
+START_TEST(values_of_a_name_are_joined)
 {
     static const char *const fields[][2] = {
         {"Cookie", "a=1"}, {"Accept", "x"}, {"cookie", ""}, {"COOKIE", "b=2"}, {"Host", "h"}};
@@ -163,7 +163,7 @@ START_TEST(joins_many_in_one_piece)
 }
 END_TEST
 
-START_TEST(removes_named)
+START_TEST(fields_named_by_a_list_are_removed)
 {
     static const char *const fields[][2] = {{"A", "1"}, {"b", "2"}, {"C", "3"}, {"a", "4"}};
     static const char *const names[][2] = {{"a", ""}, {"B", ""}, {"A", ""}, {"D", ""}};
@@ -190,8 +190,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        finds_without_case, grows_sets_removes, out_of_memory, list_members, list_contains, joins_values,
-        joins_many_in_one_piece, removes_named,
+        fields_are_found_without_case, fields_are_added_set_and_removed, failed_addition_leaves_the_fields_unchanged,
+        members_of_a_list_are_split_at_unquoted_commas, member_is_found_without_case_and_parameters,
+        values_of_a_name_are_joined, joins_many_in_one_piece, fields_named_by_a_list_are_removed,
     };
 
     return suite_run("headers", tests, COUNT(tests));

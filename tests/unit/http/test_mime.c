@@ -2,7 +2,7 @@
 
 #include "suite.h"
 
-START_TEST(looks_up)
+START_TEST(type_follows_the_extension_of_the_path)
 {
     static struct str html = {"text/html", 9};
     static struct str gzip = {"application/gzip", 16};
@@ -34,7 +34,7 @@ START_TEST(looks_up)
 }
 END_TEST
 
-START_TEST(charset)
+START_TEST(only_text_types_take_a_charset)
 {
     static const char *const yes[] = {
         "text/html", "text/plain", "TEXT/css", "text/javascript", "application/javascript", "text/markdown"};
@@ -60,7 +60,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {looks_up, charset};
+    const TTest *const tests[] = {type_follows_the_extension_of_the_path, only_text_types_take_a_charset};
 
     return suite_run("mime", tests, COUNT(tests));
 }

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-START_TEST(ranges)
+START_TEST(ranges_are_limited_unsatisfiable_or_ignored)
 {
     static const struct {
         const char *value;
@@ -95,7 +95,7 @@ START_TEST(ranges)
 }
 END_TEST
 
-START_TEST(content_ranges)
+START_TEST(content_range_is_parsed_or_refused)
 {
     static const struct {
         const char *value;
@@ -165,7 +165,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {ranges, content_ranges};
+    const TTest *const tests[] = {ranges_are_limited_unsatisfiable_or_ignored, content_range_is_parsed_or_refused};
 
     return suite_run("range", tests, COUNT(tests));
 }

@@ -2,7 +2,7 @@
 
 #include "suite.h"
 
-START_TEST(reason_phrases)
+START_TEST(each_status_has_its_reason_phrase)
 {
     static const struct {
         int status;
@@ -38,7 +38,7 @@ START_TEST(reason_phrases)
 }
 END_TEST
 
-START_TEST(statuses_without_body)
+START_TEST(only_1xx_204_and_304_have_no_body)
 {
     static const int without[] = {100, 101, 103, 199, 204, 304};
     static const int with[] = {200, 201, 205, 206, 300, 303, 305, 400, 404, 500, 99, 0};
@@ -52,7 +52,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {reason_phrases, statuses_without_body};
+    const TTest *const tests[] = {each_status_has_its_reason_phrase, only_1xx_204_and_304_have_no_body};
 
     return suite_run("status", tests, COUNT(tests));
 }

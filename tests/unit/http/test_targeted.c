@@ -7,7 +7,7 @@
 
 #define NONE DELTA_NONE
 
-START_TEST(reads)
+START_TEST(targeted_field_is_parsed_as_a_dictionary)
 {
     static const struct {
         const char *lines[2];
@@ -79,7 +79,7 @@ START_TEST(reads)
 }
 END_TEST
 
-START_TEST(bounded)
+START_TEST(members_above_the_limit_are_refused)
 {
     struct cache_control seen;
     struct headers headers = {0};
@@ -99,7 +99,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {reads, bounded};
+    const TTest *const tests[] = {targeted_field_is_parsed_as_a_dictionary, members_above_the_limit_are_refused};
 
     return suite_run("targeted", tests, COUNT(tests));
 }

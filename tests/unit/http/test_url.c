@@ -6,7 +6,7 @@
 
 static struct arena arena;
 
-START_TEST(targets)
+START_TEST(valid_targets_give_path_and_query)
 {
     static const struct {
         const char *target;
@@ -90,7 +90,7 @@ START_TEST(targets)
 }
 END_TEST
 
-START_TEST(targets_refused)
+START_TEST(invalid_targets_are_refused)
 {
     static const char *const cases[] = {
         "",           "a",         "a/b",
@@ -123,7 +123,7 @@ START_TEST(targets_refused)
 }
 END_TEST
 
-START_TEST(merge_slashes_off)
+START_TEST(slashes_are_preserved_with_merge_slashes_off)
 {
     static const struct {
         const char *target;
@@ -144,7 +144,7 @@ START_TEST(merge_slashes_off)
 }
 END_TEST
 
-START_TEST(absolute_parts)
+START_TEST(absolute_form_gives_authority_and_target)
 {
     struct url_target parsed;
 
@@ -163,7 +163,7 @@ START_TEST(absolute_parts)
 }
 END_TEST
 
-START_TEST(internal_paths)
+START_TEST(internal_paths_are_normalised_without_decoding)
 {
     struct str path;
 
@@ -181,7 +181,7 @@ START_TEST(internal_paths)
 }
 END_TEST
 
-START_TEST(hosts)
+START_TEST(valid_hosts_give_name_and_port)
 {
     static const struct {
         const char *text;
@@ -218,7 +218,7 @@ START_TEST(hosts)
 }
 END_TEST
 
-START_TEST(hosts_refused)
+START_TEST(invalid_hosts_are_refused)
 {
     static const char *const cases[] = {
         "",
@@ -285,7 +285,7 @@ START_TEST(hosts_refused)
 }
 END_TEST
 
-START_TEST(encodes)
+START_TEST(reserved_and_binary_bytes_are_encoded)
 {
     static const struct {
         const char *path;
@@ -311,7 +311,7 @@ START_TEST(encodes)
 }
 END_TEST
 
-START_TEST(out_of_memory)
+START_TEST(target_is_not_parsed_without_memory)
 {
     struct url_target parsed;
     struct str path;
@@ -329,8 +329,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        targets, targets_refused, merge_slashes_off, absolute_parts, internal_paths, hosts, hosts_refused, encodes,
-        out_of_memory,
+        valid_targets_give_path_and_query, invalid_targets_are_refused, slashes_are_preserved_with_merge_slashes_off,
+        absolute_form_gives_authority_and_target, internal_paths_are_normalised_without_decoding,
+        valid_hosts_give_name_and_port, invalid_hosts_are_refused, reserved_and_binary_bytes_are_encoded,
+        target_is_not_parsed_without_memory,
     };
 
     return suite_run("url", tests, COUNT(tests));
