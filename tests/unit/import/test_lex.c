@@ -70,7 +70,7 @@ static const struct {
     {"\xc3\xa4 \xff;", "[\xc3\xa4][\xff];"},
 };
 
-START_TEST(tokens)
+START_TEST(words_blocks_and_comments_are_tokens)
 {
     char shown[256];
 
@@ -90,7 +90,7 @@ static const struct {
     {"a b\\", "[a]! 1 the file ends within a directive"},
 };
 
-START_TEST(invalid_input_is_refused)
+START_TEST(invalid_input_is_refused_with_its_line)
 {
     char shown[256];
 
@@ -99,7 +99,7 @@ START_TEST(invalid_input_is_refused)
 }
 END_TEST
 
-START_TEST(nul_bytes)
+START_TEST(nul_bytes_in_words_are_refused)
 {
     char shown[256];
 
@@ -110,7 +110,7 @@ START_TEST(nul_bytes)
 }
 END_TEST
 
-START_TEST(line_numbers)
+START_TEST(tokens_have_the_line_of_their_first_byte)
 {
     struct arena arena;
     struct nginx_lexer lexer;
@@ -136,10 +136,10 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tcase, tokens, 0, (int)(sizeof(words) / sizeof(words[0])));
-    tcase_add_loop_test(tcase, invalid_input_is_refused, 0, (int)(sizeof(faults) / sizeof(faults[0])));
-    tcase_add_test(tcase, nul_bytes);
-    tcase_add_test(tcase, line_numbers);
+    tcase_add_loop_test(tcase, words_blocks_and_comments_are_tokens, 0, (int)(sizeof(words) / sizeof(words[0])));
+    tcase_add_loop_test(tcase, invalid_input_is_refused_with_its_line, 0, (int)(sizeof(faults) / sizeof(faults[0])));
+    tcase_add_test(tcase, nul_bytes_in_words_are_refused);
+    tcase_add_test(tcase, tokens_have_the_line_of_their_first_byte);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -300,7 +300,7 @@ static const struct {
 };
 
 /* The case is in line 3, after "listen" in line 2. */
-START_TEST(directives_in_a_server)
+START_TEST(directives_in_a_server_are_translated)
 {
     char text[2048], got[4096];
     struct buffer yaml = {0};
@@ -464,7 +464,7 @@ static const struct {
      "but it does not load on this machine"},
 };
 
-START_TEST(directives_in_other_scopes)
+START_TEST(directives_in_other_scopes_are_translated)
 {
     const struct memory_file rows[] = {{"/etc/nginx/nginx.conf", others[_i].nginx}, {NULL, NULL}};
     struct buffer yaml = {0};
@@ -490,8 +490,8 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tcase, directives_in_a_server, 0, (int)(sizeof(servers) / sizeof(servers[0])));
-    tcase_add_loop_test(tcase, directives_in_other_scopes, 0, (int)(sizeof(others) / sizeof(others[0])));
+    tcase_add_loop_test(tcase, directives_in_a_server_are_translated, 0, (int)(sizeof(servers) / sizeof(servers[0])));
+    tcase_add_loop_test(tcase, directives_in_other_scopes_are_translated, 0, (int)(sizeof(others) / sizeof(others[0])));
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -64,7 +64,7 @@ static const struct {
     {"a; b; # for b\n", "a@1;b@1 ># for b;"},
 };
 
-START_TEST(valid_trees)
+START_TEST(valid_directives_form_a_tree)
 {
     const struct memory_file rows[] = {{"/n/main", trees[_i].text}, {NULL, NULL}};
     struct buffer shown = {0};
@@ -93,7 +93,7 @@ static const struct {
     {"include main;", "/n/main:1: includes go too deep, or there are too many of them"},
 };
 
-START_TEST(invalid_trees)
+START_TEST(invalid_blocks_are_refused_with_file_and_line)
 {
     const struct memory_file rows[] = {
         {"/n/main", broken[_i].text}, {"/n/half", "a;\nb {"}, {"/n/closing", "}"}, {NULL, NULL}};
@@ -105,7 +105,7 @@ START_TEST(invalid_trees)
 }
 END_TEST
 
-START_TEST(includes)
+START_TEST(included_files_are_inserted_in_order)
 {
     static const struct memory_file rows[] = {
         {"/n/main",
@@ -123,7 +123,7 @@ START_TEST(includes)
 }
 END_TEST
 
-START_TEST(main_file_is_missing)
+START_TEST(missing_main_file_is_refused)
 {
     static const struct memory_file rows[] = {{NULL, NULL}};
     struct buffer shown = {0};
@@ -157,7 +157,7 @@ START_TEST(depth_is_limited)
 }
 END_TEST
 
-START_TEST(directory_of_a_path)
+START_TEST(directory_of_a_path_ends_before_its_last_slash)
 {
     ck_assert(str_equal(nginx_directory(STR("/etc/nginx/nginx.conf")), STR("/etc/nginx")));
     ck_assert(str_equal(nginx_directory(STR("/nginx.conf")), STR("/")));
@@ -172,12 +172,13 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tcase, valid_trees, 0, (int)(sizeof(trees) / sizeof(trees[0])));
-    tcase_add_loop_test(tcase, invalid_trees, 0, (int)(sizeof(broken) / sizeof(broken[0])));
-    tcase_add_test(tcase, includes);
-    tcase_add_test(tcase, main_file_is_missing);
+    tcase_add_loop_test(tcase, valid_directives_form_a_tree, 0, (int)(sizeof(trees) / sizeof(trees[0])));
+    tcase_add_loop_test(tcase, invalid_blocks_are_refused_with_file_and_line,
+                        0, (int)(sizeof(broken) / sizeof(broken[0])));
+    tcase_add_test(tcase, included_files_are_inserted_in_order);
+    tcase_add_test(tcase, missing_main_file_is_refused);
     tcase_add_test(tcase, depth_is_limited);
-    tcase_add_test(tcase, directory_of_a_path);
+    tcase_add_test(tcase, directory_of_a_path_ends_before_its_last_slash);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -268,7 +268,7 @@ START_TEST(rule_17_waiting_file_is_not_probed)
 END_TEST
 
 /* Without cachestat(2) the loop does not wait for a file that was never read. */
-START_TEST(rule_17_without_cachestat)
+START_TEST(rule_17_loop_without_cachestat_does_not_wait)
 {
     if (!begin(_i))
         return;
@@ -344,7 +344,7 @@ int main(void)
     tcase_add_loop_test(group, rule_17_pages_dropped_after_reading, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_no_pages_are_cached, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_waiting_file_is_not_probed, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_loop_without_cachestat_does_not_wait, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_more_than_the_queue_holds, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);

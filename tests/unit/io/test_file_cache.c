@@ -452,7 +452,7 @@ START_TEST(descriptors_run_out)
 }
 END_TEST
 
-START_TEST(absent_root)
+START_TEST(lookup_below_an_absent_root_fails)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *entry = get_from(cache, "/nowhere", "file", SYMLINKS_BENEATH);
@@ -482,7 +482,7 @@ int main(void)
         root_link_is_followed_again, entries_are_limited, large_and_odd_sizes, paths_that_cannot_exist,
         lookups_share_an_open, disabled_cache_opens_each_time, cached_after_min_uses,
         entries_below_min_uses_are_limited,
-        errors_are_not_cached, descriptors_run_out, absent_root,
+        errors_are_not_cached, descriptors_run_out, lookup_below_an_absent_root_fails,
     };
     Suite *suite = suite_create("file_cache");
     TCase *group = tcase_create("file_cache");

@@ -113,7 +113,7 @@ static void check_policy(int fd, const char *path, enum symlinks symlinks, bool 
     free(file.content);
 }
 
-START_TEST(symlink_policies)
+START_TEST(each_symlink_policy_decides_about_each_path)
 {
     bool walk = _i == 1;
     int fd = root_open(root, NULL, true);
@@ -172,7 +172,7 @@ START_TEST(links_of_other_owners)
 END_TEST
 
 /* A directory with permission to search but not to read is found. A file without read permission is not. */
-START_TEST(permissions)
+START_TEST(searchable_directories_open_and_unreadable_files_fail)
 {
     struct opened_file file;
     int fd;
@@ -210,10 +210,10 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(group, make_root, remove_root);
-    tcase_add_loop_test(group, symlink_policies, 0, 2);
+    tcase_add_loop_test(group, each_symlink_policy_decides_about_each_path, 0, 2);
     tcase_add_test(group, links_of_other_owners);
     tcase_add_unchecked_fixture(as_other, make_root, remove_root);
-    tcase_add_test(as_other, permissions);
+    tcase_add_test(as_other, searchable_directories_open_and_unreadable_files_fail);
     suite_add_tcase(suite, group);
     suite_add_tcase(suite, as_other);
     srunner_run_all(runner, CK_NORMAL);

@@ -156,7 +156,7 @@ static void wait_accepted(struct door *door, int count)
     ck_assert_int_eq(door->accepted, count);
 }
 
-START_TEST(accepts_pauses_resumes)
+START_TEST(connections_are_accepted_until_paused_and_after_resuming)
 {
     struct door door;
     int clients[20];
@@ -278,7 +278,7 @@ START_TEST(accepting_pauses_without_descriptors)
 }
 END_TEST
 
-START_TEST(unix_sockets)
+START_TEST(socket_path_in_use_is_refused_and_a_stale_one_replaced)
 {
     struct listen_address address;
     char name[64];
@@ -316,9 +316,9 @@ int main(void)
 
     tcase_add_loop_test(group, addresses_are_parsed, 0, (int)(sizeof(addresses) / sizeof(addresses[0])));
     tcase_add_test(group, format_is_bounded);
-    tcase_add_test(group, unix_sockets);
+    tcase_add_test(group, socket_path_in_use_is_refused_and_a_stale_one_replaced);
     tcase_add_test(group, address_in_use_is_refused);
-    tcase_add_loop_test(group, accepts_pauses_resumes, 0, kernel_backend_count());
+    tcase_add_loop_test(group, connections_are_accepted_until_paused_and_after_resuming, 0, kernel_backend_count());
     tcase_add_loop_test(group, queued_connections_are_drained, 0, kernel_backend_count());
     tcase_add_loop_test(group, drain_waits_while_paused, 0, kernel_backend_count());
     tcase_add_loop_test(group, accepting_pauses_without_descriptors, 0, kernel_backend_count());

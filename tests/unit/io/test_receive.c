@@ -136,7 +136,7 @@ static void check_received(const struct probe *probe, int runs, int result, size
 }
 
 /* A large receive returns more bytes than a small one, waits for input, and reports the end; both kinds alternate. */
-START_TEST(large_receives)
+START_TEST(large_receive_waits_for_input_and_reports_the_end)
 {
     char *bytes = pattern_memory(SENT_TO_LARGE);
     struct probe probe;
@@ -236,7 +236,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {receive_is_single_shot, all_bytes_arrive_before_the_end, large_receives};
+    const TTest *const tests[] = {receive_is_single_shot, all_bytes_arrive_before_the_end,
+                                  large_receive_waits_for_input_and_reports_the_end};
     Suite *suite = suite_create("receive");
     TCase *group = tcase_create("receive");
     SRunner *runner = srunner_create(suite);

@@ -149,7 +149,7 @@ START_TEST(addresses_have_a_ttl)
 }
 END_TEST
 
-START_TEST(nonexistent_name)
+START_TEST(nonexistent_name_is_reported)
 {
     if (!begin(_i, 5000))
         return;
@@ -191,7 +191,7 @@ START_TEST(forgotten_query_makes_no_callback)
 }
 END_TEST
 
-START_TEST(close_with_open_queries)
+START_TEST(close_ends_open_queries_without_callbacks)
 {
     if (!begin(_i, 5000))
         return;
@@ -245,10 +245,10 @@ int main(void)
 
     tcase_set_timeout(asks, 60);
     tcase_add_loop_test(asks, addresses_have_a_ttl, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, nonexistent_name, 0, kernel_backend_count());
+    tcase_add_loop_test(asks, nonexistent_name_is_reported, 0, kernel_backend_count());
     tcase_add_loop_test(asks, query_times_out, 0, kernel_backend_count());
     tcase_add_loop_test(asks, forgotten_query_makes_no_callback, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, close_with_open_queries, 0, kernel_backend_count());
+    tcase_add_loop_test(asks, close_ends_open_queries_without_callbacks, 0, kernel_backend_count());
     tcase_add_test(asks, srv_records_are_parsed);
     suite_add_tcase(suite, asks);
     runner = srunner_create(suite);

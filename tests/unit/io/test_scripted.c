@@ -139,7 +139,7 @@ START_TEST(time_advances_by_command)
 }
 END_TEST
 
-START_TEST(arrivals_in_order)
+START_TEST(completions_come_in_the_order_of_arrival)
 {
     int first = scripted_add_connection(&loop, 50);
     int second = scripted_add_connection(&loop, 50);
@@ -167,7 +167,7 @@ static void note_order(struct probe *one)
 /*
  * Completions come in the order of submission without a seed, and in another order with most seeds; always once each.
  */
-START_TEST(any_order)
+START_TEST(completions_come_once_each_in_the_order_of_the_seed)
 {
     int in_order = 0;
 
@@ -233,7 +233,7 @@ START_TEST(reads_real_files)
 }
 END_TEST
 
-START_TEST(splices)
+START_TEST(splice_moves_bytes_through_a_pipe)
 {
     char bytes[16] = "";
     int pipes[2];
@@ -256,8 +256,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        receives_byte_by_byte, sends_wait_for_room, resets_and_refusals, time_advances_by_command, arrivals_in_order,
-        any_order, cancel_wins_or_loses, reads_real_files, splices,
+        receives_byte_by_byte, sends_wait_for_room, resets_and_refusals, time_advances_by_command,
+        completions_come_in_the_order_of_arrival, completions_come_once_each_in_the_order_of_the_seed,
+        cancel_wins_or_loses, reads_real_files, splice_moves_bytes_through_a_pipe,
     };
     Suite *suite = suite_create("scripted");
     TCase *group = tcase_create("scripted");

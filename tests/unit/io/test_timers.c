@@ -106,7 +106,7 @@ static void move_other(struct probe *probe)
     loop_timer_move(probe->loop, &to_move->op, probe->loop->clock.monotonic_ms + 20);
 }
 
-START_TEST(cancel_and_move)
+START_TEST(cancelled_and_moved_timers_keep_the_order)
 {
     struct loop loop;
     struct probe probe;
@@ -148,7 +148,7 @@ int main(void)
 
     tcase_add_test(group, heap_agrees_with_linear_search);
     tcase_add_loop_test(group, fire_in_order, 0, tested_backend_count());
-    tcase_add_loop_test(group, cancel_and_move, 0, tested_backend_count());
+    tcase_add_loop_test(group, cancelled_and_moved_timers_keep_the_order, 0, tested_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

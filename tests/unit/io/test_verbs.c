@@ -83,7 +83,7 @@ START_TEST(bad_descriptors_are_errors)
 }
 END_TEST
 
-START_TEST(polls)
+START_TEST(poll_completes_for_each_event)
 {
     int near;
     int far;
@@ -194,7 +194,7 @@ static void drain_until_done(int far, size_t *at, int runs)
 }
 
 /* The same bytes arrive from the page cache and from the disk. */
-START_TEST(sends_files)
+START_TEST(sendfile_sends_the_bytes_of_the_file)
 {
     const size_t length = 5 * 1024 * 1024 + 17;
     int file = pattern_file(length);
@@ -321,7 +321,7 @@ START_TEST(helpers_read_missing_pages)
 }
 END_TEST
 
-START_TEST(truncated_files)
+START_TEST(sendfile_of_a_truncated_file_ends_at_its_end)
 {
     int file = pattern_file(10000);
     size_t at = 0;
@@ -439,8 +439,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        connects_and_is_refused, bad_descriptors_are_errors, polls, reads_from_page_cache_and_disk, sends_files,
-        helpers_read_missing_pages, page_cache_is_checked_after_waiting, truncated_files,
+        connects_and_is_refused, bad_descriptors_are_errors, poll_completes_for_each_event,
+        reads_from_page_cache_and_disk, sendfile_sends_the_bytes_of_the_file, helpers_read_missing_pages,
+        page_cache_is_checked_after_waiting, sendfile_of_a_truncated_file_ends_at_its_end,
         rule_18_splices_through_a_full_pipe, accepts_one_at_a_time,
     };
     Suite *suite = suite_create("verbs");
