@@ -66,7 +66,7 @@ START_TEST(orderly_close_with_the_response)
 }
 END_TEST
 
-START_TEST(truncated_file)
+START_TEST(truncated_file_aborts_the_response)
 {
     int fd = kit_file(2000000);
 
@@ -90,7 +90,7 @@ START_TEST(truncated_file)
 END_TEST
 
 /* No read from the descriptor succeeds. */
-START_TEST(unreadable_file)
+START_TEST(unreadable_file_aborts_the_response)
 {
     int fd = open("/dev/null", O_WRONLY);
 
@@ -276,7 +276,7 @@ static const struct {
     {"SSH-2.0-OpenSSH_9.2\r\n", 21},
 };
 
-START_TEST(invalid_handshake)
+START_TEST(invalid_handshake_closes_the_connection)
 {
     send_raw_bytes(garbage[_i].bytes, garbage[_i].length, false);
     kit_until_closed(&kit);
@@ -350,15 +350,15 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, rule_15_orderly_close_with_a_slow_reader, 0, count);
     tcase_add_loop_test(all, orderly_close_with_the_response, 0, count);
-    tcase_add_loop_test(all, truncated_file, 0, count);
-    tcase_add_loop_test(all, unreadable_file, 0, count);
+    tcase_add_loop_test(all, truncated_file_aborts_the_response, 0, count);
+    tcase_add_loop_test(all, unreadable_file_aborts_the_response, 0, count);
     tcase_add_loop_test(all, reset_at_every_moment, 0, count * MOMENTS);
     tcase_add_loop_test(all, timeout_at_every_moment, 0, count * MOMENTS);
     tcase_add_loop_test(all, orderly_close_times_out, 0, count);
     tcase_add_loop_test(all, lingering_is_bounded, 0, count);
     tcase_add_loop_test(all, end_of_the_peer_is_reported_once, 0, count);
     tcase_add_test(all, plain_http_is_noticed);
-    tcase_add_loop_test(all, invalid_handshake, 0, sizeof garbage / sizeof garbage[0]);
+    tcase_add_loop_test(all, invalid_handshake_closes_the_connection, 0, sizeof garbage / sizeof garbage[0]);
     tcase_add_test(all, peer_closes_before_the_handshake);
     tcase_add_loop_test(all, invalid_record_after_the_handshake, 0, transport_count - 1);
     tcase_add_loop_test(all, rule_17_response_not_in_page_cache, 0, count);

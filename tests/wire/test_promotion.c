@@ -184,7 +184,7 @@ START_TEST(rule_06_promotion_hands_over_key_and_sequence)
 END_TEST
 
 /* TLS 1.2: explicit nonces are visible on the wire. The nonce given to the kernel follows the last one. */
-START_TEST(rule_07_explicit_nonces)
+START_TEST(rule_07_kernel_gets_the_next_explicit_nonce)
 {
     int fd = kit_file(100000), small = kit_file(100);
     uint64_t last = 0, handed = 0;
@@ -450,7 +450,7 @@ static void add_promotions(TCase *all, int backends)
 {
     tcase_add_loop_test(all, rule_12_refusal_loses_no_bytes, 0, REFUSALS * CIPHERS * backends);
     tcase_add_loop_test(all, rule_06_promotion_hands_over_key_and_sequence, 0, CIPHERS * backends);
-    tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
+    tcase_add_loop_test(all, rule_07_kernel_gets_the_next_explicit_nonce, 0, 2 * backends);
     tcase_add_loop_test(all, narrow_sockets_are_detected, 0, 4 * backends);
     tcase_add_loop_test(all, rule_05_promotion_waits_for_the_queue, 0, backends);
     tcase_add_loop_test(all, promoted_connection_continues, 0, backends);

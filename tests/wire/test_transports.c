@@ -101,20 +101,20 @@ static void exchange_large_bodies(int index, int buffer, size_t read_max, bool s
     close(fd);
 }
 
-START_TEST(large_responses)
+START_TEST(large_responses_arrive_completely)
 {
     exchange_large_bodies(_i, 0, 0, true, 1);
 }
 END_TEST
 
-START_TEST(large_responses_without_sendfile)
+START_TEST(large_responses_arrive_without_sendfile)
 {
     exchange_large_bodies(_i, 0, 0, false, 1);
 }
 END_TEST
 
 /* With buffers of 4 KiB sends are short, and each waits for room. */
-START_TEST(large_responses_through_a_small_window)
+START_TEST(large_responses_arrive_through_a_small_window)
 {
     exchange_large_bodies(_i, 4096, 6000, true, 8);
 }
@@ -271,9 +271,9 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, rule_14_small_response_is_one_record, 0, count);
     tcase_add_loop_test(all, tcp_nodelay_follows_the_settings, 0, count);
-    tcase_add_loop_test(all, large_responses, 0, count);
-    tcase_add_loop_test(all, large_responses_without_sendfile, 0, count);
-    tcase_add_loop_test(all, large_responses_through_a_small_window, 0, count);
+    tcase_add_loop_test(all, large_responses_arrive_completely, 0, count);
+    tcase_add_loop_test(all, large_responses_arrive_without_sendfile, 0, count);
+    tcase_add_loop_test(all, large_responses_arrive_through_a_small_window, 0, count);
     tcase_add_loop_test(all, path_and_reason_of_a_large_file, 0, count);
     tcase_add_loop_test(all, transfers_of_two_responses, 0, count);
     tcase_add_loop_test(all, large_bodies_are_received_in_larger_pieces, 0, count);

@@ -29,7 +29,7 @@ static struct aead *open_pair(int pair, uint8_t *out_cipher)
     return NULL;
 }
 
-START_TEST(known_answers)
+START_TEST(engine_gives_the_known_answers)
 {
     uint8_t cipher;
     struct aead *aead = open_pair(_i, &cipher);
@@ -98,7 +98,7 @@ static const struct vector {
 enum { VECTORS = sizeof(vectors) / sizeof(vectors[0]) };
 
 /* In place, from another buffer, and divided at every byte. */
-START_TEST(specified_vectors)
+START_TEST(vectors_of_the_specifications_are_sealed)
 {
     const struct vector *vector = &vectors[_i / AEAD_KINDS];
     struct aead *aead = aead_open((enum aead_kind)(_i % AEAD_KINDS));
@@ -198,7 +198,7 @@ static void compare_length(struct aead *aead, uint8_t cipher, size_t length, uns
     aead->engine->key_free(key);
 }
 
-START_TEST(every_length_as_evp)
+START_TEST(records_of_every_length_equal_those_of_evp)
 {
     uint8_t cipher;
     struct aead *aead = open_pair(_i, &cipher);
@@ -217,7 +217,7 @@ START_TEST(every_length_as_evp)
 END_TEST
 
 /* Several keys, one after the other, in the same memory, as when another connection reuses a cipher context. */
-START_TEST(a_replaced_key)
+START_TEST(replaced_key_is_used_by_the_next_record)
 {
     uint8_t cipher, keys[2][32], nonce[AEAD_NONCE] = {0}, additional[5] = {0};
     struct aead *aead = open_pair(_i, &cipher);
@@ -333,7 +333,7 @@ static void faulty_key_free(void *key)
     faulty.real->engine->key_free(key);
 }
 
-START_TEST(a_wrong_answer_is_found)
+START_TEST(wrong_answer_of_an_engine_fails_its_test)
 {
     static const struct aead_engine engine = {.name = "faulty",
                                               .built = true,
@@ -366,12 +366,12 @@ int main(void)
     SRunner *runner;
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, known_answers, 0, PAIRS);
-    tcase_add_loop_test(all, specified_vectors, 0, VECTORS * AEAD_KINDS);
-    tcase_add_loop_test(all, every_length_as_evp, 0, PAIRS);
-    tcase_add_loop_test(all, a_replaced_key, 0, PAIRS);
+    tcase_add_loop_test(all, engine_gives_the_known_answers, 0, PAIRS);
+    tcase_add_loop_test(all, vectors_of_the_specifications_are_sealed, 0, VECTORS * AEAD_KINDS);
+    tcase_add_loop_test(all, records_of_every_length_equal_those_of_evp, 0, PAIRS);
+    tcase_add_loop_test(all, replaced_key_is_used_by_the_next_record, 0, PAIRS);
     tcase_add_loop_test(all, freed_keys_are_wiped, 0, PAIRS);
-    tcase_add_test(all, a_wrong_answer_is_found);
+    tcase_add_test(all, wrong_answer_of_an_engine_fails_its_test);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

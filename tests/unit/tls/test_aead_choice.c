@@ -43,7 +43,7 @@ static const struct decision {
     {TLS_AEAD_IPSEC_MB, AEAD_USABLE, AEAD_WRONG, false, {0, 0}, {0, 0}, AEAD_OPENSSL},
 };
 
-START_TEST(the_choice)
+START_TEST(setting_state_and_figures_decide_the_engine)
 {
     const struct decision *row = &decisions[_i];
     struct aead_choice choice = {0};
@@ -95,7 +95,7 @@ static void add_line(void *owner, enum log_level level, struct str line)
 
 #define CHOICE "TLS records are encrypted in user space: "
 
-START_TEST(the_log)
+START_TEST(choice_and_wrong_engines_are_logged)
 {
     struct log log = {.level = LOG_NOTICE, .sink = add_line};
     struct aead_choice choice = {0};
@@ -127,7 +127,7 @@ START_TEST(the_log)
 }
 END_TEST
 
-START_TEST(this_machine)
+START_TEST(engines_of_this_machine_are_tested_and_measured)
 {
     struct aead *other = aead_open(AEAD_IPSEC_MB);
     struct aead_choice choice;
@@ -157,7 +157,7 @@ START_TEST(this_machine)
 }
 END_TEST
 
-START_TEST(the_texts)
+START_TEST(choice_is_described_within_its_buffer)
 {
     struct aead_choice choice = {.kind = {[RECORD_AES_128_GCM] = AEAD_IPSEC_MB},
                                  .figures = {[AEAD_OPENSSL][RECORD_AES_128_GCM] = {469, 3968},
@@ -181,11 +181,11 @@ int main(void)
     TCase *all = tcase_create("aead_choice");
     SRunner *runner;
 
-    tcase_add_loop_test(all, the_choice, 0, sizeof(decisions) / sizeof(decisions[0]));
+    tcase_add_loop_test(all, setting_state_and_figures_decide_the_engine, 0, sizeof(decisions) / sizeof(decisions[0]));
     tcase_add_loop_test(all, one_wrong_answer_disables_the_engine, 0, 2);
-    tcase_add_test(all, the_log);
-    tcase_add_loop_test(all, this_machine, TLS_AEAD_AUTO, TLS_AEAD_IPSEC_MB + 1);
-    tcase_add_test(all, the_texts);
+    tcase_add_test(all, choice_and_wrong_engines_are_logged);
+    tcase_add_loop_test(all, engines_of_this_machine_are_tested_and_measured, TLS_AEAD_AUTO, TLS_AEAD_IPSEC_MB + 1);
+    tcase_add_test(all, choice_is_described_within_its_buffer);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -29,7 +29,7 @@ static const struct decision {
     {"none of the smallest size", false, {{0, 40, 160, 640}, {20, 80, 320, 1280}}, KIB(64)},
 };
 
-START_TEST(the_choice)
+START_TEST(figures_decide_from_which_size_the_kernel_encrypts)
 {
     const struct decision *row = &decisions[_i];
     struct ktls_choice choice = {.offload = row->offload};
@@ -47,7 +47,7 @@ START_TEST(the_choice)
 }
 END_TEST
 
-START_TEST(a_zeroed_choice_is_the_kernel)
+START_TEST(zeroed_choice_is_the_kernel)
 {
     struct ktls_choice choice = {0};
 
@@ -56,7 +56,7 @@ START_TEST(a_zeroed_choice_is_the_kernel)
 }
 END_TEST
 
-START_TEST(figures_per_kib)
+START_TEST(figures_per_kib_are_of_the_largest_measured_size)
 {
     struct ktls_figures figures = {{1000, 4000, 25600, 102400}, {1000, 4000, 51200, 0}};
     uint32_t kernel_ns = 1, user_ns = 1;
@@ -87,7 +87,7 @@ static const struct {
     {{.offload = false}, "not measured: the kernel encrypts"},
 };
 
-START_TEST(the_text)
+START_TEST(choice_is_described_within_its_buffer)
 {
     struct ktls_choice choice = texts[_i].choice;
     char space[192], small[8];
@@ -105,10 +105,11 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(all, the_choice, 0, sizeof(decisions) / sizeof(decisions[0]));
-    tcase_add_test(all, a_zeroed_choice_is_the_kernel);
-    tcase_add_test(all, figures_per_kib);
-    tcase_add_loop_test(all, the_text, 0, sizeof(texts) / sizeof(texts[0]));
+    tcase_add_loop_test(all, figures_decide_from_which_size_the_kernel_encrypts,
+                        0, sizeof(decisions) / sizeof(decisions[0]));
+    tcase_add_test(all, zeroed_choice_is_the_kernel);
+    tcase_add_test(all, figures_per_kib_are_of_the_largest_measured_size);
+    tcase_add_loop_test(all, choice_is_described_within_its_buffer, 0, sizeof(texts) / sizeof(texts[0]));
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -73,7 +73,7 @@ END_TEST
  * Sealing takes CPU time, and a kernel that encrypts nothing does not: the kernel wins. Repeated, because other load
  * may leave time for one run only.
  */
-START_TEST(a_kernel_that_does_nothing_wins)
+START_TEST(kernel_that_does_no_work_is_chosen)
 {
     struct ktls_support support = support_of(KTLS_OK, KTLS_OK);
     struct ktls_choice choice = {.from = {[RECORD_CHACHA20_POLY1305] = KTLS_NEVER}};
@@ -87,7 +87,7 @@ START_TEST(a_kernel_that_does_nothing_wins)
 }
 END_TEST
 
-START_TEST(without_support_nothing_is_called)
+START_TEST(nothing_is_measured_without_support)
 {
     struct ktls_support support = support_of(KTLS_NO_MODULE, KTLS_NO_MODULE);
     struct ktls_figures figures[RECORD_CIPHERS];
@@ -100,7 +100,7 @@ START_TEST(without_support_nothing_is_called)
 }
 END_TEST
 
-START_TEST(a_refused_key_leaves_no_figure)
+START_TEST(refused_key_gives_no_figure)
 {
     struct ktls_support support = support_of(KTLS_OK, KTLS_OK);
     struct ktls_choice choice;
@@ -124,9 +124,9 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, each_supported_cipher_is_measured, 0, 2);
-    tcase_add_test(all, a_kernel_that_does_nothing_wins);
-    tcase_add_test(all, without_support_nothing_is_called);
-    tcase_add_test(all, a_refused_key_leaves_no_figure);
+    tcase_add_test(all, kernel_that_does_no_work_is_chosen);
+    tcase_add_test(all, nothing_is_measured_without_support);
+    tcase_add_test(all, refused_key_gives_no_figure);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -110,7 +110,7 @@ START_TEST(invalid_sessions_are_refused)
 END_TEST
 
 /* Each session expires at its own time. The next lookup, or the next stored session, wipes its bytes. */
-START_TEST(sessions_expire)
+START_TEST(session_expires_at_its_own_time)
 {
     open_cache(SESSION_CACHE_LEAST);
     put(1, 100, 0, 1000);
@@ -165,7 +165,7 @@ START_TEST(oldest_session_is_replaced)
 END_TEST
 
 /* Every process finds each session. A process that dies with the lock does not block the others. */
-START_TEST(several_processes)
+START_TEST(sessions_are_shared_by_all_processes)
 {
     int status;
 
@@ -192,7 +192,7 @@ START_TEST(several_processes)
 END_TEST
 
 /* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
-START_TEST(overwritten_cache)
+START_TEST(cache_of_the_master_withstands_overwriting)
 {
     open_cache(SESSION_CACHE_LEAST);
     for (int byte = -1; byte <= 1; byte++) {
@@ -237,10 +237,10 @@ int main(void)
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, stored_found_and_removed);
     tcase_add_test(cases, invalid_sessions_are_refused);
-    tcase_add_test(cases, sessions_expire);
+    tcase_add_test(cases, session_expires_at_its_own_time);
     tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
-    tcase_add_test(cases, several_processes);
-    tcase_add_test(cases, overwritten_cache);
+    tcase_add_test(cases, sessions_are_shared_by_all_processes);
+    tcase_add_test(cases, cache_of_the_master_withstands_overwriting);
     tcase_add_test(cases, caches_survive_a_reload);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);

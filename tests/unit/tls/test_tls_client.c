@@ -175,7 +175,7 @@ START_TEST(keys_with_a_password)
 }
 END_TEST
 
-START_TEST(openssl_commands)
+START_TEST(commands_of_openssl_are_applied_or_refused)
 {
     const struct {
         struct tls_command command;
@@ -289,7 +289,7 @@ int main(void)
     tcase_add_test(cases, plain_http_response_is_refused);
     tcase_add_test(cases, invalid_settings_are_refused);
     tcase_add_test(cases, keys_with_a_password);
-    tcase_add_test(cases, openssl_commands);
+    tcase_add_test(cases, commands_of_openssl_are_applied_or_refused);
     tcase_add_test(cases, settings_are_compared);
     tcase_add_test(cases, excess_key_updates_are_refused);
     suite_add_tcase(suite, cases);

@@ -47,7 +47,7 @@ static int feed_handshake(struct tls_session *session, const char *bytes, size_t
     return result;
 }
 
-START_TEST(bytes_that_are_not_tls)
+START_TEST(bytes_that_are_not_tls_are_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -276,7 +276,7 @@ static const struct {
      NULL},
 };
 
-START_TEST(alpn_selection)
+START_TEST(alpn_is_selected_or_the_handshake_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -417,12 +417,13 @@ int main(void)
     SRunner *runner;
 
     tcase_set_timeout(opening, 60);
-    tcase_add_loop_test(opening, bytes_that_are_not_tls, 0, 2 * OPENINGS);
+    tcase_add_loop_test(opening, bytes_that_are_not_tls_are_refused, 0, 2 * OPENINGS);
     tcase_add_loop_test(opening, random_bytes_fail, 0, 3);
     tcase_add_loop_test(opening, changed_byte_in_the_first_flight, 0, 8);
     tcase_add_test(opening, truncated_flight_waits);
     tcase_add_test(opening, endless_handshake_is_refused);
-    tcase_add_loop_test(opening, alpn_selection, 0, sizeof(protocols) / sizeof(protocols[0]));
+    tcase_add_loop_test(opening, alpn_is_selected_or_the_handshake_refused,
+                        0, sizeof(protocols) / sizeof(protocols[0]));
     tcase_add_test(opening, old_versions_get_an_alert);
     suite_add_tcase(suite, opening);
     tcase_add_loop_test(later, changed_record_is_refused, 0, 4);

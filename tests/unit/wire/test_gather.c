@@ -53,7 +53,7 @@ static void expect(const struct gather *gather, const char *text, const char *co
     ck_assert_int_eq(gather->count_in_flight, at);
 }
 
-START_TEST(block_and_parts_alternate)
+START_TEST(vectors_alternate_between_block_and_parts)
 {
     const char *const parts[] = {content + 100, content + 1000, content + 5000, content + 70000};
     struct gather *gather = gather_create();
@@ -88,7 +88,7 @@ START_TEST(block_and_parts_alternate)
 END_TEST
 
 /* Bounded by number and by bytes; the parts of an unsent gather are released with it. */
-START_TEST(room)
+START_TEST(gather_is_limited_by_parts_and_bytes)
 {
     struct gather *gather = gather_create();
     struct file_view *view = NULL;
@@ -113,7 +113,7 @@ START_TEST(room)
 END_TEST
 
 /* Views: reused while they have the bytes, then longer; refused without a file, at a negative offset, at the limit. */
-START_TEST(views)
+START_TEST(views_are_reused_while_they_have_the_bytes)
 {
     struct file_view *view = NULL, *first;
 
@@ -156,9 +156,9 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_test(all, block_and_parts_alternate);
-    tcase_add_test(all, room);
-    tcase_add_test(all, views);
+    tcase_add_test(all, vectors_alternate_between_block_and_parts);
+    tcase_add_test(all, gather_is_limited_by_parts_and_bytes);
+    tcase_add_test(all, views_are_reused_while_they_have_the_bytes);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -96,7 +96,7 @@ static const struct {
     {"longer than any", BYTES(SIGNATURE "\x21\x11\x0f\xf1")},
 };
 
-START_TEST(valid_headers)
+START_TEST(valid_headers_give_source_and_destination)
 {
     struct proxy_header header;
     struct str whole = good[_i].bytes;
@@ -117,7 +117,7 @@ START_TEST(valid_headers)
 }
 END_TEST
 
-START_TEST(invalid_headers)
+START_TEST(invalid_headers_are_refused)
 {
     struct proxy_header header = {.source = {.any = {.sa_family = 77}}};
 
@@ -126,7 +126,7 @@ START_TEST(invalid_headers)
 }
 END_TEST
 
-START_TEST(line_without_end)
+START_TEST(line_without_an_end_is_refused_at_its_limit)
 {
     struct proxy_header header;
     char line[200];
@@ -175,9 +175,9 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_loop_test(tests, valid_headers, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(tests, invalid_headers, 0, sizeof(bad) / sizeof(bad[0]));
-    tcase_add_test(tests, line_without_end);
+    tcase_add_loop_test(tests, valid_headers_give_source_and_destination, 0, sizeof(good) / sizeof(good[0]));
+    tcase_add_loop_test(tests, invalid_headers_are_refused, 0, sizeof(bad) / sizeof(bad[0]));
+    tcase_add_test(tests, line_without_an_end_is_refused_at_its_limit);
     tcase_add_test(tests, written_headers_are_parsed);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
