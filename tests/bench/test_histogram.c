@@ -4,7 +4,7 @@
 
 #include "histogram.h"
 
-START_TEST(a_bucket_begins_where_the_one_before_it_ends)
+START_TEST(buckets_are_adjacent)
 {
     for (unsigned i = 1; i < HISTOGRAM_BUCKETS; i++) {
         uint64_t floor = histogram_floor(i);
@@ -17,14 +17,14 @@ START_TEST(a_bucket_begins_where_the_one_before_it_ends)
 }
 END_TEST
 
-START_TEST(a_bucket_is_narrow)
+START_TEST(bucket_is_narrow)
 {
     for (unsigned i = HISTOGRAM_STEPS; i + 1 < HISTOGRAM_BUCKETS; i++)
         ck_assert_uint_le(histogram_floor(i + 1) - histogram_floor(i), histogram_floor(i) / HISTOGRAM_STEPS);
 }
 END_TEST
 
-START_TEST(what_is_recorded_is_printed_in_order)
+START_TEST(recorded_values_are_printed_in_order)
 {
     static struct histogram histogram;
     char *text = NULL;
@@ -49,9 +49,9 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_test(tests, a_bucket_begins_where_the_one_before_it_ends);
-    tcase_add_test(tests, a_bucket_is_narrow);
-    tcase_add_test(tests, what_is_recorded_is_printed_in_order);
+    tcase_add_test(tests, buckets_are_adjacent);
+    tcase_add_test(tests, bucket_is_narrow);
+    tcase_add_test(tests, recorded_values_are_printed_in_order);
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

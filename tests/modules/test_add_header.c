@@ -15,7 +15,7 @@ static unsigned count_field(const char *name)
     return count;
 }
 
-START_TEST(scopes_merge)
+START_TEST(fields_of_outer_scopes_are_merged)
 {
     loopback_open(&server,
                   "http:\n"
@@ -90,7 +90,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {scopes_merge, empty_values_are_not_sent, invalid_configurations_are_refused, NULL};
+    const TTest *const tests[] = {fields_of_outer_scopes_are_merged, empty_values_are_not_sent,
+                                  invalid_configurations_are_refused, NULL};
 
     return loopback_run("add_header", tests);
 }

@@ -76,7 +76,7 @@ static void check_order(const char *const *texts)
     }
 }
 
-START_TEST(html_listing)
+START_TEST(html_listing_shows_permitted_names_only)
 {
     make_files();
     loopback_request(&server, "GET / HTTP/1.1");
@@ -102,7 +102,7 @@ START_TEST(html_listing)
 }
 END_TEST
 
-START_TEST(sort_orders)
+START_TEST(listing_is_sorted_by_the_query)
 {
     make_files();
     loopback_request(&server, "GET /?sort=size&order=desc HTTP/1.1");
@@ -134,7 +134,7 @@ START_TEST(odd_names_are_escaped)
 }
 END_TEST
 
-START_TEST(listing_formats)
+START_TEST(format_follows_accept_and_the_location)
 {
     make_files();
     loopback_request(&server, "GET / HTTP/1.1\nAccept: application/json");
@@ -168,7 +168,7 @@ START_TEST(links_follow_disable_symlinks)
 }
 END_TEST
 
-START_TEST(refused_requests)
+START_TEST(listing_that_is_off_or_hidden_is_refused)
 {
     make_files();
     loopback_request(&server, "GET /off/ HTTP/1.1");
@@ -219,8 +219,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        html_listing, sort_orders, odd_names_are_escaped, listing_formats, links_follow_disable_symlinks,
-        refused_requests, numbers_in_names_sort_by_value, NULL,
+        html_listing_shows_permitted_names_only, listing_is_sorted_by_the_query, odd_names_are_escaped,
+        format_follows_accept_and_the_location, links_follow_disable_symlinks, listing_that_is_off_or_hidden_is_refused,
+        numbers_in_names_sort_by_value, NULL,
     };
 
     return loopback_run("autoindex", tests);

@@ -204,7 +204,7 @@ START_TEST(etags_and_304)
 END_TEST
 
 /* An empty body is never encoded, for any least length. */
-START_TEST(empty_bodies)
+START_TEST(empty_bodies_are_not_encoded)
 {
     set_up("http: {gzip: on, gzip_types: '*', gzip_min_length: 0, server: {listen: 8080, root: @/www, location: {"
            "/none: {return: '200 \"\"'}}}}");
@@ -222,7 +222,7 @@ END_TEST
 /*
  * Several codings: the server's order decides between equal weights. Each coding has its own types and least length.
  */
-START_TEST(several_codings)
+START_TEST(weights_types_and_order_select_the_coding)
 {
     static const struct {
         const char *path, *takes, *coding;
@@ -307,9 +307,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        responds_to_each_case, decodes_to_the_original, etags_and_304, empty_bodies, several_codings,
-        precompressed_file_takes_precedence, trailers_after_encoding, clients_may_disconnect,
-        invalid_configurations_are_refused, NULL,
+        responds_to_each_case, decodes_to_the_original, etags_and_304, empty_bodies_are_not_encoded,
+        weights_types_and_order_select_the_coding, precompressed_file_takes_precedence, trailers_after_encoding,
+        clients_may_disconnect, invalid_configurations_are_refused, NULL,
     };
 
     return loopback_run("compress", tests);

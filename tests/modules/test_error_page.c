@@ -9,7 +9,7 @@
 
 static struct loopback server;
 
-START_TEST(built_in_page)
+START_TEST(built_in_page_has_status_and_reason)
 {
     loopback_open(&server, "http: {server: {listen: 8080, root: @/}}");
     loopback_request(&server, "GET /absent HTTP/1.1");
@@ -270,8 +270,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        built_in_page, built_in_page_follows_accept, style_is_permitted_by_the_policy, error_page_in_each_form,
-        log_names_client_max_body_size, internal_redirects_are_limited, invalid_configurations_are_refused, NULL,
+        built_in_page_has_status_and_reason, built_in_page_follows_accept, style_is_permitted_by_the_policy,
+        error_page_in_each_form, log_names_client_max_body_size, internal_redirects_are_limited,
+        invalid_configurations_are_refused, NULL,
     };
 
     return loopback_run("error_page", tests);

@@ -139,7 +139,7 @@ static const char configuration[] =
     "    - {listen: 8080, server_name: e}\n";
 
 /* Loading fails or succeeds completely. Without any memory it may fail without a message. */
-START_TEST(loading)
+START_TEST(failed_allocation_refuses_the_configuration)
 {
     struct configuration_source source = {.prefix = STR("/tmp")};
     char text[sizeof(configuration)];
@@ -255,7 +255,7 @@ static const char *const requests[] = {
  * A request during which one allocation fails gets a response or the end of its connection. The next request gets its
  * response.
  */
-START_TEST(serving)
+START_TEST(failed_allocation_affects_one_request_only)
 {
     static char large[100000];
     unsigned most = 0;
@@ -310,8 +310,8 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, loading, 0, 2);
-    tcase_add_test(cases, serving);
+    tcase_add_loop_test(cases, failed_allocation_refuses_the_configuration, 0, 2);
+    tcase_add_test(cases, failed_allocation_affects_one_request_only);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

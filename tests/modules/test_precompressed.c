@@ -108,13 +108,13 @@ static void answers_each_case(const char *configuration)
     loopback_close(&server);
 }
 
-START_TEST(with_a_cache)
+START_TEST(encoded_file_is_selected_with_a_file_cache)
 {
     answers_each_case(SITE);
 }
 END_TEST
 
-START_TEST(without_a_cache)
+START_TEST(encoded_file_is_selected_without_a_file_cache)
 {
     answers_each_case(
         "http: {open_file_cache: off, server: {listen: 8080, root: @/www, precompressed: br zst gzip}}");
@@ -158,7 +158,7 @@ START_TEST(etags_of_each_coding)
 }
 END_TEST
 
-START_TEST(gzip_static)
+START_TEST(gzip_static_serves_the_gz_file)
 {
     set_up("http: {server: {listen: 8080, root: @/www, gzip_static: on, location: {/: {}, "
            "/folder/: {gzip_static: off, precompressed: [br]}}}}");
@@ -278,8 +278,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        with_a_cache, without_a_cache, etags_of_each_coding, etags_by_hash, gzip_static, disabled_by_off,
-        aliases_and_error_pages, clients_may_disconnect, invalid_configurations_are_refused, NULL,
+        encoded_file_is_selected_with_a_file_cache, encoded_file_is_selected_without_a_file_cache, etags_of_each_coding,
+        etags_by_hash, gzip_static_serves_the_gz_file, disabled_by_off, aliases_and_error_pages, clients_may_disconnect,
+        invalid_configurations_are_refused, NULL,
     };
 
     return loopback_run("precompressed", tests);

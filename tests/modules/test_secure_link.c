@@ -59,7 +59,7 @@ static int ask(const char *path, const char *expires, const char *signed_as, con
 #define LATER "4102444800" /* in 2100 */
 #define GONE  "1000000000" /* in 2001 */
 
-START_TEST(secure_link_variables)
+START_TEST(variables_follow_signature_and_expiry)
 {
     loopback_open(&server, SERVER);
     ask("/told", LATER, "/told", EVP_sha256(), true);
@@ -138,7 +138,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        secure_link_variables, signature_and_expiry_decide, redirect_keeps_the_signed_uri,
+        variables_follow_signature_and_expiry, signature_and_expiry_decide, redirect_keeps_the_signed_uri,
         invalid_configurations_are_refused, NULL,
     };
 

@@ -247,7 +247,7 @@ START_TEST(large_files_and_their_ends)
 }
 END_TEST
 
-START_TEST(settings_apply)
+START_TEST(settings_of_the_location_apply)
 {
     set_up("http: {server: {listen: 8080, root: @/www, etag: off, max_ranges: 0, disable_symlinks: on, "
            "charset: off, "
@@ -304,7 +304,7 @@ START_TEST(special_files_are_not_opened)
 END_TEST
 
 /* Without a free descriptor the response is 503. The next request succeeds. */
-START_TEST(without_descriptors)
+START_TEST(response_without_free_descriptors_is_503)
 {
     struct rlimit before;
     struct rlimit none;
@@ -416,9 +416,10 @@ int main(void)
 {
     const TTest *const tests[] = {
         serves_a_file, responds_to_each_case, not_modified_carries_what_200_would, several_ranges_are_a_multipart,
-        large_files_and_their_ends, settings_apply, a_changed_file_is_seen_again, special_files_are_not_opened,
-        without_descriptors, keepalive_time_limits_connections, clients_may_disconnect, same_responses_without_a_cache,
-        links_with_disable_symlinks_off, links_of_other_owners, etags_by_hash, NULL,
+        large_files_and_their_ends, settings_of_the_location_apply, a_changed_file_is_seen_again,
+        special_files_are_not_opened, response_without_free_descriptors_is_503, keepalive_time_limits_connections,
+        clients_may_disconnect, same_responses_without_a_cache, links_with_disable_symlinks_off, links_of_other_owners,
+        etags_by_hash, NULL,
     };
 
     return loopback_run("static", tests);

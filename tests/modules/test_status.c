@@ -77,7 +77,7 @@ static void expect_lines(struct str text, const char *const *lines)
 }
 
 /* The counts include the connection and the request that read them. */
-START_TEST(prometheus_format)
+START_TEST(every_value_has_its_prometheus_line)
 {
     static const char *const lines[] = {
         "# HELP sluice_requests_total Requests whose head was received.\n# TYPE sluice_requests_total counter\n"
@@ -162,7 +162,7 @@ START_TEST(prometheus_format)
 }
 END_TEST
 
-START_TEST(json_format)
+START_TEST(json_has_every_value)
 {
     static const char *const lines[] = {
         "  \"generation\": 1,\n",
@@ -191,7 +191,7 @@ START_TEST(json_format)
 }
 END_TEST
 
-START_TEST(html_format)
+START_TEST(html_has_every_value)
 {
     static const char *const lines[] = {
         "<p class=\"note\">Started 2009-02-13 23:31:30 UTC, generation 1 of the workers.</p>\n",
@@ -222,7 +222,7 @@ START_TEST(html_format)
 }
 END_TEST
 
-START_TEST(stub_status_format)
+START_TEST(stub_status_has_the_format_of_nginx)
 {
     loopback_open(&server, PLACES);
     count(server.worker.counters);
@@ -337,7 +337,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        prometheus_format, json_format, html_format, stub_status_format, page_of_a_new_server, responds_to_each_case,
+        every_value_has_its_prometheus_line, json_has_every_value, html_has_every_value,
+        stub_status_has_the_format_of_nginx, page_of_a_new_server, responds_to_each_case,
         invalid_configurations_are_refused, NULL,
     };
 

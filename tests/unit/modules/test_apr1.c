@@ -26,13 +26,13 @@ static const struct {
     {X255, "$apr1$Fg6.SRRj$wDXwd.aMoarsmRandvspl1"},
 };
 
-START_TEST(correct_passwords)
+START_TEST(correct_password_matches_its_hash)
 {
     ck_assert_msg(apr1_matches(vectors[_i].password, str_from(vectors[_i].hash)), "%s", vectors[_i].hash);
 }
 END_TEST
 
-START_TEST(wrong_passwords)
+START_TEST(wrong_password_matches_no_hash)
 {
     char wrong[300] = "";
 
@@ -67,7 +67,7 @@ static const char *const malformed[] = {
     "apr1$saltsalt$HIDXe7D36X22w1CH4M1cQ.",
 };
 
-START_TEST(malformed_hashes)
+START_TEST(malformed_hash_matches_no_password)
 {
     ck_assert(!apr1_matches("open sesame", str_from(malformed[_i])));
     ck_assert(!apr1_matches("", str_from(malformed[_i])));
@@ -98,9 +98,9 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(group, correct_passwords, 0, COUNT(vectors));
-    tcase_add_loop_test(group, wrong_passwords, 0, COUNT(vectors));
-    tcase_add_loop_test(group, malformed_hashes, 0, COUNT(malformed));
+    tcase_add_loop_test(group, correct_password_matches_its_hash, 0, COUNT(vectors));
+    tcase_add_loop_test(group, wrong_password_matches_no_hash, 0, COUNT(vectors));
+    tcase_add_loop_test(group, malformed_hash_matches_no_password, 0, COUNT(malformed));
     tcase_add_test(group, password_length_is_limited);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);

@@ -144,7 +144,7 @@ START_TEST(decodes_to_the_original)
 END_TEST
 
 /* After a flush all input can be decoded, and not before. A flush without input is harmless. */
-START_TEST(flushes)
+START_TEST(flushed_input_can_be_decoded)
 {
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
@@ -220,7 +220,7 @@ int main(void)
 
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, decodes_to_the_original, 0, CODINGS);
-    tcase_add_loop_test(cases, flushes, 0, CODINGS);
+    tcase_add_loop_test(cases, flushed_input_can_be_decoded, 0, CODINGS);
     tcase_add_loop_test(cases, unended_stream_is_incomplete, 0, CODINGS);
     tcase_add_loop_test(cases, memory_is_limited, 0, CODINGS);
     suite_add_tcase(suite, cases);

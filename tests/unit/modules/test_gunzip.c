@@ -91,7 +91,7 @@ START_TEST(decodes_to_the_original)
 END_TEST
 
 /* Several members in sequence decode to one body; an empty member adds nothing. */
-START_TEST(several_members)
+START_TEST(members_decode_to_one_body)
 {
     static const size_t pieces[] = {1, 19, 20, 21, MOST};
     size_t length;
@@ -143,7 +143,7 @@ START_TEST(trailing_bytes_are_an_error)
 END_TEST
 
 /* Inverts each bit of a member whose value matters: the result is an error or the original bytes. */
-START_TEST(inverted_bits)
+START_TEST(inverted_bit_is_an_error_or_without_effect)
 {
     size_t length;
 
@@ -165,7 +165,7 @@ START_TEST(inverted_bits)
 END_TEST
 
 /* After a flush by the sender, all bytes so far can be read at once. */
-START_TEST(flushes)
+START_TEST(flushed_bytes_are_read_at_once)
 {
     void *coder = coder_gunzip.open(0, UINT64_MAX);
     z_stream stream = {.next_out = (unsigned char *)packed, .avail_out = MOST};
@@ -230,11 +230,11 @@ int main(void)
 
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, decodes_to_the_original);
-    tcase_add_test(cases, several_members);
+    tcase_add_test(cases, members_decode_to_one_body);
     tcase_add_test(cases, truncated_input_is_an_error);
     tcase_add_test(cases, trailing_bytes_are_an_error);
-    tcase_add_test(cases, inverted_bits);
-    tcase_add_test(cases, flushes);
+    tcase_add_test(cases, inverted_bit_is_an_error_or_without_effect);
+    tcase_add_test(cases, flushed_bytes_are_read_at_once);
     tcase_add_test(cases, memory_is_limited);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);

@@ -76,7 +76,7 @@ START_TEST(each_hash_scheme)
 }
 END_TEST
 
-START_TEST(unknown_users)
+START_TEST(user_without_a_line_is_unknown)
 {
     static const char *const names[] = {"nobody", "", "Bcrypt", "bcrypt ", "# a comment", "no line at all"};
 
@@ -153,7 +153,7 @@ START_TEST(known_password_is_checked_after_a_change)
 }
 END_TEST
 
-START_TEST(unreadable_files)
+START_TEST(unreadable_large_and_special_files_are_refused)
 {
     struct password_check question = {.path = "/nonexistent/users", .user = STR("a"), .password = "b"};
 
@@ -179,11 +179,11 @@ int main(void)
     tcase_add_checked_fixture(group, setup, teardown);
     tcase_set_timeout(group, 60);
     tcase_add_test(group, each_hash_scheme);
-    tcase_add_test(group, unknown_users);
+    tcase_add_test(group, user_without_a_line_is_unknown);
     tcase_add_test(group, weak_hash_schemes);
     tcase_add_test(group, one_hash_for_every_user);
     tcase_add_test(group, known_password_is_checked_after_a_change);
-    tcase_add_test(group, unreadable_files);
+    tcase_add_test(group, unreadable_large_and_special_files_are_refused);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

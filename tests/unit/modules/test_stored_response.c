@@ -21,7 +21,7 @@ static struct str usual_head(void)
     return head;
 }
 
-START_TEST(written_and_parsed)
+START_TEST(written_head_is_parsed_back)
 {
     struct cache_entry entry = {.head = usual_head()};
     const struct stored_response *stored = stored_response_of(&entry, 784111800);
@@ -71,7 +71,7 @@ static const struct stored_metadata invalid[] = {
     {.status = 200, .reason = UINT16_MAX},
 };
 
-START_TEST(invalid_metadata)
+START_TEST(head_with_invalid_metadata_is_refused)
 {
     struct stored_metadata metadata = invalid[_i];
     struct str head = usual_head();
@@ -99,7 +99,7 @@ static const char invalid_texts[][25] = {
     "Fine" "ETag: \"a\"\nX-Empty: z",
 };
 
-START_TEST(invalid_text)
+START_TEST(head_with_invalid_text_is_refused)
 {
     struct str head = usual_head();
     struct cache_entry entry = {.head = head};
@@ -113,8 +113,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {written_and_parsed, head_cut_at_each_byte};
-    const struct suite_loop loops[] = {{invalid_metadata, COUNT(invalid)}, {invalid_text, COUNT(invalid_texts)}};
+    const TTest *const tests[] = {written_head_is_parsed_back, head_cut_at_each_byte};
+    const struct suite_loop loops[] = {
+        {head_with_invalid_metadata_is_refused, COUNT(invalid)},
+        {head_with_invalid_text_is_refused, COUNT(invalid_texts)},
+    };
 
     return suite_run_loops("stored response", tests, COUNT(tests), loops, COUNT(loops));
 }
