@@ -140,7 +140,7 @@ static pid_t start(unsigned worker)
     }
 }
 
-START_TEST(killed_workers)
+START_TEST(killed_workers_leave_no_open_requests)
 {
     for (unsigned round = 0; round < 60; round++) {
         pid_t first = start(1);
@@ -163,7 +163,7 @@ START_TEST(killed_workers)
 END_TEST
 
 /* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
-START_TEST(overwritten_zone)
+START_TEST(zone_of_the_master_withstands_overwriting)
 {
     for (int byte = -1; byte <= 1; byte++) {
         overwrite_shared_memory(byte);
@@ -198,9 +198,9 @@ int main(void)
     tcase_add_test(group, oldest_bucket_is_replaced);
     tcase_add_test(group, open_requests_are_counted_by_all_workers);
     tcase_add_test(group, open_requests_are_not_evicted);
-    tcase_add_test(group, killed_workers);
+    tcase_add_test(group, killed_workers_leave_no_open_requests);
     tcase_add_test(group, zone_outlives_one_reference);
-    tcase_add_test(group, overwritten_zone);
+    tcase_add_test(group, zone_of_the_master_withstands_overwriting);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

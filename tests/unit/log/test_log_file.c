@@ -47,7 +47,7 @@ START_TEST(files_are_appended_to)
 }
 END_TEST
 
-START_TEST(open_errors)
+START_TEST(errors_of_open_are_returned)
 {
     char absent[160];
 
@@ -123,7 +123,7 @@ END_TEST
 
 int main(void)
 {
-    return run_tests("log_file", (const TTest *const[]){files_are_appended_to, open_errors,
+    return run_tests("log_file", (const TTest *const[]){files_are_appended_to, errors_of_open_are_returned,
                                                         fifo_without_reader_never_blocks,
                                                         stderr_pipe_never_blocks,
                                                         full_blocking_descriptors_are_skipped, NULL});

@@ -17,7 +17,7 @@ static void setup(void)
     ck_assert_int_eq(channel_open(&ends[0], &ends[1]), 0);
 }
 
-START_TEST(carries_messages_in_order)
+START_TEST(messages_arrive_in_order)
 {
     struct channel_message got;
 
@@ -38,7 +38,7 @@ START_TEST(carries_messages_in_order)
 }
 END_TEST
 
-START_TEST(carries_descriptors)
+START_TEST(messages_carry_descriptors)
 {
     struct channel_message got;
     struct stat sent;
@@ -71,7 +71,7 @@ START_TEST(closed_peer_is_reported)
 }
 END_TEST
 
-START_TEST(never_waits_for_a_reader)
+START_TEST(send_does_not_wait_for_the_reader)
 {
     int result = 0;
 
@@ -82,7 +82,7 @@ START_TEST(never_waits_for_a_reader)
 }
 END_TEST
 
-START_TEST(refuses_malformed_messages)
+START_TEST(malformed_messages_are_refused)
 {
     static const struct {
         uint32_t words[5];
@@ -118,7 +118,7 @@ static int lowest_free(void)
     return fd;
 }
 
-START_TEST(closes_surplus_descriptors)
+START_TEST(surplus_descriptors_are_closed)
 {
     uint32_t words[4] = {0x736c7563u, CHANNEL_ERROR_LOG, 0, 1};
     struct iovec part = {words, sizeof(words)};
@@ -172,8 +172,8 @@ END_TEST
 int main(void)
 {
     return run_tests("channel",
-                     (const TTest *const[]){carries_messages_in_order, carries_descriptors,
-                                            closed_peer_is_reported, never_waits_for_a_reader,
-                                            refuses_malformed_messages, closes_surplus_descriptors,
+                     (const TTest *const[]){messages_arrive_in_order, messages_carry_descriptors,
+                                            closed_peer_is_reported, send_does_not_wait_for_the_reader,
+                                            malformed_messages_are_refused, surplus_descriptors_are_closed,
                                             descriptor_shortage_is_reported, NULL});
 }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(finds_users)
+START_TEST(user_and_group_are_found_by_name)
 {
     struct identity identity;
     const char *missing;
@@ -98,7 +98,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        finds_users, missing_users_are_reported, root_privileges_are_dropped, descriptor_limit_is_raised, NULL,
+        user_and_group_are_found_by_name, missing_users_are_reported, root_privileges_are_dropped,
+        descriptor_limit_is_raised, NULL,
     };
 
     return run_tests("privileges", tests);

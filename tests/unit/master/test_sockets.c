@@ -149,7 +149,7 @@ END_TEST
  * A reload with another address on a port of the server succeeds. A reload with a port of another process fails and
  * changes nothing.
  */
-START_TEST(reload_with_other_addresses)
+START_TEST(reload_replaces_a_wildcard_by_one_of_its_addresses)
 {
     char texts[3][64];
     struct endpoint wide, narrow, taken;
@@ -216,7 +216,7 @@ START_TEST(foreign_address_is_reported)
 }
 END_TEST
 
-START_TEST(unix_paths)
+START_TEST(unix_path_is_reused_after_a_crash_and_removed_at_close)
 {
     char directory[] = "/tmp/test_sockets.XXXXXX";
     char text[128];
@@ -254,6 +254,7 @@ int main(void)
 {
     return run_tests("sockets", (const TTest *const[]){
                                     one_socket_for_each_worker, port_in_use_is_reported_despite_reuseport,
-                                    foreign_address_is_reported, unix_paths, reload_keeps_sockets,
-                                    reload_with_other_addresses, reload_with_unix_paths, NULL});
+                                    foreign_address_is_reported, unix_path_is_reused_after_a_crash_and_removed_at_close,
+                                    reload_keeps_sockets, reload_replaces_a_wildcard_by_one_of_its_addresses,
+                                    reload_with_unix_paths, NULL});
 }

@@ -112,7 +112,7 @@ static struct configuration *load(const char *text)
     return configuration;
 }
 
-START_TEST(servers_by_name)
+START_TEST(server_is_selected_by_its_most_specific_name)
 {
     struct configuration *c = load(servers);
 
@@ -147,7 +147,7 @@ START_TEST(one_server_answers_all_names)
 }
 END_TEST
 
-START_TEST(locations_by_path)
+START_TEST(location_is_selected_by_path_and_modifier)
 {
     struct configuration *c = load(locations);
 
@@ -168,7 +168,7 @@ START_TEST(locations_by_path)
 }
 END_TEST
 
-START_TEST(locations_by_name)
+START_TEST(named_location_is_selected_by_its_name)
 {
     struct configuration *c = load(locations);
     struct exchange x = {.request.path = STR("/images/a")};
@@ -189,8 +189,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {servers_by_name, one_server_answers_all_names, locations_by_path,
-                                  locations_by_name, NULL};
+    const TTest *const tests[] = {server_is_selected_by_its_most_specific_name, one_server_answers_all_names,
+                                  location_is_selected_by_path_and_modifier, named_location_is_selected_by_its_name,
+                                  NULL};
 
     return run_tests("route", tests);
 }

@@ -35,7 +35,7 @@ static struct configuration *load_good(const char *text)
 
 #define ck_assert_text(actual, expected) ck_assert(str_equal(actual, str_from(expected)))
 
-START_TEST(main_scope)
+START_TEST(directives_of_the_main_scope_are_read)
 {
     struct configuration *c = load_good("worker_processes: 3\n"
                                         "worker_shutdown_timeout: 5s\n"
@@ -110,7 +110,7 @@ START_TEST(engines_of_this_build)
 }
 END_TEST
 
-START_TEST(defaults)
+START_TEST(absent_directives_have_their_defaults)
 {
     struct configuration *c = load_good("http: {server: {listen: 8080}}");
     const struct core_site *site = c->servers[0]->root->site;
@@ -138,7 +138,7 @@ START_TEST(defaults)
 }
 END_TEST
 
-START_TEST(scopes_inherit)
+START_TEST(locations_inherit_and_replace_values)
 {
     struct configuration *c = load_good("http:\n"
                                         "  root: /a\n"
@@ -225,7 +225,7 @@ START_TEST(equal_servers_share_tls_contexts)
 }
 END_TEST
 
-START_TEST(overlays_replace)
+START_TEST(overlay_replaces_values_of_the_file)
 {
     struct configuration_source source = {
         .text = STR("daemon: on\nworker_processes: 2\nhttp: {server: {listen: 8080}}"),
@@ -427,9 +427,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        main_scope, backends_of_this_build, engines_of_this_build, defaults, scopes_inherit,
-        servers_share_endpoints,
-        directives_without_effect_are_reported, equal_servers_share_tls_contexts, overlays_replace,
+        directives_of_the_main_scope_are_read, backends_of_this_build, engines_of_this_build,
+        absent_directives_have_their_defaults, locations_inherit_and_replace_values, servers_share_endpoints,
+        directives_without_effect_are_reported, equal_servers_share_tls_contexts, overlay_replaces_values_of_the_file,
         invalid_configurations_are_refused, all_openssl_errors_are_reported, unparsed_parts_are_not_reported_missing,
         schema_has_every_directive, NULL,
     };
