@@ -65,6 +65,8 @@ int main(int argc, char **argv)
         return print_text(options_usage());
     case COMMAND_SERVE:
         return command_serve(&options);
+    case COMMAND_DOCS:
+        return command_docs(&options);
     case COMMAND_DOCTOR:
         return command_doctor(&options);
     case COMMAND_SCHEMA:

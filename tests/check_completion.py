@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-COMMANDS = {'serve', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import'}
+COMMANDS = {'serve', 'docs', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import'}
 VALUES = {'--format': 'text', '-s': 'stop', '--port': '1', '-g': 'daemon: off'}  # of options that do not accept any text
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / 'conf/install'
 

@@ -13,7 +13,7 @@ _sluice_options() { # COMMAND, or nothing: of the server
     lint) echo --format --help ;;
     fmt) echo -w --check --diff --help ;;
     import) echo -o -p --report --help ;;
-    help | schema) echo --help ;;
+    docs | help | schema) echo --help ;;
     *) echo -c -p -e -g -t -T -q -s -v -V -h ;;
     esac
 }
@@ -35,14 +35,14 @@ _sluice() {
     [ "$COMP_CWORD" = 1 ] || [[ ${COMP_WORDS[1]} = -* ]] || command=${COMP_WORDS[1]}
     words=$(_sluice_words "$command" "$previous" "$current")
     if [ "$COMP_CWORD" = 1 ] && [[ $current != -* ]]; then
-        words='serve doctor explain lint fmt schema help import'
+        words='serve docs doctor explain lint fmt schema help import'
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     case $command:$previous in
     *:-p) files=dirnames ;;
     serve:--cert | serve:--key) ;;
     serve:*) files=dirnames ;;
-    help:* | schema:*) return ;;
+    docs:* | help:* | schema:*) return ;;
     esac
     [ -n "$words" ] || compopt -o $files 2>/dev/null || true # compopt fails outside a completion
 }

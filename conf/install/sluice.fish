@@ -5,10 +5,11 @@ function __sluice_help_names
     sluice help 2>/dev/null | sed -n '2,${/^variables/d;s/^[^:]*://p}' | tr -s ' ' '\n'
 end
 
-set -l commands serve doctor explain lint fmt schema help import
+set -l commands serve docs doctor explain lint fmt schema help import
 set -l main "not __fish_seen_subcommand_from $commands"
 
 complete -c sluice -n __fish_use_subcommand -f -a serve -d 'serve a directory over HTTPS'
+complete -c sluice -n __fish_use_subcommand -f -a docs -d 'show the documentation in a browser'
 complete -c sluice -n __fish_use_subcommand -f -a doctor -d 'test whether kernel TLS works here'
 complete -c sluice -n __fish_use_subcommand -f -a explain -d 'print what answers a URL'
 complete -c sluice -n __fish_use_subcommand -f -a lint -d 'report probable mistakes in a configuration'
@@ -38,6 +39,7 @@ complete -c sluice -n '__fish_seen_subcommand_from serve' -l cert -r -F -d 'cert
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l key -r -F -d 'private key'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l open-to-network -d 'listen on all addresses'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l json -d 'print JSON'
+complete -c sluice -n '__fish_seen_subcommand_from docs' -f
 complete -c sluice -n '__fish_seen_subcommand_from explain doctor' -s c -r -F -d 'configuration'
 complete -c sluice -n '__fish_seen_subcommand_from explain import' -s p -x -a '(__fish_complete_directories)' \
     -d 'where relative paths start'

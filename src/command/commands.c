@@ -5,6 +5,7 @@
 
 #include "build_options.h"
 #include "command/command_upgrade.h"
+#include "command/terminal.h"
 #include "log/error_log.h"
 #include "master/master.h"
 #include "master/pid_file.h"
@@ -321,7 +322,9 @@ int command_help(const struct options *options)
     else
         result = list_directives(&text);
     /* For an unknown name, suggestions go to standard error. */
-    if (print_buffer(result == 0 ? stdout : stderr, &text) < 0)
+    if (result == 0)
+        result = terminal_print(buffer_str(&text));
+    else if (print_buffer(stderr, &text) < 0)
         result = -EIO;
     buffer_finish(&text);
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -30,6 +30,8 @@ int command_help(const struct options *options);
 int command_import(const struct options *options);
 /* serve.c: serves a directory by HTTPS without a configuration file. */
 int command_serve(const struct options *options);
+/* command_docs.c: serves the HTML pages of the documentation by HTTP, on the loopback addresses. */
+int command_docs(const struct options *options);
 /* Runs a worker process, for struct master_start: worker_run with the listeners of `stream`. */
 int command_worker(const struct worker_start *start);
 /*

@@ -81,6 +81,15 @@ static int serve_argument(struct parse *parse, const char *argument)
     return 0;
 }
 
+static int docs_argument(struct parse *parse, const char *argument)
+{
+    if (argument[0] == '-')
+        return options_fail(parse, "invalid option of docs: \"%s\"", argument);
+    if (parse->options->port > 0)
+        return options_fail(parse, "docs takes one port, and \"%s\" is a second one", argument);
+    return parse_port_option(parse, argument);
+}
+
 static int doctor_argument(struct parse *parse, const char *argument)
 {
     if (strncmp(argument, "-c", 2) == 0)
@@ -141,6 +150,7 @@ static const struct subcommand {
     subcommand_argument *argument;
 } subcommands[] = {
     {"serve", COMMAND_SERVE, serve_argument},
+    {"docs", COMMAND_DOCS, docs_argument},
     {"doctor", COMMAND_DOCTOR, doctor_argument},
     {"schema", COMMAND_SCHEMA, schema_argument},
     {"help", COMMAND_HELP, help_argument},
@@ -185,8 +195,8 @@ static int parse_subcommand(struct parse *parse)
     if (suggestion)
         return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, suggestion);
     return options_fail(parse,
-                "unknown command \"%s\": the commands are serve, doctor, schema, help, import, fmt, lint and explain; "
-                "a configuration file goes after -c",
+                "unknown command \"%s\": the commands are serve, docs, doctor, schema, help, import, fmt, lint and "
+                "explain; a configuration file goes after -c",
                 name);
 }
 
@@ -257,8 +267,7 @@ const char *options_usage(void)
            "  -g DIRECTIVES  YAML read after the file, replacing it: -g 'daemon: off'\n"
            "\n"
            "Check it\n"
-           "  -t             test the configuration: exit 0 or 1\n"
-           "  -T             test it, and print the effective configuration\n"
+           "  -t, -T         test the configuration: exit 0 or 1; -T also prints the effective one\n"
            "  -q             print errors only\n"
            "  sluice explain URL [-c FILE]    how a URL is handled, by which directives, with their places\n"
            "  sluice lint [FILE]      report valid but probably wrong settings (--format text, gcc, json, sarif)\n"
@@ -266,6 +275,7 @@ const char *options_usage(void)
            "                          back (-w), check them, or show the differences\n"
            "  sluice schema           print the JSON Schema of the configuration, for editors\n"
            "  sluice help DIRECTIVE   describe one directive: meaning, default, scopes\n"
+           "  sluice docs [PORT]      serve the documentation on this machine (8080)\n"
            "  sluice import NGINX_CONF [-o FILE] [-p PREFIX] [--report]   convert nginx's configuration, and\n"
            "                          list what was not converted (--report: in the YAML, too)\n"
            "\n"

@@ -15,6 +15,7 @@ enum command {
     COMMAND_BUILD,                  /* -V */
     COMMAND_USAGE,                  /* -h, -? */
     COMMAND_SERVE,
+    COMMAND_DOCS,
     COMMAND_DOCTOR,
     COMMAND_SCHEMA,
     COMMAND_HELP,
@@ -46,7 +47,7 @@ struct options {
     bool open_to_network;           /* serve --open-to-network */
     const char *certificate;        /* serve --cert FILE; NULL: made at start */
     const char *key;                /* serve --key FILE; NULL: in the same file */
-    unsigned port;                  /* serve --port; 0: the first free port from the default on */
+    unsigned port;                  /* serve --port, docs PORT; 0: the first free port from the default on */
     enum output_format format;      /* lint, explain --format */
     const char *url;                /* explain URL; NULL: none */
     bool write;                     /* fmt -w */

@@ -72,6 +72,8 @@ static int add_certificate(const struct serve_plan *plan, struct buffer *out)
 {
     int error;
 
+    if (plan->plain)
+        return 0;
     if (!plan->certificate)
         return buffer_append(out, STR("      ssl_certificate: self-signed\n"));
     error = buffer_append(out, STR("      ssl_certificate: "));
@@ -85,21 +87,22 @@ static int add_certificate(const struct serve_plan *plan, struct buffer *out)
 int serve_configuration(const struct serve_plan *plan, struct buffer *out)
 {
     const char *own = plan->open ? "0.0.0.0" : "127.0.0.1";
+    const char *ssl = plan->plain ? "" : " ssl";
     char other[48] = "";
     int error;
 
     if (plan->ip6)
-        snprintf(other, sizeof(other), ", \"[::%s]:%u ssl\"", plan->open ? "" : "1", plan->port);
+        snprintf(other, sizeof(other), ", \"[::%s]:%u%s\"", plan->open ? "" : "1", plan->port, ssl);
     error = buffer_printf(out,
                           "error_log: {path: stderr, level: warn}\n"
                           "http:\n"
-                          "  access_log: {path: stdout, format: main}\n"
+                          "  access_log: %s\n"
                           "  server:\n"
-                          "    - listen: [\"%s:%u ssl\"%s]\n"
+                          "    - listen: [\"%s:%u%s\"%s]\n"
                           "      server_name: [localhost%s%s%s]\n"
                           "      root: .\n",
-                          own, plan->port, other, plan->name ? ", \"" : "", plan->name ? plan->name : "",
-                          plan->name ? "\"" : "");
+                          plan->plain ? "off" : "{path: stdout, format: main}", own, plan->port, ssl, other,
+                          plan->name ? ", \"" : "", plan->name ? plan->name : "", plan->name ? "\"" : "");
     if (error == 0)
         error = add_certificate(plan, out);
     if (error == 0 && plan->autoindex)
@@ -123,22 +126,30 @@ static void log_reader(const char *directory)
         printf("User nobody has no permission to enter %s: chmod o+x it, or run this as its owner.\n", directory);
 }
 
+static void log_urls(const struct serving *serving)
+{
+    const struct serve_plan *plan = &serving->plan;
+    const char *scheme = plan->plain ? "http" : "https";
+
+    printf("%s is served at\n  %s://localhost:%u/\n  %s://127.0.0.1:%u/\n",
+           plan->plain ? "The documentation" : serving->directory, scheme, plan->port, scheme, plan->port);
+    if (plan->ip6)
+        printf("  %s://[::1]:%u/\n", scheme, plan->port);
+    if (plan->open)
+        printf("  %s://%s:%u/\nand to all clients that can reach this machine.\n", scheme,
+               plan->name ? plan->name : "ADDRESS", plan->port);
+}
+
 static void log_ready(void *owner, const struct ktls_support *ktls)
 {
     const struct serving *serving = owner;
     const struct serve_plan *plan = &serving->plan;
     char text[512];
-    struct str line = ktls_describe(ktls, text, sizeof(text));
 
-    printf("%s is served at\n  https://localhost:%u/\n  https://127.0.0.1:%u/\n", serving->directory, plan->port,
-           plan->port);
-    if (plan->ip6)
-        printf("  https://[::1]:%u/\n", plan->port);
-    if (plan->open)
-        printf("  https://%s:%u/\nand to all clients that can reach this machine.\n",
-               plan->name ? plan->name : "ADDRESS", plan->port);
-    printf(STR_FMT "\n", STR_ARG(line));
-    if (!plan->certificate)
+    log_urls(serving);
+    if (!plan->plain)
+        printf(STR_FMT "\n", STR_ARG(ktls_describe(ktls, text, sizeof(text))));
+    if (!plan->plain && !plan->certificate)
         printf("The certificate is self-signed: browsers show a warning, curl needs -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
@@ -164,18 +175,17 @@ static int find_directory(struct serving *serving, const char *directory)
 static int choose_port(struct serving *serving, unsigned requested)
 {
     struct serve_plan *plan = &serving->plan;
+    unsigned first = plan->plain ? DOCS_PORT : SERVE_PORT;
 
     plan->port =
-        serve_find_port(requested ? requested : SERVE_PORT, requested ? 1 : SERVE_PORT_TRIES, plan->open, &plan->ip6);
+        serve_find_port(requested ? requested : first, requested ? 1 : SERVE_PORT_TRIES, plan->open, &plan->ip6);
     if (plan->port > 0)
         return 0;
     if (requested)
-        error_log_print(LOG_EMERG,
-                        "port %u is in use or not permitted; without --port the next free one is used",
-                        requested);
+        error_log_print(LOG_EMERG, "port %u is in use or not permitted; without %s the next free one is used",
+                        requested, plan->plain ? "a number" : "--port");
     else
-        error_log_print(LOG_EMERG, "no port from %d to %d is free", SERVE_PORT,
-                        SERVE_PORT + SERVE_PORT_TRIES - 1);
+        error_log_print(LOG_EMERG, "no port from %u to %u is free", first, first + SERVE_PORT_TRIES - 1);
     return -EADDRINUSE;
 }
 
@@ -248,19 +258,32 @@ static struct configuration *load_serving(const struct serving *serving)
     return configuration;
 }
 
+static int run(struct serving *serving)
+{
+    struct master_start start = {
+        .run_worker = command_worker, .ready = log_ready, .owner = serving, .no_pid_file = true};
+
+    start.configuration = load_serving(serving);
+    return start.configuration ? master_run(&start) : EXIT_FAILURE;
+}
+
 int command_serve(const struct options *options)
 {
     struct serving serving = {
         .plan = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
-    struct master_start start = {
-        .run_worker = command_worker, .ready = log_ready, .owner = &serving, .no_pid_file = true};
 
     find_name(&serving);
     if (find_directory(&serving, options->directory ? options->directory : ".") < 0 ||
         find_certificate(&serving, options) < 0 || choose_port(&serving, options->port) < 0)
         return EXIT_FAILURE;
-    start.configuration = load_serving(&serving);
-    if (!start.configuration)
+    return run(&serving);
+}
+
+int serve_plain(const char *directory, unsigned port)
+{
+    struct serving serving = {.plan = {.plain = true}};
+
+    if (find_directory(&serving, directory) < 0 || choose_port(&serving, port) < 0)
         return EXIT_FAILURE;
-    return master_run(&start);
+    return run(&serving);
 }

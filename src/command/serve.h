@@ -8,9 +8,11 @@
 
 #define SERVE_PORT       8443
 #define SERVE_PORT_TRIES 100
+#define DOCS_PORT        8080
 
 /* Parameters of the configuration. */
 struct serve_plan {
+    bool plain;                     /* HTTP, and no access log */
     unsigned port;
     bool ip6;                       /* IPv6 is available */
     bool open;                      /* listens on all addresses, not only on the loopback */
@@ -31,5 +33,7 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
  * to it, so its name needs no quoting. The paths of certificate and key are quoted. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int serve_configuration(const struct serve_plan *plan, struct buffer *out);
+/* Serves a directory by HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the exit status. */
+int serve_plain(const char *directory, unsigned port);
 
 #endif

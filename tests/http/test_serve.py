@@ -17,11 +17,11 @@ SLUICE = server_kit.SLUICE
 
 @pytest.fixture
 def serve():
-    """serve(DIR, OPTION...) -> (process, its output, {scheme: port})."""
+    """serve(DIR, OPTION...) -> (process, its output, {scheme: port}). `command`: "serve" or "docs"."""
     running = []
 
-    def starter(*words):
-        process = subprocess.Popen([SLUICE, 'serve', *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def starter(*words, command='serve', program=SLUICE):
+        process = subprocess.Popen([program, command, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         running.append(process)
         os.set_blocking(process.stdout.fileno(), False)
         text, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
@@ -225,3 +225,36 @@ def test_log_names_the_loop(launch, loop):
     """With `use: auto` and without io_uring one log line has the reason; with the name of a backend the server uses that backend."""
     served = launch(loop, 'plain', main={'events': {'use': 'auto'}})
     assert served.connect().get('/one.txt').status == 200
+
+
+HTML = pathlib.Path(SLUICE).parent / 'docs/site/html'
+
+
+@pytest.mark.skipif(not HTML.is_dir(), reason='the build has no HTML pages')
+def test_docs_serves_the_pages_on_loopback(serve):
+    port = server_kit.free_port()
+    process, output, ports = serve(str(port), command='docs')
+    assert ports == {'http': port} and process.poll() is None, output
+    assert output.startswith('The documentation is served at\n') and 'certificate' not in output and f'http://127.0.0.1:{port}/\n' in output
+    client = http1.connect(port)
+    assert client.get('/').body == (HTML / 'index.html').read_bytes()
+    page = client.get('/directives/proxy.html')
+    assert page.status == 200 and b'proxy_pass' in page.body and client.get('/none').status == 404
+    assert '0100007F' in listening(port) and not listening(port) & {ALL, ALL6}
+    taken = subprocess.run([SLUICE, 'docs', str(port)], capture_output=True, text=True, check=False)
+    assert taken.returncode == 1 and f'port {port} is in use' in taken.stderr and 'without a number the next free one' in taken.stderr
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20 * server_kit.PATIENCE) == 0
+
+
+@pytest.mark.skipif(not HTML.is_dir(), reason='the build has no HTML pages')
+def test_docs_without_a_port_uses_the_next_free_one(serve):
+    first, second = (serve(command='docs')[2]['http'] for _ in range(2))
+    assert 8080 <= first < second < 8180
+
+
+def test_docs_that_are_not_installed(sluice_copy):
+    if os.path.exists(re.search(r'"([^"]*/doc/sluice/html)"', pathlib.Path(SLUICE).with_name('build_options.h').read_text())[1]):
+        pytest.skip('the pages are installed')
+    ran = subprocess.run([sluice_copy, 'docs'], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and 'install the package sluice-doc' in ran.stderr and 'doc/sluice/html' in ran.stderr
