@@ -74,7 +74,7 @@ def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
 
 def base_of(outcome, outcomes, server):
     """The readings of `server` with the same transport."""
-    return next((other.readings for other in outcomes if other.setup.server == server and other.setup.path == outcome.setup.path), [])
+    return next((other.readings for other in outcomes if other.setup.server == server and other.setup.transport == outcome.setup.transport), [])
 
 
 def bars_of(name, title, figure, groups, base='nginx'):

@@ -10,7 +10,7 @@ import sys
 from . import blocks, compare, guest, machine, model, progress, ratio_figure, recipes, report, rounds, scenarios, servers
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FORMAT = 1
+FORMAT = 2
 
 
 def parse(words):
@@ -22,7 +22,7 @@ def parse(words):
     parser.add_argument('--peers', default='', help='servers to compare with, separated by commas: '
                         f'{", ".join(recipes.PROGRAMS)}; "all" selects those that are installed')
     parser.add_argument('--sizes', default='', help='sizes for the scenarios quick, comparison, proxy and threshold, such as 1k,64k,1m')
-    parser.add_argument('--paths', default='', help='only these transports: plain, user (TLS in user space), ktls')
+    parser.add_argument('--transports', default='', help='only these transports: plain, user (TLS in user space), ktls')
     parser.add_argument('--rounds', type=int, help='number of measurements of each setup (default: 3)')
     parser.add_argument('--seconds', type=float, help='duration of a measurement in seconds (default: 1; 0.6 for --page; 2 for --vm)')
     parser.add_argument('--warm', type=float, default=0.2, help='duration of the load before each measurement in seconds (default: 0.2)')
@@ -48,9 +48,9 @@ def parse(words):
     options.rounds = options.rounds or 3
     options.seconds = options.seconds or (2.0 if options.vm else 0.6 if options.page else 1.0)
     options.sizes = [name for name in options.sizes.split(',') if name]
-    options.paths = [name for name in options.paths.split(',') if name]
-    if not set(options.paths) <= set(model.PATHS):
-        parser.error(f'invalid path: choose from {", ".join(model.PATHS)}')
+    options.transports = [name for name in options.transports.split(',') if name]
+    if not set(options.transports) <= set(model.TRANSPORTS):
+        parser.error(f'invalid transport: choose from {", ".join(model.TRANSPORTS)}')
     options.peers = [name for name in options.peers.split(',') if name]
     unknown = set(options.peers) - set(recipes.PROGRAMS) - {'all'}
     if unknown:
@@ -90,7 +90,7 @@ def measure(options, words):
     with progress.make() as shown:
         for name in options.scenario:
             scenario = scenarios.named(name)
-            groups = rounds.only(scenario.plan(options), options.paths)
+            groups = rounds.with_transports(scenario.plan(options), options.transports)
             shown.begin(scenario.TITLE, rounds.steps(groups, options.rounds))
             part = {'name': name, 'title': scenario.TITLE, 'outcomes': []}
             results['scenarios'].append(part)

@@ -23,7 +23,7 @@ def whole(seconds):
 
 def words_of(load, setup, seconds, port):
     """The arguments for a load."""
-    scheme, n = ('http', 'n') if setup.path == 'plain' else ('https', '')
+    scheme, n = ('http', 'n') if setup.transport == 'plain' else ('https', '')
     return CLIENTS[load.client][0].format(connections=load.connections, streams=load.streams, seconds=whole(seconds), port=port,
                                           size=load.size, scheme=scheme, n=n).split()
 

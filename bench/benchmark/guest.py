@@ -34,7 +34,7 @@ def words_of(options, out):
     """Arguments of the benchmark in the guest."""
     words = [word for name in options.scenario for word in ('--scenario', name)]
     words += ['--sizes', ','.join(options.sizes)] if options.sizes else []
-    words += ['--paths', ','.join(options.paths)] if options.paths else []
+    words += ['--transports', ','.join(options.transports)] if options.transports else []
     words += ['--peers', ','.join(options.peers)] if options.peers else []
     return words + ['--emulated', '--out', out, '--rounds', str(options.rounds), '--seconds', str(options.seconds),
                     '--warm', str(options.warm), '--loop', options.loop, '--sluice', os.path.abspath(options.sluice),

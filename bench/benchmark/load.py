@@ -10,9 +10,9 @@ from . import counters, servers
 def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
     """Arguments of blast for a load; with `busy` it polls instead of sleeping."""
     words = ['-c', str(load.connections), '-s', f'{seconds:g}']
-    words += ['-n'] if setup.path == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
-    words += ['-x', load.suite] if load.suite and setup.path != 'plain' else []
-    words += {'requests': [], 'idle': [], 'cold': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.path != 'plain' else [])}[load.kind]
+    words += ['-n'] if setup.transport == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
+    words += ['-x', load.suite] if load.suite and setup.transport != 'plain' else []
+    words += {'requests': [], 'idle': [], 'cold': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.transport != 'plain' else [])}[load.kind]
     words += ['-W', f'{warm:g}'] if warm and load.kind != 'idle' else []
     words += ['-r', f'{rate or load.rate:g}'] if rate or load.rate else []
     words += ['-i', str(load.idle)] if load.idle else []
@@ -99,7 +99,7 @@ def read_witness(folder, setup, load, ports, sluice, program):
     """Fields of sluice's access log for two responses: path, reason, share of bytes not copied in user space."""
     log = os.path.join(folder, 'witness.log')
     with servers.Server(setup, folder, ports, sluice, log) as server:
-        with Blast(program, server, f'/{load.size}', ['-c', '1', '-m', '2', *(['-n'] if setup.path == 'plain' else [])]) as blast:
+        with Blast(program, server, f'/{load.size}', ['-c', '1', '-m', '2', *(['-n'] if setup.transport == 'plain' else [])]) as blast:
             blast.go()
     with open(log, encoding='utf-8') as stream:
         lines = [line.split() for line in stream]

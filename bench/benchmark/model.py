@@ -5,18 +5,18 @@ RESTING = ('idle', 'idle-http2', 'websockets')      # kinds with idle connection
 
 ALONE = 'openssl'                   # the server of a setup that measures handshakes of the library alone
 HANDSHAKES = ('full', 'resumed')      # kinds with a new connection for each request
-PATHS = ('plain', 'user', 'ktls')
+TRANSPORTS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'idle-http2': 'idle, HTTP/2', 'websockets': 'idle WebSockets',
          'cold': 'while files are read from disk'}
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """A server and its transport. `path` is plain, user (TLS in user space) or ktls. `role` is files (serves files), proxy (passes
+    """A server and its transport. `transport` is plain, user (TLS in user space) or ktls. `role` is files (serves files), proxy (passes
     requests to a file server) or tcp (passes bytes to one). `tweaks` are pairs that override the server's recipe (sluice: directives;
     haproxy in the role tcp: options), and `name` describes them."""
     server: str
-    path: str = 'user'
+    transport: str = 'user'
     loop: str = ''
     tweaks: tuple = ()
     name: str = ''
@@ -24,7 +24,7 @@ class Setup:
 
     @property
     def label(self):
-        words = [self.server, self.loop, 'as proxy' if self.role == 'proxy' else '', self.name or ('plain' if self.path == 'plain' else f'TLS {self.path}')]
+        words = [self.server, self.loop, 'as proxy' if self.role == 'proxy' else '', self.name or ('plain' if self.transport == 'plain' else f'TLS {self.transport}')]
         return ' '.join(word for word in words if word)
 
 

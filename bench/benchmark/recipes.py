@@ -123,9 +123,9 @@ ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
 def why_not(setup, load, ktls_works):
     """The reason why the server does not support this setup, or ''."""
-    if setup.path == 'ktls' and setup.server not in KTLS:
+    if setup.transport == 'ktls' and setup.server not in KTLS:
         return f'{setup.server} has no kTLS here'
-    if setup.path == 'ktls' and not ktls_works:
+    if setup.transport == 'ktls' and not ktls_works:
         return 'this kernel has no TLS'
     if setup.server == model.ALONE:
         return '' if load.kind in model.HANDSHAKES else 'OpenSSL alone does handshakes only'
@@ -137,29 +137,29 @@ def why_not(setup, load, ktls_works):
 
 
 def nginx(setup, folder, port, origin=0, **_):
-    ssl = '' if setup.path == 'plain' else ' ssl http2' if ('http2', 'on') in setup.tweaks else ' ssl'
+    ssl = '' if setup.transport == 'plain' else ' ssl http2' if ('http2', 'on') in setup.tweaks else ' ssl'
     site = NGINX_PROXY if setup.role == 'proxy' else NGINX_FILES
     return NGINX.format(folder=folder, port=port, site=site.format(folder=folder, port=port, ssl=ssl, origin=origin),
-                        ktls='ssl_conf_command Options KTLS;' if setup.path == 'ktls' else ''), ['-p', folder, '-c']
+                        ktls='ssl_conf_command Options KTLS;' if setup.transport == 'ktls' else ''), ['-p', folder, '-c']
 
 
 def h2o(setup, folder, port, **_):
-    return H2O.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else H2O_SSL.format(folder=folder)), ['-c']
+    return H2O.format(folder=folder, port=port, ssl='' if setup.transport == 'plain' else H2O_SSL.format(folder=folder)), ['-c']
 
 
 def nghttpd(setup, folder, port, **_):
     """It has no configuration file; the empty one is its list of media types."""
     words = ['-n', '1', '-d', f'{folder}/www', '-a', '127.0.0.1', str(port)]
-    return '', [*words, *(['--no-tls'] if setup.path == 'plain' else [f'{folder}/key', f'{folder}/crt']), '--mime-types-file']
+    return '', [*words, *(['--no-tls'] if setup.transport == 'plain' else [f'{folder}/key', f'{folder}/crt']), '--mime-types-file']
 
 
 def lighttpd(setup, folder, port, **_):
-    ssl = '' if setup.path == 'plain' else LIGHTTPD_SSL.format(folder=folder, sign='' if setup.path == 'ktls' else '-')
+    ssl = '' if setup.transport == 'plain' else LIGHTTPD_SSL.format(folder=folder, sign='' if setup.transport == 'ktls' else '-')
     return LIGHTTPD.format(folder=folder, port=port, ssl=ssl, modules='"mod_openssl"' if ssl else ''), ['-D', '-f']
 
 
 def caddy(setup, folder, port, **_):
-    ssl = '' if setup.path == 'plain' else f'  tls {folder}/crt {folder}/key\n'
+    ssl = '' if setup.transport == 'plain' else f'  tls {folder}/crt {folder}/key\n'
     return CADDY.format(folder=folder, port=port, ssl=ssl, scheme='https' if ssl else 'http'), \
         ['run', '--adapter', 'caddyfile', '--config']
 
@@ -168,7 +168,7 @@ def haproxy(setup, folder, port, origin=0, **_):
     answers = HAPROXY_BEHIND.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
         haproxy_files(folder)
     mode, most = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splicing takes two more descriptors for each connection
-    return HAPROXY.format(port=port, most=most, mode=mode, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem',
+    return HAPROXY.format(port=port, most=most, mode=mode, ssl='' if setup.transport == 'plain' else f' ssl crt {folder}/pem',
                           options=''.join(f'  {name} {value}\n' for name, value in setup.tweaks), answers=answers), ['-f']
 
 
@@ -182,12 +182,12 @@ def sluice(setup, folder, port, log='', origin=0, **_):
     if setup.role == 'tcp':
         return stream(setup, folder, port, origin)
     lines = [f'{name}: {value}' for name, value in setup.tweaks if name != 'listen']
-    if setup.path != 'plain':
+    if setup.transport != 'plain':
         lines += [f'ssl_certificate: {folder}/crt', f'ssl_certificate_key: {folder}/key']
         if not any(name == 'ssl_ktls' for name, _ in setup.tweaks):
-            lines.append(f'ssl_ktls: {"on" if setup.path == "ktls" else "off"}')
+            lines.append(f'ssl_ktls: {"on" if setup.transport == "ktls" else "off"}')
     site = 'location: {/: {proxy_pass: "http://origin", proxy_read_timeout: 1h}}' if origin else f'root: {folder}/www'
-    text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.path == 'plain' else ' ssl',
+    text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.transport == 'plain' else ' ssl',
                          site=site, behind=SLUICE_BEHIND.format(origin=origin) if origin else '',
                          log=f'{{path: {log}, format: witness}}' if log else 'off',
                          more=''.join(f'      {line}\n' for line in lines))

@@ -126,9 +126,9 @@ def steps(groups, rounds):
     return sum(len(group.setups) * (1 if group.load.kind in model.RESTING else rounds) for group in groups)
 
 
-def only(groups, paths):
+def with_transports(groups, transports):
     """The groups with only these transports; all groups if none is given."""
-    stored = [dataclasses.replace(group, setups=[setup for setup in group.setups if not paths or setup.path in paths]) for group in groups]
+    stored = [dataclasses.replace(group, setups=[setup for setup in group.setups if not transports or setup.transport in transports]) for group in groups]
     return [group for group in stored if group.setups]
 
 

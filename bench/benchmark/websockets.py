@@ -79,7 +79,7 @@ def read(server, load, setup, connect=connect):     # pylint: disable=redefined-
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tls = None
-    if setup.path != 'plain':
+    if setup.transport != 'plain':
         tls = ssl.create_default_context()
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     with contextlib.ExitStack() as few:

@@ -36,7 +36,7 @@ def outcome(setup, *cpu, load=model.Load('1k')):
 def results_of(*outcomes, **machine):
     facts = {'processor': 'P|1', 'cpus': 2, 'memory_mib': 1, 'kernel': 'k', 'ktls': True, 'server_cpu': 0, 'client_cpu': 1,
              'others': 0.05, 'stolen': 0.0, 'certificate': 'c', 'suite': 's', 'versions': {'sluice': '1'}, 'emulated': False, **machine}
-    return {'format': 1, 'made': 'now', 'command': 'bench/run', 'machine': facts,
+    return {'format': 2, 'made': 'now', 'command': 'bench/run', 'machine': facts,
             'options': {'rounds': 3, 'seconds': 1, 'warm': 0.2, 'loop': 'auto'},
             'scenarios': [{'name': 'quick', 'title': 'T', 'outcomes': [one.to_json() for one in outcomes]}]}
 
@@ -128,11 +128,11 @@ class Model(unittest.TestCase):
 
     def test_every_recipe_has_port_and_folder(self):
         for server, recipe in recipes.RECIPES.items():
-            for path in ('plain', 'user', 'ktls'):
-                text, words = recipe(model.Setup(server, path), '/FOLDER', 24321)
+            for transport in ('plain', 'user', 'ktls'):
+                text, words = recipe(model.Setup(server, transport), '/FOLDER', 24321)
                 text = ' '.join([text, *words])
                 self.assertIn('24321', text)
-                self.assertTrue('/FOLDER' in text or server == 'haproxy' and path == 'plain')
+                self.assertTrue('/FOLDER' in text or server == 'haproxy' and transport == 'plain')
                 self.assertTrue(words)
 
     def test_every_proxy_recipe_has_its_upstream(self):
@@ -236,11 +236,11 @@ class Plans(unittest.TestCase):
     def options(self, **more):
         return types.SimpleNamespace(**{'peers': [], 'loop': 'auto', 'emulated': False, 'sizes': [], **more})
 
-    def test_only_the_selected_paths_are_measured(self):
+    def test_only_the_selected_transports_are_measured(self):
         groups = scenarios.named('comparison').plan(self.options())
-        for paths, left in (([], {'user', 'ktls'}), (['user'], {'user'}), (['plain'], set())):
-            self.assertEqual({setup.path for group in rounds.only(groups, paths) for setup in group.setups}, left)
-        self.assertEqual({setup.path for group in groups for setup in group.setups}, {'user', 'ktls'})
+        for transports, left in (([], {'user', 'ktls'}), (['user'], {'user'}), (['plain'], set())):
+            self.assertEqual({setup.transport for group in rounds.with_transports(groups, transports) for setup in group.setups}, left)
+        self.assertEqual({setup.transport for group in groups for setup in group.setups}, {'user', 'ktls'})
 
     def test_comparison_takes_sizes_peers_and_loop(self):
         groups = scenarios.named('comparison').plan(self.options(sizes=['4k', '1g'], peers=['lighttpd'], loop='epoll'))

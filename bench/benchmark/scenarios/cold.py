@@ -4,14 +4,14 @@ from ..model import Group, Load, Setup
 
 TITLE = 'Small responses while large files are read from disk'
 PROBE = Load('1k', 1, 'cold', rate=1000)
-PATHS = ('plain', 'user', 'ktls')
+TRANSPORTS = ('plain', 'user', 'ktls')
 PEERS = ('nginx', 'h2o')
 SHOWN = ('quiet_p99', 'p99', 'cold_ratio', 'p50', 'longest', 'disk', 'taken', 'cold_rate')
 
 
 def plan(options):
     loops = ('io_uring', 'epoll') if options.loop == 'auto' else (options.loop,)
-    setups = [Setup(server, path, loop) for path in PATHS
+    setups = [Setup(server, transport, loop) for transport in TRANSPORTS
               for server, loop in (*((peer, '') for peer in options.peers or PEERS), *(('sluice', loop) for loop in loops))]
     return [Group(PROBE, setups, count_calls=False)]
 

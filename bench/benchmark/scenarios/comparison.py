@@ -5,19 +5,19 @@ from ..model import Group, Load, Setup
 TITLE = 'CPU and memory compared with other servers'
 SIZES = ('1k', '1m', '100m')
 LARGE = 16 << 20                    # larger sizes need fewer connections
-PATHS = ('user', 'ktls')
+TRANSPORTS = ('user', 'ktls')
 PEERS = ('nginx', 'h2o')
 IDLE = 10000
 
 
-def setups(options, paths):
+def setups(options, transports):
     loops = ('io_uring', 'epoll') if options.loop == 'auto' else (options.loop,)
     peers = options.peers or PEERS
-    return [Setup(server, path, loop) for path in paths for server, loop in (*((peer, '') for peer in peers), *(('sluice', loop) for loop in loops))]
+    return [Setup(server, transport, loop) for transport in transports for server, loop in (*((peer, '') for peer in peers), *(('sluice', loop) for loop in loops))]
 
 
 def plan(options):
-    groups = [Group(Load(size, 8 if sizes.bytes_of(size) >= LARGE or options.emulated else 64), setups(options, PATHS), count_calls=False)
+    groups = [Group(Load(size, 8 if sizes.bytes_of(size) >= LARGE or options.emulated else 64), setups(options, TRANSPORTS), count_calls=False)
               for size in options.sizes or SIZES]
     return groups if options.emulated else [*groups, Group(Load('1k', IDLE, 'idle'), setups(options, ('user',)))]
 

@@ -16,9 +16,9 @@ SUMMARY = ('rate', 'throughput', 'cpu_request', 'user_request', 'system_request'
 EMULATED_LIMIT = 1000               # connections that an emulated machine can handle
 
 
-def setups(options, paths):
-    return [Setup(server, path, loop) for server, loop in (('sluice', 'io_uring'), ('sluice', 'epoll'), *((peer, '') for peer in options.peers))
-            for path in paths]
+def setups(options, transports):
+    return [Setup(server, transport, loop) for server, loop in (('sluice', 'io_uring'), ('sluice', 'epoll'), *((peer, '') for peer in options.peers))
+            for transport in transports]
 
 
 def plan(options):

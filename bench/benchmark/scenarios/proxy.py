@@ -8,9 +8,9 @@ EMULATED = {SMALL: Load('1k', 8), LARGE: Load('1m', 2), WEBSOCKETS: Load('1k', 1
 FIGURES = {'websockets': ('memory', 'memory_connection')}
 
 
-def setups(options, paths):
+def setups(options, transports):
     loops = [options.loop] if options.loop != 'auto' else ['io_uring', 'epoll']
-    return [Setup(server, path, loop, role='proxy') for path in paths
+    return [Setup(server, transport, loop, role='proxy') for transport in transports
             for server, loop in (*(('sluice', loop) for loop in loops), ('nginx', ''), ('haproxy', ''))]
 
 

@@ -6,7 +6,7 @@ TITLE = 'Plain, user-space TLS and kTLS'
 LOADS = (Load('1k'), Load('100k'), Load('10m', connections=16))
 LOADS_EMULATED = (Load('1k', connections=16), Load('100k', connections=8), Load('4m', connections=2))
 BUDGET = 64 << 20                   # bytes in flight at the same time
-PATHS = ('plain', 'user', 'ktls')
+TRANSPORTS = ('plain', 'user', 'ktls')
 
 
 def loads(options):
@@ -17,8 +17,8 @@ def loads(options):
 
 
 def plan(options):
-    setups = [Setup(server, path, loop) for server, loop in (('sluice', options.loop), *((peer, '') for peer in options.peers))
-              for path in PATHS]
+    setups = [Setup(server, transport, loop) for server, loop in (('sluice', options.loop), *((peer, '') for peer in options.peers))
+              for transport in TRANSPORTS]
     return [Group(load, setups) for load in loads(options)]
 
 
@@ -26,7 +26,7 @@ def answer(groups):
     """A summary in sentences: the CPU time of TLS in user space and of kTLS relative to plain HTTP."""
     sentences = []
     for load, outcomes in groups.items():
-        ours = {outcome.setup.path: outcome.readings for outcome in outcomes if outcome.setup.server == 'sluice' and outcome.readings}
+        ours = {outcome.setup.transport: outcome.readings for outcome in outcomes if outcome.setup.server == 'sluice' and outcome.readings}
         if 'plain' not in ours or 'user' not in ours:
             continue
         cost = figures.paired_ratio(ours['user'], ours['plain'], 'cpu_request')
@@ -42,7 +42,7 @@ def present(found, _results):
     names = ('rate', 'throughput', 'cpu_request', 'system_request', 'cpu_gb', 'cpu_share', 'switches', 'p50', 'p99', 'p999', 'memory')
     made = answer(groups)
     for load, outcomes in groups.items():
-        base = next((outcome for outcome in outcomes if outcome.setup.path == 'plain' and outcome.readings), None)
+        base = next((outcome for outcome in outcomes if outcome.setup.transport == 'plain' and outcome.readings), None)
         made.append(blocks.table_of(load, outcomes, names, base))
     made.append(blocks.bars_of('quick-cpu', 'Server CPU per GB', 'cpu_gb', groups))
     made.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))

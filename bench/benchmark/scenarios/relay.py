@@ -9,18 +9,18 @@ SHOWN = ('cpu_gb', 'cpu_request', 'throughput')
 
 def plan(options):
     loops = [options.loop] if options.loop != 'auto' else ['io_uring', 'epoll']
-    setups = [Setup('sluice', path, loop, (), name, 'proxy') for loop in loops
-              for path, name in (('user', 'copied, encrypted in user space'), ('ktls', 'spliced, encrypted by the kernel'))]
+    setups = [Setup('sluice', transport, loop, (), name, 'proxy') for loop in loops
+              for transport, name in (('user', 'copied, encrypted in user space'), ('ktls', 'spliced, encrypted by the kernel'))]
     return [Group(Load(size, connections), setups) for size, connections in ((('4m', 1),) if options.emulated else (('10m', 8), ('100m', 8)))]
 
 
 def present(found, _results):
     made = []
     for load, outcomes in blocks.by_load(found).items():
-        copied = {outcome.setup.loop: outcome for outcome in outcomes if outcome.setup.path == 'user'}
+        copied = {outcome.setup.loop: outcome for outcome in outcomes if outcome.setup.transport == 'user'}
         made.append(blocks.table_of(load, outcomes, SHOWN))
         for outcome in outcomes:
-            ratio = outcome.setup.path == 'ktls' and figures.paired_ratio(outcome.readings, copied[outcome.setup.loop].readings, 'cpu_request')
+            ratio = outcome.setup.transport == 'ktls' and figures.paired_ratio(outcome.readings, copied[outcome.setup.loop].readings, 'cpu_request')
             if ratio:
                 made.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, median over neighbouring rounds: '
                                         f'{figures.number(ratio)}; the target is at most {WANTED}.'))

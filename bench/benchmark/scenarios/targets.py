@@ -41,8 +41,8 @@ class Found:
         self.loop = loop
         self.unsteady = False       # True if a figure that was read is unsteady
 
-    def readings(self, load, server='sluice', path='user', role='files'):
-        found = self.outcomes.get((load, Setup(server, path, self.loop if server == 'sluice' else '', role=role)))
+    def readings(self, load, server='sluice', transport='user', role='files'):
+        found = self.outcomes.get((load, Setup(server, transport, self.loop if server == 'sluice' else '', role=role)))
         return found.readings if found else []
 
     def figure(self, load, name, **setup):
@@ -79,7 +79,7 @@ def ratio_rows():
     rows += [(f'handshakes per CPU second, {name} / nginx', expected, False,
               lambda found, load=load: found.ratio(load, 'shakes', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
     rows += [(f'HTTP {name} by sendfile, CPU per GB / nginx', 1.0, True,
-              lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', path='plain')) for name, load in PLAIN.items()]
+              lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', transport='plain')) for name, load in PLAIN.items()]
     return rows
 
 
@@ -87,7 +87,7 @@ TARGETS = (
     *ratio_rows(),
     ('10,000 idle HTTPS connections, memory / nginx', 1.0, True, lambda found: found.ratio(IDLE, 'memory', 'nginx')),
     ('10,000 idle connections without TLS, KiB each (sluice\'s own share)', OWN_SHARE_KIB, True,
-     lambda found: found.figure(IDLE, 'memory_connection', path='plain')),
+     lambda found: found.figure(IDLE, 'memory_connection', transport='plain')),
     ('99 % latency at half load / the best peer\'s', 1.0, True, Found.best_peer_p99),
     ('system calls per request, 64 connections (io_uring)', CALLS, True, lambda found: found.calls() if found.loop == 'io_uring' else None),
     ('CPU per request, 10,000 connections / 64', GROWTH, True, Found.growth),

@@ -24,7 +24,7 @@ def ratios(found, kind):
     rows = {}
     for load, outcomes in blocks.by_load(found).items():
         if load.kind == kind:
-            here = {outcome.setup.path: outcome.readings for outcome in outcomes}
+            here = {outcome.setup.transport: outcome.readings for outcome in outcomes}
             user, kernel = here.get('user') or [], here.get('ktls') or []
             rows[load.size] = (figures.summary(user, 'cpu_request'), figures.summary(kernel, 'cpu_request'),
                                figures.paired_ratio(kernel, user, 'cpu_request'))
