@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 
-from . import blocks, compare, guest, machine, model, progress, ratio_figure, recipes, report, rounds, scenarios, servers
+from . import blocks, compare, guest, machine, model, progress, ratio_figure, report, rounds, scenarios, server_configuration, servers
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FORMAT = 2
@@ -20,7 +20,7 @@ def parse(words):
     parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='a scenario to measure; may be repeated (default: quick)')
     parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help='servers to compare with, separated by commas: '
-                        f'{", ".join(recipes.PROGRAMS)}; "all" selects those that are installed')
+                        f'{", ".join(server_configuration.PROGRAMS)}; "all" selects those that are installed')
     parser.add_argument('--sizes', default='', help='sizes for the scenarios quick, comparison, proxy and threshold, such as 1k,64k,1m')
     parser.add_argument('--transports', default='', help='only these transports: plain, user (TLS in user space), ktls')
     parser.add_argument('--rounds', type=int, help='number of measurements of each setup (default: 3)')
@@ -52,11 +52,11 @@ def parse(words):
     if not set(options.transports) <= set(model.TRANSPORTS):
         parser.error(f'invalid transport: choose from {", ".join(model.TRANSPORTS)}')
     options.peers = [name for name in options.peers.split(',') if name]
-    unknown = set(options.peers) - set(recipes.PROGRAMS) - {'all'}
+    unknown = set(options.peers) - set(server_configuration.PROGRAMS) - {'all'}
     if unknown:
-        parser.error(f'unknown server {", ".join(sorted(unknown))}: choose from {", ".join(recipes.PROGRAMS)}, all')
+        parser.error(f'unknown server {", ".join(sorted(unknown))}: choose from {", ".join(server_configuration.PROGRAMS)}, all')
     if 'all' in options.peers:
-        options.peers = [name for name, program in recipes.PROGRAMS.items() if machine.servers.find(program)]
+        options.peers = [name for name, program in server_configuration.PROGRAMS.items() if machine.servers.find(program)]
     for program in (options.sluice, options.blast):
         if not (options.report or options.compare or options.figure) and not os.access(program, os.X_OK):
             parser.error(f'{program} does not exist: build it (meson setup build && ninja -C build)')

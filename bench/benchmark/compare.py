@@ -13,7 +13,7 @@ def measured(results):
             for scenario in results['scenarios'] for outcome in report.found_of(scenario) if outcome.readings}
 
 
-def verdict(name, before, after):
+def change_of(name, before, after):
     """'better', 'worse', or 'same' if the two ranges overlap."""
     if before['low'] <= after['high'] and after['low'] <= before['high']:
         return 'same'
@@ -32,7 +32,7 @@ def pairs_of(first, second):
 
 def rows_of(first, second):
     return [[' / '.join(key), figures.quantity(name), figures.shown(before), figures.shown(after),
-             figures.number(after['median'] / before['median']), verdict(name, before, after)]
+             figures.number(after['median'] / before['median']), change_of(name, before, after)]
             for key, name, before, after in pairs_of(first, second)]
 
 
@@ -51,14 +51,14 @@ def bars(first, second):
 
 
 def conclusion(first, second):
-    verdicts = [verdict(name, before, after) for _, name, before, after in pairs_of(first, second)]
+    changes = [change_of(name, before, after) for _, name, before, after in pairs_of(first, second)]
     ratios = [after['median'] / before['median'] for _, name, before, after in pairs_of(first, second) if name == 'cpu_request']
-    if not verdicts:
+    if not changes:
         return '**Conclusion.** The files have no figure in common.'
     cpu = f' CPU time per response, second divided by first: median {figures.number(statistics.median(ratios))}, ' \
           f'from {figures.number(min(ratios))} to {figures.number(max(ratios))}.' if ratios else ''
-    return (f'**Conclusion.** Of {len(verdicts)} figures {verdicts.count("better")} are better in the second run, {verdicts.count("worse")} are worse, '
-            f'and {verdicts.count("same")} do not differ by more than their spread.{cpu}')
+    return (f'**Conclusion.** Of {len(changes)} figures {changes.count("better")} are better in the second run, {changes.count("worse")} are worse, '
+            f'and {changes.count("same")} do not differ by more than their spread.{cpu}')
 
 
 def footer(first, second):

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from . import recipes, servers
+from . import server_configuration, servers
 
 TCP_ULP = 31
 TICKS = os.sysconf('SC_CLK_TCK')
@@ -83,7 +83,7 @@ def versions(options, names):
     found = {'sluice': first_line(options.sluice, '-v'), 'OpenSSL': first_line('openssl', 'version')}
     flags = {'caddy': 'version'}
     for name in names:
-        program = servers.find(recipes.PROGRAMS[name])
+        program = servers.find(server_configuration.PROGRAMS[name])
         found[name] = first_line(program, flags.get(name, '-v')) if program else 'not installed'
     return found
 

@@ -7,7 +7,7 @@ ALONE = 'openssl'                   # the server of a setup that measures handsh
 HANDSHAKES = ('full', 'resumed')      # kinds with a new connection for each request
 TRANSPORTS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'idle-http2': 'idle, HTTP/2', 'websockets': 'idle WebSockets',
-         'cold': 'while files are read from disk'}
+         'cold_cache': 'while files are read from disk'}
 
 
 @dataclasses.dataclass(frozen=True)

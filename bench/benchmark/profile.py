@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from . import load as loads, servers
+from . import load_generator, servers
 
 SAMPLES_PER_SECOND = 2000
 KINDS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('ssl', r'libssl'), ('c_library', r'^(libc|ld-linux|libpthread|libm)[.-]'))
@@ -57,7 +57,7 @@ class Samples:
 def read(program, server, load, words):
     """A reading of the load, with the microseconds of each kind per response."""
     with Samples(server.pids()) as samples:
-        counted = loads.read_load(program, server, load, words)
+        counted = load_generator.read_load(program, server, load, words)
     if not samples.shares or not counted['answers_all']:
         raise servers.Failed('perf took no samples')
     each = counted['cpu'] / counted['answers_all'] * 1e6

@@ -3,7 +3,7 @@ import html
 import os
 import re
 
-from . import blocks, charts, figures, model, scenarios, verdicts
+from . import blocks, charts, conclusion, figures, model, scenarios
 
 STYLE = '''body{font:15px/1.5 system-ui,sans-serif;max-width:1068px;margin:2em auto;padding:0 16px;color:#222;background:#fff}
 table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{border:1px solid #ccc;padding:.2em .3em;
@@ -72,7 +72,7 @@ def parts_of(results):
             chart = next((block for block in made if isinstance(block, blocks.Bars) and block.series), None)
             made = [block for block in made if block is not chart]
         parts.append((scenario['title'], [*made, *blocks.limits_of(found)]))
-    opening = [blocks.Text(verdicts.conclusion(results)), *([chart] if chart else []), *warnings(results), facts_table(results), blocks.Text(READING)]
+    opening = [blocks.Text(conclusion.conclusion(results)), *([chart] if chart else []), *warnings(results), facts_table(results), blocks.Text(READING)]
     return [('', opening), *parts]
 
 

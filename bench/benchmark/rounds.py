@@ -3,8 +3,7 @@ import dataclasses
 import subprocess
 import tempfile
 
-from . import load as loads
-from . import bare, clients, cold, http2, model, profile, recipes, servers, site, websockets
+from . import clients, cold_cache, document_root, http2, load_generator, model, openssl_handshake, profile, server_configuration, servers, websockets
 
 
 class Bench:
@@ -30,20 +29,20 @@ class Bench:
 
     def words(self, outcome, rate=0.0):
         if outcome.setup.server == model.ALONE:
-            return bare.words_of(outcome.load, self.options.seconds)
+            return openssl_handshake.words_of(outcome.load, self.options.seconds)
         if outcome.load.kind in ('idle-http2', 'websockets'):
             return ['(Python\'s sockets)']
         if outcome.load.client in clients.CLIENTS:
             return clients.words_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
-        return ['blast', *loads.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
+        return ['blast', *load_generator.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
 
     def read(self, outcome, rate):
         if outcome.setup.server == model.ALONE:
-            return bare.read(self.options.blast, outcome.load, self.options.seconds)
+            return openssl_handshake.read(self.options.blast, outcome.load, self.options.seconds)
         if outcome.load.kind == 'idle':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
-                return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome)[1:])
+                return load_generator.read_idle(self.options.blast, server, outcome.load, self.words(outcome)[1:])
         if outcome.load.kind == 'idle-http2':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
@@ -55,20 +54,20 @@ class Bench:
                 return websockets.read(server, outcome.load, outcome.setup)
         server = self.server(outcome.setup)
         outcome.command = server.command
-        if outcome.load.kind == 'cold':
-            return cold.read(self.options.blast, server, outcome.load, outcome.setup, self.folder, self.options.seconds)
+        if outcome.load.kind == 'cold_cache':
+            return cold_cache.read(self.options.blast, server, outcome.load, outcome.setup, self.folder, self.options.seconds)
         if outcome.load.client in clients.CLIENTS:
             return clients.read(self.options.blast, server, outcome.load, outcome.setup, self.options.seconds)
         if outcome.load.profiled:
             return profile.read(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
-        return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
+        return load_generator.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
 
     def calls(self, outcome):
         """System calls per request, counted in a separate run."""
         server, load, seconds = self.server(outcome.setup), outcome.load, min(self.options.seconds, 0.5)
         if load.client in clients.CLIENTS:
             return clients.count_calls(self.options.blast, server, load, outcome.setup, seconds)
-        return loads.count_calls(self.options.blast, server, load, loads.words_of(load, outcome.setup, seconds, busy=self.busy))
+        return load_generator.count_calls(self.options.blast, server, load, load_generator.words_of(load, outcome.setup, seconds, busy=self.busy))
 
 
 def attempt(outcome, what):
@@ -91,7 +90,7 @@ def half_of_slowest(bench, outcomes):
 
 
 def measure_group(bench, group):
-    outcomes = [model.Outcome(group.load, setup, missing=recipes.why_not(setup, group.load, bench.ktls_works))
+    outcomes = [model.Outcome(group.load, setup, missing=server_configuration.why_not(setup, group.load, bench.ktls_works))
                 for setup in group.setups]
     able = [outcome for outcome in outcomes if not outcome.missing]
     for outcome in able:
@@ -117,7 +116,7 @@ def look_closer(bench, group, outcome):
     bench.progress.step(f'{group.load.label}: {outcome.setup.label}, system calls', 0)
     outcome.calls = attempt(outcome, lambda: bench.calls(outcome))
     if outcome.setup.server == 'sluice':
-        outcome.witness = attempt(outcome, lambda: loads.read_witness(bench.folder, outcome.setup, group.load, bench.ports,
+        outcome.witness = attempt(outcome, lambda: load_generator.read_witness(bench.folder, outcome.setup, group.load, bench.ports,
                                                                       bench.options.sluice, bench.options.blast))
 
 
@@ -137,7 +136,7 @@ def measure(bench, groups):
     with tempfile.TemporaryDirectory(prefix='sluice-bench-', dir=bench.options.folder) as folder:
         bench.folder = folder
         try:
-            site.prepare(folder, {group.load.size for group in groups} | {'1k'})
+            document_root.prepare(folder, {group.load.size for group in groups} | {'1k'})
             for group in groups:
                 yield measure_group(bench, group)
         finally:

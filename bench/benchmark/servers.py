@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 
-from . import counters, model, recipes
+from . import counters, model, server_configuration
 
 PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 
@@ -57,21 +57,21 @@ def program_of(setup, sluice):
         for word in ({'proxy': 'proxy_pass', 'tcp': 'stream'}[setup.role], *(name for name, _ in setup.tweaks)):
             if f'"{word}"' not in schema:
                 raise Failed(f'this sluice has no module with {word}')
-    program = sluice if setup.server == 'sluice' else find(recipes.PROGRAMS[setup.server])
+    program = sluice if setup.server == 'sluice' else find(server_configuration.PROGRAMS[setup.server])
     if not program:
         raise Failed(f'{setup.server} is not installed')
     return program
 
 
 class Server:
-    """A running server, pinned to a CPU. `folder` holds www, crt, key and pem (site.py); `log` is the path of sluice's access log."""
+    """A running server, pinned to a CPU. `folder` holds www, crt, key and pem (document_root.py); `log` is the path of sluice's access log."""
 
     def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
         self.setup, self.folder, self.port = setup, folder, ports.take()
         program = program_of(setup, sluice)
         is_alone = setup.role == 'files' or origin
         self.origin = None if is_alone else Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu())
-        text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
+        text, words = server_configuration.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
         path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)

@@ -15,8 +15,8 @@ import xml.dom.minidom
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import bare, blocks, charts, cli, clients, cold, compare, figures, guest, load as loads, machine, model, profile, ratio_figure, recipes, report  # noqa: E402
-from benchmark import rounds, scenarios, sizes, verdicts  # noqa: E402
+from benchmark import blocks, charts, cli, clients, cold_cache, compare, conclusion, figures, guest, load_generator, machine, model  # noqa: E402
+from benchmark import openssl_handshake, profile, ratio_figure, report, rounds, scenarios, server_configuration, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -121,13 +121,13 @@ class Model(unittest.TestCase):
         self.assertEqual(model.Outcome.from_json(tree).setup.role, 'files')
 
     def test_unsupported_setups_have_a_reason(self):
-        self.assertTrue(recipes.why_not(model.Setup('h2o', 'ktls'), model.Load('1k'), True))
-        self.assertTrue(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), False))
-        self.assertTrue(recipes.why_not(model.Setup('haproxy', 'user'), model.Load('1m'), True))
-        self.assertEqual(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), True), '')
+        self.assertTrue(server_configuration.why_not(model.Setup('h2o', 'ktls'), model.Load('1k'), True))
+        self.assertTrue(server_configuration.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), False))
+        self.assertTrue(server_configuration.why_not(model.Setup('haproxy', 'user'), model.Load('1m'), True))
+        self.assertEqual(server_configuration.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), True), '')
 
     def test_every_recipe_has_port_and_folder(self):
-        for server, recipe in recipes.RECIPES.items():
+        for server, recipe in server_configuration.RECIPES.items():
             for transport in ('plain', 'user', 'ktls'):
                 text, words = recipe(model.Setup(server, transport), '/FOLDER', 24321)
                 text = ' '.join([text, *words])
@@ -136,29 +136,29 @@ class Model(unittest.TestCase):
                 self.assertTrue(words)
 
     def test_every_proxy_recipe_has_its_upstream(self):
-        for role, able in recipes.ROLES.items():
-            for server in recipes.RECIPES:
+        for role, able in server_configuration.ROLES.items():
+            for server in server_configuration.RECIPES:
                 setup = model.Setup(server, 'plain', role=role)
-                self.assertEqual(server not in able, bool(recipes.why_not(setup, model.Load('1m'), True)), setup)
+                self.assertEqual(server not in able, bool(server_configuration.why_not(setup, model.Load('1m'), True)), setup)
                 if server in able:
-                    text, _ = recipes.RECIPES[server](setup, '/FOLDER', 24321, origin=24999)
+                    text, _ = server_configuration.RECIPES[server](setup, '/FOLDER', 24321, origin=24999)
                     self.assertIn('127.0.0.1:24999', text)
                     self.assertIn('24321', text)
                     self.assertNotIn('/FOLDER/www', text)
 
     def test_tweaks_reach_the_recipe(self):
         for server, role in (('sluice', 'files'), ('sluice', 'tcp'), ('haproxy', 'tcp')):
-            text, _ = recipes.RECIPES[server](model.Setup(server, 'plain', tweaks=(('knob', 'turned'),), role=role), '/F', 1, origin=2)
+            text, _ = server_configuration.RECIPES[server](model.Setup(server, 'plain', tweaks=(('knob', 'turned'),), role=role), '/F', 1, origin=2)
             self.assertRegex(text, 'knob:? turned')
 
 
 class Words(unittest.TestCase):
     def test_only_busy_clients_are_pinned(self):
         def busy(*arguments, **more):
-            return '-b' in loads.words_of(model.Load('1k', *arguments, **more), USER, 1, busy=True)
+            return '-b' in load_generator.words_of(model.Load('1k', *arguments, **more), USER, 1, busy=True)
         self.assertTrue(busy())
         self.assertFalse(busy(slow=1000) or busy(64, 'full') or busy(64, 'idle'))
-        self.assertNotIn('-b', loads.words_of(model.Load('1k'), USER, 1))
+        self.assertNotIn('-b', load_generator.words_of(model.Load('1k'), USER, 1))
 
     def test_other_clients_get_address_connections_and_duration(self):
         for client in clients.CLIENTS:
@@ -184,13 +184,13 @@ class Words(unittest.TestCase):
         self.assertEqual(clients.words_of(load, USER, 2, 443)[1:], '-t 1 -c 10 -m 4 -D 2 https://127.0.0.1:443/1m'.split())
         self.assertIn('4 streams each', load.label)
 
-    def test_verdicts_on_http2(self):
+    def test_http2_targets_are_reported(self):
         http2 = scenarios.named('http2')
         groups = {load: [outcome(model.Setup('sluice'), 0.1, 0.2, load=load), outcome(model.Setup('nginx'), 0.4, 0.8, load=load)]
                   for load in (http2.SMALL, http2.LARGE)}
-        said = list(http2.verdicts(groups))
-        self.assertEqual(len(said), 2)          # h2o, nghttpd and idle connections were not measured
-        for sentence, size in zip(said, ('1k', '1m')):
+        sentences = list(http2.target_sentences(groups))
+        self.assertEqual(len(sentences), 2)          # h2o, nghttpd and idle connections were not measured
+        for sentence, size in zip(sentences, ('1k', '1m')):
             self.assertRegex(sentence, f'^{size}: .* / nginx: 0.25')
 
     def test_handshake_counts_come_from_clients_that_report_them(self):
@@ -214,13 +214,13 @@ class Machine(unittest.TestCase):
         """Runs undisturbed() with these values of the hypervisor's counter; returns the number of runs and the `taken` of the last one."""
         count = []
         with unittest.mock.patch('benchmark.counters.taken_ticks', side_effect=ticks):
-            found = cold.undisturbed(lambda: count.append(1) or {'latency': []})
+            found = cold_cache.undisturbed(lambda: count.append(1) or {'latency': []})
         return len(count), found['taken']
 
     def test_runs_disturbed_by_the_hypervisor_are_repeated(self):
         self.assertEqual(self.runs(5, 5), (1, 0))
         self.assertEqual(self.runs(5, 9, 9, 9), (2, 0))
-        self.assertEqual(self.runs(*range(2 * cold.ATTEMPTS)), (cold.ATTEMPTS, 1))
+        self.assertEqual(self.runs(*range(2 * cold_cache.ATTEMPTS)), (cold_cache.ATTEMPTS, 1))
 
 
 class Rounds(unittest.TestCase):
@@ -357,8 +357,8 @@ class Charts(unittest.TestCase):
         targets = scenarios.named('targets')
         results = results_of(outcome(model.Setup('sluice', 'user', 'epoll'), 0.1, load=targets.SMALL), outcome(model.Setup('nginx', 'user'), 0.2, load=targets.SMALL))
         results['scenarios'][0]['name'] = 'targets'
-        self.assertIn('Targets met: 1 of 1 with epoll.', verdicts.conclusion(results))
-        self.assertIn('Nothing was measured', verdicts.conclusion(results_of()))
+        self.assertIn('Targets met: 1 of 1 with epoll.', conclusion.conclusion(results))
+        self.assertIn('Nothing was measured', conclusion.conclusion(results_of()))
 
 
 class Page(unittest.TestCase):
@@ -459,24 +459,24 @@ class Handshakes(unittest.TestCase):
 
     def test_library_setup_runs_handshakes_only(self):
         for kind in model.KINDS:
-            self.assertEqual(bool(recipes.why_not(model.Setup(model.ALONE), model.Load('1k', kind=kind), True)), kind not in model.HANDSHAKES, kind)
+            self.assertEqual(bool(server_configuration.why_not(model.Setup(model.ALONE), model.Load('1k', kind=kind), True)), kind not in model.HANDSHAKES, kind)
 
     def test_handshake_program_is_in_the_build_directory(self):
-        self.assertEqual(bare.words_of(model.Load('1k', 32, 'resumed'), 0.001), ['handshake', 'resumed', '50'])
+        self.assertEqual(openssl_handshake.words_of(model.Load('1k', 32, 'resumed'), 0.001), ['handshake', 'resumed', '50'])
         with self.assertRaises(OSError), unittest.mock.patch('subprocess.run', side_effect=OSError) as ran:
-            bare.read('/x/blast', model.Load('1k', 32, 'full'), 1)
+            openssl_handshake.read('/x/blast', model.Load('1k', 32, 'full'), 1)
         self.assertIn('/x/handshake', ran.call_args[0][0])
 
 
 class Compare(unittest.TestCase):
-    def verdicts(self, first, second):
+    def changes(self, first, second):
         rows = compare.rows_of(results_of(outcome(PLAIN, *first)), results_of(outcome(PLAIN, *second)))
         return [row[-1] for row in rows if row[1] == 'CPU microseconds per response']
 
     def test_changes_within_the_spread_are_ignored(self):
-        self.assertEqual(self.verdicts((0.10, 0.12), (0.05, 0.06)), ['better'])
-        self.assertEqual(self.verdicts((0.10, 0.12), (0.15, 0.16)), ['worse'])
-        self.assertEqual(self.verdicts((0.10, 0.12), (0.11, 0.16)), ['same'])
+        self.assertEqual(self.changes((0.10, 0.12), (0.05, 0.06)), ['better'])
+        self.assertEqual(self.changes((0.10, 0.12), (0.15, 0.16)), ['worse'])
+        self.assertEqual(self.changes((0.10, 0.12), (0.11, 0.16)), ['same'])
 
     def test_report_begins_with_conclusion_and_chart(self):
         first, second = results_of(outcome(PLAIN, 0.10, 0.12), outcome(USER, 0.2)), results_of(outcome(PLAIN, 0.05, 0.06), outcome(USER, 0.2))

@@ -22,7 +22,7 @@ def readings_of(outcomes, server):
     return next((outcome.readings for outcome in outcomes if outcome.setup.server == server), [])
 
 
-def verdicts(groups):
+def target_sentences(groups):
     """One sentence for each target whose servers were measured."""
     for load, figure, server, most in TARGETS:
         outcomes = groups.get(load, [])
@@ -40,4 +40,4 @@ def present(found, _results):
     made = [blocks.table_of(load, outcomes, SHOWN.get(load, RESTING),
                             next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None),
                             {SMALL: 'cpu_request', LARGE: 'cpu_gb'}.get(load, 'memory_connection')) for load, outcomes in groups.items()]
-    return made + [blocks.Text(' '.join(verdicts(groups)))]
+    return made + [blocks.Text(' '.join(target_sentences(groups)))]

@@ -9,7 +9,7 @@ BUDGET = 64 << 20                   # bytes in flight at the same time
 TRANSPORTS = ('plain', 'user', 'ktls')
 
 
-def loads(options):
+def load_generator(options):
     """The default loads, or those with the sizes of --sizes: large files and emulated machines get fewer connections."""
     if options.sizes:
         return [Load(size, max(1, min(16 if options.emulated else 64, BUDGET // sizes.bytes_of(size)))) for size in options.sizes]
@@ -19,7 +19,7 @@ def loads(options):
 def plan(options):
     setups = [Setup(server, transport, loop) for server, loop in (('sluice', options.loop), *((peer, '') for peer in options.peers))
               for transport in TRANSPORTS]
-    return [Group(load, setups) for load in loads(options)]
+    return [Group(load, setups) for load in load_generator(options)]
 
 
 def answer(groups):

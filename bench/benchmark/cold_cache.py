@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from . import counters, load as loads, servers
+from . import counters, load_generator, servers
 
 READERS, READER_SIZE = 4, 64 << 20
 DROP_EVERY_S, LOOK_EVERY_S = 0.1, 0.001       # reading a file takes longer than DROP_EVERY_S
@@ -134,15 +134,15 @@ def read(program, server, load, setup, folder, seconds):
     """One reading: latency of the probe alone ('quiet') and with the readers, and the state of the server's loop in that time."""
     seconds = max(seconds, SECONDS_MIN)
     first, second = (FIRST, SECOND) if os.geteuid() == 0 else ((), ())
-    probe_words = loads.words_of(load, setup, seconds)
-    reader_words = loads.words_of(dataclasses.replace(load, rate=0), setup, seconds + READ_LONGER_S)
+    probe_words = load_generator.words_of(load, setup, seconds)
+    reader_words = load_generator.words_of(dataclasses.replace(load, rate=0), setup, seconds + READ_LONGER_S)
     paths = prepare(folder)
 
     def probe():
-        return loads.Blast(program, server, f'/{load.size}', probe_words, first)
+        return load_generator.Blast(program, server, f'/{load.size}', probe_words, first)
 
     def reader(path):
-        return loads.Blast(program, server, f'/{os.path.basename(path)}', reader_words, second)
+        return load_generator.Blast(program, server, f'/{os.path.basename(path)}', reader_words, second)
 
     def alone():
         with probe() as blast:

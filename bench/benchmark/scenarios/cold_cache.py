@@ -3,7 +3,7 @@ from .. import blocks
 from ..model import Group, Load, Setup
 
 TITLE = 'Small responses while large files are read from disk'
-PROBE = Load('1k', 1, 'cold', rate=1000)
+PROBE = Load('1k', 1, 'cold_cache', rate=1000)
 TRANSPORTS = ('plain', 'user', 'ktls')
 PEERS = ('nginx', 'h2o')
 SHOWN = ('quiet_p99', 'p99', 'cold_ratio', 'p50', 'longest', 'disk', 'taken', 'cold_rate')

@@ -12,7 +12,7 @@ def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
     words = ['-c', str(load.connections), '-s', f'{seconds:g}']
     words += ['-n'] if setup.transport == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
     words += ['-x', load.suite] if load.suite and setup.transport != 'plain' else []
-    words += {'requests': [], 'idle': [], 'cold': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.transport != 'plain' else [])}[load.kind]
+    words += {'requests': [], 'idle': [], 'cold_cache': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.transport != 'plain' else [])}[load.kind]
     words += ['-W', f'{warm:g}'] if warm and load.kind != 'idle' else []
     words += ['-r', f'{rate or load.rate:g}'] if rate or load.rate else []
     words += ['-i', str(load.idle)] if load.idle else []
