@@ -48,17 +48,17 @@ def not_measured(outcomes):
     reasons = {}
     for outcome in outcomes:
         if not outcome.readings:
-            reasons.setdefault(outcome.missing or 'no rounds', []).append(outcome.setup.label)
+            reasons.setdefault(outcome.failure or 'no rounds', []).append(outcome.setup.label)
     return 'not measured: ' + '; '.join(f'{", ".join(labels)} ({reason})' for reason, labels in reasons.items()) if reasons else ''
 
 
 def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
     """A table with one row for each setup; with `base`, the ratio to that setup in neighbouring rounds."""
-    columns = [''] + [figures.titled(name) for name in names]
+    columns = [''] + [figures.title_of(name) for name in names]
     has_calls = any(outcome.calls is not None for outcome in outcomes)
-    has_witness = any(outcome.witness for outcome in outcomes)
+    has_access_log = any(outcome.access_log for outcome in outcomes)
     columns += ['calls per request'] if has_calls else []
-    columns += ['zero-copy'] if has_witness else []
+    columns += ['zero-copy'] if has_access_log else []
     columns += [f'/ {base.setup.label}'] if base else []
     rows = []
     for outcome in outcomes:
@@ -66,7 +66,7 @@ def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
             continue
         row = [outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in names)]
         row += [figures.number(outcome.calls)] if has_calls else []
-        row += [f'{outcome.witness["zero_copy"]:.0%}' if outcome.witness else '-'] if has_witness else []
+        row += [f'{outcome.access_log["zero_copy"]:.0%}' if outcome.access_log else '-'] if has_access_log else []
         row += [figures.number(figures.paired_ratio(outcome.readings, base.readings, ratio_of))] if base else []
         rows.append(row)
     return Table(load.label, columns, rows, not_measured(outcomes))
@@ -88,7 +88,7 @@ def bars_of(name, title, figure, groups, base='nginx'):
             series[label].append(figures.summary(outcome.readings, figure) if outcome else None)
             ratios[label].append(figures.paired_ratio(outcome.readings, base_of(outcome, outcomes, base), figure) if outcome else None)
     less = figures.FIGURES[figure][3]
-    return Bars(name, title, f'{figures.quantity(figure)} ({"lower" if less else "higher"} is better)', [load.label for load in groups], series,
+    return Bars(name, title, f'{figures.axis_title(figure)} ({"lower" if less else "higher"} is better)', [load.label for load in groups], series,
                 base, ratios, less)
 
 
@@ -96,11 +96,11 @@ def charts_of(name, groups):
     """CPU time of requests, and memory of idle connections; a chart without a figure is omitted."""
     busy = {load: outcomes for load, outcomes in groups.items() if load.kind == 'requests' and not load.half_load}
     idle = {load: outcomes for load, outcomes in groups.items() if load.kind == 'idle'}
-    made = [bars_of(f'{name}-cpu', 'CPU time of the server', 'cpu_gb', busy), bars_of(f'{name}-memory', 'Memory of the server', 'memory', idle)]
-    return [bars for bars in made if bars.series]
+    elements = [bars_of(f'{name}-cpu', 'CPU time of the server', 'cpu_gb', busy), bars_of(f'{name}-memory', 'Memory of the server', 'memory', idle)]
+    return [bars for bars in elements if bars.series]
 
 
-def limits_of(found):
+def saturated_clients(found):
     """A text that lists the loads in which the client, and not the server, had no CPU time left."""
     hit = []
     for outcome in found:

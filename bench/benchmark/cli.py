@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FORMAT = 2
 
 
-def parse(words):
+def parse(arguments):
     build = os.environ.get('SLUICE_BUILD', os.path.join(os.path.dirname(HERE), 'build'))
     parser = argparse.ArgumentParser(prog='bench/run', description='Measures the cost of TLS on this machine, the effect of kTLS, and sluice compared with other servers; writes a report.')
     parser.add_argument('--out', metavar='DIR', help='directory of the report (default: bench-results; with --compare: no files)')
@@ -40,7 +40,7 @@ def parse(words):
     parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure in an emulated machine whose kernel has TLS (default version: 6.1)')
     parser.add_argument('--vm-minutes', type=int, default=40, help='time limit of --vm in minutes (default: 40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
-    options = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     options.build = build
     options.out = options.out or (None if options.compare else 'bench-results')
     default = ['quick'] if not options.page else list(scenarios.PAGE_EMULATED if options.vm else scenarios.PAGE)
@@ -56,7 +56,7 @@ def parse(words):
     if unknown:
         parser.error(f'unknown server {", ".join(sorted(unknown))}: choose from {", ".join(server_configuration.PROGRAMS)}, all')
     if 'all' in options.peers:
-        options.peers = [name for name, program in server_configuration.PROGRAMS.items() if machine.servers.find(program)]
+        options.peers = [name for name, program in server_configuration.PROGRAMS.items() if machine.servers.find_program(program)]
     for program in (options.sluice, options.blast):
         if not (options.report or options.compare or options.figure) and not os.access(program, os.X_OK):
             parser.error(f'{program} does not exist: build it (meson setup build && ninja -C build)')
@@ -80,61 +80,61 @@ def store(results, folder):
         stream.write('\n')
 
 
-def measure(options, words):
+def measure(options, arguments):
     """Runs all scenarios; returns the results."""
     facts = machine.facts(options, options.peers, options.emulated)
     results = {'format': FORMAT, 'made': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
-               'command': shlex.join(['bench/run', *words]), 'machine': facts, 'scenarios': [],
+               'command': shlex.join(['bench/run', *arguments]), 'machine': facts, 'scenarios': [],
                'options': {'rounds': options.rounds, 'seconds': options.seconds, 'warm': options.warm, 'loop': options.loop}}
-    neighbours = machine.Neighbours()
+    background_load = machine.BackgroundLoad()
     with progress.make() as shown:
         for name in options.scenario:
-            scenario = scenarios.named(name)
+            scenario = scenarios.module_of(name)
             groups = rounds.with_transports(scenario.plan(options), options.transports)
-            shown.begin(scenario.TITLE, rounds.steps(groups, options.rounds))
+            shown.begin(scenario.TITLE, rounds.measurement_count(groups, options.rounds))
             part = {'name': name, 'title': scenario.TITLE, 'outcomes': []}
             results['scenarios'].append(part)
             for outcomes in rounds.measure(rounds.Bench(options, facts['ktls'], shown), groups):
                 part['outcomes'] += [outcome.to_json() for outcome in outcomes]
                 store(results, options.out)
-            facts.update(neighbours.seen())
+            facts.update(background_load.averages())
     store(results, options.out)
     return results
 
 
 def page_write(path, results):
     with open(path, encoding='utf-8') as stream:
-        page = report.replaced(stream.read(), report.digest(results), results['machine']['emulated'])
+        page = report.replace_section(stream.read(), report.readme_section(results), results['machine']['emulated'])
     with open(path, 'w', encoding='utf-8') as stream:
         stream.write(page)
 
 
 def figure_write(folder):
     with open(os.path.join(folder, 'README.md'), encoding='utf-8') as stream:
-        drawn = ratio_figure.draw(stream.read())
+        svg = ratio_figure.draw(stream.read())
     with open(os.path.join(folder, ratio_figure.NAME), 'w', encoding='utf-8') as stream:
-        stream.write(drawn)
+        stream.write(svg)
 
 
 def compare_write(first, second, folder):
     """Prints the comparison; with a folder, writes it there as report.md and report.html with a chart."""
-    parts = compare.parts_of(first, second)
-    print(report.markdown([('', [block for block in made if not isinstance(block, blocks.Bars)]) for _, made in parts], {}))
+    sections = compare.sections_of(first, second)
+    print(report.markdown([('', [block for block in elements if not isinstance(block, blocks.Bars)]) for _, elements in sections], {}))
     if folder:
         os.makedirs(folder, exist_ok=True)
-        print(report.write_parts(parts, folder, compare.footer(first, second)))
+        print(report.write_sections(sections, folder, compare.footer(first, second)))
     return 0
 
 
-def main(words):
+def main(arguments):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # raises SystemExit, so that all servers are stopped
     try:
-        return run(parse(words), words)
-    except servers.Failed as fault:
+        return run(parse(arguments), arguments)
+    except servers.BenchmarkError as fault:
         sys.exit(str(fault))
 
 
-def run(options, words):
+def run(options, arguments):
     if options.compare:
         return compare_write(*map(load_results, options.compare), options.out)
     if options.figure:
@@ -145,10 +145,10 @@ def run(options, words):
         results = load_results(options.report)
     elif options.vm:
         results = load_results(guest.measure(options))
-        results['command'] = shlex.join(['bench/run', *words])
+        results['command'] = shlex.join(['bench/run', *arguments])
         store(results, options.out)
     else:
-        results = measure(options, words)
+        results = measure(options, arguments)
     path = report.write(results, options.out)
     print(f'{path}, {os.path.join(options.out, "report.html")}')
     if options.page:

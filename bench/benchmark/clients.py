@@ -8,7 +8,7 @@ import time
 from . import counters, servers, sizes
 
 # name: (arguments, pattern of the number of responses in the output)
-CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
+CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"responses_all": (\d+)')),
            'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', re.compile(r'(\d+) requests in')),
            'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
                       re.compile(r'requests: .*?(\d+) succeeded')),
@@ -21,7 +21,7 @@ def whole(seconds):
     return max(1, round(seconds))
 
 
-def words_of(load, setup, seconds, port):
+def arguments_of(load, setup, seconds, port):
     """The arguments for a load."""
     scheme, n = ('http', 'n') if setup.transport == 'plain' else ('https', '')
     return CLIENTS[load.client][0].format(connections=load.connections, streams=load.streams, seconds=whole(seconds), port=port,
@@ -30,15 +30,15 @@ def words_of(load, setup, seconds, port):
 
 def run(blast, server, load, setup, seconds):
     """Runs the client on its CPU; returns the number of responses."""
-    words = words_of(load, setup, seconds, server.port)
-    program = blast if words[0] == 'blast' else servers.find(words[0])
+    arguments = arguments_of(load, setup, seconds, server.port)
+    program = blast if arguments[0] == 'blast' else servers.find_program(arguments[0])
     if not program:
-        raise servers.Failed(f'{words[0]} is not installed')
-    done = subprocess.run(['taskset', '-c', str(servers.cpus()[1]), program, *words[1:]], capture_output=True, text=True,
+        raise servers.BenchmarkError(f'{arguments[0]} is not installed')
+    done = subprocess.run(['taskset', '-c', str(servers.cpus()[1]), program, *arguments[1:]], capture_output=True, text=True,
                           check=False, stdin=subprocess.DEVNULL, timeout=60 + 10 * seconds)
     found = CLIENTS[load.client][1].search(done.stdout)
     if not found or not int(found.group(1)):
-        raise servers.Failed(f'{load.client}: {(done.stdout + done.stderr)[-200:]}')
+        raise servers.BenchmarkError(f'{load.client}: {(done.stdout + done.stderr)[-200:]}')
     return int(found.group(1))
 
 
@@ -47,16 +47,16 @@ def read(blast, server, load, setup, seconds):
     pids = server.pids()
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin, before = time.monotonic(), counters.snapshot(pids)
-    answers = run(blast, server, load, setup, seconds)
+    responses = run(blast, server, load, setup, seconds)
     after, elapsed = counters.snapshot(pids), time.monotonic() - begin
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    size = answers * sizes.bytes_of(load.size)
-    return {'answers': answers, 'answers_all': answers, 'bytes': size, 'bytes_all': size, 'seconds': whole(seconds), 'elapsed': elapsed,
-            'client_cpu': used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime, **counters.spent(before, after)}
+    size = responses * sizes.bytes_of(load.size)
+    return {'responses': responses, 'responses_all': responses, 'bytes': size, 'bytes_all': size, 'seconds': whole(seconds), 'elapsed': elapsed,
+            'client_cpu': used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime, **counters.usage_between(before, after)}
 
 
 def count_calls(blast, server, load, setup, seconds):
     """System calls of the server per request, in a separate run; None if they cannot be counted."""
     with counters.SystemCalls(server.pids()) as calls:
-        answers = run(blast, server, load, setup, seconds)
-    return calls.total / answers if calls.total is not None else None
+        responses = run(blast, server, load, setup, seconds)
+    return calls.total / responses if calls.total is not None else None

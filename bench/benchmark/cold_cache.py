@@ -1,4 +1,4 @@
-"""Small responses in parallel with files that are not in memory: delays of a server's loop while other clients read from disk."""
+"""Latency of small responses while other clients request files that are not in the page cache."""
 import contextlib
 import dataclasses
 import multiprocessing
@@ -10,19 +10,20 @@ import time
 from . import counters, load_generator, servers
 
 READERS, READER_SIZE = 4, 64 << 20
-DROP_EVERY_S, LOOK_EVERY_S = 0.1, 0.001       # reading a file takes longer than DROP_EVERY_S
+DROP_INTERVAL_S = 0.1               # shorter than the time to read a file
+SAMPLE_INTERVAL_S = 0.001
 SECONDS_MIN = 0.5
-ATTEMPTS = 12                       # retries: 10 ms of CPU taken by the hypervisor add 10 ms of latency
-READ_LONGER_S = 0.5                 # duration of the readers beyond that of the probe
-FIRST, SECOND = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # as root; the probe has priority over the readers
+ATTEMPTS = 12                       # with steal time, which adds to the latency
+READERS_EXTRA_S = 0.5               # the readers run longer than the probe
+PROBE_PRIORITY, READER_PRIORITY = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # requires root
 
 
 def prepare(folder):
-    """The readers' files, one for each reader; raises Failed if the file system keeps them in memory."""
+    """Creates a file for each reader; returns their paths. Raises Failed if the file system is in memory."""
     paths = [os.path.join(folder, 'www', f'cold{number}') for number in range(READERS)]
     kind = subprocess.run(['stat', '-f', '-c', '%T', folder], capture_output=True, text=True, check=True).stdout.strip()
     if kind in ('tmpfs', 'ramfs'):
-        raise servers.Failed(f'{folder} is in memory, so this scenario cannot read from disk: use --folder')
+        raise servers.BenchmarkError(f'{folder} is in memory, so this scenario cannot read from disk: use --folder')
     for path in paths:
         if not os.path.exists(path):
             with open(path, 'wb') as stream:
@@ -33,8 +34,8 @@ def prepare(folder):
     return paths
 
 
-def be_first(pids):
-    """Raises the priority of the server, so that other processes of the machine do not delay it (root only)."""
+def raise_priority(pids):
+    """Raises the priority of the server above that of other processes; requires root, and has no effect otherwise."""
     for pid in pids:
         for task in os.listdir(f'/proc/{pid}/task'):
             with contextlib.suppress(PermissionError):
@@ -42,43 +43,43 @@ def be_first(pids):
 
 
 @contextlib.contextmanager
-def dropped(paths):
-    """Drops these files from the page cache every DROP_EVERY_S inside a with block, on the client's CPU."""
-    over = threading.Event()
+def page_cache_dropped(paths):
+    """Inside a with block: drops these files from the page cache every DROP_INTERVAL_S, on the client's CPU."""
+    stopped = threading.Event()
 
     def drop():
-        os.sched_setaffinity(0, {servers.cpus()[1]})        # applies to this thread only
+        os.sched_setaffinity(0, {servers.cpus()[1]})        # of this thread
         with contextlib.ExitStack() as files:
-            opened = [files.enter_context(open(path, 'rb')) for path in paths]
-            while not over.wait(DROP_EVERY_S):
-                for file in opened:
+            descriptors = [files.enter_context(open(path, 'rb')) for path in paths]
+            while not stopped.wait(DROP_INTERVAL_S):
+                for file in descriptors:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    dropper = threading.Thread(target=drop)
-    dropper.start()
+    thread = threading.Thread(target=drop)
+    thread.start()
     try:
         yield
     finally:
-        over.set()
-        dropper.join()
+        stopped.set()
+        thread.join()
 
 
-def waits_for_disk(path):
+def is_waiting_for_disk(path):
     return counters.read(path).rpartition(')')[2].split()[0] == 'D'
 
 
-def watch(paths, pipe):
-    """The sampling loop of disk_waits. Runs in its own process, since a thread would wait for the other threads of this process."""
+def sample_disk_waits(paths, pipe):
+    """The sampling loop of disk_wait_share, in a separate process: the interpreter lock would delay a thread."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
-    looks = seen = 0
-    while not pipe.poll(LOOK_EVERY_S):
-        seen += any(map(waits_for_disk, paths))
-        looks += 1
-    pipe.send(seen / max(looks, 1))
+    samples = waiting = 0
+    while not pipe.poll(SAMPLE_INTERVAL_S):
+        waiting += any(map(is_waiting_for_disk, paths))
+        samples += 1
+    pipe.send(waiting / max(samples, 1))
 
 
-def loops_of(server):
-    """The /proc files with the state of the server's loops: h2o runs them as threads of its first process, others in a worker."""
+def event_loop_stat_paths(server):
+    """The /proc/*/stat files of the server's event loops: threads of the first process in h2o, a worker process in other servers."""
     pids = server.pids()
     if server.setup.server == 'h2o':
         return [f'/proc/{pids[0]}/task/{thread}/stat' for thread in os.listdir(f'/proc/{pids[0]}/task')]
@@ -86,68 +87,68 @@ def loops_of(server):
 
 
 @contextlib.contextmanager
-def disk_waits(server):
-    """Samples every millisecond whether the loop waits for a disk; sets 'share' of the dict to the fraction of such samples."""
-    here, there = multiprocessing.Pipe()
-    watcher = multiprocessing.Process(target=watch, args=(loops_of(server), there))
-    watcher.start()
-    found = {}
+def disk_wait_share(server):
+    """Samples every SAMPLE_INTERVAL_S whether the event loop waits for a disk. Yields a dict, whose 'share' is set at the end."""
+    parent_end, child_end = multiprocessing.Pipe()
+    sampler = multiprocessing.Process(target=sample_disk_waits, args=(event_loop_stat_paths(server), child_end))
+    sampler.start()
+    result = {}
     try:
-        yield found
+        yield result
     finally:
-        here.send('over')
-        found['share'] = here.recv()
-        watcher.join()
+        parent_end.send('stop')
+        result['share'] = parent_end.recv()
+        sampler.join()
 
 
-def undisturbed(attempt):
-    """Repeats attempt() until the hypervisor takes no CPU time during it, and returns its result with 'taken': 0; after ATTEMPTS, the last
-    result."""
+def repeat_without_steal(measurement):
+    """Repeats measurement() until there is no steal time during it, at most ATTEMPTS times. Returns the last result with its
+    'steal_ticks'."""
     for _ in range(ATTEMPTS):
-        before = counters.taken_ticks()
-        found = attempt()
-        taken = counters.taken_ticks() - before
-        if taken == 0:
+        before = counters.steal_ticks()
+        result = measurement()
+        steal = counters.steal_ticks() - before
+        if steal == 0:
             break
-    return {**found, 'taken': taken}
+    return {**result, 'steal_ticks': steal}
 
 
 def read_with_readers(server, paths, probe, reader):
     """Starts the readers and the probe; returns the counts of one run of the probe."""
-    with dropped(paths), contextlib.ExitStack() as clients:
+    with page_cache_dropped(paths), contextlib.ExitStack() as clients:
         readers = [clients.enter_context(reader(path)) for path in paths]
-        for one in readers:
-            one.begin()
-        # Starts the watcher before the probe: a process forked later would inherit, and keep open, the probe's standard input.
-        with disk_waits(server) as waits, probe() as blast:
+        for client in readers:
+            client.begin()
+        # The sampler is forked before the probe starts: otherwise it would inherit the probe's standard input and keep it open.
+        with disk_wait_share(server) as disk_wait, probe() as blast:
             before = counters.snapshot(server.pids())
             begin = time.monotonic()
             counted = blast.go()
-            spent = counters.spent(before, counters.snapshot(server.pids()))
+            usage = counters.usage_between(before, counters.snapshot(server.pids()))
             elapsed = time.monotonic() - begin
-        read_all = [one.line() for one in readers]
-    return {**counted, **spent, 'elapsed': elapsed, 'disk': waits['share'],
-            'cold_rate': sum(one['bytes'] / one['seconds'] for one in read_all)}
+        reader_counts = [client.line() for client in readers]
+    return {**counted, **usage, 'elapsed': elapsed, 'disk_wait': disk_wait['share'],
+            'readers_rate': sum(counts['bytes'] / counts['seconds'] for counts in reader_counts)}
 
 
 def read(program, server, load, setup, folder, seconds):
-    """One reading: latency of the probe alone ('quiet') and with the readers, and the state of the server's loop in that time."""
+    """One reading: latency of the probe without readers ('baseline') and with them, and the state of the server's loop with them."""
     seconds = max(seconds, SECONDS_MIN)
-    first, second = (FIRST, SECOND) if os.geteuid() == 0 else ((), ())
-    probe_words = load_generator.words_of(load, setup, seconds)
-    reader_words = load_generator.words_of(dataclasses.replace(load, rate=0), setup, seconds + READ_LONGER_S)
+    probe_priority, reader_priority = (PROBE_PRIORITY, READER_PRIORITY) if os.geteuid() == 0 else ((), ())
+    probe_words = load_generator.arguments_of(load, setup, seconds)
+    reader_words = load_generator.arguments_of(dataclasses.replace(load, rate=0), setup, seconds + READERS_EXTRA_S)
     paths = prepare(folder)
 
     def probe():
-        return load_generator.Blast(program, server, f'/{load.size}', probe_words, first)
+        return load_generator.Blast(program, server, f'/{load.size}', probe_words, probe_priority)
 
     def reader(path):
-        return load_generator.Blast(program, server, f'/{os.path.basename(path)}', reader_words, second)
+        return load_generator.Blast(program, server, f'/{os.path.basename(path)}', reader_words, reader_priority)
 
-    def alone():
+    def without_readers():
         with probe() as blast:
             return blast.go()
-    be_first(server.pids())
-    quiet = undisturbed(alone)
-    loaded = undisturbed(lambda: read_with_readers(server, paths, probe, reader))
-    return {**loaded, 'quiet': quiet['latency'], 'taken': max(quiet['taken'], loaded['taken'])}
+    raise_priority(server.pids())
+    baseline = repeat_without_steal(without_readers)
+    loaded = repeat_without_steal(lambda: read_with_readers(server, paths, probe, reader))
+    return {**loaded, 'baseline': baseline['latency'], 'steal_ticks': max(baseline['steal_ticks'], loaded['steal_ticks'])}

@@ -10,7 +10,7 @@ COMPARED = ('cpu_request', 'rate', 'p99', 'memory_connection')
 def measured(results):
     """{(scenario, load, setup): readings}"""
     return {(scenario['name'], outcome.load.label, outcome.setup.label): outcome.readings
-            for scenario in results['scenarios'] for outcome in report.found_of(scenario) if outcome.readings}
+            for scenario in results['scenarios'] for outcome in report.outcomes_of(scenario) if outcome.readings}
 
 
 def change_of(name, before, after):
@@ -31,7 +31,7 @@ def pairs_of(first, second):
 
 
 def rows_of(first, second):
-    return [[' / '.join(key), figures.quantity(name), figures.shown(before), figures.shown(after),
+    return [[' / '.join(key), figures.axis_title(name), figures.shown(before), figures.shown(after),
              figures.number(after['median'] / before['median']), change_of(name, before, after)]
             for key, name, before, after in pairs_of(first, second)]
 
@@ -45,7 +45,7 @@ def bars(first, second):
     """CPU time per response of each setup in both files."""
     found = [(key, before, after) for key, name, before, after in pairs_of(first, second) if name == 'cpu_request']
     labels = ('first', 'second')
-    return blocks.Bars('compare-cpu', 'CPU time of the server in both runs', f'{figures.quantity("cpu_request")} (lower is better)',
+    return blocks.Bars('compare-cpu', 'CPU time of the server in both runs', f'{figures.axis_title("cpu_request")} (lower is better)',
                        [', '.join(key[1:]) for key, *_ in found], dict(zip(labels, zip(*((before, after) for _, before, after in found)))),
                        'first', {'second': [after['median'] / before['median'] for _, before, after in found]} if found else {})
 
@@ -65,9 +65,9 @@ def footer(first, second):
     return ' '.join(f'{name.capitalize()}: {report.footer(results)}' for name, results in (('first', first), ('second', second)))
 
 
-def parts_of(first, second):
+def sections_of(first, second):
     """A report, as report.parts_of."""
     chart = bars(first, second)
-    facts = [dataclasses.replace(report.facts_table(results), title=f'Machine and versions of the {name} run')
+    facts = [dataclasses.replace(report.machine_table(results), title=f'Machine and versions of the {name} run')
              for name, results in (('first', first), ('second', second))]
     return [('', [blocks.Text(conclusion(first, second)), *([chart] if chart.series else []), table(first, second), *facts])]

@@ -4,8 +4,8 @@ import statistics
 from . import figures, model, scenarios
 from .blocks import base_of, by_load
 
-LOADS = 4                           # that the conclusion names
-NEAREST = ('nginx', 'h2o')          # the servers that the conclusion names
+LOADS_MAX = 4                           # that the conclusion names
+COMPARED_SERVERS = ('nginx', 'h2o')          # the servers that the conclusion names
 
 
 def outcomes_of(results):
@@ -22,10 +22,10 @@ def ratios_to(server, found):
             ratio = figures.paired_ratio(outcome.readings, base_of(outcome, outcomes, server), 'cpu_request')
             if ratio is not None:
                 shown.setdefault(load.label, {})[' '.join(outcome.setup.label.split()[1:])] = ratio
-    return dict(list(shown.items())[:LOADS])
+    return dict(list(shown.items())[:LOADS_MAX])
 
 
-def compared(server, found):
+def ratio_sentence(server, found):
     shown = ratios_to(server, found)
     if not shown:
         return ''
@@ -33,26 +33,26 @@ def compared(server, found):
     return f'CPU time per response of sluice divided by that of {server}: {"; ".join(each)}.'
 
 
-def spread_of(found):
+def spread_sentence(found):
     spreads = [summary['spread'] for outcome in found for summary in [figures.summary(outcome.readings, 'cpu_request')] if summary]
     return f'The spread of the rounds is ±{statistics.median(spreads) * 50:.0f} % for the median setup.' if spreads else ''
 
 
-def targets_met(found):
-    targets = scenarios.named('targets')
-    counts = [(loop, *targets.met(found, loop)) for loop in targets.LOOPS]
+def targets_sentence(found):
+    targets = scenarios.module_of('targets')
+    counts = [(loop, *targets.count_met(found, loop)) for loop in targets.LOOPS]
     shown = [f'{met} of {measured} with {loop}' for loop, met, measured in counts if measured]
     return f'Targets met: {", ".join(shown)}.' if shown else ''
 
 
 def conclusion(results):
     """Ratios to other servers in the first scenario that has them, the targets, and TLS compared with plain HTTP."""
-    parts = outcomes_of(results)
-    first = next((found for _, found in parts if any(ratios_to(server, found) for server in NEAREST)), [])
-    sentences = [compared(server, first) for server in NEAREST]
-    for name, found in parts:
-        sentences += [targets_met(found)] if name == 'targets' else []
-        sentences += [block.text for block in scenarios.named('quick').answer(by_load(found))] if name == 'quick' else []
-    sentences.append(spread_of([outcome for _, found in parts for outcome in found]))
+    sections = outcomes_of(results)
+    first = next((found for _, found in sections if any(ratios_to(server, found) for server in COMPARED_SERVERS)), [])
+    sentences = [ratio_sentence(server, first) for server in COMPARED_SERVERS]
+    for name, found in sections:
+        sentences += [targets_sentence(found)] if name == 'targets' else []
+        sentences += [block.text for block in scenarios.module_of('quick').cost_sentences(by_load(found))] if name == 'quick' else []
+    sentences.append(spread_sentence([outcome for _, found in sections for outcome in found]))
     sentences = [sentence for sentence in sentences if sentence]
     return '**Conclusion.** ' + (' '.join(sentences) if sentences else 'Nothing was measured.')

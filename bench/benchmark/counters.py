@@ -6,11 +6,11 @@ import signal
 import subprocess
 import time
 
-TICKS_MIN = 10                      # fewer do not give the ratio of user and system time
-TICKS = os.sysconf('SC_CLK_TCK')
+CLOCK_TICKS_MIN = 10                      # fewer do not give the ratio of user and system time
+CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
 
 
-def family(pid):
+def process_tree(pid):
     """The process and all its descendants."""
     found = [pid]
     for one in found:
@@ -37,7 +37,7 @@ def cpu_seconds(pids):
         system += int(fields[12])
         for task in os.listdir(f'/proc/{pid}/task'):
             ran += int(read(f'/proc/{pid}/task/{task}/schedstat').split()[0])
-    return {'cpu': ran / 1e9, 'user': user / TICKS, 'system': system / TICKS}
+    return {'cpu': ran / 1e9, 'user': user / CLOCK_TICKS, 'system': system / CLOCK_TICKS}
 
 
 def context_switches(pids):
@@ -55,8 +55,8 @@ def memory_kib(pids):
                if line.startswith('Pss:'))
 
 
-def taken_ticks():
-    """Clock ticks since boot in which a hypervisor used this machine's CPUs for other guests; see proc_stat(5)."""
+def steal_ticks():
+    """Steal time since boot in clock ticks; see proc_stat(5)."""
     return int(read('/proc/stat').split(maxsplit=9)[8])
 
 
@@ -64,12 +64,12 @@ def snapshot(pids):
     return {**cpu_seconds(pids), 'switches': context_switches(pids)}
 
 
-def spent(before, after):
+def usage_between(before, after):
     """The usage between two readings; user and system are scaled to the scheduler's sum, which is the exact one."""
     used = {name: after[name] - before[name] for name in after}
     ticks = used['user'] + used['system']
     for name in ('user', 'system'):
-        used[name] = used['cpu'] * used[name] / ticks if ticks >= TICKS_MIN / TICKS else None
+        used[name] = used['cpu'] * used[name] / ticks if ticks >= CLOCK_TICKS_MIN / CLOCK_TICKS else None
     return used
 
 
@@ -90,7 +90,7 @@ class SystemCalls:
 
     def __enter__(self):
         if self.command:
-            self.watcher = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            self.tracer = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                             stderr=subprocess.PIPE, text=True)
             time.sleep(0.4)
         return self
@@ -98,9 +98,9 @@ class SystemCalls:
     def __exit__(self, *_):
         if not self.command:
             return
-        if self.watcher.poll() is None:
-            self.watcher.send_signal(signal.SIGINT)
-        output = self.watcher.communicate(timeout=30)[1]
+        if self.tracer.poll() is None:
+            self.tracer.send_signal(signal.SIGINT)
+        output = self.tracer.communicate(timeout=30)[1]
         found = re.search(r'^(\d+),,raw_syscalls', output, re.M) if self.perf else \
             re.search(r'^100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total', output, re.M)
         self.total = int(found.group(1)) if found else None

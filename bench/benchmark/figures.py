@@ -1,19 +1,19 @@
 """Figures from counts: median and spread over rounds, quantiles of latency, ratios of neighbouring rounds."""
 import statistics
 
-UNSTEADY = 0.15                     # a spread beyond this share of the median is marked
+NOISY_SPREAD = 0.15                     # a spread beyond this share of the median is marked
 
 
 def quantile(histogram, share):
     """The duration in ns below which `share` of the counts lie, of [[least ns, count], ...] in order; None if empty."""
-    total = sum(count for _, count in histogram)
+    total = sum(count_of for _, count_of in histogram)
     if total == 0:
         return None
     rank, seen = share * total, 0
-    for least, count in histogram:
-        seen += count
+    for lower_bound, count_of in histogram:
+        seen += count_of
         if seen >= rank:
-            return least
+            return lower_bound
     return histogram[-1][0]
 
 
@@ -21,16 +21,16 @@ def merged(histograms):
     """The sum of histograms."""
     counts = {}
     for histogram in histograms:
-        for least, count in histogram:
-            counts[least] = counts.get(least, 0) + count
-    return [[least, counts[least]] for least in sorted(counts)]
+        for lower_bound, count_of in histogram:
+            counts[lower_bound] = counts.get(lower_bound, 0) + count_of
+    return [[lower_bound, counts[lower_bound]] for lower_bound in sorted(counts)]
 
 
-def per(top, bottom, scale=1):
+def ratio_of(numerator, denominator, scale=1):
     """A figure that is the ratio of two counts; None if the second is zero."""
     def figure(reading):
-        above, below = reading.get(top), reading.get(bottom)
-        return above / below * scale if above is not None and below else None
+        dividend, divisor = reading.get(numerator), reading.get(denominator)
+        return dividend / divisor * scale if dividend is not None and divisor else None
     return figure
 
 
@@ -41,18 +41,18 @@ def latency(share, name='latency'):
     return figure
 
 
-def plainly(name, scale=1):
+def count_of(name, scale=1):
     return lambda reading: None if reading.get(name) is None else reading[name] * scale
 
 
-def cold_ratio(reading):
-    loaded, quiet = latency(0.99)(reading), latency(0.99, 'quiet')(reading)
-    return loaded / quiet if loaded and quiet else None
+def readers_ratio(reading):
+    loaded, baseline = latency(0.99)(reading), latency(0.99, 'baseline')(reading)
+    return loaded / baseline if loaded and baseline else None
 
 
-def answer_time(reading):
+def response_time(reading):
     """The mean response time in ms by Little's law, which is valid also if a response takes longer than a round."""
-    return reading['connections'] * reading['seconds'] / reading['answers'] * 1e3 if reading.get('answers') and 'connections' in reading else None
+    return reading['connections'] * reading['seconds'] / reading['responses'] * 1e3 if reading.get('responses') and 'connections' in reading else None
 
 
 def switches(reading):
@@ -61,52 +61,52 @@ def switches(reading):
 
 # name: (title, unit, figure of one reading, True if less is better)
 FIGURES = {
-    'rate': ('requests', '/s', per('answers', 'seconds'), False),
-    'throughput': ('throughput', 'MB/s', per('bytes', 'seconds', 1e-6), False),
-    'cpu_request': ('server CPU per request', 'us', per('cpu', 'answers_all', 1e6), True),
-    'user_request': ('of it in user space', 'us', per('user', 'answers_all', 1e6), True),
-    'system_request': ('of it in the kernel', 'us', per('system', 'answers_all', 1e6), True),
-    'us_kernel': ('in the kernel', 'us', plainly('us_kernel'), True),
-    'us_crypto': ('libcrypto', 'us', plainly('us_crypto'), True),
-    'us_ssl': ('libssl', 'us', plainly('us_ssl'), True),
-    'us_c_library': ('C library', 'us', plainly('us_c_library'), True),
-    'us_own': ('own', 'us', plainly('us_own'), True),
-    'cpu_gb': ('server CPU per GB', 's', per('cpu', 'bytes_all', 1e9), True),
-    'cpu_mb': ('server CPU per MB', 'ns', per('cpu', 'bytes_all', 1e15), True),
-    'cpu_share': ('server CPU', '%', per('cpu', 'elapsed', 100), True),
-    'client_share': ('client CPU', '%', per('client_cpu', 'elapsed', 100), True),
-    'shakes': ('handshakes per CPU second', '/s', per('handshakes', 'cpu'), False),
+    'rate': ('requests', '/s', ratio_of('responses', 'seconds'), False),
+    'throughput': ('throughput', 'MB/s', ratio_of('bytes', 'seconds', 1e-6), False),
+    'cpu_request': ('server CPU per request', 'us', ratio_of('cpu', 'responses_all', 1e6), True),
+    'user_request': ('of it in user space', 'us', ratio_of('user', 'responses_all', 1e6), True),
+    'system_request': ('of it in the kernel', 'us', ratio_of('system', 'responses_all', 1e6), True),
+    'us_kernel': ('in the kernel', 'us', count_of('us_kernel'), True),
+    'us_crypto': ('libcrypto', 'us', count_of('us_crypto'), True),
+    'us_ssl': ('libssl', 'us', count_of('us_ssl'), True),
+    'us_c_library': ('C library', 'us', count_of('us_c_library'), True),
+    'us_own': ('own', 'us', count_of('us_own'), True),
+    'cpu_gb': ('server CPU per GB', 's', ratio_of('cpu', 'bytes_all', 1e9), True),
+    'cpu_mb': ('server CPU per MB', 'ns', ratio_of('cpu', 'bytes_all', 1e15), True),
+    'cpu_share': ('server CPU', '%', ratio_of('cpu', 'elapsed', 100), True),
+    'client_share': ('client CPU', '%', ratio_of('client_cpu', 'elapsed', 100), True),
+    'handshakes_cpu': ('handshakes per CPU second', '/s', ratio_of('handshakes', 'cpu'), False),
     'switches': ('context switches', '/s', switches, True),
-    'switches_request': ('context switches per request', '', per('switches', 'answers_all'), True),
-    'answer_time': ('response time (connections / rate)', 'ms', answer_time, True),
+    'switches_request': ('context switches per request', '', ratio_of('switches', 'responses_all'), True),
+    'response_time': ('response time (connections / rate)', 'ms', response_time, True),
     'p50': ('latency, median', 'us', latency(0.5), True),
     'p99': ('latency, 99 %', 'us', latency(0.99), True),
     'p999': ('latency, 99.9 %', 'us', latency(0.999), True),
-    'longest': ('latency, maximum', 'us', latency(1), True),
-    'quiet_p99': ('latency alone, 99 %', 'us', latency(0.99, 'quiet'), True),
-    'cold_ratio': ('with readers / alone', '', cold_ratio, True),
-    'disk': ('waiting for a disk', '%', plainly('disk', 100), True),
-    'taken': ('taken by a hypervisor', 'ticks', plainly('taken'), True),
-    'cold_rate': ('readers', 'MB/s', plainly('cold_rate', 1e-6), False),
-    'memory': ('memory', 'KiB', plainly('memory'), True),
-    'memory_connection': ('memory per connection', 'KiB', plainly('memory_connection'), True),
+    'latency_max': ('latency, maximum', 'us', latency(1), True),
+    'baseline_p99': ('latency alone, 99 %', 'us', latency(0.99, 'baseline'), True),
+    'readers_ratio': ('with readers / alone', '', readers_ratio, True),
+    'disk_wait': ('waiting for a disk', '%', count_of('disk_wait', 100), True),
+    'steal_ticks': ('steal time', 'ticks', count_of('steal_ticks'), True),
+    'readers_rate': ('readers', 'MB/s', count_of('readers_rate', 1e-6), False),
+    'memory': ('memory', 'KiB', count_of('memory'), True),
+    'memory_connection': ('memory per connection', 'KiB', count_of('memory_connection'), True),
 }
 
 
-def titled(name):
+def title_of(name):
     """'throughput, MB/s'"""
     return ', '.join(filter(None, FIGURES[name][:2]))
 
 
 # Quantity and unit as the title of an axis.
-QUANTITIES = {'cpu_gb': 'CPU seconds per GB sent', 'cpu_request': 'CPU microseconds per response', 'rate': 'responses per second',
+AXIS_TITLES = {'cpu_gb': 'CPU seconds per GB sent', 'cpu_request': 'CPU microseconds per response', 'rate': 'responses per second',
               'throughput': 'MB sent per second', 'memory': 'memory of the server in KiB', 'memory_connection': 'memory per connection in KiB',
-              'shakes': 'handshakes per CPU second', 'p99': '99th percentile of the latency in microseconds'}
+              'handshakes_cpu': 'handshakes per CPU second', 'p99': '99th percentile of the latency in microseconds'}
 
 
-def quantity(name):
+def axis_title(name):
     title, unit = FIGURES[name][:2]
-    return QUANTITIES.get(name) or f'{title}{f" in {unit}" if unit else ""}'
+    return AXIS_TITLES.get(name) or f'{title}{f" in {unit}" if unit else ""}'
 
 
 def values_of(readings, name):
@@ -131,9 +131,9 @@ def summary(readings, name):
     values = values_of(readings, name)
     if not values:
         return None
-    wide = spread(values)
-    return {'median': statistics.median(values), 'low': min(values), 'high': max(values), 'spread': wide,
-            'unsteady': wide > UNSTEADY}
+    relative_spread = spread(values)
+    return {'median': statistics.median(values), 'low': min(values), 'high': max(values), 'spread': relative_spread,
+            'noisy': relative_spread > NOISY_SPREAD}
 
 
 def paired_ratio(ours, theirs, name):
@@ -158,4 +158,4 @@ def shown(found):
     if found is None:
         return '-'
     apart = f' ±{found["spread"] * 50:.0f} %' if found['spread'] else ''
-    return f'{number(found["median"])}{apart}{" (!)" if found["unsteady"] else ""}'
+    return f'{number(found["median"])}{apart}{" (!)" if found["noisy"] else ""}'

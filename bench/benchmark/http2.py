@@ -45,4 +45,4 @@ def connect(server, tls):
         if kind in (RST_STREAM, GOAWAY):
             break
     peer.close()
-    raise servers.Failed('no response by HTTP/2')
+    raise servers.BenchmarkError('no response by HTTP/2')

@@ -1,4 +1,4 @@
-"""Facts about the machine for the report: versions, hardware, and whether the kernel supports TLS."""
+"""Describes the machine for the report: hardware, kernel, versions, and the load of other processes."""
 import os
 import platform
 import re
@@ -9,7 +9,7 @@ import time
 from . import server_configuration, servers
 
 TCP_ULP = 31
-TICKS = os.sysconf('SC_CLK_TCK')
+CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def first_line(*command):
@@ -22,7 +22,7 @@ def first_line(*command):
 
 
 def ktls_works():
-    """Whether the kernel accepts TLS on a connected socket."""
+    """Returns True if the kernel accepts the TLS ULP on a connected socket."""
     with socket.create_server(('127.0.0.1', 0)) as listener, socket.create_connection(listener.getsockname()) as client:
         try:
             client.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b'tls')
@@ -42,13 +42,13 @@ def processor():
 
 
 def is_listed(cpu, text):
-    """Whether a list in the kernel's notation ('0-3,8') includes a CPU."""
+    """Returns True if a CPU list in the kernel's notation ('0-3,8') includes the CPU."""
     ends = [[int(number) for number in part.split('-')] for part in text.strip().split(',')]
     return any(end[0] <= cpu <= end[-1] for end in ends)
 
 
 def are_siblings(one, other):
-    """Whether two CPUs are threads of one core."""
+    """Returns True if the two CPUs are threads of one core."""
     try:
         with open(f'/sys/devices/system/cpu/cpu{one}/topology/thread_siblings_list', encoding='ascii') as stream:
             return one != other and is_listed(other, stream.read())
@@ -60,30 +60,30 @@ def memory_mib():
     return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 20
 
 
-class Neighbours:
-    """Measures how many CPUs other processes used on average: the total usage minus that of our own processes that have ended."""
+class BackgroundLoad:
+    """The average number of CPUs that other processes used: the total usage minus that of the benchmark's processes that have ended."""
 
     def __init__(self):
-        self.begin, self.before = time.monotonic(), self.used()
+        self.begin, self.before = time.monotonic(), self.cpu_seconds()
 
     @staticmethod
-    def used():
-        """(CPU seconds of other processes, seconds that the hypervisor took) since boot; see proc_stat(5)."""
+    def cpu_seconds():
+        """(CPU seconds of other processes, steal time in seconds) since boot; see proc_stat(5)."""
         with open('/proc/stat', encoding='ascii') as stream:
-            user, nice, system, _, _, irq, softirq, stolen = (int(word) / TICKS for word in stream.readline().split()[1:9])
-        return user + nice + system + irq + softirq - sum(os.times()[:4]), stolen
+            user, nice, system, _, _, irq, softirq, steal = (int(word) / CLOCK_TICKS for word in stream.readline().split()[1:9])
+        return user + nice + system + irq + softirq - sum(os.times()[:4]), steal
 
-    def seen(self):
+    def averages(self):
         elapsed = max(time.monotonic() - self.begin, 1e-3)
-        others, stolen = ((now - then) / elapsed for now, then in zip(self.used(), self.before))
-        return {'others': max(others, 0.0), 'stolen': stolen}
+        others, steal = ((now - then) / elapsed for now, then in zip(self.cpu_seconds(), self.before))
+        return {'others': max(others, 0.0), 'steal': steal}
 
 
 def versions(options, names):
     found = {'sluice': first_line(options.sluice, '-v'), 'OpenSSL': first_line('openssl', 'version')}
     flags = {'caddy': 'version'}
     for name in names:
-        program = servers.find(server_configuration.PROGRAMS[name])
+        program = servers.find_program(server_configuration.PROGRAMS[name])
         found[name] = first_line(program, flags.get(name, '-v')) if program else 'not installed'
     return found
 

@@ -1,9 +1,9 @@
 """The measured items: a Load (of the client) and a Setup (a server and its transport); Outcomes hold the results."""
 import dataclasses
 
-RESTING = ('idle', 'idle-http2', 'websockets')      # kinds with idle connections: memory is measured
+IDLE_KINDS = ('idle', 'idle-http2', 'websockets')      # kinds with idle connections: memory is measured
 
-ALONE = 'openssl'                   # the server of a setup that measures handshakes of the library alone
+OPENSSL = 'openssl'                   # the server of a setup that measures handshakes of the library alone
 HANDSHAKES = ('full', 'resumed')      # kinds with a new connection for each request
 TRANSPORTS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'idle-http2': 'idle, HTTP/2', 'websockets': 'idle WebSockets',
@@ -18,14 +18,14 @@ class Setup:
     server: str
     transport: str = 'user'
     loop: str = ''
-    tweaks: tuple = ()
+    overrides: tuple = ()
     name: str = ''
     role: str = 'files'
 
     @property
     def label(self):
-        words = [self.server, self.loop, 'as proxy' if self.role == 'proxy' else '', self.name or ('plain' if self.transport == 'plain' else f'TLS {self.transport}')]
-        return ' '.join(word for word in words if word)
+        parts = [self.server, self.loop, 'as proxy' if self.role == 'proxy' else '', self.name or ('plain' if self.transport == 'plain' else f'TLS {self.transport}')]
+        return ' '.join(part for part in parts if part)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Load:
 
     @property
     def label(self):
-        words = [self.size, f'{self.connections} connections' if self.connections > 1 else '1 connection']
-        words += [f'{self.streams} streams each' if self.streams else '', KINDS[self.kind]]
-        words += [f'and {self.idle} idle' if self.idle else '', f'at {self.rate:.0f}/s' if self.rate else '']
-        words += ['at half load' if self.half_load else '', f'pipelined {self.pipeline}' if self.pipeline > 1 else '']
-        words += [f'{self.slow} B/s each' if self.slow else '', self.protocol if self.protocol != 'TLSv1.3' else '', self.suite]
-        words += [f'by {self.client}' if self.client != 'blast' else '']
-        return ', '.join(word for word in words if word)
+        parts = [self.size, f'{self.connections} connections' if self.connections > 1 else '1 connection']
+        parts += [f'{self.streams} streams each' if self.streams else '', KINDS[self.kind]]
+        parts += [f'and {self.idle} idle' if self.idle else '', f'at {self.rate:.0f}/s' if self.rate else '']
+        parts += ['at half load' if self.half_load else '', f'pipelined {self.pipeline}' if self.pipeline > 1 else '']
+        parts += [f'{self.slow} B/s each' if self.slow else '', self.protocol if self.protocol != 'TLSv1.3' else '', self.suite]
+        parts += [f'by {self.client}' if self.client != 'blast' else '']
+        return ', '.join(part for part in parts if part)
 
 
 @dataclasses.dataclass
@@ -73,15 +73,15 @@ class Outcome:
     setup: Setup
     readings: list = dataclasses.field(default_factory=list)
     calls: float = None             # system calls per request
-    witness: dict = None            # from sluice's access log: path, reason, share of zero-copy bytes
+    access_log: dict = None            # from sluice's access log: path, reason, share of zero-copy bytes
     command: list = dataclasses.field(default_factory=list)
     client: list = dataclasses.field(default_factory=list)
-    missing: str = ''
+    failure: str = ''
 
     def to_json(self):
         return dataclasses.asdict(self)
 
     @staticmethod
     def from_json(tree):
-        setup = {**tree['setup'], 'tweaks': tuple(tuple(pair) for pair in tree['setup']['tweaks'])}
+        setup = {**tree['setup'], 'overrides': tuple(tuple(pair) for pair in tree['setup']['overrides'])}
         return Outcome(**{**tree, 'load': Load(**tree['load']), 'setup': Setup(**setup)})

@@ -8,15 +8,15 @@ from . import servers
 PER_SECOND = 2000                   # handshakes for each second of a measurement
 
 
-def words_of(load, seconds):
+def arguments_of(load, seconds):
     return ['handshake', load.kind, str(max(50, int(seconds * PER_SECOND)))]
 
 
 def read(blast, load, seconds):
     """A reading; the program is in the folder of blast."""
-    name, *words = words_of(load, seconds)
-    command = ['taskset', '-c', str(servers.cpus()[0]), os.path.join(os.path.dirname(blast), name), *words]
+    name, *arguments = arguments_of(load, seconds)
+    command = ['taskset', '-c', str(servers.cpus()[0]), os.path.join(os.path.dirname(blast), name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 60 * seconds)
     if done.returncode:
-        raise servers.Failed(f'handshake: {done.stderr.strip()[-300:]}')
+        raise servers.BenchmarkError(f'handshake: {done.stderr.strip()[-300:]}')
     return json.loads(done.stdout)

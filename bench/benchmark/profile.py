@@ -13,7 +13,7 @@ SAMPLES_PER_SECOND = 2000
 KINDS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('ssl', r'libssl'), ('c_library', r'^(libc|ld-linux|libpthread|libm)[.-]'))
 
 
-def kind_of(name):
+def component_of(name):
     """'kernel', 'crypto', 'ssl' or 'c_library'; 'own' is the program itself and all other libraries."""
     return next((kind for kind, pattern in KINDS if re.search(pattern, name)), 'own')
 
@@ -22,43 +22,43 @@ def shares(text):
     """{kind: share} from the output of `perf report --sort dso`: lines such as '12.34%;libssl.so.3'."""
     found = {kind: 0.0 for kind in ('own', *(kind for kind, _ in KINDS))}
     for percent, name in re.findall(r'^\s*([\d.]+)%?\s*;\s*(\S+)', text, re.M):
-        found[kind_of(name)] += float(percent) / 100
+        found[component_of(name)] += float(percent) / 100
     total = sum(found.values())
     return {kind: share / total for kind, share in found.items()} if total else None
 
 
-class Samples:
+class PerfSamples:
     """Samples the processes by perf inside a with block; `shares` is None if perf took no samples."""
 
     def __init__(self, pids):
         self.shares = None
         self.perf = shutil.which('perf')
         if not self.perf:
-            raise servers.Failed('perf is not installed (Debian: linux-perf)')
+            raise servers.BenchmarkError('perf is not installed (Debian: linux-perf)')
         self.folder = tempfile.TemporaryDirectory(prefix='sluice-profile-')
         self.data = os.path.join(self.folder.name, 'data')
         self.command = [self.perf, 'record', '-q', '-F', str(SAMPLES_PER_SECOND), '-p', ','.join(map(str, pids)), '-o', self.data]
 
     def __enter__(self):
-        self.watcher = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.tracer = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(0.4)
         return self
 
     def __exit__(self, *_):
         with self.folder:
-            if self.watcher.poll() is None:
-                self.watcher.send_signal(signal.SIGINT)
-            self.watcher.wait(60)
+            if self.tracer.poll() is None:
+                self.tracer.send_signal(signal.SIGINT)
+            self.tracer.wait(60)
             done = subprocess.run([self.perf, 'report', '-i', self.data, '--stdio', '-q', '--no-children', '-g', 'none', '--sort', 'dso',
                                    '-t', ';'], capture_output=True, text=True, check=False)
             self.shares = shares(done.stdout)
 
 
-def read(program, server, load, words):
+def read(program, server, load, arguments):
     """A reading of the load, with the microseconds of each kind per response."""
-    with Samples(server.pids()) as samples:
-        counted = load_generator.read_load(program, server, load, words)
-    if not samples.shares or not counted['answers_all']:
-        raise servers.Failed('perf took no samples')
-    each = counted['cpu'] / counted['answers_all'] * 1e6
+    with PerfSamples(server.pids()) as samples:
+        counted = load_generator.read_load(program, server, load, arguments)
+    if not samples.shares or not counted['responses_all']:
+        raise servers.BenchmarkError('perf took no samples')
+    each = counted['cpu'] / counted['responses_all'] * 1e6
     return {**counted, **{f'us_{kind}': each * share for kind, share in samples.shares.items()}}

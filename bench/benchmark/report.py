@@ -11,7 +11,7 @@ text-align:right;font-size:12px;line-height:1.3}td:first-child,th:first-child{te
 caption{text-align:left;font-weight:600;padding:.3em 0}.note{margin:-1.2em 0 1.5em;font-size:13px}svg{max-width:100%;height:auto}
 code{background:#f2f2f2;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}th,code{background:#161b22}}'''
-READING = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest round (from five rounds on, '
+LEGEND = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest round (from five rounds on, '
            'of the middle half). `(!)` marks a figure whose rounds differ too much to support a conclusion: measure again on a '
            'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbouring rounds, so that a machine that '
            'becomes slower during a run does not change them. CPU is the CPU time of the server\'s processes, from the scheduler\'s clock. '
@@ -26,17 +26,17 @@ EMULATED = ('**These figures come from an emulated processor.** A Debian kernel 
 QUIET = 0.1                         # CPUs that other processes may use without a warning
 
 
-def found_of(scenario):
+def outcomes_of(scenario):
     return [model.Outcome.from_json(tree) for tree in scenario['outcomes']]
 
 
-def facts_table(results):
+def machine_table(results):
     machine = results['machine']
     rows = [['processor', machine['processor'] + (', emulated' if machine['emulated'] else '')],
             ['CPUs', f'{machine["cpus"]}; server on {machine["server_cpu"]}, client on {machine["client_cpu"]}'],
             ['memory', f'{machine["memory_mib"]} MiB'], ['kernel', machine['kernel']],
             ['kernel TLS', 'supported' if machine['ktls'] else 'not supported by this kernel'],
-            ['CPUs used by other processes', f'{machine.get("others", 0.0):.2f}, and {machine.get("stolen", 0.0):.2f} taken by a hypervisor'],
+            ['CPUs used by other processes', f'{machine.get("others", 0.0):.2f}, steal time {machine.get("steal", 0.0):.2f}'],
             ['certificate', machine['certificate']], ['suite', machine['suite']],
             *[[name, version] for name, version in machine['versions'].items()],
             ['rounds', f'{results["options"]["rounds"]} of {results["options"]["seconds"]:g} s, '
@@ -55,25 +55,25 @@ def warnings(results):
     if not results['machine']['ktls']:
         found.append(blocks.Text('This kernel has no TLS (`sluice doctor` reports the reason): kTLS was not measured. '
                                  '`bench/run --vm` measures it in an emulated machine.'))
-    others, stolen = (results['machine'].get(name, 0.0) for name in ('others', 'stolen'))
-    if others + stolen > QUIET and not results['machine']['emulated']:
+    others, steal = (results['machine'].get(name, 0.0) for name in ('others', 'steal'))
+    if others + steal > QUIET and not results['machine']['emulated']:
         found.append(blocks.Text(f'**The machine was not quiet**: during the run other processes used {others:.2f} of its {results["machine"]["cpus"]} '
-                                 f'CPUs, and the hypervisor took {stolen:.2f}. This affects rates and latencies, and to a lesser degree CPU per request.'))
+                                 f'CPUs, and steal time was {steal:.2f}. This affects rates and latencies, and to a lesser degree CPU per request.'))
     return found
 
 
-def parts_of(results):
+def sections_of(results):
     """[(heading, blocks)] of a complete report: the conclusion and the first chart, the machine, then each scenario."""
-    parts, chart = [], None
+    sections, chart = [], None
     for scenario in results['scenarios']:
-        found = found_of(scenario)
-        made = scenarios.named(scenario['name']).present(found, results)
+        found = outcomes_of(scenario)
+        elements = scenarios.module_of(scenario['name']).report_elements(found, results)
         if not chart:
-            chart = next((block for block in made if isinstance(block, blocks.Bars) and block.series), None)
-            made = [block for block in made if block is not chart]
-        parts.append((scenario['title'], [*made, *blocks.limits_of(found)]))
-    opening = [blocks.Text(conclusion.conclusion(results)), *([chart] if chart else []), *warnings(results), facts_table(results), blocks.Text(READING)]
-    return [('', opening), *parts]
+            chart = next((block for block in elements if isinstance(block, blocks.Bars) and block.series), None)
+            elements = [block for block in elements if block is not chart]
+        sections.append((scenario['title'], [*elements, *blocks.saturated_clients(found)]))
+    opening = [blocks.Text(conclusion.conclusion(results)), *([chart] if chart else []), *warnings(results), machine_table(results), blocks.Text(LEGEND)]
+    return [('', opening), *sections]
 
 
 def short_version(text):
@@ -120,60 +120,60 @@ def bars_as_table(bars):
     return blocks.Table(f'{bars.title}, {bars.axis}', ['', *bars.categories], rows)
 
 
-def markdown(parts, drawn):
+def markdown(sections, chart_paths):
     lines = ['# The cost of TLS on this machine', '']
-    for heading, made in parts:
+    for heading, elements in sections:
         lines += [f'## {heading}', ''] if heading else []
-        for block in made:
+        for block in elements:
             if isinstance(block, blocks.Text):
                 lines += [block.text, '']
             elif isinstance(block, blocks.Table):
                 lines += [markdown_table(block), '']
-            elif drawn.get(block.name):
-                lines += [f'![{block.title}]({os.path.basename(drawn[block.name])})', '']
+            elif chart_paths.get(block.name):
+                lines += [f'![{block.title}]({os.path.basename(chart_paths[block.name])})', '']
             else:
                 lines += [markdown_table(bars_as_table(block)), '']
     return '\n'.join(lines)
 
 
-def page(parts, drawn):
+def page(sections, chart_paths):
     body = ['<h1>The cost of TLS on this machine</h1>']
-    for heading, made in parts:
+    for heading, elements in sections:
         body += [f'<h2>{html_text(heading)}</h2>'] if heading else []
-        for block in made:
+        for block in elements:
             if isinstance(block, blocks.Text):
                 body.append(f'<p>{html_text(block.text)}</p>')
             elif isinstance(block, blocks.Table):
                 body.append(html_table(block))
             else:
-                body.append(inline(drawn[block.name]) if drawn.get(block.name) else html_table(bars_as_table(block)))
+                body.append(read_text(chart_paths[block.name]) if chart_paths.get(block.name) else html_table(bars_as_table(block)))
     return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>The cost of TLS on this machine</title><style>{STYLE}</style></head>'
             f'<body>{"".join(body)}</body></html>\n')
 
 
-def inline(path):
+def read_text(path):
     with open(path, encoding='utf-8') as stream:
         return stream.read()
 
 
-def write_charts(parts, folder, words):
+def write_charts(sections, folder, footnote):
     """{name: path} of the SVG files of all charts."""
-    drawn = {}
-    for block in (block for _, made in parts for block in made if isinstance(block, blocks.Bars)):
-        drawn[block.name] = os.path.join(folder, f'{block.name}.svg')
-        with open(drawn[block.name], 'w', encoding='utf-8') as stream:
-            stream.write(charts.draw(block, words))
-    return drawn
+    chart_paths = {}
+    for block in (block for _, elements in sections for block in elements if isinstance(block, blocks.Bars)):
+        chart_paths[block.name] = os.path.join(folder, f'{block.name}.svg')
+        with open(chart_paths[block.name], 'w', encoding='utf-8') as stream:
+            stream.write(charts.draw(block, footnote))
+    return chart_paths
 
 
 def write(results, folder):
     """Writes both reports and the charts; returns the path of report.md."""
-    return write_parts(parts_of(results), folder, footer(results))
+    return write_sections(sections_of(results), folder, footer(results))
 
 
-def write_parts(parts, folder, words):
-    drawn = write_charts(parts, folder, words)
-    for name, text in (('report.md', markdown(parts, drawn)), ('report.html', page(parts, drawn))):
+def write_sections(sections, folder, footnote):
+    chart_paths = write_charts(sections, folder, footnote)
+    for name, text in (('report.md', markdown(sections, chart_paths)), ('report.html', page(sections, chart_paths))):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as stream:
             stream.write(text)
     return os.path.join(folder, 'report.md')
@@ -189,23 +189,23 @@ def portable_command(command):
     return re.sub(r' --(out|sluice|blast|folder|port)[ =]\S+', '', command)
 
 
-def digest(results):
+def readme_section(results):
     """The short form for bench/README.md: the machine and the command in one line, and the main tables."""
     machine = results['machine']
     where = 'an emulated machine' if machine['emulated'] else 'a machine'
     line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
             f'{results["options"]["rounds"]} rounds of {results["options"]["seconds"]:g} s, {results["made"][:10]}: '
             f'`{portable_command(results["command"])}`')
-    parts = [('In the emulated machine' if machine['emulated'] else 'On hardware', [blocks.Text(line), *warnings(results)])]
+    sections = [('In the emulated machine' if machine['emulated'] else 'On hardware', [blocks.Text(line), *warnings(results)])]
     for scenario in results['scenarios']:
-        its = scenarios.named(scenario['name'])
-        made = getattr(its, 'digest', its.present)(found_of(scenario), results)
-        made = [block for block in made if not isinstance(block, blocks.Bars)]
-        parts += [(scenario['title'], made)] if made else []
-    return '\n'.join(re.sub('^## ', '### ', line) for line in markdown(parts, {}).split('\n')[2:])
+        module = scenarios.module_of(scenario['name'])
+        elements = getattr(module, 'readme_elements', module.report_elements)(outcomes_of(scenario), results)
+        elements = [block for block in elements if not isinstance(block, blocks.Bars)]
+        sections += [(scenario['title'], elements)] if elements else []
+    return '\n'.join(re.sub('^## ', '### ', line) for line in markdown(sections, {}).split('\n')[2:])
 
 
-def replaced(page, text, emulated):
+def replace_section(page, text, emulated):
     """Replaces the text between the marks of a part; ValueError if the page has no such marks."""
     begin = page.index(BEGIN[emulated]) + len(BEGIN[emulated])
     end = page.index(END, begin)

@@ -27,22 +27,22 @@ class Bench:
             server.stop()
         self.running = {}
 
-    def words(self, outcome, rate=0.0):
-        if outcome.setup.server == model.ALONE:
-            return openssl_handshake.words_of(outcome.load, self.options.seconds)
+    def arguments(self, outcome, rate=0.0):
+        if outcome.setup.server == model.OPENSSL:
+            return openssl_handshake.arguments_of(outcome.load, self.options.seconds)
         if outcome.load.kind in ('idle-http2', 'websockets'):
             return ['(Python\'s sockets)']
         if outcome.load.client in clients.CLIENTS:
-            return clients.words_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
-        return ['blast', *load_generator.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
+            return clients.arguments_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
+        return ['blast', *load_generator.arguments_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
 
     def read(self, outcome, rate):
-        if outcome.setup.server == model.ALONE:
+        if outcome.setup.server == model.OPENSSL:
             return openssl_handshake.read(self.options.blast, outcome.load, self.options.seconds)
         if outcome.load.kind == 'idle':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
-                return load_generator.read_idle(self.options.blast, server, outcome.load, self.words(outcome)[1:])
+                return load_generator.read_idle(self.options.blast, server, outcome.load, self.arguments(outcome)[1:])
         if outcome.load.kind == 'idle-http2':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
@@ -59,70 +59,70 @@ class Bench:
         if outcome.load.client in clients.CLIENTS:
             return clients.read(self.options.blast, server, outcome.load, outcome.setup, self.options.seconds)
         if outcome.load.profiled:
-            return profile.read(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
-        return load_generator.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
+            return profile.read(self.options.blast, server, outcome.load, self.arguments(outcome, rate)[1:])
+        return load_generator.read_load(self.options.blast, server, outcome.load, self.arguments(outcome, rate)[1:])
 
     def calls(self, outcome):
         """System calls per request, counted in a separate run."""
         server, load, seconds = self.server(outcome.setup), outcome.load, min(self.options.seconds, 0.5)
         if load.client in clients.CLIENTS:
             return clients.count_calls(self.options.blast, server, load, outcome.setup, seconds)
-        return load_generator.count_calls(self.options.blast, server, load, load_generator.words_of(load, outcome.setup, seconds, busy=self.busy))
+        return load_generator.count_calls(self.options.blast, server, load, load_generator.arguments_of(load, outcome.setup, seconds, busy=self.busy))
 
 
 def attempt(outcome, what):
     """Runs a measurement; a failure is recorded in the outcome and does not end the benchmark."""
     try:
         return what()
-    except (servers.Failed, OSError, ValueError, subprocess.SubprocessError) as fault:
-        outcome.missing = outcome.missing or ' '.join(str(fault).split())[:400]
+    except (servers.BenchmarkError, OSError, ValueError, subprocess.SubprocessError) as fault:
+        outcome.failure = outcome.failure or ' '.join(str(fault).split())[:400]
         return None
 
 
-def half_of_slowest(bench, outcomes):
+def half_rate_of_slowest(bench, outcomes):
     """Half the rate of the slowest setup, so that all setups get the same load."""
     rates = []
     for outcome in outcomes:
         reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, 0))
         if reading:
-            rates.append(reading['answers'] / reading['seconds'])
+            rates.append(reading['responses'] / reading['seconds'])
     return min(rates) / 2 if rates else 0
 
 
 def measure_group(bench, group):
-    outcomes = [model.Outcome(group.load, setup, missing=server_configuration.why_not(setup, group.load, bench.ktls_works))
+    outcomes = [model.Outcome(group.load, setup, failure=server_configuration.unsupported_reason(setup, group.load, bench.ktls_works))
                 for setup in group.setups]
-    able = [outcome for outcome in outcomes if not outcome.missing]
-    for outcome in able:
-        outcome.client = bench.words(outcome)
-        if group.load.kind not in model.RESTING and outcome.setup.server != model.ALONE:
+    supported = [outcome for outcome in outcomes if not outcome.failure]
+    for outcome in supported:
+        outcome.client = bench.arguments(outcome)
+        if group.load.kind not in model.IDLE_KINDS and outcome.setup.server != model.OPENSSL:
             attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
-    rate = half_of_slowest(bench, able) if group.load.half_load else 0
-    for turn in range(bench.options.rounds if group.load.kind not in model.RESTING else 1):
-        for at in range(len(able)):
-            outcome = able[(at + turn) % len(able)]
-            if not outcome.missing:
+    rate = half_rate_of_slowest(bench, supported) if group.load.half_load else 0
+    for turn in range(bench.options.rounds if group.load.kind not in model.IDLE_KINDS else 1):
+        for at in range(len(supported)):
+            outcome = supported[(at + turn) % len(supported)]
+            if not outcome.failure:
                 bench.progress.step(f'{group.load.label}: {outcome.setup.label}')
                 reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, rate))
                 outcome.readings += [reading] if reading else []
-    for outcome in able:
-        if not outcome.missing and group.count_calls and group.load.kind == 'requests' and not group.load.slow:
-            look_closer(bench, group, outcome)
+    for outcome in supported:
+        if not outcome.failure and group.count_calls and group.load.kind == 'requests' and not group.load.slow:
+            measure_details(bench, group, outcome)
     return outcomes
 
 
-def look_closer(bench, group, outcome):
+def measure_details(bench, group, outcome):
     """Counts system calls and reads the access log in separate runs, because both affect the measured times."""
     bench.progress.step(f'{group.load.label}: {outcome.setup.label}, system calls', 0)
     outcome.calls = attempt(outcome, lambda: bench.calls(outcome))
     if outcome.setup.server == 'sluice':
-        outcome.witness = attempt(outcome, lambda: load_generator.read_witness(bench.folder, outcome.setup, group.load, bench.ports,
+        outcome.access_log = attempt(outcome, lambda: load_generator.read_access_log(bench.folder, outcome.setup, group.load, bench.ports,
                                                                       bench.options.sluice, bench.options.blast))
 
 
-def steps(groups, rounds):
+def measurement_count(groups, rounds):
     """The number of measurements, for the progress bar."""
-    return sum(len(group.setups) * (1 if group.load.kind in model.RESTING else rounds) for group in groups)
+    return sum(len(group.setups) * (1 if group.load.kind in model.IDLE_KINDS else rounds) for group in groups)
 
 
 def with_transports(groups, transports):

@@ -83,7 +83,7 @@ defaults
   timeout http-keep-alive 1h
 {options}frontend site
   bind 127.0.0.1:{port}{ssl}
-{answers}
+{content}
 '''
 HAPROXY_BEHIND = '''  default_backend origin
 backend origin
@@ -121,13 +121,13 @@ KTLS = {'sluice', 'nginx', 'lighttpd'}
 ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
 
-def why_not(setup, load, ktls_works):
+def unsupported_reason(setup, load, ktls_works):
     """The reason why the server does not support this setup, or ''."""
     if setup.transport == 'ktls' and setup.server not in KTLS:
         return f'{setup.server} has no kTLS here'
     if setup.transport == 'ktls' and not ktls_works:
         return 'this kernel has no TLS'
-    if setup.server == model.ALONE:
+    if setup.server == model.OPENSSL:
         return '' if load.kind in model.HANDSHAKES else 'OpenSSL alone does handshakes only'
     if setup.server not in ROLES.get(setup.role, PROGRAMS.keys() | {'sluice'}):
         return f'{setup.server} has no recipe for this'
@@ -137,7 +137,7 @@ def why_not(setup, load, ktls_works):
 
 
 def nginx(setup, folder, port, origin=0, **_):
-    ssl = '' if setup.transport == 'plain' else ' ssl http2' if ('http2', 'on') in setup.tweaks else ' ssl'
+    ssl = '' if setup.transport == 'plain' else ' ssl http2' if ('http2', 'on') in setup.overrides else ' ssl'
     site = NGINX_PROXY if setup.role == 'proxy' else NGINX_FILES
     return NGINX.format(folder=folder, port=port, site=site.format(folder=folder, port=port, ssl=ssl, origin=origin),
                         ktls='ssl_conf_command Options KTLS;' if setup.transport == 'ktls' else ''), ['-p', folder, '-c']
@@ -149,8 +149,8 @@ def h2o(setup, folder, port, **_):
 
 def nghttpd(setup, folder, port, **_):
     """It has no configuration file; the empty one is its list of media types."""
-    words = ['-n', '1', '-d', f'{folder}/www', '-a', '127.0.0.1', str(port)]
-    return '', [*words, *(['--no-tls'] if setup.transport == 'plain' else [f'{folder}/key', f'{folder}/crt']), '--mime-types-file']
+    arguments = ['-n', '1', '-d', f'{folder}/www', '-a', '127.0.0.1', str(port)]
+    return '', [*arguments, *(['--no-tls'] if setup.transport == 'plain' else [f'{folder}/key', f'{folder}/crt']), '--mime-types-file']
 
 
 def lighttpd(setup, folder, port, **_):
@@ -165,11 +165,11 @@ def caddy(setup, folder, port, **_):
 
 
 def haproxy(setup, folder, port, origin=0, **_):
-    answers = HAPROXY_BEHIND.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
+    content = HAPROXY_BEHIND.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
         haproxy_files(folder)
     mode, most = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splicing takes two more descriptors for each connection
     return HAPROXY.format(port=port, most=most, mode=mode, ssl='' if setup.transport == 'plain' else f' ssl crt {folder}/pem',
-                          options=''.join(f'  {name} {value}\n' for name, value in setup.tweaks), answers=answers), ['-f']
+                          options=''.join(f'  {name} {value}\n' for name, value in setup.overrides), content=content), ['-f']
 
 
 def haproxy_files(folder):
@@ -181,10 +181,10 @@ def haproxy_files(folder):
 def sluice(setup, folder, port, log='', origin=0, **_):
     if setup.role == 'tcp':
         return stream(setup, folder, port, origin)
-    lines = [f'{name}: {value}' for name, value in setup.tweaks if name != 'listen']
+    lines = [f'{name}: {value}' for name, value in setup.overrides if name != 'listen']
     if setup.transport != 'plain':
         lines += [f'ssl_certificate: {folder}/crt', f'ssl_certificate_key: {folder}/key']
-        if not any(name == 'ssl_ktls' for name, _ in setup.tweaks):
+        if not any(name == 'ssl_ktls' for name, _ in setup.overrides):
             lines.append(f'ssl_ktls: {"on" if setup.transport == "ktls" else "off"}')
     site = 'location: {/: {proxy_pass: "http://origin", proxy_read_timeout: 1h}}' if origin else f'root: {folder}/www'
     text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.transport == 'plain' else ' ssl',
@@ -197,7 +197,7 @@ def sluice(setup, folder, port, log='', origin=0, **_):
 def stream(setup, folder, port, origin):
     """sluice's `stream` between two sockets."""
     return STREAM.format(folder=folder, port=port, loop=setup.loop or 'auto', origin=origin,
-                         more=''.join(f'      {name}: {value}\n' for name, value in setup.tweaks)), ['-c']
+                         more=''.join(f'      {name}: {value}\n' for name, value in setup.overrides)), ['-c']
 
 
 RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'nghttpd': nghttpd, 'sluice': sluice}

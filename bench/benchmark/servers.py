@@ -10,11 +10,11 @@ from . import counters, model, server_configuration
 PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 
 
-class Failed(Exception):
+class BenchmarkError(Exception):
     """A server or a load failed; the text is for the report."""
 
 
-def find(program):
+def find_program(program):
     """The path of an installed program, or None."""
     return shutil.which(program, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin')
 
@@ -47,19 +47,19 @@ class Ports:
                     return port
                 except OSError:
                     continue
-        raise Failed(f'no free port from {self.first} on')
+        raise BenchmarkError(f'no free port from {self.first} on')
 
 
 def program_of(setup, sluice):
     """The program of a setup; raises Failed if it is not installed, or if sluice was built without a needed module."""
     if setup.server == 'sluice' and setup.role != 'files':
         schema = subprocess.run([sluice, 'schema'], capture_output=True, text=True, check=False).stdout
-        for word in ({'proxy': 'proxy_pass', 'tcp': 'stream'}[setup.role], *(name for name, _ in setup.tweaks)):
+        for word in ({'proxy': 'proxy_pass', 'tcp': 'stream'}[setup.role], *(name for name, _ in setup.overrides)):
             if f'"{word}"' not in schema:
-                raise Failed(f'this sluice has no module with {word}')
-    program = sluice if setup.server == 'sluice' else find(server_configuration.PROGRAMS[setup.server])
+                raise BenchmarkError(f'this sluice has no module with {word}')
+    program = sluice if setup.server == 'sluice' else find_program(server_configuration.PROGRAMS[setup.server])
     if not program:
-        raise Failed(f'{setup.server} is not installed')
+        raise BenchmarkError(f'{setup.server} is not installed')
     return program
 
 
@@ -69,13 +69,13 @@ class Server:
     def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
         self.setup, self.folder, self.port = setup, folder, ports.take()
         program = program_of(setup, sluice)
-        is_alone = setup.role == 'files' or origin
-        self.origin = None if is_alone else Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu())
-        text, words = server_configuration.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
+        has_no_upstream = setup.role == 'files' or origin
+        self.origin = None if has_no_upstream else Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu())
+        text, arguments = server_configuration.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
         path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
-        self.command = [program, *words, path]
+        self.command = [program, *arguments, path]
         self.output_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
         with open(self.output_path, 'wb') as output:
             self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0] if cpu is None else cpu), *self.command], stdout=output, stderr=output,
@@ -93,10 +93,10 @@ class Server:
                 time.sleep(0.05)
         self.stop()
         with open(self.output_path, encoding='utf-8', errors='replace') as stream:
-            raise Failed(f'{self.setup.label} does not listen: {"; ".join(stream.read().splitlines()[-3:])[:400]}')
+            raise BenchmarkError(f'{self.setup.label} does not listen: {"; ".join(stream.read().splitlines()[-3:])[:400]}')
 
     def pids(self):
-        return counters.family(self.process.pid)
+        return counters.process_tree(self.process.pid)
 
     def stop(self):
         if self.origin:

@@ -70,7 +70,7 @@ def connect(server, tls):
         output += more
     if not output.startswith(b'HTTP/1.1 101'):
         peer.close()
-        raise servers.Failed(f'no WebSocket: {output[:60]!r}')
+        raise servers.BenchmarkError(f'no WebSocket: {output[:60]!r}')
     return peer
 
 

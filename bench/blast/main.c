@@ -62,7 +62,7 @@ static void ready_print(const struct blast *blast)
 {
     const SSL *ssl = blast->connections ? blast->connections[0].ssl : NULL;
 
-    printf("{\"ready\": true, \"answer\": %llu, \"version\": \"%s\", \"suite\": \"%s\", \"connect_time\": ",
+    printf("{\"ready\": true, \"response_length\": %llu, \"version\": \"%s\", \"suite\": \"%s\", \"connect_time\": ",
            (unsigned long long)blast->response_length, ssl ? SSL_get_version(ssl) : "", ssl ? SSL_get_cipher(ssl) : "");
     histogram_print(&blast->connect_time, stdout);
     puts("}");
@@ -73,7 +73,7 @@ static void result_print(const struct blast *blast, const struct counts *measure
 {
     double length = (double)blast->response_length;       /* an incomplete response counts as a fraction */
 
-    printf("{\"answers\": %.3f, \"bytes\": %llu, \"seconds\": %.6f, \"answers_all\": %.3f, \"bytes_all\": %llu, "
+    printf("{\"responses\": %.3f, \"bytes\": %llu, \"seconds\": %.6f, \"responses_all\": %.3f, \"bytes_all\": %llu, "
            "\"client_cpu\": %.6f, \"verified\": %llu, \"handshakes\": %llu, \"resumed\": %llu, \"latency\": ",
            (double)measured->bytes / length, (unsigned long long)measured->bytes, seconds,
            (double)blast->done.bytes / length, (unsigned long long)blast->done.bytes, cpu,

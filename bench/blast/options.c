@@ -11,7 +11,7 @@ static const char HELP[] =
     "  -a, --address A      address of the server (127.0.0.1)\n"
     "  -c, --connections N  connections; with -H: parallel handshakes (64)\n"
     "  -s, --seconds S      duration in seconds; 0: only connect (5)\n"
-    "  -m, --answers N      end after N responses instead\n"
+    "  -m, --responses N    end after N responses instead\n"
     "  -W, --warmup S       seconds of the same load before the measurement (0)\n"
     "  -r, --rate R         requests per second; latency then counts from the due time of a request\n"
     "  -p, --pipeline N     outstanding requests per connection (1)\n"
@@ -29,7 +29,7 @@ static const char HELP[] =
 
 static const struct option LONG[] = {
     {"address", required_argument, NULL, 'a'}, {"connections", required_argument, NULL, 'c'},
-    {"seconds", required_argument, NULL, 's'}, {"answers", required_argument, NULL, 'm'},
+    {"seconds", required_argument, NULL, 's'}, {"responses", required_argument, NULL, 'm'},
     {"warmup", required_argument, NULL, 'W'},  {"rate", required_argument, NULL, 'r'},
     {"pipeline", required_argument, NULL, 'p'}, {"idle", required_argument, NULL, 'i'},
     {"ramp", required_argument, NULL, 'R'},    {"slow", required_argument, NULL, 'l'},

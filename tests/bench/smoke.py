@@ -20,19 +20,19 @@ def main():
     run, build, sluice, blast, port = (getattr(options, name) for name in ('run', 'build', 'sluice', 'blast', 'port'))
     names = options.names or ['quick']
     with tempfile.TemporaryDirectory() as folder:
-        words = [word for name in names for word in ('--scenario', name)]
+        arguments = [word for name in names for word in ('--scenario', name)]
         subprocess.run([sys.executable, run, '--out', folder, '--rounds', '1', '--seconds', '0.1', '--warm', '0', '--sluice', sluice,
-                        '--blast', blast, '--port', port, *words],
+                        '--blast', blast, '--port', port, *arguments],
                        check=True, env={**os.environ, 'SLUICE_BUILD': build}, stdin=subprocess.DEVNULL)
         with open(f'{folder}/results.json', encoding='utf-8') as stream:
             results = json.load(stream)
         assert [scenario['name'] for scenario in results['scenarios']] == names
         for scenario in results['scenarios']:
             for outcome in scenario['outcomes']:
-                what = f'{scenario["name"]}: {outcome["load"]} {outcome["setup"]}: {outcome["missing"]}'
+                what = f'{scenario["name"]}: {outcome["load"]} {outcome["setup"]}: {outcome["failure"]}'
                 excused = outcome['setup']['transport'] == 'ktls' and not results['machine']['ktls']
                 assert outcome['readings'] or excused, what
-                assert all(reading.get('answers_all', 1) > 0 for reading in outcome['readings']), what
+                assert all(reading.get('responses_all', 1) > 0 for reading in outcome['readings']), what
         for name in ('report.md', 'report.html'):
             with open(f'{folder}/{name}', encoding='utf-8') as stream:
                 assert results['scenarios'][0]['title'] in stream.read(), name

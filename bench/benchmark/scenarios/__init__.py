@@ -6,5 +6,5 @@ PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold_ca
 PAGE_EMULATED = ('threshold', 'relay')
 
 
-def named(name):
+def module_of(name):
     return importlib.import_module(f'{__name__}.{name}')

@@ -6,7 +6,7 @@ TITLE = 'Small responses while large files are read from disk'
 PROBE = Load('1k', 1, 'cold_cache', rate=1000)
 TRANSPORTS = ('plain', 'user', 'ktls')
 PEERS = ('nginx', 'h2o')
-SHOWN = ('quiet_p99', 'p99', 'cold_ratio', 'p50', 'longest', 'disk', 'taken', 'cold_rate')
+FIGURE_NAMES = ('baseline_p99', 'p99', 'readers_ratio', 'p50', 'latency_max', 'disk_wait', 'steal_ticks', 'readers_rate')
 
 
 def plan(options):
@@ -16,11 +16,11 @@ def plan(options):
     return [Group(PROBE, setups, count_calls=False)]
 
 
-def present(found, _results):
+def report_elements(found, _results):
     if not found:
         return []
-    return [blocks.Text('One request at a time, at a fixed rate, first alone and then with four readers. Each reader requests a 64 MiB file of its '
-                        'own repeatedly, while the benchmark makes the kernel drop these files from memory. Latency needs a '
-                        'quiet machine: a run in which a hypervisor took CPU time is repeated, up to twelve times '
-                        '(the table has the time taken in the last run). The time that the loop waits for a disk is sampled every millisecond and does not need one.'),
-            blocks.table_of(PROBE, found, SHOWN)]
+    return [blocks.Text('One request at a time, at a fixed rate, first without and then with four readers. Each reader requests a separate 64 MiB '
+                        'file repeatedly, while the benchmark drops these files from the page cache. Steal time adds to the latency: a run '
+                        'with steal time is repeated, at most twelve times; the table has the steal time of the last run. The time that the '
+                        'event loop waits for a disk is sampled every millisecond; steal time does not affect it.'),
+            blocks.table_of(PROBE, found, FIGURE_NAMES)]

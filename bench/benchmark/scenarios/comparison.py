@@ -22,14 +22,14 @@ def plan(options):
     return groups if options.emulated else [*groups, Group(Load('1k', IDLE, 'idle'), setups(options, ('user',)))]
 
 
-def present(found, _results):
-    made = []
+def report_elements(found, _results):
+    elements = []
     for load, outcomes in blocks.by_load(found).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server != 'sluice' and outcome.readings), None)
         names = ('memory', 'memory_connection') if load.kind == 'idle' else ('cpu_request', 'cpu_gb', 'user_request', 'system_request', 'rate')
-        made.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
-    return [*blocks.charts_of('comparison', blocks.by_load(found)), *made]
+        elements.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
+    return [*blocks.charts_of('comparison', blocks.by_load(found)), *elements]
 
 
-def digest(_found, _results):
+def readme_elements(_found, _results):
     return []                       # bench/README.md has the scenario targets instead

@@ -2,11 +2,11 @@
 import statistics
 
 from .. import blocks, figures
-from ..model import ALONE, HANDSHAKES, Group, Load, Setup
-from .targets import judged
+from ..model import OPENSSL, HANDSHAKES, Group, Load, Setup
+from .targets import format_target
 
 TITLE = 'Handshakes compared with OpenSSL alone'
-KEPT = Load('1k', 32)
+KEEPALIVE = Load('1k', 32)
 LOADS = {kind: Load('1k', 32, kind) for kind in HANDSHAKES}
 TARGET = 1.10
 
@@ -17,9 +17,9 @@ def setups(options):
 
 
 def plan(options):
-    able = setups(options)
-    return [Group(KEPT, able, count_calls=False),
-            *(Group(load, [Setup(ALONE), *able], count_calls=False) for load in LOADS.values())]
+    servers = setups(options)
+    return [Group(KEEPALIVE, servers, count_calls=False),
+            *(Group(load, [Setup(OPENSSL), *servers], count_calls=False) for load in LOADS.values())]
 
 
 def median_us(readings, name):
@@ -27,37 +27,37 @@ def median_us(readings, name):
     return found['median'] if found else None
 
 
-def ratios(readings, kept, alone):
+def ratios(readings, keepalive, alone):
     """CPU time in user space of a connection, without that of a request on a kept connection, by round, relative to OpenSSL alone."""
-    request, base = median_us(kept, 'user_request'), median_us(alone, 'user_request')
+    request, base = median_us(keepalive, 'user_request'), median_us(alone, 'user_request')
     if request is None or not base:
         return []
     return [(value - request) / base for value in figures.values_of(readings, 'user_request')]
 
 
-def row_of(outcome, kept, alone):
-    found = ratios(outcome.readings, kept, alone)
-    middle = statistics.median(found) if found else None
+def row_of(outcome, keepalive, alone):
+    found = ratios(outcome.readings, keepalive, alone)
+    median = statistics.median(found) if found else None
     return [outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in ('cpu_request', 'user_request')),
-            judged(middle, TARGET, True, figures.spread(found) > figures.UNSTEADY)]
+            format_target(median, TARGET, True, figures.spread(found) > figures.NOISY_SPREAD)]
 
 
-def present(found, _results):
+def report_elements(found, _results):
     groups = blocks.by_load(found)
-    kept = {outcome.setup: outcome.readings for outcome in groups.get(KEPT, [])}
-    made = []
+    keepalive = {outcome.setup: outcome.readings for outcome in groups.get(KEEPALIVE, [])}
+    elements = []
     for kind, load in LOADS.items():
         outcomes = groups.get(load, [])
-        alone = next((outcome.readings for outcome in outcomes if outcome.setup.server == ALONE), [])
+        alone = next((outcome.readings for outcome in outcomes if outcome.setup.server == OPENSSL), [])
         rows = [['OpenSSL alone', *(figures.shown(figures.summary(alone, name)) for name in ('cpu_request', 'user_request')), '']]
-        rows += [row_of(outcome, kept.get(outcome.setup, []), alone) for outcome in outcomes if outcome.setup.server != ALONE and outcome.readings]
-        made.append(blocks.Table(f'A connection with a {kind} handshake and a response of 1 KiB',
-                                 ['', *(figures.titled(name) for name in ('cpu_request', 'user_request')),
+        rows += [row_of(outcome, keepalive.get(outcome.setup, []), alone) for outcome in outcomes if outcome.setup.server != OPENSSL and outcome.readings]
+        elements.append(blocks.Table(f'A connection with a {kind} handshake and a response of 1 KiB',
+                                 ['', *(figures.title_of(name) for name in ('cpu_request', 'user_request')),
                                   f'user space without the response / OpenSSL alone (at most {TARGET:g})'], rows))
     return [blocks.Text('OpenSSL alone is `build/bench/handshake`: TLS 1.3 over memory BIOs, the same certificate type and library, the calls of the '
                         'server only. A server also accepts, receives, sends and closes; the ratio therefore compares the time in user space, less '
-                        'that of a response on a kept connection.'), *made]
+                        'that of a response on a kept connection.'), *elements]
 
 
-def digest(found, results):
-    return present(found, results)
+def readme_elements(found, results):
+    return report_elements(found, results)

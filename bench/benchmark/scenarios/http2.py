@@ -6,15 +6,15 @@ TITLE = 'HTTP/2'
 SMALL = Load('1k', 10, streams=100, client='h2load h2')
 LARGE = Load('1m', 10, streams=4, client='h2load h2')
 IDLE, IDLE_HTTP1 = Load('1k', 1000, 'idle-http2'), Load('1k', 1000, 'idle')
-SHOWN = {SMALL: ('rate', 'cpu_request', 'system_request', 'cpu_share'), LARGE: ('throughput', 'cpu_gb', 'cpu_request', 'cpu_share')}
-RESTING = ('memory', 'memory_connection')
+FIGURE_NAMES = {SMALL: ('rate', 'cpu_request', 'system_request', 'cpu_share'), LARGE: ('throughput', 'cpu_gb', 'cpu_request', 'cpu_share')}
+IDLE_FIGURES = ('memory', 'memory_connection')
 # (load, figure, server, the largest ratio to it)
 TARGETS = ((SMALL, 'cpu_request', 'nginx', 0.3), (SMALL, 'cpu_request', 'nghttpd', 0.7), (LARGE, 'cpu_gb', 'nginx', 0.6), (LARGE, 'cpu_gb', 'h2o', 1.0))
-MORE_IDLE_KIB = 6                   # target: memory of an idle connection above one of HTTP/1.1
+IDLE_EXTRA_KIB_MAX = 6                   # target: memory of an idle connection above one of HTTP/1.1
 
 
 def plan(options):
-    setups = [Setup('sluice', 'user', options.loop), Setup('nginx', tweaks=(('http2', 'on'),), name='http2'), Setup('h2o'), Setup('nghttpd')]
+    setups = [Setup('sluice', 'user', options.loop), Setup('nginx', overrides=(('http2', 'on'),), name='http2'), Setup('h2o'), Setup('nghttpd')]
     return [Group(load, setups) for load in (SMALL, LARGE, IDLE)] + [Group(IDLE_HTTP1, setups[:1])]
 
 
@@ -24,20 +24,20 @@ def readings_of(outcomes, server):
 
 def target_sentences(groups):
     """One sentence for each target whose servers were measured."""
-    for load, figure, server, most in TARGETS:
+    for load, figure, server, maximum in TARGETS:
         outcomes = groups.get(load, [])
         ratio = figures.paired_ratio(readings_of(outcomes, 'sluice'), readings_of(outcomes, server), figure)
         if ratio:
-            yield f'{load.size}: {figures.titled(figure)} / {server}: {figures.number(ratio)}; the target is at most {most}.'
+            yield f'{load.size}: {figures.title_of(figure)} / {server}: {figures.number(ratio)}; the target is at most {maximum}.'
     idle = [figures.summary(readings_of(groups.get(load, []), 'sluice'), 'memory_connection') for load in (IDLE, IDLE_HTTP1)]
     if all(idle):
         yield f'An idle connection of HTTP/2 takes {figures.number(idle[0]["median"] - idle[1]["median"])} KiB more than one of HTTP/1.1; ' \
-              f'the target is at most {MORE_IDLE_KIB}.'
+              f'the target is at most {IDLE_EXTRA_KIB_MAX}.'
 
 
-def present(found, _results):
+def report_elements(found, _results):
     groups = blocks.by_load(found)
-    made = [blocks.table_of(load, outcomes, SHOWN.get(load, RESTING),
+    elements = [blocks.table_of(load, outcomes, FIGURE_NAMES.get(load, IDLE_FIGURES),
                             next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None),
                             {SMALL: 'cpu_request', LARGE: 'cpu_gb'}.get(load, 'memory_connection')) for load, outcomes in groups.items()]
-    return made + [blocks.Text(' '.join(target_sentences(groups)))]
+    return elements + [blocks.Text(' '.join(target_sentences(groups)))]

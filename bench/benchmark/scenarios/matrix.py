@@ -9,7 +9,7 @@ CONNECTION_LOADS = (Load('1k', 1), Load('1k', 1000), Load('1k', 64, idle=10000),
 SUITES = (('TLSv1.3', 'TLS_AES_256_GCM_SHA384'), ('TLSv1.3', 'TLS_CHACHA20_POLY1305_SHA256'),
           ('TLSv1.2', 'ECDHE-ECDSA-AES128-GCM-SHA256'), ('TLSv1.2', 'ECDHE-ECDSA-AES256-GCM-SHA384'),
           ('TLSv1.2', 'ECDHE-ECDSA-CHACHA20-POLY1305'))
-SHAKES = (Load('1k', 32, 'full'), Load('1k', 32, 'resumed'), Load('1k', 32, 'full', protocol='TLSv1.2'),
+HANDSHAKES = (Load('1k', 32, 'full'), Load('1k', 32, 'resumed'), Load('1k', 32, 'full', protocol='TLSv1.2'),
           Load('1k', 32, 'resumed', protocol='TLSv1.2'))
 SUMMARY = ('rate', 'throughput', 'cpu_request', 'user_request', 'system_request', 'cpu_gb', 'cpu_share', 'client_share', 'switches', 'p50',
            'p99', 'p999', 'memory')
@@ -27,7 +27,7 @@ def plan(options):
     groups = [Group(Load(size, connections), every) for size, connections in SIZES]
     groups += [Group(load, setups(options, ('plain', 'user')), count_calls=load.connections == 1) for load in CONNECTION_LOADS]
     groups += [Group(Load(MIDDLE_SIZE, 64, protocol=protocol, suite=suite), tls, count_calls=False) for protocol, suite in SUITES]
-    groups += [Group(load, user) for load in SHAKES]
+    groups += [Group(load, user) for load in HANDSHAKES]
     groups += [Group(Load(BASE_SIZE, 64, half_load=True), user, count_calls=False), Group(Load(BASE_SIZE, 64, pipeline=8), user)]
     groups += [Group(Load('1m', 200, slow=100000), tls), Group(Load(BASE_SIZE, 10000, 'idle'), setups(options, ('plain', 'user')))]
     if options.emulated:
@@ -36,21 +36,21 @@ def plan(options):
     return groups
 
 
-def present(found, _results):
+def report_elements(found, _results):
     groups = blocks.by_load(found)
-    made = []
+    elements = []
     for load, outcomes in groups.items():
-        names = {'idle': ('memory', 'memory_connection'), 'full': ('shakes', 'rate', 'cpu_request', 'p50', 'p99'),
-                 'resumed': ('shakes', 'rate', 'cpu_request', 'p50', 'p99')}.get(load.kind, SUMMARY)
+        names = {'idle': ('memory', 'memory_connection'), 'full': ('handshakes_cpu', 'rate', 'cpu_request', 'p50', 'p99'),
+                 'resumed': ('handshakes_cpu', 'rate', 'cpu_request', 'p50', 'p99')}.get(load.kind, SUMMARY)
         base = next((outcome for outcome in outcomes if outcome.readings), None)
-        made.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
+        elements.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
     by_size = {load: outcomes for load, outcomes in groups.items() if (load.size, load.connections) in SIZES and load == Load(load.size, load.connections)}
     if by_size:
-        made += [blocks.bars_of('matrix-cpu', 'Server CPU per GB, by size', 'cpu_gb', by_size),
+        elements += [blocks.bars_of('matrix-cpu', 'Server CPU per GB, by size', 'cpu_gb', by_size),
                  blocks.bars_of('matrix-throughput', 'Throughput, by size', 'throughput', by_size)]
-    shakes = {load: outcomes for load, outcomes in groups.items() if load.kind in ('full', 'resumed')}
-    return made + ([blocks.bars_of('matrix-shakes', 'Handshakes per CPU second', 'shakes', shakes)] if shakes else [])
+    handshakes = {load: outcomes for load, outcomes in groups.items() if load.kind in ('full', 'resumed')}
+    return elements + ([blocks.bars_of('matrix-handshakes', 'Handshakes per CPU second', 'handshakes_cpu', handshakes)] if handshakes else [])
 
 
-def digest(_found, _results):
+def readme_elements(_found, _results):
     return []                       # too long for bench/README.md

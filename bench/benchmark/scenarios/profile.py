@@ -15,14 +15,14 @@ def plan(options):
             if group.load.kind != 'idle' and not group.load.half_load]
 
 
-def present(found, _results):
-    made = [blocks.Text('Samples of `perf`, which has a cost of its own: the shares are meaningful, and their sum is higher than without perf. '
+def report_elements(found, _results):
+    elements = [blocks.Text('Samples of `perf`, which has a cost of its own: the shares are meaningful, and their sum is higher than without perf. '
                         '`own` is the program with all libraries that are not named.')]
     for load, outcomes in blocks.by_load(found).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
-        made.append(blocks.table_of(load, outcomes, NAMES, base))
-    return made
+        elements.append(blocks.table_of(load, outcomes, NAMES, base))
+    return elements
 
 
-def digest(found, results):
-    return present(found, results)
+def readme_elements(found, results):
+    return report_elements(found, results)

@@ -24,11 +24,11 @@ def plan(options):
             Group(load_of(WEBSOCKETS), setups(options, ('user',)), count_calls=False)]
 
 
-def present(found, _results):
-    made = [blocks.Text('HTTPS to the client, plain HTTP to the upstream server, keep-alive on both sides. Only the proxy is measured; a '
+def report_elements(found, _results):
+    elements = [blocks.Text('HTTPS to the client, plain HTTP to the upstream server, keep-alive on both sides. Only the proxy is measured; a '
                         'sluice serves the files to all proxies. nginx writes no temporary files.')] if found else []
     for load, outcomes in blocks.by_load(found).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
-        made.append(blocks.table_of(load, outcomes, FIGURES.get(load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99', 'memory')), base,
+        elements.append(blocks.table_of(load, outcomes, FIGURES.get(load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99', 'memory')), base,
                                     'memory_connection' if load.kind == 'websockets' else 'cpu_request'))
-    return made
+    return elements

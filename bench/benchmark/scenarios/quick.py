@@ -22,7 +22,7 @@ def plan(options):
     return [Group(load, setups) for load in load_generator(options)]
 
 
-def answer(groups):
+def cost_sentences(groups):
     """A summary in sentences: the CPU time of TLS in user space and of kTLS relative to plain HTTP."""
     sentences = []
     for load, outcomes in groups.items():
@@ -37,25 +37,25 @@ def answer(groups):
     return [blocks.Text(' '.join(sentences))] if sentences else []
 
 
-def present(found, _results):
+def report_elements(found, _results):
     groups = blocks.by_load(found)
     names = ('rate', 'throughput', 'cpu_request', 'system_request', 'cpu_gb', 'cpu_share', 'switches', 'p50', 'p99', 'p999', 'memory')
-    made = answer(groups)
+    elements = cost_sentences(groups)
     for load, outcomes in groups.items():
         base = next((outcome for outcome in outcomes if outcome.setup.transport == 'plain' and outcome.readings), None)
-        made.append(blocks.table_of(load, outcomes, names, base))
-    made.append(blocks.bars_of('quick-cpu', 'Server CPU per GB', 'cpu_gb', groups))
-    made.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))
-    return made
+        elements.append(blocks.table_of(load, outcomes, names, base))
+    elements.append(blocks.bars_of('quick-cpu', 'Server CPU per GB', 'cpu_gb', groups))
+    elements.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))
+    return elements
 
 
-def digest(found, _results):
+def readme_elements(found, _results):
     """One table: CPU per request and throughput by size."""
     groups = blocks.by_load(found)
-    columns = ['', *(f'{load.size}: {figures.titled(name)}' for load in groups for name in ('cpu_request', 'throughput'))]
+    columns = ['', *(f'{load.size}: {figures.title_of(name)}' for load in groups for name in ('cpu_request', 'throughput'))]
     labels = dict.fromkeys(outcome.setup.label for outcome in found if outcome.readings)
     rows = []
     for label in labels:
         readings = [next((one.readings for one in outcomes if one.setup.label == label), []) for outcomes in groups.values()]
         rows.append([label, *(figures.shown(figures.summary(one, name)) for one in readings for name in ('cpu_request', 'throughput'))])
-    return [*answer(groups), blocks.Table('Server CPU and throughput', columns, rows)] if rows else []
+    return [*cost_sentences(groups), blocks.Table('Server CPU and throughput', columns, rows)] if rows else []

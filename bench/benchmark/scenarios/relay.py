@@ -3,8 +3,8 @@ from .. import blocks, figures
 from ..model import Group, Load, Setup
 
 TITLE = 'Large proxied responses: splice into kernel TLS against copying'
-WANTED = 0.6
-SHOWN = ('cpu_gb', 'cpu_request', 'throughput')
+TARGET = 0.6
+FIGURE_NAMES = ('cpu_gb', 'cpu_request', 'throughput')
 
 
 def plan(options):
@@ -14,14 +14,14 @@ def plan(options):
     return [Group(Load(size, connections), setups) for size, connections in ((('4m', 1),) if options.emulated else (('10m', 8), ('100m', 8)))]
 
 
-def present(found, _results):
-    made = []
+def report_elements(found, _results):
+    elements = []
     for load, outcomes in blocks.by_load(found).items():
         copied = {outcome.setup.loop: outcome for outcome in outcomes if outcome.setup.transport == 'user'}
-        made.append(blocks.table_of(load, outcomes, SHOWN))
+        elements.append(blocks.table_of(load, outcomes, FIGURE_NAMES))
         for outcome in outcomes:
             ratio = outcome.setup.transport == 'ktls' and figures.paired_ratio(outcome.readings, copied[outcome.setup.loop].readings, 'cpu_request')
             if ratio:
-                made.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, median over neighbouring rounds: '
-                                        f'{figures.number(ratio)}; the target is at most {WANTED}.'))
-    return made
+                elements.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, median over neighbouring rounds: '
+                                        f'{figures.number(ratio)}; the target is at most {TARGET}.'))
+    return elements

@@ -5,7 +5,7 @@ from ..model import Group, Load, Setup
 TITLE = 'Proxying TCP to TCP: splice against copying'
 PUBLISHED = [['published: copying', '737,926', '', '', ''], ['published: splice', '410,900', '', '99.93 % less', '']]
 HAPROXY_SPLICE = (('option', 'splice-request'), ('option', 'splice-response'))
-SHOWN = ('cpu_mb', 'throughput', 'memory')
+FIGURE_NAMES = ('cpu_mb', 'throughput', 'memory')
 
 
 def plan(options):
@@ -14,7 +14,7 @@ def plan(options):
     return [Group(Load('1m', 2) if options.emulated else Load('100m', 8), setups)]
 
 
-def present(found, _results):
-    rows = [[outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in SHOWN), figures.number(outcome.calls)]
-            if outcome.readings else [outcome.setup.label, f'not measured: {outcome.missing}', '', '', ''] for outcome in found]
-    return [blocks.Table('Between two sockets', ['', *map(figures.titled, SHOWN), 'calls per response'], [*rows, *PUBLISHED])]
+def report_elements(found, _results):
+    rows = [[outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in FIGURE_NAMES), figures.number(outcome.calls)]
+            if outcome.readings else [outcome.setup.label, f'not measured: {outcome.failure}', '', '', ''] for outcome in found]
+    return [blocks.Table('Between two sockets', ['', *map(figures.title_of, FIGURE_NAMES), 'calls per response'], [*rows, *PUBLISHED])]

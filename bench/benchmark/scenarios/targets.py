@@ -33,13 +33,13 @@ def plan(options):
     return groups
 
 
-class Found:
+class TargetFigures:
     """Outcomes by load and setup, and the figures of the targets; a figure is None if a measurement is missing."""
 
     def __init__(self, outcomes, loop):
         self.outcomes = {(outcome.load, outcome.setup): outcome for outcome in outcomes}
         self.loop = loop
-        self.unsteady = False       # True if a figure that was read is unsteady
+        self.noisy = False       # True if a figure that was read is unsteady
 
     def readings(self, load, server='sluice', transport='user', role='files'):
         found = self.outcomes.get((load, Setup(server, transport, self.loop if server == 'sluice' else '', role=role)))
@@ -47,7 +47,7 @@ class Found:
 
     def figure(self, load, name, **setup):
         found = figures.summary(self.readings(load, **setup), name)
-        self.unsteady |= bool(found and found['unsteady'])
+        self.noisy |= bool(found and found['noisy'])
         return found['median'] if found else None
 
     def ratio(self, load, name, server, **setup):
@@ -77,7 +77,7 @@ def ratio_rows():
     rows += [(f'{title}, CPU / nginx', PROXIED_RATIO, True, lambda found, load=load, name=name: found.ratio(load, name, 'nginx', role='proxy'))
              for load, title, name in PROXIED]
     rows += [(f'handshakes per CPU second, {name} / nginx', expected, False,
-              lambda found, load=load: found.ratio(load, 'shakes', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
+              lambda found, load=load: found.ratio(load, 'handshakes_cpu', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
     rows += [(f'HTTP {name} by sendfile, CPU per GB / nginx', 1.0, True,
               lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', transport='plain')) for name, load in PLAIN.items()]
     return rows
@@ -88,46 +88,46 @@ TARGETS = (
     ('10,000 idle HTTPS connections, memory / nginx', 1.0, True, lambda found: found.ratio(IDLE, 'memory', 'nginx')),
     ('10,000 idle connections without TLS, KiB each (sluice\'s own share)', OWN_SHARE_KIB, True,
      lambda found: found.figure(IDLE, 'memory_connection', transport='plain')),
-    ('99 % latency at half load / the best peer\'s', 1.0, True, Found.best_peer_p99),
+    ('99 % latency at half load / the best peer\'s', 1.0, True, TargetFigures.best_peer_p99),
     ('system calls per request, 64 connections (io_uring)', CALLS, True, lambda found: found.calls() if found.loop == 'io_uring' else None),
-    ('CPU per request, 10,000 connections / 64', GROWTH, True, Found.growth),
+    ('CPU per request, 10,000 connections / 64', GROWTH, True, TargetFigures.growth),
 )
 
 
-def judged(value, expected, at_most, unsteady=False):
+def format_target(value, expected, at_most, noisy=False):
     """'0.61 pass' or '1.30 MISS', with '(!)' if the figures are unsteady; '-' if it was not measured."""
     if value is None:
         return '-'
-    met = value <= expected if at_most else value >= expected
-    return f'{figures.number(value)} {"pass" if met else "**MISS**"}{" (!)" if unsteady else ""}'
+    is_met = value <= expected if at_most else value >= expected
+    return f'{figures.number(value)} {"pass" if is_met else "**MISS**"}{" (!)" if noisy else ""}'
 
 
-def met(outcomes, loop):
+def count_met(outcomes, loop):
     """(number of targets that are met, number of targets that were measured)"""
-    shown = [judge(outcomes, loop, target) for target in TARGETS]
+    shown = [evaluate_target(outcomes, loop, target) for target in TARGETS]
     return sum(' pass' in text for text in shown), sum(text != '-' for text in shown)
 
 
-def judge(outcomes, loop, target):
+def evaluate_target(outcomes, loop, target):
     _, expected, at_most, figure = target
-    found = Found(outcomes, loop)
+    found = TargetFigures(outcomes, loop)
     value = figure(found)
-    return judged(value, expected, at_most, found.unsteady)
+    return format_target(value, expected, at_most, found.noisy)
 
 
-def present(found, _results):
-    rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(judge(found, loop, target) for loop in LOOPS)]
+def report_elements(found, _results):
+    rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(evaluate_target(found, loop, target) for loop in LOOPS)]
             for target in TARGETS]
-    made = [blocks.Table('Targets', ['', 'target', *(f'sluice {loop}' for loop in LOOPS)], rows)]
+    elements = [blocks.Table('Targets', ['', 'target', *(f'sluice {loop}' for loop in LOOPS)], rows)]
     files, proxied = ([outcome for outcome in found if outcome.setup.role == role] for role in ('files', 'proxy'))
     for load, outcomes in (*blocks.by_load(files).items(), *blocks.by_load(proxied).items()):
-        names = {'idle': ('memory', 'memory_connection'), 'full': ('shakes', 'p50', 'p99'), 'resumed': ('shakes', 'p50', 'p99')}.get(
+        names = {'idle': ('memory', 'memory_connection'), 'full': ('handshakes_cpu', 'p50', 'p99'), 'resumed': ('handshakes_cpu', 'p50', 'p99')}.get(
             load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99'))
         nginx = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
-        ratio_of = {'idle': 'memory', 'full': 'shakes', 'resumed': 'shakes'}.get(load.kind, 'cpu_request')
-        made.append(blocks.table_of(load, outcomes, names, nginx, ratio_of))
-    return [*made, *blocks.charts_of('targets', blocks.by_load(files))]
+        ratio_of = {'idle': 'memory', 'full': 'handshakes_cpu', 'resumed': 'handshakes_cpu'}.get(load.kind, 'cpu_request')
+        elements.append(blocks.table_of(load, outcomes, names, nginx, ratio_of))
+    return [*elements, *blocks.charts_of('targets', blocks.by_load(files))]
 
 
-def digest(found, results):
-    return present(found, results)[:1]
+def readme_elements(found, results):
+    return report_elements(found, results)[:1]

@@ -15,8 +15,8 @@ def setups(loop):
 
 def plan(options):
     both = setups(options.loop)
-    stored = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in options.sizes or SIZES]
-    return stored + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in options.sizes or FIRST_SIZES]
+    keepalive = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in options.sizes or SIZES]
+    return keepalive + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in options.sizes or FIRST_SIZES]
 
 
 def ratios(found, kind):
@@ -40,17 +40,17 @@ def break_even(rows):
     return found
 
 
-def present(found, _results):
-    stored, first = ratios(found, 'requests'), ratios(found, 'resumed')
-    made = [blocks.Table('Server CPU per response, us', ['', 'kept: user space', 'kept: kernel', 'kernel / user',
+def report_elements(found, _results):
+    keepalive, first = ratios(found, 'requests'), ratios(found, 'resumed')
+    elements = [blocks.Table('Server CPU per response, us', ['', 'kept: user space', 'kept: kernel', 'kernel / user',
                                                        'first: user space', 'first: kernel', 'kernel / user'],
-                         [[size, *row_of(stored.get(size)), *row_of(first.get(size))] for size in stored])]
-    if any(ratio is not None for _, _, ratio in stored.values()):
-        made.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(stored) or "not a size"} on the kernel '
+                         [[size, *row_of(keepalive.get(size)), *row_of(first.get(size))] for size in keepalive])]
+    if any(ratio is not None for _, _, ratio in keepalive.values()):
+        elements.append(blocks.Text(f'`kept`: connections on which kTLS was enabled before; from {break_even(keepalive) or "not a size"} on the kernel '
                                 f'never costs more. `first`: the only response of a connection that resumed a session, including the handshake '
                                 f'and enabling kTLS; from {break_even(first) or "not a size"} on. `ssl_ktls_threshold` decides on the first '
                                 f'large response of a connection.'))
-    return made
+    return elements
 
 
 def row_of(row):

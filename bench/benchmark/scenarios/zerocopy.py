@@ -20,7 +20,7 @@ class Experiment:
 EXPERIMENTS = (
     Experiment('A video over HTTP, 30 connections: io.Copy against sendfile', Load('300m', 30), (('copy 32k', BUFFERS_32K),),
                {'rate': ('19.35', '31.67'), 'throughput': ('5,860', '9,540'), 'cpu_share': ('480-500', '110-130'),
-                'answer_time': ('2.6 times the latency', '1')}),
+                'response_time': ('2.6 times the latency', '1')}),
     Experiment('One file of 100 MB: read and write against sendfile', Load('100m', 1), (('copy 32k', BUFFERS_32K),),
                {'throughput': ('490.83', '695.33')}),
     Experiment('One file of 1 GB', Load('1g', 1), (('copy 32k', BUFFERS_32K),), {'throughput': ('1,701', '2,612')}),
@@ -28,7 +28,7 @@ EXPERIMENTS = (
                {'throughput': ('520', '680', '1,850'), 'cpu_share': ('85', '78', '23'), 'switches': ('45,000', '38,000', '8,500')}),
 )
 EMULATED = {'300m': '16m', '100m': '8m', '1g': '32m'}
-EXTRA = ('cpu_gb',)                 # figures without published values, to compare the variants
+UNPUBLISHED = ('cpu_gb',)                 # figures without published values, to compare the variants
 
 
 def load_of(experiment, emulated):
@@ -39,7 +39,7 @@ def load_of(experiment, emulated):
 
 
 def setups(experiment, loop):
-    copies = [Setup('sluice', 'plain', loop, tweaks, f'HTTP, {name}') for name, tweaks in experiment.copies]
+    copies = [Setup('sluice', 'plain', loop, overrides, f'HTTP, {name}') for name, overrides in experiment.copies]
     return copies + [Setup('sluice', 'plain', loop, name='HTTP, sendfile'),
                      Setup('sluice', 'user', loop, name='HTTPS, encrypted in user space'),
                      Setup('sluice', 'ktls', loop, name='HTTPS, kTLS and sendfile')]
@@ -58,17 +58,17 @@ def table_of(experiment, outcomes):
     """A row for each figure and a column for each variant; published values are below the measured ones."""
     columns = ['', *(outcome.setup.name for outcome in outcomes)]
     rows = []
-    for figure in [*experiment.published, *EXTRA]:
+    for figure in [*experiment.published, *UNPUBLISHED]:
         title, unit = figures.FIGURES[figure][:2]
         rows.append([f'{title}, {unit}: here', *(figures.shown(figures.summary(outcome.readings, figure)) for outcome in outcomes)])
         if figure in experiment.published:
             rows.append([f'{title}, {unit}: published', *published_of(experiment, figure)])
     rows.append(['bytes not copied in user space',
-                 *(f'{outcome.witness["zero_copy"]:.0%}' if outcome.witness else '-' for outcome in outcomes)])
+                 *(f'{outcome.access_log["zero_copy"]:.0%}' if outcome.access_log else '-' for outcome in outcomes)])
     return blocks.Table(f'{experiment.title} (here: {outcomes[0].load.label})', columns, rows)
 
 
-def gain(outcomes):
+def sendfile_cost(outcomes):
     """A text with the CPU time of sendfile relative to copying, over HTTP and over HTTPS."""
     by_name = {outcome.setup.name: outcome.readings for outcome in outcomes}
     plain = figures.paired_ratio(by_name.get('HTTP, sendfile', []), outcomes[0].readings, 'cpu_gb')
@@ -78,13 +78,13 @@ def gain(outcomes):
                        f'{text}; not measured over HTTPS, since this kernel has no TLS.')
 
 
-def present(found, results):
+def report_elements(found, results):
     groups = blocks.by_load(found)
-    made = [blocks.Text('The published figures come from other machines with other servers. Only the ratios between the columns can be compared. '
+    elements = [blocks.Text('The published figures come from other machines with other servers. Only the ratios between the columns can be compared. '
                         'Here one worker has one CPU, so that 100 % is the maximum. No published figures exist for the HTTPS columns: '
                         'their authors considered copying unavoidable there.')]
     for experiment in EXPERIMENTS:
         outcomes = groups.get(load_of(experiment, results['machine']['emulated']))
         if outcomes:
-            made += [table_of(experiment, outcomes), gain(outcomes)]
-    return made
+            elements += [table_of(experiment, outcomes), sendfile_cost(outcomes)]
+    return elements
