@@ -1,4 +1,4 @@
-"""The elements of a report. Scenarios create them, report.py writes them."""
+"""The elements of a report: Text, Table and Bars. Scenarios create them, report.py writes them."""
 import dataclasses
 
 from . import figures
@@ -11,7 +11,7 @@ class Text:
 
 @dataclasses.dataclass
 class Table:
-    """`note` stands below the rows."""
+    """`note` is printed below the rows."""
     title: str
     columns: list
     rows: list
@@ -35,16 +35,16 @@ class Bars:
         return list(dict.fromkeys([*self.series, *self.ratios]))
 
 
-def by_load(found):
+def by_load(outcomes):
     """{load: [outcomes]} in the order of measurement."""
     groups = {}
-    for outcome in found:
+    for outcome in outcomes:
         groups.setdefault(outcome.load, []).append(outcome)
     return groups
 
 
 def not_measured(outcomes):
-    """One line with the setups that have no readings, grouped by reason; '' if all have."""
+    """One line with the setups that have no readings, grouped by reason; '' if there are none."""
     reasons = {}
     for outcome in outcomes:
         if not outcome.readings:
@@ -53,7 +53,7 @@ def not_measured(outcomes):
 
 
 def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
-    """A table with one row for each setup; with `base`, the ratio to that setup in neighbouring rounds."""
+    """A table with one row for each setup. The last column is the ratio to the setup `base`, if given, in adjacent rounds."""
     columns = [''] + [figures.title_of(name) for name in names]
     has_calls = any(outcome.calls is not None for outcome in outcomes)
     has_access_log = any(outcome.access_log for outcome in outcomes)
@@ -64,7 +64,7 @@ def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
     for outcome in outcomes:
         if not outcome.readings:
             continue
-        row = [outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in names)]
+        row = [outcome.setup.label, *(figures.formatted(figures.summary(outcome.readings, name)) for name in names)]
         row += [figures.number(outcome.calls)] if has_calls else []
         row += [f'{outcome.access_log["zero_copy"]:.0%}' if outcome.access_log else '-'] if has_access_log else []
         row += [figures.number(figures.paired_ratio(outcome.readings, base.readings, ratio_of))] if base else []
@@ -73,7 +73,7 @@ def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
 
 
 def base_of(outcome, outcomes, server):
-    """The readings of `server` with the same transport."""
+    """The readings of `server` with the same transport as `outcome`."""
     return next((other.readings for other in outcomes if other.setup.server == server and other.setup.transport == outcome.setup.transport), [])
 
 
@@ -82,9 +82,9 @@ def bars_of(name, title, figure, groups, base='nginx'):
     labels = list(dict.fromkeys(outcome.setup.label for outcomes in groups.values() for outcome in outcomes if outcome.readings))
     series, ratios = {label: [] for label in labels}, {label: [] for label in labels}
     for outcomes in groups.values():
-        here = {outcome.setup.label: outcome for outcome in outcomes}
+        by_label = {outcome.setup.label: outcome for outcome in outcomes}
         for label in labels:
-            outcome = here.get(label)
+            outcome = by_label.get(label)
             series[label].append(figures.summary(outcome.readings, figure) if outcome else None)
             ratios[label].append(figures.paired_ratio(outcome.readings, base_of(outcome, outcomes, base), figure) if outcome else None)
     less = figures.FIGURES[figure][3]
@@ -93,19 +93,19 @@ def bars_of(name, title, figure, groups, base='nginx'):
 
 
 def charts_of(name, groups):
-    """CPU time of requests, and memory of idle connections; a chart without a figure is omitted."""
+    """Charts of the CPU time of requests and the memory of idle connections; a chart without figures is omitted."""
     busy = {load: outcomes for load, outcomes in groups.items() if load.kind == 'requests' and not load.half_load}
     idle = {load: outcomes for load, outcomes in groups.items() if load.kind == 'idle'}
     elements = [bars_of(f'{name}-cpu', 'CPU time of the server', 'cpu_gb', busy), bars_of(f'{name}-memory', 'Memory of the server', 'memory', idle)]
     return [bars for bars in elements if bars.series]
 
 
-def saturated_clients(found):
-    """A text that lists the loads in which the client, and not the server, had no CPU time left."""
-    hit = []
-    for outcome in found:
+def saturated_clients(outcomes):
+    """A Text with the setups and loads in which the client used all of its CPU and the server did not; [] if there are none."""
+    saturated = []
+    for outcome in outcomes:
         client, server = (figures.summary(outcome.readings, name) for name in ('client_share', 'cpu_share'))
         if client and server and client['median'] > 90 and server['median'] < 90:
-            hit.append(f'{outcome.setup.label} ({outcome.load.label})')
-    return [Text('The client was the bottleneck of: ' + '; '.join(hit) + '. Their rates are those of the client; CPU per request and '
-                 'per GB are valid for the server.')] if hit else []
+            saturated.append(f'{outcome.setup.label} ({outcome.load.label})')
+    return [Text('The client was the bottleneck of: ' + '; '.join(saturated) + '. Their rates are limited by the client; CPU per request and '
+                 'per GB are valid.')] if saturated else []

@@ -1,4 +1,4 @@
-"""Charts as SVG, by the standard library: a panel of quantities and a panel of ratios, in light and dark."""
+"""Charts as SVG with a panel of quantities and a panel of ratios, for light and dark backgrounds."""
 import html
 import math
 
@@ -8,8 +8,8 @@ from . import figures
 COLOURS = ('#0072b2', '#d17a00', '#009e73', '#d55e00', '#56b4e9', '#cc79a7', '#8f8420', '#7d7d7d')
 STYLE = ('<style>.background{fill:#fff}.text{fill:#24292f}.secondary{fill:#57606a}.grid{stroke:#d8dee4}.line{stroke:#24292f}'
          '@media(prefers-color-scheme:dark){.background{fill:#0d1117}.text{fill:#e6edf3}.secondary{fill:#9198a1}.grid{stroke:#30363d}.line{stroke:#e6edf3}}</style>')
-WIDTH, LEFT, GAP = 1060, 210, 40        # LEFT: the room for the labels of the bars
-VALUE_WIDTH = 96                        # room for the figure behind the longest bar
+WIDTH, LEFT, GAP = 1060, 210, 40        # LEFT: width of the labels of the bars
+VALUE_WIDTH = 96                        # width of the figure behind the longest bar
 BAR, SPACE, HEADING = 15, 12, 20
 LINE = 16
 
@@ -19,7 +19,7 @@ def text(x, y, content, anchor='start', kind='text', more=''):
 
 
 def ticks(maximum):
-    """Round numbers from 0 on, about five up to `most`."""
+    """Round numbers from 0 to at most `maximum`, about five."""
     if maximum <= 0:
         return [0]
     step = 10 ** math.floor(math.log10(maximum / 4))
@@ -45,7 +45,7 @@ class Panel:
         return [*parts, text(self.left, bottom + 2 * LINE + 2, self.title)]
 
     def bar(self, y, value, label, colour, ends=None):
-        """A bar with its figure; `ends` are the lowest and highest round."""
+        """A bar with its label; `ends` are the lowest and highest round, drawn as a line."""
         parts = [f'<rect x="{self.left:.1f}" y="{y + 1}" width="{self.x(value) - self.left:.1f}" height="{BAR - 2}" fill="{colour}"/>']
         last = value
         if ends and ends[1] > ends[0]:
@@ -55,7 +55,7 @@ class Panel:
 
 
 def panels_of(bars):
-    """(panel of quantities or None, panel of ratios or None)"""
+    """(panel of quantities or None, panel of ratios or None) of Bars."""
     summaries = [value for values in bars.series.values() for value in values if value]
     ratios = [ratio for values in bars.ratios.values() for ratio in values if ratio is not None]
     middle = LEFT + (WIDTH - LEFT) * (0.55 if ratios else 1.0) if summaries else LEFT - GAP
@@ -77,13 +77,13 @@ def rows_of(bars, index):
 
 
 def category(bars, index, y, first, second):
-    """The parts of one category, and the y below them."""
+    """The SVG elements of one category, and the y position below them."""
     parts = [text(8, y + HEADING - 6, bars.categories[index], more=' font-weight="600"')]
     y += HEADING
     for label, value, ratio, colour in rows_of(bars, index):
         parts.append(text(LEFT - 8, y + BAR - 3, label, 'end'))
         if first and value:
-            parts += first.bar(y, value['median'], figures.shown(value), colour, (value['low'], value['high']))
+            parts += first.bar(y, value['median'], figures.formatted(value), colour, (value['low'], value['high']))
         if second and ratio is not None:
             parts += second.bar(y, ratio, f'{ratio:.2f}', colour)
         y += BAR

@@ -22,22 +22,22 @@ def parse(arguments):
     parser.add_argument('--peers', default='', help='servers to compare with, separated by commas: '
                         f'{", ".join(server_configuration.PROGRAMS)}; "all" selects those that are installed')
     parser.add_argument('--sizes', default='', help='sizes for the scenarios quick, comparison, proxy and threshold, such as 1k,64k,1m')
-    parser.add_argument('--transports', default='', help='only these transports: plain, user (TLS in user space), ktls')
+    parser.add_argument('--transports', default='', help='the transports to measure: plain, user (TLS in user space), ktls (default: those of the scenario)')
     parser.add_argument('--rounds', type=int, help='number of measurements of each setup (default: 3)')
     parser.add_argument('--seconds', type=float, help='duration of a measurement in seconds (default: 1; 0.6 for --page; 2 for --vm)')
-    parser.add_argument('--warm', type=float, default=0.2, help='duration of the load before each measurement in seconds (default: 0.2)')
+    parser.add_argument('--warm', type=float, default=0.2, help='duration of the warm-up before each measurement in seconds (default: 0.2)')
     parser.add_argument('--loop', default='auto', choices=('auto', 'io_uring', 'epoll'), help='the event loop of sluice')
     parser.add_argument('--sluice', default=os.path.join(build, 'sluice'), help='the server binary')
     parser.add_argument('--blast', default=os.path.join(build, 'bench', 'blast'), help='the load generator')
     parser.add_argument('--folder', default=None, help='directory for the served files (default: a temporary one)')
     parser.add_argument('--port', type=int, default=24000, help='the first port to use (default: 24000)')
-    parser.add_argument('--report', metavar='JSON', help='write the report of a result file again, without measuring')
-    parser.add_argument('--page', action='store_true', help='write the short form of the results into bench/README.md; without '
-                        '--scenario, measure the scenarios that it shows')
+    parser.add_argument('--report', metavar='JSON', help='write the report of a result file, without measuring')
+    parser.add_argument('--page', action='store_true', help='insert a summary of the results into bench/README.md; without '
+                        '--scenario, measure the scenarios of that page')
     parser.add_argument('--figure', action='store_true', help='draw the figure of README.md from the table in bench/README.md, without measuring')
     parser.add_argument('--compare', nargs=2, metavar='JSON', help='compare two result files, without measuring; with --out, '
                         'also as a report with a chart')
-    parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure in an emulated machine whose kernel has TLS (default version: 6.1)')
+    parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure in an emulated machine with a kernel that supports TLS (default version: 6.1)')
     parser.add_argument('--vm-minutes', type=int, default=40, help='time limit of --vm in minutes (default: 40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -87,15 +87,15 @@ def measure(options, arguments):
                'command': shlex.join(['bench/run', *arguments]), 'machine': facts, 'scenarios': [],
                'options': {'rounds': options.rounds, 'seconds': options.seconds, 'warm': options.warm, 'loop': options.loop}}
     background_load = machine.BackgroundLoad()
-    with progress.make() as shown:
+    with progress.make() as display:
         for name in options.scenario:
             scenario = scenarios.module_of(name)
             groups = rounds.with_transports(scenario.plan(options), options.transports)
-            shown.begin(scenario.TITLE, rounds.measurement_count(groups, options.rounds))
-            part = {'name': name, 'title': scenario.TITLE, 'outcomes': []}
-            results['scenarios'].append(part)
-            for outcomes in rounds.measure(rounds.Bench(options, facts['ktls'], shown), groups):
-                part['outcomes'] += [outcome.to_json() for outcome in outcomes]
+            display.begin(scenario.TITLE, rounds.measurement_count(groups, options.rounds))
+            entry = {'name': name, 'title': scenario.TITLE, 'outcomes': []}
+            results['scenarios'].append(entry)
+            for outcomes in rounds.measure(rounds.Bench(options, facts['ktls'], display), groups):
+                entry['outcomes'] += [outcome.to_json() for outcome in outcomes]
                 store(results, options.out)
             facts.update(background_load.averages())
     store(results, options.out)
@@ -117,7 +117,7 @@ def figure_write(folder):
 
 
 def compare_write(first, second, folder):
-    """Prints the comparison; with a folder, writes it there as report.md and report.html with a chart."""
+    """Prints the comparison. With a folder, also writes it there as report.md and report.html with a chart."""
     sections = compare.sections_of(first, second)
     print(report.markdown([('', [block for block in elements if not isinstance(block, blocks.Bars)]) for _, elements in sections], {}))
     if folder:
@@ -127,7 +127,7 @@ def compare_write(first, second, folder):
 
 
 def main(arguments):
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # raises SystemExit, so that all servers are stopped
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # SystemExit runs the finally blocks that stop the servers
     try:
         return run(parse(arguments), arguments)
     except servers.BenchmarkError as fault:

@@ -1,5 +1,5 @@
-"""Runs wrk, h2load and blast for a comparison of blast with other clients, and h2load for HTTP/2. The server's CPU time includes connecting; blast runs in a mode
-that decrypts every record and sleeps while there is none, as the other two do."""
+"""Runs h2load for HTTP/2, and wrk, h2load and blast for a comparison of clients. The server's CPU time includes the handshakes. For the
+comparison blast decrypts every record and sleeps while there is none, as the other two do."""
 import re
 import resource
 import subprocess
@@ -7,7 +7,7 @@ import time
 
 from . import counters, servers, sizes
 
-# name: (arguments, pattern of the number of responses in the output)
+# name: (command line, pattern of the number of responses in the output)
 CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"responses_all": (\d+)')),
            'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', re.compile(r'(\d+) requests in')),
            'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
@@ -16,7 +16,7 @@ CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} 
                          re.compile(r'Application protocol: h2.*requests: .*?(\d+) succeeded', re.DOTALL))}
 
 
-def whole(seconds):
+def whole_seconds(seconds):
     """wrk and h2load accept only whole seconds."""
     return max(1, round(seconds))
 
@@ -24,7 +24,7 @@ def whole(seconds):
 def arguments_of(load, setup, seconds, port):
     """The arguments for a load."""
     scheme, n = ('http', 'n') if setup.transport == 'plain' else ('https', '')
-    return CLIENTS[load.client][0].format(connections=load.connections, streams=load.streams, seconds=whole(seconds), port=port,
+    return CLIENTS[load.client][0].format(connections=load.connections, streams=load.streams, seconds=whole_seconds(seconds), port=port,
                                           size=load.size, scheme=scheme, n=n).split()
 
 
@@ -51,7 +51,7 @@ def read(blast, server, load, setup, seconds):
     after, elapsed = counters.snapshot(pids), time.monotonic() - begin
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     size = responses * sizes.bytes_of(load.size)
-    return {'responses': responses, 'responses_all': responses, 'bytes': size, 'bytes_all': size, 'seconds': whole(seconds), 'elapsed': elapsed,
+    return {'responses': responses, 'responses_all': responses, 'bytes': size, 'bytes_all': size, 'seconds': whole_seconds(seconds), 'elapsed': elapsed,
             'client_cpu': used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime, **counters.usage_between(before, after)}
 
 

@@ -19,7 +19,7 @@ PROBE_PRIORITY, READER_PRIORITY = ('chrt', '-f', '50'), ('nice', '-n', '-20')   
 
 
 def prepare(folder):
-    """Creates a file for each reader; returns their paths. Raises Failed if the file system is in memory."""
+    """Creates a file for each reader; returns their paths. Raises BenchmarkError if the file system is in memory."""
     paths = [os.path.join(folder, 'www', f'cold{number}') for number in range(READERS)]
     kind = subprocess.run(['stat', '-f', '-c', '%T', folder], capture_output=True, text=True, check=True).stdout.strip()
     if kind in ('tmpfs', 'ramfs'):
@@ -118,16 +118,16 @@ def read_with_readers(server, paths, probe, reader):
     with page_cache_dropped(paths), contextlib.ExitStack() as clients:
         readers = [clients.enter_context(reader(path)) for path in paths]
         for client in readers:
-            client.begin()
+            client.start()
         # The sampler is forked before the probe starts: otherwise it would inherit the probe's standard input and keep it open.
         with disk_wait_share(server) as disk_wait, probe() as blast:
             before = counters.snapshot(server.pids())
-            begin = time.monotonic()
-            counted = blast.go()
+            start = time.monotonic()
+            counts = blast.run()
             usage = counters.usage_between(before, counters.snapshot(server.pids()))
-            elapsed = time.monotonic() - begin
-        reader_counts = [client.line() for client in readers]
-    return {**counted, **usage, 'elapsed': elapsed, 'disk_wait': disk_wait['share'],
+            elapsed = time.monotonic() - start
+        reader_counts = [client.read_line() for client in readers]
+    return {**counts, **usage, 'elapsed': elapsed, 'disk_wait': disk_wait['share'],
             'readers_rate': sum(counts['bytes'] / counts['seconds'] for counts in reader_counts)}
 
 
@@ -147,7 +147,7 @@ def read(program, server, load, setup, folder, seconds):
 
     def without_readers():
         with probe() as blast:
-            return blast.go()
+            return blast.run()
     raise_priority(server.pids())
     baseline = repeat_without_steal(without_readers)
     loaded = repeat_without_steal(lambda: read_with_readers(server, paths, probe, reader))

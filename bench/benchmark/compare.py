@@ -1,4 +1,4 @@
-"""Compares two result files: for the same load and setup, the change of a figure beyond its own spread."""
+"""Compares two result files: the changes of figures of the same load and setup that exceed the spread."""
 import dataclasses
 import statistics
 
@@ -31,7 +31,7 @@ def pairs_of(first, second):
 
 
 def rows_of(first, second):
-    return [[' / '.join(key), figures.axis_title(name), figures.shown(before), figures.shown(after),
+    return [[' / '.join(key), figures.axis_title(name), figures.formatted(before), figures.formatted(after),
              figures.number(after['median'] / before['median']), change_of(name, before, after)]
             for key, name, before, after in pairs_of(first, second)]
 
@@ -43,11 +43,11 @@ def table(first, second):
 
 def bars(first, second):
     """CPU time per response of each setup in both files."""
-    found = [(key, before, after) for key, name, before, after in pairs_of(first, second) if name == 'cpu_request']
+    pairs = [(key, before, after) for key, name, before, after in pairs_of(first, second) if name == 'cpu_request']
     labels = ('first', 'second')
     return blocks.Bars('compare-cpu', 'CPU time of the server in both runs', f'{figures.axis_title("cpu_request")} (lower is better)',
-                       [', '.join(key[1:]) for key, *_ in found], dict(zip(labels, zip(*((before, after) for _, before, after in found)))),
-                       'first', {'second': [after['median'] / before['median'] for _, before, after in found]} if found else {})
+                       [', '.join(key[1:]) for key, *_ in pairs], dict(zip(labels, zip(*((before, after) for _, before, after in pairs)))),
+                       'first', {'second': [after['median'] / before['median'] for _, before, after in pairs]} if pairs else {})
 
 
 def conclusion(first, second):
@@ -66,7 +66,7 @@ def footer(first, second):
 
 
 def sections_of(first, second):
-    """A report, as report.parts_of."""
+    """The sections of the report; see report.sections_of."""
     chart = bars(first, second)
     facts = [dataclasses.replace(report.machine_table(results), title=f'Machine and versions of the {name} run')
              for name, results in (('first', first), ('second', second))]

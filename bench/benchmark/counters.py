@@ -6,21 +6,21 @@ import signal
 import subprocess
 import time
 
-CLOCK_TICKS_MIN = 10                      # fewer do not give the ratio of user and system time
+CLOCK_TICKS_MIN = 10                # the ratio of user and system time requires this number of ticks
 CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def process_tree(pid):
-    """The process and all its descendants."""
-    found = [pid]
-    for one in found:
+    """The pids of a process and of all its descendants."""
+    pids = [pid]
+    for one in pids:
         try:
             for task in os.listdir(f'/proc/{one}/task'):
                 with open(f'/proc/{one}/task/{task}/children', encoding='ascii') as stream:
-                    found += [int(child) for child in stream.read().split()]
+                    pids += [int(child) for child in stream.read().split()]
         except FileNotFoundError:
             continue
-    return found
+    return pids
 
 
 def read(path):
@@ -29,7 +29,7 @@ def read(path):
 
 
 def cpu_seconds(pids):
-    """{'cpu', 'user', 'system'}: cpu by the scheduler's clock, split in the ratio of user and system ticks."""
+    """{'cpu', 'user', 'system'} in seconds: cpu by the scheduler's clock, user and system by clock ticks."""
     ran = user = system = 0
     for pid in pids:
         fields = read(f'/proc/{pid}/stat').rpartition(')')[2].split()
@@ -65,7 +65,7 @@ def snapshot(pids):
 
 
 def usage_between(before, after):
-    """The usage between two readings; user and system are scaled to the scheduler's sum, which is the exact one."""
+    """The usage between two snapshots. User and system time are scaled so that their sum is the scheduler's time, which is exact."""
     used = {name: after[name] - before[name] for name in after}
     ticks = used['user'] + used['system']
     for name in ('user', 'system'):
@@ -74,7 +74,7 @@ def usage_between(before, after):
 
 
 class SystemCalls:
-    """Counts the system calls of processes inside a with block; `total` is None if neither perf nor strace works."""
+    """Counts the system calls of processes inside a with block by perf or strace; `total` is None if both are missing or fail."""
 
     def __init__(self, pids):
         self.total = None

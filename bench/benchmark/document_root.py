@@ -1,4 +1,4 @@
-"""The document root of the servers: files of random bytes; and a certificate."""
+"""Creates the document root of the servers, with files of random bytes, and their certificate."""
 import os
 import subprocess
 
@@ -8,16 +8,16 @@ BLOCK = 1 << 20
 
 
 def make_file(path, size):
-    """Creates a file of random bytes. A large file repeats one random block, rotated by the block number, which is faster."""
+    """Creates a file of random bytes. A large file repeats one random block in different rotations, which is faster to create."""
     block = os.urandom(BLOCK)
     with open(path, 'wb') as stream:
         for at in range(0, size, BLOCK):
-            turn = at // BLOCK * 4099 % BLOCK
-            stream.write((block[turn:] + block[:turn])[:size - at])
+            rotation = at // BLOCK * 4099 % BLOCK
+            stream.write((block[rotation:] + block[:rotation])[:size - at])
 
 
 def make_certificate(folder, key='ec'):
-    """Creates crt, key and pem (both): ECDSA P-256 or RSA with 2048 bits."""
+    """Creates the files crt, key and pem (both in one file): ECDSA P-256, or RSA with 2048 bits."""
     kind = ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] if key == 'ec' else ['rsa:2048']
     subprocess.run(['openssl', 'req', '-x509', '-newkey', *kind, '-nodes', '-keyout', f'{folder}/key', '-out', f'{folder}/crt',
                     '-days', '30', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
@@ -29,7 +29,7 @@ def make_certificate(folder, key='ec'):
 
 
 def prepare(folder, names):
-    """Creates all files that the servers need, readable for unprivileged workers."""
+    """Creates the certificate and the files `names` in www; unprivileged workers can read all of them."""
     www = os.path.join(folder, 'www')
     os.makedirs(www, exist_ok=True)
     for name in sorted(names):

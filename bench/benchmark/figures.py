@@ -1,18 +1,19 @@
-"""Figures from counts: median and spread over rounds, quantiles of latency, ratios of neighbouring rounds."""
+"""Figures from counts: medians and spreads over rounds, quantiles of latency, ratios of adjacent rounds."""
 import statistics
 
-NOISY_SPREAD = 0.15                     # a spread beyond this share of the median is marked
+NOISY_SPREAD = 0.15                 # a figure with a larger spread, as a share of its median, is marked (!)
 
 
 def quantile(histogram, share):
-    """The duration in ns below which `share` of the counts lie, of [[least ns, count], ...] in order; None if empty."""
-    total = sum(count_of for _, count_of in histogram)
+    """The lower bound of the bucket, in ns, that contains the quantile `share`; None if the histogram is empty. The histogram is
+    [[lower bound in ns, count], ...] in ascending order."""
+    total = sum(count for _, count in histogram)
     if total == 0:
         return None
-    rank, seen = share * total, 0
-    for lower_bound, count_of in histogram:
-        seen += count_of
-        if seen >= rank:
+    rank, cumulative = share * total, 0
+    for lower_bound, count in histogram:
+        cumulative += count
+        if cumulative >= rank:
             return lower_bound
     return histogram[-1][0]
 
@@ -21,13 +22,13 @@ def merged(histograms):
     """The sum of histograms."""
     counts = {}
     for histogram in histograms:
-        for lower_bound, count_of in histogram:
-            counts[lower_bound] = counts.get(lower_bound, 0) + count_of
+        for lower_bound, count in histogram:
+            counts[lower_bound] = counts.get(lower_bound, 0) + count
     return [[lower_bound, counts[lower_bound]] for lower_bound in sorted(counts)]
 
 
 def ratio_of(numerator, denominator, scale=1):
-    """A figure that is the ratio of two counts; None if the second is zero."""
+    """Returns a figure: the ratio of two counts of a reading, or None if one is missing or the divisor is zero."""
     def figure(reading):
         dividend, divisor = reading.get(numerator), reading.get(denominator)
         return dividend / divisor * scale if dividend is not None and divisor else None
@@ -36,8 +37,8 @@ def ratio_of(numerator, denominator, scale=1):
 
 def latency(share, name='latency'):
     def figure(reading):
-        found = quantile(reading.get(name) or [], share)
-        return None if found is None else found / 1e3
+        values = quantile(reading.get(name) or [], share)
+        return None if values is None else values / 1e3
     return figure
 
 
@@ -51,7 +52,7 @@ def readers_ratio(reading):
 
 
 def response_time(reading):
-    """The mean response time in ms by Little's law, which is valid also if a response takes longer than a round."""
+    """The mean response time in ms by Little's law. It is also valid if a response takes longer than a round."""
     return reading['connections'] * reading['seconds'] / reading['responses'] * 1e3 if reading.get('responses') and 'connections' in reading else None
 
 
@@ -59,7 +60,7 @@ def switches(reading):
     return reading['switches'] / reading['seconds'] if reading.get('seconds') and 'switches' in reading else None
 
 
-# name: (title, unit, figure of one reading, True if less is better)
+# name: (title, unit, function that returns the figure of one reading, True if less is better)
 FIGURES = {
     'rate': ('requests', '/s', ratio_of('responses', 'seconds'), False),
     'throughput': ('throughput', 'MB/s', ratio_of('bytes', 'seconds', 1e-6), False),
@@ -98,7 +99,7 @@ def title_of(name):
     return ', '.join(filter(None, FIGURES[name][:2]))
 
 
-# Quantity and unit as the title of an axis.
+# Titles of axes: quantity and unit.
 AXIS_TITLES = {'cpu_gb': 'CPU seconds per GB sent', 'cpu_request': 'CPU microseconds per response', 'rate': 'responses per second',
               'throughput': 'MB sent per second', 'memory': 'memory of the server in KiB', 'memory_connection': 'memory per connection in KiB',
               'handshakes_cpu': 'handshakes per CPU second', 'p99': '99th percentile of the latency in microseconds'}
@@ -110,24 +111,24 @@ def axis_title(name):
 
 
 def values_of(readings, name):
-    """The figure of each round; rounds without it are omitted."""
-    found = (FIGURES[name][2](reading) for reading in readings)
-    return [value for value in found if value is not None]
+    """The figures of the rounds that have one."""
+    values = (FIGURES[name][2](reading) for reading in readings)
+    return [value for value in values if value is not None]
 
 
 def spread(values):
-    """The spread of the rounds as a share of their median: from lowest to highest; with five or more rounds, of the middle half."""
-    middle = statistics.median(values) if values else 0
-    if len(values) < 2 or middle == 0:
+    """Highest minus lowest round as a share of the median; with five or more rounds, the interquartile range instead."""
+    median = statistics.median(values) if values else 0
+    if len(values) < 2 or median == 0:
         return 0.0
     if len(values) >= 5:
         quarters = statistics.quantiles(values, n=4)
-        return (quarters[2] - quarters[0]) / abs(middle)
-    return (max(values) - min(values)) / abs(middle)
+        return (quarters[2] - quarters[0]) / abs(median)
+    return (max(values) - min(values)) / abs(median)
 
 
 def summary(readings, name):
-    """{'median', 'low', 'high', 'spread', 'unsteady'}, or None if nothing was measured."""
+    """{'median', 'low', 'high', 'spread', 'noisy'}; None without values."""
     values = values_of(readings, name)
     if not values:
         return None
@@ -137,7 +138,7 @@ def summary(readings, name):
 
 
 def paired_ratio(ours, theirs, name):
-    """The median of the ratios of neighbouring rounds, or None; a drift of the machine's speed does not change it."""
+    """The median of the ratios of adjacent rounds, or None. A drift of the machine's speed does not change it."""
     first, second = ([FIGURES[name][2](reading) for reading in readings] for readings in (ours, theirs))
     ratios = [a / b for a, b in zip(first, second) if a is not None and b]
     return statistics.median(ratios) if ratios else None
@@ -153,9 +154,9 @@ def number(value):
     return f'{value:.{digits}f}'
 
 
-def shown(found):
-    """'12.3 ±4 %', with '(!)' if the spread is too wide; '-' if there is no value."""
-    if found is None:
+def formatted(values):
+    """'12.3 ±4 %', with '(!)' if the figure is noisy; '-' for None."""
+    if values is None:
         return '-'
-    apart = f' ±{found["spread"] * 50:.0f} %' if found['spread'] else ''
-    return f'{number(found["median"])}{apart}{" (!)" if found["noisy"] else ""}'
+    apart = f' ±{values["spread"] * 50:.0f} %' if values['spread'] else ''
+    return f'{number(values["median"])}{apart}{" (!)" if values["noisy"] else ""}'

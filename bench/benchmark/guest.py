@@ -1,4 +1,4 @@
-"""Runs the benchmark in the emulated machine of tests/vm, whose kernel has TLS, and writes the report on the host."""
+"""Runs the benchmark in the emulated machine of tests/vm, whose kernel supports TLS. The host writes the report."""
 import importlib.util
 import os
 import shlex
@@ -9,8 +9,8 @@ from . import servers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'tests')
-BOOT_SECONDS = 300                  # added to the time limit inside the guest, which normally applies first
-FOLDER = '/dev/shm'                 # in the guest: files in memory
+BOOT_SECONDS = 300                  # time limit of the guest above that of the benchmark in it
+GUEST_FOLDER = '/dev/shm'           # the served files are in the guest's memory
 
 
 def vm_runner():
@@ -38,7 +38,7 @@ def arguments_of(options, out):
     arguments += ['--peers', ','.join(options.peers)] if options.peers else []
     return arguments + ['--emulated', '--out', out, '--rounds', str(options.rounds), '--seconds', str(options.seconds),
                     '--warm', str(options.warm), '--loop', options.loop, '--sluice', os.path.abspath(options.sluice),
-                    '--blast', os.path.abspath(options.blast), '--folder', FOLDER]
+                    '--blast', os.path.abspath(options.blast), '--folder', GUEST_FOLDER]
 
 
 def measure(options):

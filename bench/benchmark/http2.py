@@ -1,4 +1,4 @@
-"""Idle HTTP/2 connections (RFC 9113): the memory that a server uses for each, after one response. Only one request is implemented."""
+"""Idle HTTP/2 connections (RFC 9113), each after one response. Implements a single GET request."""
 import socket
 import struct
 
@@ -15,12 +15,12 @@ def frame(kind, flags, stream, payload=b''):
 
 
 def request(path):
-    """A GET as a header block without a dynamic table (RFC 7541): method and scheme by index, path and authority as literals."""
+    """A HEADERS frame with a GET request (RFC 7541): method and scheme as static table indices, path and authority as literals."""
     return frame(HEADERS, END_STREAM | END_HEADERS, 1, b'\x82\x87\x04' + bytes([len(path)]) + path + b'\x01\x09localhost')
 
 
 def read_frames(peer):
-    """The received frames as (type, flags, stream)."""
+    """Yields the received frames as (type, flags, stream)."""
     received = b''
     while True:
         while len(received) < 9 or len(received) < 9 + int.from_bytes(received[:3], 'big'):
@@ -33,7 +33,7 @@ def read_frames(peer):
 
 
 def connect(server, tls):
-    """One connection that has received a response; its request is /1k."""
+    """Returns a connection that has received the response to GET /1k."""
     tls.set_alpn_protocols(['h2'])
     peer = tls.wrap_socket(socket.create_connection(('127.0.0.1', server.port), timeout=20 * servers.PATIENCE))
     peer.sendall(PREFACE + frame(SETTINGS, 0, 0) + request(b'/1k'))

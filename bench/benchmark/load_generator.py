@@ -1,4 +1,4 @@
-"""The load: bench/blast on the client's CPU, and one reading of a server under it."""
+"""Runs bench/blast on the client's CPU, and reads the usage of the server during the load."""
 import json
 import os
 import subprocess
@@ -8,7 +8,7 @@ from . import counters, servers
 
 
 def arguments_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
-    """Arguments of blast for a load; with `busy` it polls instead of sleeping."""
+    """Arguments of blast for a load. `busy`: it polls without sleeping."""
     arguments = ['-c', str(load.connections), '-s', f'{seconds:g}']
     arguments += ['-n'] if setup.transport == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
     arguments += ['-x', load.suite] if load.suite and setup.transport != 'plain' else []
@@ -23,26 +23,27 @@ def arguments_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
 
 
 class Blast:
-    """A running blast. On entry it connects, checks the responses and warms up; go() runs the load and returns the counts."""
+    """A blast process. The constructor waits until it has connected, checked the responses and warmed up; run() runs the load and returns
+    the counts. `prefix` is a command that runs blast, such as nice."""
 
-    def __init__(self, program, server, path, arguments, first=()):
-        self.command = [*first, program, '-w', *arguments, str(server.port), path]
+    def __init__(self, program, server, path, arguments, prefix=()):
+        self.command = [*prefix, program, '-w', *arguments, str(server.port), path]
         self.process = subprocess.Popen(['taskset', '-c', str(servers.cpus()[1]), *self.command], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.ready = self.line()
+        self.ready = self.read_line()
 
-    def line(self):
+    def read_line(self):
         output = self.process.stdout.readline()
         if not output:
             raise servers.BenchmarkError(f'blast: {self.process.stderr.read().strip()[-300:]}')
         return json.loads(output)
 
-    def begin(self):
+    def start(self):
         self.process.stdin.close()
 
-    def go(self):
-        self.begin()
-        return self.line()
+    def run(self):
+        self.start()
+        return self.read_line()
 
     def stop(self):
         if not self.process.stdin.closed:
@@ -63,48 +64,49 @@ class Blast:
 
 
 def read_load(program, server, load, arguments):
-    """One reading: the counts of the client, and the usage of the server in the same time. Excludes connecting and warming up."""
+    """One reading: the counts of the client, and the usage of the server in the same time, which excludes connection setup and warm-up."""
     with Blast(program, server, f'/{load.size}', arguments) as blast:
         pids = server.pids()
-        begin, before = time.monotonic(), counters.snapshot(pids)
-        counted = blast.go()
-        after, elapsed = counters.snapshot(pids), time.monotonic() - begin
-    return {**counted, **counters.usage_between(before, after), 'elapsed': elapsed, 'memory': counters.memory_kib(pids),
+        start, before = time.monotonic(), counters.snapshot(pids)
+        counts = blast.run()
+        after, elapsed = counters.snapshot(pids), time.monotonic() - start
+    return {**counts, **counters.usage_between(before, after), 'elapsed': elapsed, 'memory': counters.memory_kib(pids),
             'connections': load.connections}
 
 
 def read_idle(program, server, load, arguments):
-    """The memory of the server with idle connections, each after one response: in total, and the increase per connection."""
-    few = ['-c', '64', '-s', '0.2'] + [word for word in arguments if word in ('-n', '-2')]
-    with Blast(program, server, f'/{load.size}', few) as blast:
-        blast.go()
+    """One reading: the memory of the server with idle connections, each after one response, and the increase per connection."""
+    warmup_arguments = ['-c', '64', '-s', '0.2'] + [word for word in arguments if word in ('-n', '-2')]
+    with Blast(program, server, f'/{load.size}', warmup_arguments) as blast:
+        blast.run()
     time.sleep(0.5 * servers.PATIENCE)
     before = counters.memory_kib(server.pids())
-    resting = [word if at == 0 or arguments[at - 1] != '-s' else '0' for at, word in enumerate(arguments)]
-    with Blast(program, server, f'/{load.size}', resting):
+    idle_arguments = [word if at == 0 or arguments[at - 1] != '-s' else '0' for at, word in enumerate(arguments)]
+    with Blast(program, server, f'/{load.size}', idle_arguments):
         time.sleep(1.5 * servers.PATIENCE)
         memory = counters.memory_kib(server.pids())
     return {'memory': memory, 'memory_connection': (memory - before) / load.connections}
 
 
 def count_calls(program, server, load, arguments):
-    """System calls of the server per request, in a separate run; None if they cannot be counted."""
+    """Runs the load; returns the number of system calls of the server per request, or None if they cannot be counted."""
     with Blast(program, server, f'/{load.size}', arguments) as blast:
         with counters.SystemCalls(server.pids()) as calls:
-            counted = blast.go()
-    return calls.total / counted['responses_all'] if calls.total is not None and counted['responses_all'] else None
+            counts = blast.run()
+    return calls.total / counts['responses_all'] if calls.total is not None and counts['responses_all'] else None
 
 
 def read_access_log(folder, setup, load, ports, sluice, program):
-    """Fields of sluice's access log for two responses: path, reason, share of bytes not copied in user space."""
-    log = os.path.join(folder, 'witness.log')
+    """Starts a server with an access log and requests two responses. Returns fields of the last log line: $tls_path, $tls_path_reason, and the
+    share of bytes that were not copied in user space."""
+    log = os.path.join(folder, 'access.log')
     with servers.Server(setup, folder, ports, sluice, log) as server:
         with Blast(program, server, f'/{load.size}', ['-c', '1', '-m', '2', *(['-n'] if setup.transport == 'plain' else [])]) as blast:
-            blast.go()
+            blast.run()
     with open(log, encoding='utf-8') as stream:
-        lines = [line.split() for line in stream]
+        lines = [read_line.split() for read_line in stream]
     os.unlink(log)
     if not lines or len(lines[-1]) != 4:
         return None
-    path, reason, copied_not, sent = lines[-1]
-    return {'path': path, 'reason': reason, 'zero_copy': int(copied_not) / max(int(sent), 1)}
+    path, reason, zero_copy, sent = lines[-1]
+    return {'path': path, 'reason': reason, 'zero_copy': int(zero_copy) / max(int(sent), 1)}

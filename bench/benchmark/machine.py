@@ -80,12 +80,12 @@ class BackgroundLoad:
 
 
 def versions(options, names):
-    found = {'sluice': first_line(options.sluice, '-v'), 'OpenSSL': first_line('openssl', 'version')}
+    texts = {'sluice': first_line(options.sluice, '-v'), 'OpenSSL': first_line('openssl', 'version')}
     flags = {'caddy': 'version'}
     for name in names:
         program = servers.find_program(server_configuration.PROGRAMS[name])
-        found[name] = first_line(program, flags.get(name, '-v')) if program else 'not installed'
-    return found
+        texts[name] = first_line(program, flags.get(name, '-v')) if program else 'not installed'
+    return texts
 
 
 def facts(options, names, emulated):

@@ -1,10 +1,9 @@
-"""The measured items: a Load (of the client) and a Setup (a server and its transport); Outcomes hold the results."""
+"""The types of a measurement: Load (requests of the client), Setup (server and transport), Group (setups compared under a load), Outcome."""
 import dataclasses
 
-IDLE_KINDS = ('idle', 'idle-http2', 'websockets')      # kinds with idle connections: memory is measured
-
-OPENSSL = 'openssl'                   # the server of a setup that measures handshakes of the library alone
-HANDSHAKES = ('full', 'resumed')      # kinds with a new connection for each request
+IDLE_KINDS = ('idle', 'idle-http2', 'websockets')      # kinds that measure the memory of idle connections
+HANDSHAKES = ('full', 'resumed')    # kinds with a new connection for each request
+OPENSSL = 'openssl'                 # Setup.server of handshakes without a server program
 TRANSPORTS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'idle-http2': 'idle, HTTP/2', 'websockets': 'idle WebSockets',
          'cold_cache': 'while files are read from disk'}
@@ -12,9 +11,9 @@ KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshak
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """A server and its transport. `transport` is plain, user (TLS in user space) or ktls. `role` is files (serves files), proxy (passes
-    requests to a file server) or tcp (passes bytes to one). `tweaks` are pairs that override the server's recipe (sluice: directives;
-    haproxy in the role tcp: options), and `name` describes them."""
+    """A server and its transport. `transport` is plain, user (TLS in user space) or ktls. `role` is files (file server), proxy (HTTP proxy
+    of a file server) or tcp (TCP proxy of a file server). `overrides` are (name, value) pairs added to the server's configuration (sluice:
+    directives; haproxy in the role tcp: options), and `name` describes them."""
     server: str
     transport: str = 'user'
     loop: str = ''
@@ -30,9 +29,11 @@ class Setup:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """`kind` is requests (keep-alive), full or resumed (a new connection for each request), idle or websockets (idle connections), or cold
-    (a probe together with readers of files that are not in memory). `rate` is in requests per second; 0 sends the next request when a
-    response arrives. `streams` is the number of concurrent requests on each connection of HTTP/2. `half_load` uses half the rate of the slowest setup. `profiled` runs perf as well."""
+    """`kind` is a key of KINDS: requests (keep-alive), full or resumed (a new connection for each request), idle, idle-http2 or websockets
+    (idle connections), or cold_cache (small responses while other clients request files that are not in the page cache). `rate` is in
+    requests per second; 0: each response triggers the next request. `half_load` uses half the rate of the slowest setup. `idle` is the
+    number of additional idle connections, `streams` the number of concurrent requests on each HTTP/2 connection, `slow` the bytes per
+    second that each connection reads (0: no limit). `profiled` samples by perf."""
     size: str
     connections: int = 64
     kind: str = 'requests'
@@ -60,7 +61,7 @@ class Load:
 
 @dataclasses.dataclass
 class Group:
-    """A load and the setups that are compared under it, in alternating rounds."""
+    """A load and the setups that are compared under it, in interleaved rounds. `count_calls` also counts system calls."""
     load: Load
     setups: list
     count_calls: bool = True
@@ -68,15 +69,15 @@ class Group:
 
 @dataclasses.dataclass
 class Outcome:
-    """The readings (dicts of counts, one for each round) of a setup under a load, or the reason why there are none."""
+    """The readings (dicts of counts, one for each round) of a setup under a load, or a failure."""
     load: Load
     setup: Setup
     readings: list = dataclasses.field(default_factory=list)
     calls: float = None             # system calls per request
-    access_log: dict = None            # from sluice's access log: path, reason, share of zero-copy bytes
+    access_log: dict = None         # of sluice: $tls_path, $tls_path_reason, share of zero-copy bytes
     command: list = dataclasses.field(default_factory=list)
     client: list = dataclasses.field(default_factory=list)
-    failure: str = ''
+    failure: str = ''               # the reason if there are no readings
 
     def to_json(self):
         return dataclasses.asdict(self)

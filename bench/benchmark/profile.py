@@ -1,4 +1,4 @@
-"""The CPU time of a server by shared object, from samples of perf in a separate run."""
+"""The CPU time of a server by shared object, sampled by perf in a separate run."""
 import os
 import re
 import shutil
@@ -10,21 +10,21 @@ import time
 from . import load_generator, servers
 
 SAMPLES_PER_SECOND = 2000
-KINDS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('ssl', r'libssl'), ('c_library', r'^(libc|ld-linux|libpthread|libm)[.-]'))
+COMPONENTS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('ssl', r'libssl'), ('c_library', r'^(libc|ld-linux|libpthread|libm)[.-]'))
 
 
 def component_of(name):
-    """'kernel', 'crypto', 'ssl' or 'c_library'; 'own' is the program itself and all other libraries."""
-    return next((kind for kind, pattern in KINDS if re.search(pattern, name)), 'own')
+    """The component of a shared object: 'kernel', 'crypto', 'ssl', 'c_library', or 'own' for the program and all other libraries."""
+    return next((component for component, pattern in COMPONENTS if re.search(pattern, name)), 'own')
 
 
 def shares(text):
-    """{kind: share} from the output of `perf report --sort dso`: lines such as '12.34%;libssl.so.3'."""
-    found = {kind: 0.0 for kind in ('own', *(kind for kind, _ in KINDS))}
+    """{component: share} from the output of `perf report --sort dso`: lines such as '12.34%;libssl.so.3'."""
+    found = {component: 0.0 for component in ('own', *(component for component, _ in COMPONENTS))}
     for percent, name in re.findall(r'^\s*([\d.]+)%?\s*;\s*(\S+)', text, re.M):
         found[component_of(name)] += float(percent) / 100
     total = sum(found.values())
-    return {kind: share / total for kind, share in found.items()} if total else None
+    return {component: share / total for component, share in found.items()} if total else None
 
 
 class PerfSamples:
@@ -55,10 +55,10 @@ class PerfSamples:
 
 
 def read(program, server, load, arguments):
-    """A reading of the load, with the microseconds of each kind per response."""
+    """One reading, with the microseconds per response in each component."""
     with PerfSamples(server.pids()) as samples:
-        counted = load_generator.read_load(program, server, load, arguments)
-    if not samples.shares or not counted['responses_all']:
+        counts = load_generator.read_load(program, server, load, arguments)
+    if not samples.shares or not counts['responses_all']:
         raise servers.BenchmarkError('perf took no samples')
-    each = counted['cpu'] / counted['responses_all'] * 1e6
-    return {**counted, **{f'us_{kind}': each * share for kind, share in samples.shares.items()}}
+    each = counts['cpu'] / counts['responses_all'] * 1e6
+    return {**counts, **{f'us_{component}': each * share for component, share in samples.shares.items()}}

@@ -1,13 +1,13 @@
-"""Progress: a bar of rich if it is installed and the output is a terminal, otherwise a line every ten seconds."""
+"""The progress display: a bar by rich if rich is installed and the output is a terminal, otherwise lines."""
 import sys
 import time
 
 
 class Lines:
-    """For logs: at most one line every ten seconds."""
+    """Prints at most one line every ten seconds."""
 
     def __init__(self):
-        self.total, self.done, self.output = 0, 0, 0.0
+        self.total, self.done, self.last_output = 0, 0, 0.0
 
     def begin(self, title, total):
         self.total, self.done = total, 0
@@ -15,8 +15,8 @@ class Lines:
 
     def step(self, text, count=1):
         self.done += count
-        if time.monotonic() - self.output >= 10:
-            self.output = time.monotonic()
+        if time.monotonic() - self.last_output >= 10:
+            self.last_output = time.monotonic()
             print(f'  {self.done}/{self.total} {text}', flush=True)
 
     def __enter__(self):
@@ -27,7 +27,7 @@ class Lines:
 
 
 class Bar:
-    """For terminals."""
+    """A progress bar for terminals."""
 
     def __init__(self, rich_progress):
         self.bar = rich_progress.Progress(rich_progress.TextColumn('{task.fields[title]}'), rich_progress.BarColumn(),

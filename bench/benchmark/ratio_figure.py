@@ -1,4 +1,4 @@
-"""Draws the figure of the README from the table of ratios in bench/README.md, by the code that draws the charts of reports."""
+"""Draws the figure of README.md from the table of ratios in bench/README.md."""
 import re
 
 from . import blocks, charts

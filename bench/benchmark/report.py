@@ -1,4 +1,4 @@
-"""Writes report.md and report.html from the same blocks; results.json is sufficient to write them again."""
+"""Writes report.md and report.html from results.json: both consist of the same sections, which are lists of elements (blocks.py)."""
 import html
 import os
 import re
@@ -13,13 +13,13 @@ code{background:#f2f2f2;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}th,code{background:#161b22}}'''
 LEGEND = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest round (from five rounds on, '
            'of the middle half). `(!)` marks a figure whose rounds differ too much to support a conclusion: measure again on a '
-           'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbouring rounds, so that a machine that '
+           'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of adjacent rounds: a machine that '
            'becomes slower during a run does not change them. CPU is the CPU time of the server\'s processes, from the scheduler\'s clock. '
-           'A client with a CPU of its own never sleeps, so that the server\'s time does not include waking it; its CPU is the time it used for '
-           'responses. '
-           'At a fixed rate, latency counts from the time when a request was due, so that it includes stalls of the server.')
+           'A client on a separate CPU polls without sleeping, so that the server\'s CPU time excludes waking it; its own CPU time excludes polls that '
+           'found no response. '
+           'At a fixed rate, the latency of a request counts from its due time, so that it includes stalls of the server.')
 EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware virtualization. The '
-            'figures are the time of emulated instructions: they compare two ways of sending, only their ratio is meaningful, and the relative cost of AES '
+            'figures are times of emulated instructions. Only the ratio of two methods of sending is meaningful, and the relative cost of AES '
             'instructions differs from hardware.')
 
 
@@ -41,49 +41,49 @@ def machine_table(results):
             *[[name, version] for name, version in machine['versions'].items()],
             ['rounds', f'{results["options"]["rounds"]} of {results["options"]["seconds"]:g} s, '
                        f'after a warm-up of {results["options"]["warm"]:g} s'],
-            ['made', f'{results["made"]} by `{results["command"]}`']]
+            ['created', f'{results["made"]} by `{results["command"]}`']]
     return blocks.Table('Machine and versions', ['', ''], rows)
 
 
 def warnings(results):
-    """Warnings that precede the first figure."""
-    found = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
+    """The warnings about the machine, which precede the first figure."""
+    texts = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
     if results['machine']['server_cpu'] == results['machine']['client_cpu']:
-        found.append(blocks.Text('**Server and client shared one CPU**: rates support no conclusion; CPU per request is valid.'))
+        texts.append(blocks.Text('**Server and client shared one CPU**: rates support no conclusion; CPU per request is valid.'))
     if results['machine'].get('one_core'):
-        found.append(blocks.Text('**Server and client ran on two threads of one core**, which slow each other down: all figures are affected.'))
+        texts.append(blocks.Text('**Server and client ran on two threads of one core**, which slow each other down: all figures are affected.'))
     if not results['machine']['ktls']:
-        found.append(blocks.Text('This kernel has no TLS (`sluice doctor` reports the reason): kTLS was not measured. '
+        texts.append(blocks.Text('This kernel has no TLS (`sluice doctor` reports the reason): kTLS was not measured. '
                                  '`bench/run --vm` measures it in an emulated machine.'))
     others, steal = (results['machine'].get(name, 0.0) for name in ('others', 'steal'))
     if others + steal > QUIET and not results['machine']['emulated']:
-        found.append(blocks.Text(f'**The machine was not quiet**: during the run other processes used {others:.2f} of its {results["machine"]["cpus"]} '
+        texts.append(blocks.Text(f'**The machine was not quiet**: during the run other processes used {others:.2f} of its {results["machine"]["cpus"]} '
                                  f'CPUs, and steal time was {steal:.2f}. This affects rates and latencies, and to a lesser degree CPU per request.'))
-    return found
+    return texts
 
 
 def sections_of(results):
-    """[(heading, blocks)] of a complete report: the conclusion and the first chart, the machine, then each scenario."""
+    """[(heading, elements)] of a complete report: the conclusion and the first chart, the machine, then each scenario."""
     sections, chart = [], None
     for scenario in results['scenarios']:
-        found = outcomes_of(scenario)
-        elements = scenarios.module_of(scenario['name']).report_elements(found, results)
+        outcomes = outcomes_of(scenario)
+        elements = scenarios.module_of(scenario['name']).report_elements(outcomes, results)
         if not chart:
             chart = next((block for block in elements if isinstance(block, blocks.Bars) and block.series), None)
             elements = [block for block in elements if block is not chart]
-        sections.append((scenario['title'], [*elements, *blocks.saturated_clients(found)]))
+        sections.append((scenario['title'], [*elements, *blocks.saturated_clients(outcomes)]))
     opening = [blocks.Text(conclusion.conclusion(results)), *([chart] if chart else []), *warnings(results), machine_table(results), blocks.Text(LEGEND)]
     return [('', opening), *sections]
 
 
 def short_version(text):
     """'1.22.1' of 'nginx version: nginx/1.22.1'."""
-    found = re.search(r'\d+(\.\w+)+', text)
-    return found.group(0) if found else text
+    version = re.search(r'\d+(\.\w+)+', text)
+    return version.group(0) if version else text
 
 
 def footer(results):
-    """Machine, versions and spread, below a chart."""
+    """The footnote of a chart: meaning of the lines, machine, versions."""
     machine = results['machine']
     return (f'Lines: lowest to highest round; ±: half of that, of the middle half from five rounds on. {results["options"]["rounds"]} rounds of '
             f'{results["options"]["seconds"]:g} s. {machine["processor"]}{", emulated" if machine["emulated"] else ""}, Linux {machine["kernel"]}, '
@@ -115,8 +115,8 @@ def html_table(table):
 
 
 def bars_as_table(bars):
-    """Used in pages that have no charts."""
-    rows = [[label, *(figures.shown(value) for value in values)] for label, values in bars.series.items()]
+    """The table that replaces a chart where there are none."""
+    rows = [[label, *(figures.formatted(value) for value in values)] for label, values in bars.series.items()]
     return blocks.Table(f'{bars.title}, {bars.axis}', ['', *bars.categories], rows)
 
 
@@ -157,7 +157,7 @@ def read_text(path):
 
 
 def write_charts(sections, folder, footnote):
-    """{name: path} of the SVG files of all charts."""
+    """Writes the SVG files of all charts; returns {name: path}."""
     chart_paths = {}
     for block in (block for _, elements in sections for block in elements if isinstance(block, blocks.Bars)):
         chart_paths[block.name] = os.path.join(folder, f'{block.name}.svg')
@@ -179,18 +179,18 @@ def write_sections(sections, folder, footnote):
     return os.path.join(folder, 'report.md')
 
 
-# Marks around the generated parts of bench/README.md: on hardware, and in the emulated machine. Each part is replaced on its own.
-BEGIN = {False: '<!-- made by bench/run --page -->', True: '<!-- made by bench/run --vm --page -->'}
-END = '<!-- end of what bench/run made -->'
+# Markers around the two generated parts of bench/README.md: on hardware (False) and in the emulated machine (True).
+BEGIN = {False: '<!-- generated by bench/run --page -->', True: '<!-- generated by bench/run --vm --page -->'}
+END = '<!-- end of the part generated by bench/run -->'
 
 
 def portable_command(command):
-    """The command line without machine-specific options: paths and ports."""
+    """The command line without paths and ports."""
     return re.sub(r' --(out|sluice|blast|folder|port)[ =]\S+', '', command)
 
 
 def readme_section(results):
-    """The short form for bench/README.md: the machine and the command in one line, and the main tables."""
+    """The generated part of bench/README.md: the machine and the command in one line, and the main tables."""
     machine = results['machine']
     where = 'an emulated machine' if machine['emulated'] else 'a machine'
     line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
@@ -206,7 +206,7 @@ def readme_section(results):
 
 
 def replace_section(page, text, emulated):
-    """Replaces the text between the marks of a part; ValueError if the page has no such marks."""
+    """Replaces the generated part of the page; raises ValueError if the page lacks its markers."""
     begin = page.index(BEGIN[emulated]) + len(BEGIN[emulated])
     end = page.index(END, begin)
     return f'{page[:begin]}\n\n{text.strip()}\n\n{page[end:]}'

@@ -1,4 +1,4 @@
-"""Measures groups. The setups of a group take turns (A B A B), and each round begins with another setup."""
+"""Measures groups. The rounds of the setups of a group are interleaved (A B, B A), and each round begins with another setup."""
 import dataclasses
 import subprocess
 import tempfile
@@ -7,17 +7,17 @@ from . import clients, cold_cache, document_root, http2, load_generator, model, 
 
 
 class Bench:
-    """State shared by all measurements: programs, ports, the directory, duration and number of rounds, and the progress display."""
+    """State of all measurements: options, ports, the directory of the files, running servers, the progress display."""
 
     def __init__(self, options, ktls_works, progress):
         self.options, self.ktls_works, self.progress = options, ktls_works, progress
         self.ports = servers.Ports(options.port)
-        self.busy = not options.emulated and len(set(servers.cpus())) == 2
+        self.busy_poll = not options.emulated and len(set(servers.cpus())) == 2
         self.folder = None
         self.running = {}
 
     def server(self, setup):
-        """A server that runs until the end of the scenario."""
+        """The server of a setup, started at first use; it runs until the end of the scenario."""
         if setup not in self.running:
             self.running[setup] = servers.Server(setup, self.folder, self.ports, self.options.sluice)
         return self.running[setup]
@@ -31,10 +31,10 @@ class Bench:
         if outcome.setup.server == model.OPENSSL:
             return openssl_handshake.arguments_of(outcome.load, self.options.seconds)
         if outcome.load.kind in ('idle-http2', 'websockets'):
-            return ['(Python\'s sockets)']
+            return ['(Python sockets)']
         if outcome.load.client in clients.CLIENTS:
             return clients.arguments_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
-        return ['blast', *load_generator.arguments_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
+        return ['blast', *load_generator.arguments_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy_poll)]
 
     def read(self, outcome, rate):
         if outcome.setup.server == model.OPENSSL:
@@ -46,12 +46,12 @@ class Bench:
         if outcome.load.kind == 'idle-http2':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
-                return websockets.read(server, outcome.load, outcome.setup, http2.connect)
+                return websockets.read_idle_memory(server, outcome.load, outcome.setup, http2.connect)
         if outcome.load.kind == 'websockets':
             with websockets.Origin() as origin, \
                     servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice, origin=origin.port) as server:
                 outcome.command = server.command
-                return websockets.read(server, outcome.load, outcome.setup)
+                return websockets.read_idle_memory(server, outcome.load, outcome.setup)
         server = self.server(outcome.setup)
         outcome.command = server.command
         if outcome.load.kind == 'cold_cache':
@@ -62,25 +62,25 @@ class Bench:
             return profile.read(self.options.blast, server, outcome.load, self.arguments(outcome, rate)[1:])
         return load_generator.read_load(self.options.blast, server, outcome.load, self.arguments(outcome, rate)[1:])
 
-    def calls(self, outcome):
+    def count_calls(self, outcome):
         """System calls per request, counted in a separate run."""
         server, load, seconds = self.server(outcome.setup), outcome.load, min(self.options.seconds, 0.5)
         if load.client in clients.CLIENTS:
             return clients.count_calls(self.options.blast, server, load, outcome.setup, seconds)
-        return load_generator.count_calls(self.options.blast, server, load, load_generator.arguments_of(load, outcome.setup, seconds, busy=self.busy))
+        return load_generator.count_calls(self.options.blast, server, load, load_generator.arguments_of(load, outcome.setup, seconds, busy=self.busy_poll))
 
 
-def attempt(outcome, what):
-    """Runs a measurement; a failure is recorded in the outcome and does not end the benchmark."""
+def attempt(outcome, measurement):
+    """Runs a measurement and returns its result. Stores a failure in the outcome and returns None: the benchmark continues."""
     try:
-        return what()
+        return measurement()
     except (servers.BenchmarkError, OSError, ValueError, subprocess.SubprocessError) as fault:
         outcome.failure = outcome.failure or ' '.join(str(fault).split())[:400]
         return None
 
 
 def half_rate_of_slowest(bench, outcomes):
-    """Half the rate of the slowest setup, so that all setups get the same load."""
+    """Half the rate of the slowest setup: all setups get the same load."""
     rates = []
     for outcome in outcomes:
         reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, 0))
@@ -98,9 +98,9 @@ def measure_group(bench, group):
         if group.load.kind not in model.IDLE_KINDS and outcome.setup.server != model.OPENSSL:
             attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
     rate = half_rate_of_slowest(bench, supported) if group.load.half_load else 0
-    for turn in range(bench.options.rounds if group.load.kind not in model.IDLE_KINDS else 1):
-        for at in range(len(supported)):
-            outcome = supported[(at + turn) % len(supported)]
+    for round_number in range(bench.options.rounds if group.load.kind not in model.IDLE_KINDS else 1):
+        for index in range(len(supported)):
+            outcome = supported[(index + round_number) % len(supported)]
             if not outcome.failure:
                 bench.progress.step(f'{group.load.label}: {outcome.setup.label}')
                 reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, rate))
@@ -112,27 +112,27 @@ def measure_group(bench, group):
 
 
 def measure_details(bench, group, outcome):
-    """Counts system calls and reads the access log in separate runs, because both affect the measured times."""
+    """Counts system calls and reads the access log in separate runs, because both change the CPU time."""
     bench.progress.step(f'{group.load.label}: {outcome.setup.label}, system calls', 0)
-    outcome.calls = attempt(outcome, lambda: bench.calls(outcome))
+    outcome.calls = attempt(outcome, lambda: bench.count_calls(outcome))
     if outcome.setup.server == 'sluice':
         outcome.access_log = attempt(outcome, lambda: load_generator.read_access_log(bench.folder, outcome.setup, group.load, bench.ports,
                                                                       bench.options.sluice, bench.options.blast))
 
 
 def measurement_count(groups, rounds):
-    """The number of measurements, for the progress bar."""
+    """The number of measurements, for the progress display."""
     return sum(len(group.setups) * (1 if group.load.kind in model.IDLE_KINDS else rounds) for group in groups)
 
 
 def with_transports(groups, transports):
-    """The groups with only these transports; all groups if none is given."""
-    stored = [dataclasses.replace(group, setups=[setup for setup in group.setups if not transports or setup.transport in transports]) for group in groups]
-    return [group for group in stored if group.setups]
+    """The groups with the setups of these transports only; all groups if `transports` is empty."""
+    filtered = [dataclasses.replace(group, setups=[setup for setup in group.setups if not transports or setup.transport in transports]) for group in groups]
+    return [group for group in filtered if group.setups]
 
 
 def measure(bench, groups):
-    """Yields the outcomes of each group; stops the servers at the end, also after an exception."""
+    """Yields the outcomes of each group. Stops the servers at the end, also after an exception."""
     with tempfile.TemporaryDirectory(prefix='sluice-bench-', dir=bench.options.folder) as folder:
         bench.folder = folder
         try:

@@ -1,4 +1,4 @@
-"""The configuration of each server, as a file server or as a proxy: one worker, unlimited keep-alive, no access log."""
+"""The configuration of each server as a file server or a proxy: one worker, no keep-alive limit, no access log."""
 import os
 
 from . import model
@@ -17,8 +17,8 @@ NGINX_FILES = '  server {{ listen 127.0.0.1:{port}{ssl} backlog=4096; root {fold
 NGINX_PROXY = '''  upstream origin {{ server 127.0.0.1:{origin}; keepalive 256; keepalive_requests 1000000000; }}
   server {{ listen 127.0.0.1:{port}{ssl} backlog=4096; location / {{
     proxy_pass http://origin; proxy_http_version 1.1; proxy_max_temp_file_size 0;
-    proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_word; proxy_read_timeout 1h; }} }}
-  map $http_upgrade $connection_word {{ default upgrade; '' ''; }}'''
+    proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_header; proxy_read_timeout 1h; }} }}
+  map $http_upgrade $connection_header {{ default upgrade; '' ''; }}'''
 H2O = '''
 num-threads: 1
 max-connections: 19000
@@ -54,7 +54,7 @@ server.network-backend = "sendfile"
 '''
 LIGHTTPD_SSL = '''ssl.engine = "enable"
 ssl.pemfile = "{folder}/pem"
-ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.2", "Options" => "{sign}KTLS")'''
+ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.2", "Options" => "{ktls_sign}KTLS")'''
 CADDY = '''
 {{
   admin off
@@ -72,7 +72,7 @@ CADDY = '''
 HAPROXY = '''
 global
   nbthread 1
-  maxconn {most}
+  maxconn {maxconn}
   tune.bufsize 65536
 defaults
   mode {mode}
@@ -85,10 +85,10 @@ defaults
   bind 127.0.0.1:{port}{ssl}
 {content}
 '''
-HAPROXY_BEHIND = '''  default_backend origin
+HAPROXY_PROXY = '''  default_backend origin
 backend origin
 {reuse}  server origin 127.0.0.1:{origin}'''
-STREAM = '''
+SLUICE_STREAM = '''
 worker_processes: 1
 pid: {folder}/sluice-{port}.pid
 error_log: {{path: {folder}/sluice-{port}.log, level: warn}}
@@ -97,7 +97,7 @@ stream:
   server:
     - listen: 127.0.0.1:{port}
       proxy_pass: 127.0.0.1:{origin}
-{more}'''
+{directives}'''
 HAPROXY_FILES = ('1k', '4k', '10k', '16k', '32k')
 SLUICE = '''
 worker_processes: 1
@@ -105,15 +105,15 @@ pid: {folder}/sluice-{port}.pid
 error_log: {{path: {folder}/sluice-{port}.log, level: warn}}
 events: {{use: {loop}, worker_connections: 19000}}
 http:
-  log_format: {{witness: '$tls_path $tls_path_reason $bytes_zero_copy $body_bytes_sent'}}
+  log_format: {{bench: '$tls_path $tls_path_reason $bytes_zero_copy $body_bytes_sent'}}
   access_log: {log}
   keepalive_timeout: 1h
   keepalive_requests: 1000000000
-{behind}  server:
+{upstream}  server:
     - listen: 127.0.0.1:{port}{ssl}
       {site}
-{more}'''
-SLUICE_BEHIND = '''  upstream:
+{directives}'''
+SLUICE_UPSTREAM = '''  upstream:
     origin: {{server: "127.0.0.1:{origin}", keepalive: 256, keepalive_requests: 1000000000}}
 '''
 PROGRAMS = {'nginx': 'nginx', 'h2o': 'h2o', 'lighttpd': 'lighttpd', 'caddy': 'caddy', 'haproxy': 'haproxy', 'nghttpd': 'nghttpd'}
@@ -122,15 +122,15 @@ ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
 
 def unsupported_reason(setup, load, ktls_works):
-    """The reason why the server does not support this setup, or ''."""
+    """The reason why the server does not support the setup under this load; '': supported."""
     if setup.transport == 'ktls' and setup.server not in KTLS:
         return f'{setup.server} has no kTLS here'
     if setup.transport == 'ktls' and not ktls_works:
         return 'this kernel has no TLS'
     if setup.server == model.OPENSSL:
-        return '' if load.kind in model.HANDSHAKES else 'OpenSSL alone does handshakes only'
+        return '' if load.kind in model.HANDSHAKES else 'OpenSSL alone performs only handshakes'
     if setup.server not in ROLES.get(setup.role, PROGRAMS.keys() | {'sluice'}):
-        return f'{setup.server} has no recipe for this'
+        return f'{setup.server} has no configuration for this'
     if setup.server == 'haproxy' and setup.role == 'files' and load.size not in HAPROXY_FILES:
         return 'haproxy serves no files, only small responses from memory'
     return ''
@@ -148,13 +148,13 @@ def h2o(setup, folder, port, **_):
 
 
 def nghttpd(setup, folder, port, **_):
-    """It has no configuration file; the empty one is its list of media types."""
+    """nghttpd has no configuration file: the path at the end of the command line is that of an empty list of media types."""
     arguments = ['-n', '1', '-d', f'{folder}/www', '-a', '127.0.0.1', str(port)]
     return '', [*arguments, *(['--no-tls'] if setup.transport == 'plain' else [f'{folder}/key', f'{folder}/crt']), '--mime-types-file']
 
 
 def lighttpd(setup, folder, port, **_):
-    ssl = '' if setup.transport == 'plain' else LIGHTTPD_SSL.format(folder=folder, sign='' if setup.transport == 'ktls' else '-')
+    ssl = '' if setup.transport == 'plain' else LIGHTTPD_SSL.format(folder=folder, ktls_sign='' if setup.transport == 'ktls' else '-')
     return LIGHTTPD.format(folder=folder, port=port, ssl=ssl, modules='"mod_openssl"' if ssl else ''), ['-D', '-f']
 
 
@@ -165,10 +165,10 @@ def caddy(setup, folder, port, **_):
 
 
 def haproxy(setup, folder, port, origin=0, **_):
-    content = HAPROXY_BEHIND.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
+    content = HAPROXY_PROXY.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
         haproxy_files(folder)
-    mode, most = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splicing takes two more descriptors for each connection
-    return HAPROXY.format(port=port, most=most, mode=mode, ssl='' if setup.transport == 'plain' else f' ssl crt {folder}/pem',
+    mode, maxconn = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splice needs two more descriptors per connection
+    return HAPROXY.format(port=port, maxconn=maxconn, mode=mode, ssl='' if setup.transport == 'plain' else f' ssl crt {folder}/pem',
                           options=''.join(f'  {name} {value}\n' for name, value in setup.overrides), content=content), ['-f']
 
 
@@ -188,16 +188,16 @@ def sluice(setup, folder, port, log='', origin=0, **_):
             lines.append(f'ssl_ktls: {"on" if setup.transport == "ktls" else "off"}')
     site = 'location: {/: {proxy_pass: "http://origin", proxy_read_timeout: 1h}}' if origin else f'root: {folder}/www'
     text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.transport == 'plain' else ' ssl',
-                         site=site, behind=SLUICE_BEHIND.format(origin=origin) if origin else '',
-                         log=f'{{path: {log}, format: witness}}' if log else 'off',
-                         more=''.join(f'      {line}\n' for line in lines))
+                         site=site, upstream=SLUICE_UPSTREAM.format(origin=origin) if origin else '',
+                         log=f'{{path: {log}, format: bench}}' if log else 'off',
+                         directives=''.join(f'      {line}\n' for line in lines))
     return text, ['-c']
 
 
 def stream(setup, folder, port, origin):
-    """sluice's `stream` between two sockets."""
-    return STREAM.format(folder=folder, port=port, loop=setup.loop or 'auto', origin=origin,
-                         more=''.join(f'      {name}: {value}\n' for name, value in setup.overrides)), ['-c']
+    """sluice as a TCP proxy."""
+    return SLUICE_STREAM.format(folder=folder, port=port, loop=setup.loop or 'auto', origin=origin,
+                         directives=''.join(f'      {name}: {value}\n' for name, value in setup.overrides)), ['-c']
 
 
-RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'nghttpd': nghttpd, 'sluice': sluice}
+CONFIGURATIONS = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'nghttpd': nghttpd, 'sluice': sluice}

@@ -1,4 +1,4 @@
-"""Starts a server under measurement on its own CPU, and stops it."""
+"""Starts and stops the measured servers, each on the server's CPU."""
 import os
 import shutil
 import socket
@@ -11,7 +11,7 @@ PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 
 
 class BenchmarkError(Exception):
-    """A server or a load failed; the text is for the report."""
+    """A server or a load failed. The report contains the text."""
 
 
 def find_program(program):
@@ -20,27 +20,27 @@ def find_program(program):
 
 
 def cpus():
-    """(CPU of the server, CPU of the client): the first and the last one that this process may use."""
+    """(CPU of the server, CPU of the client): the first and the last one of this process's affinity mask."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[0], allowed[-1]
 
 
 def origin_cpu():
-    """The CPU of a proxy's upstream server: a third one if there is one, otherwise that of the proxy."""
+    """The CPU of a proxy's upstream server: a third one if available, otherwise that of the proxy."""
     server, client = cpus()
     return next((cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu not in (server, client)), server)
 
 
 class Ports:
-    """Unused ports on 127.0.0.1, in ascending order."""
+    """Allocates unused ports of 127.0.0.1 in ascending order."""
 
     def __init__(self, first, count=400):
-        self.first, self.count, self.turn = first, count, 0
+        self.first, self.count, self.next_offset = first, count, 0
 
-    def take(self):
+    def allocate(self):
         for _ in range(self.count):
-            port = self.first + self.turn % self.count
-            self.turn += 1
+            port = self.first + self.next_offset % self.count
+            self.next_offset += 1
             with socket.socket() as probe:
                 try:
                     probe.bind(('127.0.0.1', port))
@@ -51,7 +51,7 @@ class Ports:
 
 
 def program_of(setup, sluice):
-    """The program of a setup; raises Failed if it is not installed, or if sluice was built without a needed module."""
+    """The path of the program; raises BenchmarkError if it is not installed, or if sluice was built without a required module."""
     if setup.server == 'sluice' and setup.role != 'files':
         schema = subprocess.run([sluice, 'schema'], capture_output=True, text=True, check=False).stdout
         for word in ({'proxy': 'proxy_pass', 'tcp': 'stream'}[setup.role], *(name for name, _ in setup.overrides)):
@@ -64,14 +64,15 @@ def program_of(setup, sluice):
 
 
 class Server:
-    """A running server, pinned to a CPU. `folder` holds www, crt, key and pem (document_root.py); `log` is the path of sluice's access log."""
+    """A running server, pinned to a CPU. `folder` contains www, crt, key and pem (document_root.py). `log` is the path of sluice's access log,
+    `origin` the port of an upstream server; a proxy without one starts a sluice as its upstream server."""
 
     def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
-        self.setup, self.folder, self.port = setup, folder, ports.take()
+        self.setup, self.folder, self.port = setup, folder, ports.allocate()
         program = program_of(setup, sluice)
         has_no_upstream = setup.role == 'files' or origin
         self.origin = None if has_no_upstream else Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu())
-        text, arguments = server_configuration.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
+        text, arguments = server_configuration.CONFIGURATIONS[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
         path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)

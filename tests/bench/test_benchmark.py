@@ -107,7 +107,7 @@ class Figures(unittest.TestCase):
     def test_numbers_are_formatted(self):
         self.assertEqual([figures.number(value) for value in (None, 0.1234, 1.234, 12.34, 123.4, 12345.6)],
                          ['-', '0.123', '1.23', '12.3', '123', '12,346'])
-        self.assertIn('(!)', figures.shown(figures.summary([reading(0.1), reading(0.3)], 'cpu_request')))
+        self.assertIn('(!)', figures.formatted(figures.summary([reading(0.1), reading(0.3)], 'cpu_request')))
 
 
 class Model(unittest.TestCase):
@@ -127,7 +127,7 @@ class Model(unittest.TestCase):
         self.assertEqual(server_configuration.unsupported_reason(model.Setup('nginx', 'ktls'), model.Load('1k'), True), '')
 
     def test_every_recipe_has_port_and_folder(self):
-        for server, recipe in server_configuration.RECIPES.items():
+        for server, recipe in server_configuration.CONFIGURATIONS.items():
             for transport in ('plain', 'user', 'ktls'):
                 text, arguments = recipe(model.Setup(server, transport), '/FOLDER', 24321)
                 text = ' '.join([text, *arguments])
@@ -137,18 +137,18 @@ class Model(unittest.TestCase):
 
     def test_every_proxy_recipe_has_its_upstream(self):
         for role, supported in server_configuration.ROLES.items():
-            for server in server_configuration.RECIPES:
+            for server in server_configuration.CONFIGURATIONS:
                 setup = model.Setup(server, 'plain', role=role)
                 self.assertEqual(server not in supported, bool(server_configuration.unsupported_reason(setup, model.Load('1m'), True)), setup)
                 if server in supported:
-                    text, _ = server_configuration.RECIPES[server](setup, '/FOLDER', 24321, origin=24999)
+                    text, _ = server_configuration.CONFIGURATIONS[server](setup, '/FOLDER', 24321, origin=24999)
                     self.assertIn('127.0.0.1:24999', text)
                     self.assertIn('24321', text)
                     self.assertNotIn('/FOLDER/www', text)
 
     def test_tweaks_reach_the_recipe(self):
         for server, role in (('sluice', 'files'), ('sluice', 'tcp'), ('haproxy', 'tcp')):
-            text, _ = server_configuration.RECIPES[server](model.Setup(server, 'plain', overrides=(('knob', 'turned'),), role=role), '/F', 1, origin=2)
+            text, _ = server_configuration.CONFIGURATIONS[server](model.Setup(server, 'plain', overrides=(('knob', 'turned'),), role=role), '/F', 1, origin=2)
             self.assertRegex(text, 'knob:? turned')
 
 
@@ -370,7 +370,7 @@ class Page(unittest.TestCase):
             self.assertTrue('\nnew\n' in elements and stored in elements and gone not in elements)
             self.assertEqual(report.replace_section(elements, 'new', emulated), elements)
             with self.assertRaises(ValueError):
-                report.replace_section('no marks', 'new', emulated)
+                report.replace_section('no markers', 'new', emulated)
 
     def test_page_has_its_markers(self):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench/README.md'), encoding='utf-8') as stream:

@@ -1,4 +1,5 @@
-"""The scenarios by name. Each is a module with TITLE, plan(options) -> [Group] and present(outcomes, results) -> [blocks]."""
+"""The scenarios. Each is a module with TITLE, plan(options) -> [Group], report_elements(outcomes, results) -> elements of a report
+(blocks.py), and optionally readme_elements(outcomes, results) for bench/README.md."""
 import importlib
 
 NAMES = ('quick', 'comparison', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'http2', 'cold_cache', 'threshold', 'targets', 'profile', 'handshake')

@@ -1,4 +1,4 @@
-"""Compares the figures of one server under blast, blast --verify (which works like the other two), wrk and h2load."""
+"""Compares blast with wrk and h2load: the figures of one server under each client."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -16,26 +16,26 @@ def plan(options):
     return [Group(HANDSHAKES, setups, count_calls=False)] + [Group(Load(SIZE, CONNECTIONS, client=client), setups) for client in CLIENTS]
 
 
-def without_handshakes(outcome, handshake):
-    """CPU per request minus the handshakes, at `shake` microseconds each. The figures of blast without --verify never include them."""
-    cost = 0 if outcome.load.client == 'blast' else CONNECTIONS * handshake / 1e6
+def without_handshakes(outcome, handshake_us):
+    """CPU per request minus the handshakes. The measured time of blast without --verify has no handshakes."""
+    cost = 0 if outcome.load.client == 'blast' else CONNECTIONS * handshake_us / 1e6
     return figures.summary([{**reading, 'cpu': reading['cpu'] - cost} for reading in outcome.readings], 'cpu_request')
 
 
-def report_elements(found, _results):
-    handshake = figures.summary([reading for outcome in found if outcome.load == HANDSHAKES for reading in outcome.readings], 'cpu_request')
+def report_elements(all_outcomes, _results):
+    handshake = figures.summary([reading for outcome in all_outcomes if outcome.load == HANDSHAKES for reading in outcome.readings], 'cpu_request')
     rows = []
-    for outcome in (outcome for outcome in found if outcome.load != HANDSHAKES):
+    for outcome in (outcome for outcome in all_outcomes if outcome.load != HANDSHAKES):
         name = outcome.load.client
         if not outcome.readings:
             rows.append([name, f'not measured: {outcome.failure}', *[''] * (len(COLUMNS) - 1)])
             continue
-        rows.append([name, *(figures.shown(figures.summary(outcome.readings, figure)) for figure in FIGURE_NAMES), figures.number(outcome.calls),
-                     figures.shown(without_handshakes(outcome, handshake['median'])) if handshake else '-'])
+        rows.append([name, *(figures.formatted(figures.summary(outcome.readings, figure)) for figure in FIGURE_NAMES), figures.number(outcome.calls),
+                     figures.formatted(without_handshakes(outcome, handshake['median'])) if handshake else '-'])
     return [blocks.Table(f'{SIZE}, {CONNECTIONS} connections, TLS in user space', ['', *COLUMNS], rows),
-            blocks.Text('`blast --verify` works like wrk and h2load: it decrypts every record, sleeps while there is none, and its '
-                        'handshakes are counted. Its server CPU per request must equal theirs. The first row is blast with its usual settings. '
-                        f'It costs the server less for two reasons. The {CONNECTIONS} handshakes are divided among all requests: the slower the '
-                        f'client, the higher the share per request; the last column subtracts them, at '
-                        f'{figures.number(handshake["median"]) if handshake else "-"} us each. And with a faster client the server finds more requests '
-                        'per loop iteration: it sleeps less (context switches) and makes fewer system calls per request.')]
+            blocks.Text('`blast --verify` decrypts every record and sleeps while there is none, as wrk and h2load do, and its handshakes are part of the '
+                        'measured time. Its server CPU per request must equal theirs. The first row is blast with its usual settings, which '
+                        f'cost the server less for two reasons. First, the CPU time of {CONNECTIONS} handshakes is divided by the number of requests, '
+                        'which is lower for a slower client; the last column subtracts it, at '
+                        f'{figures.number(handshake["median"]) if handshake else "-"} us per handshake. Second, with a faster client the server finds '
+                        'more requests per loop iteration: it has fewer context switches and system calls per request.')]

@@ -16,11 +16,11 @@ def plan(options):
     return [Group(PROBE, setups, count_calls=False)]
 
 
-def report_elements(found, _results):
-    if not found:
+def report_elements(all_outcomes, _results):
+    if not all_outcomes:
         return []
     return [blocks.Text('One request at a time, at a fixed rate, first without and then with four readers. Each reader requests a separate 64 MiB '
                         'file repeatedly, while the benchmark drops these files from the page cache. Steal time adds to the latency: a run '
                         'with steal time is repeated, at most twelve times; the table has the steal time of the last run. The time that the '
                         'event loop waits for a disk is sampled every millisecond; steal time does not affect it.'),
-            blocks.table_of(PROBE, found, FIGURE_NAMES)]
+            blocks.table_of(PROBE, all_outcomes, FIGURE_NAMES)]

@@ -1,4 +1,4 @@
-"""CPU per request and per GB, and memory of idle connections, compared with nginx and h2o: for daily use during development."""
+"""CPU per request and per GB, and memory of idle connections, compared with nginx and h2o."""
 from .. import blocks, sizes
 from ..model import Group, Load, Setup
 
@@ -22,13 +22,13 @@ def plan(options):
     return groups if options.emulated else [*groups, Group(Load('1k', IDLE, 'idle'), setups(options, ('user',)))]
 
 
-def report_elements(found, _results):
+def report_elements(all_outcomes, _results):
     elements = []
-    for load, outcomes in blocks.by_load(found).items():
+    for load, outcomes in blocks.by_load(all_outcomes).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server != 'sluice' and outcome.readings), None)
         names = ('memory', 'memory_connection') if load.kind == 'idle' else ('cpu_request', 'cpu_gb', 'user_request', 'system_request', 'rate')
         elements.append(blocks.table_of(load, outcomes, names, base, 'memory_connection' if load.kind == 'idle' else 'cpu_request'))
-    return [*blocks.charts_of('comparison', blocks.by_load(found)), *elements]
+    return [*blocks.charts_of('comparison', blocks.by_load(all_outcomes)), *elements]
 
 
 def readme_elements(_found, _results):

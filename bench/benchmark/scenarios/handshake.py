@@ -1,4 +1,4 @@
-"""The cost of a TLS handshake, compared with a program that does nothing but OpenSSL handshakes over memory BIOs."""
+"""The cost of a TLS handshake, compared with a program that only performs OpenSSL handshakes over memory BIOs."""
 import statistics
 
 from .. import blocks, figures
@@ -23,12 +23,12 @@ def plan(options):
 
 
 def median_us(readings, name):
-    found = figures.summary(readings, name)
-    return found['median'] if found else None
+    summary = figures.summary(readings, name)
+    return summary['median'] if summary else None
 
 
 def ratios(readings, keepalive, alone):
-    """CPU time in user space of a connection, without that of a request on a kept connection, by round, relative to OpenSSL alone."""
+    """For each round: the CPU time in user space of a connection, minus that of a keep-alive request, relative to OpenSSL alone."""
     request, base = median_us(keepalive, 'user_request'), median_us(alone, 'user_request')
     if request is None or not base:
         return []
@@ -36,28 +36,28 @@ def ratios(readings, keepalive, alone):
 
 
 def row_of(outcome, keepalive, alone):
-    found = ratios(outcome.readings, keepalive, alone)
-    median = statistics.median(found) if found else None
-    return [outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in ('cpu_request', 'user_request')),
-            format_target(median, TARGET, True, figures.spread(found) > figures.NOISY_SPREAD)]
+    values = ratios(outcome.readings, keepalive, alone)
+    median = statistics.median(values) if values else None
+    return [outcome.setup.label, *(figures.formatted(figures.summary(outcome.readings, name)) for name in ('cpu_request', 'user_request')),
+            format_target(median, TARGET, True, figures.spread(values) > figures.NOISY_SPREAD)]
 
 
-def report_elements(found, _results):
-    groups = blocks.by_load(found)
+def report_elements(all_outcomes, _results):
+    groups = blocks.by_load(all_outcomes)
     keepalive = {outcome.setup: outcome.readings for outcome in groups.get(KEEPALIVE, [])}
     elements = []
     for kind, load in LOADS.items():
         outcomes = groups.get(load, [])
         alone = next((outcome.readings for outcome in outcomes if outcome.setup.server == OPENSSL), [])
-        rows = [['OpenSSL alone', *(figures.shown(figures.summary(alone, name)) for name in ('cpu_request', 'user_request')), '']]
+        rows = [['OpenSSL alone', *(figures.formatted(figures.summary(alone, name)) for name in ('cpu_request', 'user_request')), '']]
         rows += [row_of(outcome, keepalive.get(outcome.setup, []), alone) for outcome in outcomes if outcome.setup.server != OPENSSL and outcome.readings]
         elements.append(blocks.Table(f'A connection with a {kind} handshake and a response of 1 KiB',
                                  ['', *(figures.title_of(name) for name in ('cpu_request', 'user_request')),
                                   f'user space without the response / OpenSSL alone (at most {TARGET:g})'], rows))
-    return [blocks.Text('OpenSSL alone is `build/bench/handshake`: TLS 1.3 over memory BIOs, the same certificate type and library, the calls of the '
-                        'server only. A server also accepts, receives, sends and closes; the ratio therefore compares the time in user space, less '
-                        'that of a response on a kept connection.'), *elements]
+    return [blocks.Text('OpenSSL alone is `build/bench/handshake`: TLS 1.3 over memory BIOs, with the same certificate type and library; only the calls of '
+                        'the server are counted. A server also accepts, receives, sends and closes. The ratio therefore compares the time in user '
+                        'space, minus that of a response on a keep-alive connection.'), *elements]
 
 
-def readme_elements(found, results):
-    return report_elements(found, results)
+def readme_elements(all_outcomes, results):
+    return report_elements(all_outcomes, results)

@@ -35,8 +35,8 @@ def target_sentences(groups):
               f'the target is at most {IDLE_EXTRA_KIB_MAX}.'
 
 
-def report_elements(found, _results):
-    groups = blocks.by_load(found)
+def report_elements(all_outcomes, _results):
+    groups = blocks.by_load(all_outcomes)
     elements = [blocks.table_of(load, outcomes, FIGURE_NAMES.get(load, IDLE_FIGURES),
                             next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None),
                             {SMALL: 'cpu_request', LARGE: 'cpu_gb'}.get(load, 'memory_connection')) for load, outcomes in groups.items()]

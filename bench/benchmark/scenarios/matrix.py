@@ -1,4 +1,4 @@
-"""The matrix: one base (64 connections, TLS 1.3, AES-128-GCM), and variations of one parameter each."""
+"""Variations of one parameter each from a base load: 64 connections, TLS 1.3, AES-128-GCM."""
 from .. import blocks
 from ..model import Group, Load, Setup
 
@@ -13,7 +13,7 @@ HANDSHAKES = (Load('1k', 32, 'full'), Load('1k', 32, 'resumed'), Load('1k', 32, 
           Load('1k', 32, 'resumed', protocol='TLSv1.2'))
 SUMMARY = ('rate', 'throughput', 'cpu_request', 'user_request', 'system_request', 'cpu_gb', 'cpu_share', 'client_share', 'switches', 'p50',
            'p99', 'p999', 'memory')
-EMULATED_LIMIT = 1000               # connections that an emulated machine can handle
+EMULATED_CONNECTIONS_MAX = 1000
 
 
 def setups(options, transports):
@@ -32,12 +32,12 @@ def plan(options):
     groups += [Group(Load('1m', 200, slow=100000), tls), Group(Load(BASE_SIZE, 10000, 'idle'), setups(options, ('plain', 'user')))]
     if options.emulated:
         groups = [group for group in groups if group.load.size not in ('100m', '1g')
-                  and group.load.connections + group.load.idle <= EMULATED_LIMIT]
+                  and group.load.connections + group.load.idle <= EMULATED_CONNECTIONS_MAX]
     return groups
 
 
-def report_elements(found, _results):
-    groups = blocks.by_load(found)
+def report_elements(all_outcomes, _results):
+    groups = blocks.by_load(all_outcomes)
     elements = []
     for load, outcomes in groups.items():
         names = {'idle': ('memory', 'memory_connection'), 'full': ('handshakes_cpu', 'rate', 'cpu_request', 'p50', 'p99'),

@@ -15,7 +15,7 @@ def setups(options, transports):
 
 
 def plan(options):
-    """With --sizes, only responses of these sizes."""
+    """The default loads, or responses of the sizes of --sizes."""
     load_of = EMULATED.get if options.emulated else lambda load: load
     if options.sizes:
         return [Group(Load(size, 8 if sizes.bytes_of(size) >= sizes.bytes_of('10m') or options.emulated else 64), setups(options, ('user',)))
@@ -24,10 +24,10 @@ def plan(options):
             Group(load_of(WEBSOCKETS), setups(options, ('user',)), count_calls=False)]
 
 
-def report_elements(found, _results):
+def report_elements(all_outcomes, _results):
     elements = [blocks.Text('HTTPS to the client, plain HTTP to the upstream server, keep-alive on both sides. Only the proxy is measured; a '
-                        'sluice serves the files to all proxies. nginx writes no temporary files.')] if found else []
-    for load, outcomes in blocks.by_load(found).items():
+                        'sluice serves the files to all proxies. nginx writes no temporary files.')] if all_outcomes else []
+    for load, outcomes in blocks.by_load(all_outcomes).items():
         base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
         elements.append(blocks.table_of(load, outcomes, FIGURES.get(load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99', 'memory')), base,
                                     'memory_connection' if load.kind == 'websockets' else 'cpu_request'))

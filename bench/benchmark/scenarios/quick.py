@@ -5,14 +5,14 @@ from ..model import Group, Load, Setup
 TITLE = 'Plain, user-space TLS and kTLS'
 LOADS = (Load('1k'), Load('100k'), Load('10m', connections=16))
 LOADS_EMULATED = (Load('1k', connections=16), Load('100k', connections=8), Load('4m', connections=2))
-BUDGET = 64 << 20                   # bytes in flight at the same time
+BYTES_IN_FLIGHT_MAX = 64 << 20
 TRANSPORTS = ('plain', 'user', 'ktls')
 
 
 def load_generator(options):
-    """The default loads, or those with the sizes of --sizes: large files and emulated machines get fewer connections."""
+    """The default loads, or those of --sizes. Large files and emulated machines get fewer connections."""
     if options.sizes:
-        return [Load(size, max(1, min(16 if options.emulated else 64, BUDGET // sizes.bytes_of(size)))) for size in options.sizes]
+        return [Load(size, max(1, min(16 if options.emulated else 64, BYTES_IN_FLIGHT_MAX // sizes.bytes_of(size)))) for size in options.sizes]
     return LOADS_EMULATED if options.emulated else LOADS
 
 
@@ -23,7 +23,7 @@ def plan(options):
 
 
 def cost_sentences(groups):
-    """A summary in sentences: the CPU time of TLS in user space and of kTLS relative to plain HTTP."""
+    """The CPU time of TLS in user space and of kTLS relative to plain HTTP, as a Text."""
     sentences = []
     for load, outcomes in groups.items():
         ours = {outcome.setup.transport: outcome.readings for outcome in outcomes if outcome.setup.server == 'sluice' and outcome.readings}
@@ -37,8 +37,8 @@ def cost_sentences(groups):
     return [blocks.Text(' '.join(sentences))] if sentences else []
 
 
-def report_elements(found, _results):
-    groups = blocks.by_load(found)
+def report_elements(all_outcomes, _results):
+    groups = blocks.by_load(all_outcomes)
     names = ('rate', 'throughput', 'cpu_request', 'system_request', 'cpu_gb', 'cpu_share', 'switches', 'p50', 'p99', 'p999', 'memory')
     elements = cost_sentences(groups)
     for load, outcomes in groups.items():
@@ -49,13 +49,13 @@ def report_elements(found, _results):
     return elements
 
 
-def readme_elements(found, _results):
+def readme_elements(all_outcomes, _results):
     """One table: CPU per request and throughput by size."""
-    groups = blocks.by_load(found)
+    groups = blocks.by_load(all_outcomes)
     columns = ['', *(f'{load.size}: {figures.title_of(name)}' for load in groups for name in ('cpu_request', 'throughput'))]
-    labels = dict.fromkeys(outcome.setup.label for outcome in found if outcome.readings)
+    labels = dict.fromkeys(outcome.setup.label for outcome in all_outcomes if outcome.readings)
     rows = []
     for label in labels:
         readings = [next((one.readings for one in outcomes if one.setup.label == label), []) for outcomes in groups.values()]
-        rows.append([label, *(figures.shown(figures.summary(one, name)) for one in readings for name in ('cpu_request', 'throughput'))])
+        rows.append([label, *(figures.formatted(figures.summary(one, name)) for one in readings for name in ('cpu_request', 'throughput'))])
     return [*cost_sentences(groups), blocks.Table('Server CPU and throughput', columns, rows)] if rows else []

@@ -1,4 +1,4 @@
-"""A large upstream response over HTTPS: spliced and encrypted by the kernel, or copied and encrypted in user space."""
+"""A large proxied response over HTTPS: spliced and encrypted by the kernel, compared with copied and encrypted in user space."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -14,14 +14,14 @@ def plan(options):
     return [Group(Load(size, connections), setups) for size, connections in ((('4m', 1),) if options.emulated else (('10m', 8), ('100m', 8)))]
 
 
-def report_elements(found, _results):
+def report_elements(all_outcomes, _results):
     elements = []
-    for load, outcomes in blocks.by_load(found).items():
+    for load, outcomes in blocks.by_load(all_outcomes).items():
         copied = {outcome.setup.loop: outcome for outcome in outcomes if outcome.setup.transport == 'user'}
         elements.append(blocks.table_of(load, outcomes, FIGURE_NAMES))
         for outcome in outcomes:
             ratio = outcome.setup.transport == 'ktls' and figures.paired_ratio(outcome.readings, copied[outcome.setup.loop].readings, 'cpu_request')
             if ratio:
-                elements.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, median over neighbouring rounds: '
+                elements.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, median over adjacent rounds: '
                                         f'{figures.number(ratio)}; the target is at most {TARGET}.'))
     return elements

@@ -14,7 +14,7 @@ def plan(options):
     return [Group(Load('1m', 2) if options.emulated else Load('100m', 8), setups)]
 
 
-def report_elements(found, _results):
-    rows = [[outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in FIGURE_NAMES), figures.number(outcome.calls)]
-            if outcome.readings else [outcome.setup.label, f'not measured: {outcome.failure}', '', '', ''] for outcome in found]
+def report_elements(all_outcomes, _results):
+    rows = [[outcome.setup.label, *(figures.formatted(figures.summary(outcome.readings, name)) for name in FIGURE_NAMES), figures.number(outcome.calls)]
+            if outcome.readings else [outcome.setup.label, f'not measured: {outcome.failure}', '', '', ''] for outcome in all_outcomes]
     return [blocks.Table('Between two sockets', ['', *map(figures.title_of, FIGURE_NAMES), 'calls per response'], [*rows, *PUBLISHED])]

@@ -1,4 +1,4 @@
-"""The performance targets of sluice relative to other servers: the figure of each target, and whether it is met."""
+"""The performance targets of sluice, most of them relative to other servers: the figure of each, and whether it is met."""
 from .. import blocks, figures
 from ..model import Group, Load, Setup
 
@@ -34,68 +34,69 @@ def plan(options):
 
 
 class TargetFigures:
-    """Outcomes by load and setup, and the figures of the targets; a figure is None if a measurement is missing."""
+    """The figures of the targets for one event loop of sluice; a figure is None if a measurement is missing."""
 
     def __init__(self, outcomes, loop):
         self.outcomes = {(outcome.load, outcome.setup): outcome for outcome in outcomes}
         self.loop = loop
-        self.noisy = False       # True if a figure that was read is unsteady
+        self.noisy = False          # True if a figure that was used is noisy
 
     def readings(self, load, server='sluice', transport='user', role='files'):
-        found = self.outcomes.get((load, Setup(server, transport, self.loop if server == 'sluice' else '', role=role)))
-        return found.readings if found else []
+        outcome = self.outcomes.get((load, Setup(server, transport, self.loop if server == 'sluice' else '', role=role)))
+        return outcome.readings if outcome else []
 
     def figure(self, load, name, **setup):
-        found = figures.summary(self.readings(load, **setup), name)
-        self.noisy |= bool(found and found['noisy'])
-        return found['median'] if found else None
+        summary = figures.summary(self.readings(load, **setup), name)
+        self.noisy |= bool(summary and summary['noisy'])
+        return summary['median'] if summary else None
 
     def ratio(self, load, name, server, **setup):
-        for which in ('sluice', server):
-            self.figure(load, name, server=which, **setup)
+        for one in ('sluice', server):       # updates self.noisy
+            self.figure(load, name, server=one, **setup)
         return figures.paired_ratio(self.readings(load, **setup), self.readings(load, server, **setup), name)
 
     def best_peer_p99(self):
-        """The ratio of sluice's p99 to that of the best other server at the same rate: the highest of all ratios."""
+        """The highest ratio of sluice's 99th percentile of the latency to that of another server at the same rate."""
         peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice' and setup.role == 'files'}
         ratios = [ratio for ratio in (self.ratio(HALF, 'p99', peer) for peer in sorted(peers)) if ratio is not None]
         return max(ratios) if ratios else None
 
     def calls(self):
-        found = self.outcomes.get((SMALL, Setup('sluice', 'user', self.loop)))
-        return found.calls if found else None
+        outcome = self.outcomes.get((SMALL, Setup('sluice', 'user', self.loop)))
+        return outcome.calls if outcome else None
 
     def growth(self):
+        """CPU time per request with 10,000 connections relative to that with 64."""
         few, many = self.figure(SMALL, 'cpu_request'), self.figure(MANY_CONNECTIONS, 'cpu_request')
         return many / few if few and many else None
 
 
 def ratio_rows():
-    """(title, target, True if it is a maximum, figure of Found): ratios to other servers."""
-    rows = [(f'{title}, CPU / {peer}', expected, True, lambda found, load=load, name=name, peer=peer: found.ratio(load, name, peer))
+    """(title, target, True if the target is a maximum, function of TargetFigures) of the ratios to other servers."""
+    rows = [(f'{title}, CPU / {peer}', expected, True, lambda measured, load=load, name=name, peer=peer: measured.ratio(load, name, peer))
             for load, title, name, targets in FILES for peer, expected in targets.items()]
-    rows += [(f'{title}, CPU / nginx', PROXIED_RATIO, True, lambda found, load=load, name=name: found.ratio(load, name, 'nginx', role='proxy'))
+    rows += [(f'{title}, CPU / nginx', PROXIED_RATIO, True, lambda measured, load=load, name=name: measured.ratio(load, name, 'nginx', role='proxy'))
              for load, title, name in PROXIED]
     rows += [(f'handshakes per CPU second, {name} / nginx', expected, False,
-              lambda found, load=load: found.ratio(load, 'handshakes_cpu', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
+              lambda measured, load=load: measured.ratio(load, 'handshakes_cpu', 'nginx')) for name, load, expected in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
     rows += [(f'HTTP {name} by sendfile, CPU per GB / nginx', 1.0, True,
-              lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', transport='plain')) for name, load in PLAIN.items()]
+              lambda measured, load=load: measured.ratio(load, 'cpu_gb', 'nginx', transport='plain')) for name, load in PLAIN.items()]
     return rows
 
 
 TARGETS = (
     *ratio_rows(),
-    ('10,000 idle HTTPS connections, memory / nginx', 1.0, True, lambda found: found.ratio(IDLE, 'memory', 'nginx')),
+    ('10,000 idle HTTPS connections, memory / nginx', 1.0, True, lambda measured: measured.ratio(IDLE, 'memory', 'nginx')),
     ('10,000 idle connections without TLS, KiB each (sluice\'s own share)', OWN_SHARE_KIB, True,
-     lambda found: found.figure(IDLE, 'memory_connection', transport='plain')),
+     lambda measured: measured.figure(IDLE, 'memory_connection', transport='plain')),
     ('99 % latency at half load / the best peer\'s', 1.0, True, TargetFigures.best_peer_p99),
-    ('system calls per request, 64 connections (io_uring)', CALLS, True, lambda found: found.calls() if found.loop == 'io_uring' else None),
+    ('system calls per request, 64 connections (io_uring)', CALLS, True, lambda measured: measured.calls() if measured.loop == 'io_uring' else None),
     ('CPU per request, 10,000 connections / 64', GROWTH, True, TargetFigures.growth),
 )
 
 
 def format_target(value, expected, at_most, noisy=False):
-    """'0.61 pass' or '1.30 MISS', with '(!)' if the figures are unsteady; '-' if it was not measured."""
+    """'0.61 pass' or '1.30 MISS', with '(!)' if a figure is noisy; '-' if it was not measured."""
     if value is None:
         return '-'
     is_met = value <= expected if at_most else value >= expected
@@ -104,22 +105,22 @@ def format_target(value, expected, at_most, noisy=False):
 
 def count_met(outcomes, loop):
     """(number of targets that are met, number of targets that were measured)"""
-    shown = [evaluate_target(outcomes, loop, target) for target in TARGETS]
-    return sum(' pass' in text for text in shown), sum(text != '-' for text in shown)
+    texts = [evaluate_target(outcomes, loop, target) for target in TARGETS]
+    return sum(' pass' in text for text in texts), sum(text != '-' for text in texts)
 
 
 def evaluate_target(outcomes, loop, target):
     _, expected, at_most, figure = target
-    found = TargetFigures(outcomes, loop)
-    value = figure(found)
-    return format_target(value, expected, at_most, found.noisy)
+    target_figures = TargetFigures(outcomes, loop)
+    value = figure(target_figures)
+    return format_target(value, expected, at_most, target_figures.noisy)
 
 
-def report_elements(found, _results):
-    rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(evaluate_target(found, loop, target) for loop in LOOPS)]
+def report_elements(all_outcomes, _results):
+    rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(evaluate_target(all_outcomes, loop, target) for loop in LOOPS)]
             for target in TARGETS]
     elements = [blocks.Table('Targets', ['', 'target', *(f'sluice {loop}' for loop in LOOPS)], rows)]
-    files, proxied = ([outcome for outcome in found if outcome.setup.role == role] for role in ('files', 'proxy'))
+    files, proxied = ([outcome for outcome in all_outcomes if outcome.setup.role == role] for role in ('files', 'proxy'))
     for load, outcomes in (*blocks.by_load(files).items(), *blocks.by_load(proxied).items()):
         names = {'idle': ('memory', 'memory_connection'), 'full': ('handshakes_cpu', 'p50', 'p99'), 'resumed': ('handshakes_cpu', 'p50', 'p99')}.get(
             load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99'))
@@ -129,5 +130,5 @@ def report_elements(found, _results):
     return [*elements, *blocks.charts_of('targets', blocks.by_load(files))]
 
 
-def readme_elements(found, results):
-    return report_elements(found, results)[:1]
+def readme_elements(all_outcomes, results):
+    return report_elements(all_outcomes, results)[:1]

@@ -1,4 +1,4 @@
-"""Published experiments on zero copy, repeated, and the same over HTTPS, for which no figures are published."""
+"""Repeats published experiments on zero copy, and runs them over HTTPS too, for which no figures are published."""
 import dataclasses
 
 from .. import blocks, figures
@@ -10,7 +10,7 @@ BUFFERS_8K, BUFFERS_32K, BUFFERS_64K = ((('sendfile', 'off'), ('output_buffers',
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """`copies` are (name, tweaks) of the variants that copy; `published` is {figure: (one for each variant, zero copy)}."""
+    """`copies` are (name, overrides) of the variants that copy; `published` is {figure: (one for each variant, then that of zero copy)}."""
     title: str
     load: Load
     copies: tuple
@@ -28,11 +28,11 @@ EXPERIMENTS = (
                {'throughput': ('520', '680', '1,850'), 'cpu_share': ('85', '78', '23'), 'switches': ('45,000', '38,000', '8,500')}),
 )
 EMULATED = {'300m': '16m', '100m': '8m', '1g': '32m'}
-UNPUBLISHED = ('cpu_gb',)                 # figures without published values, to compare the variants
+UNPUBLISHED = ('cpu_gb',)           # measured figures without published values
 
 
 def load_of(experiment, emulated):
-    """The load of the experiment; an emulated machine gets smaller files, so that a response fits into a round."""
+    """The load of the experiment. An emulated machine gets smaller files: a response must complete within a round."""
     if not emulated:
         return experiment.load
     return dataclasses.replace(experiment.load, size=EMULATED[experiment.load.size], connections=min(experiment.load.connections, 4))
@@ -55,12 +55,12 @@ def published_of(experiment, figure):
 
 
 def table_of(experiment, outcomes):
-    """A row for each figure and a column for each variant; published values are below the measured ones."""
+    """A table with a row for each figure and a column for each variant; published values follow the measured ones."""
     columns = ['', *(outcome.setup.name for outcome in outcomes)]
     rows = []
     for figure in [*experiment.published, *UNPUBLISHED]:
         title, unit = figures.FIGURES[figure][:2]
-        rows.append([f'{title}, {unit}: here', *(figures.shown(figures.summary(outcome.readings, figure)) for outcome in outcomes)])
+        rows.append([f'{title}, {unit}: here', *(figures.formatted(figures.summary(outcome.readings, figure)) for outcome in outcomes)])
         if figure in experiment.published:
             rows.append([f'{title}, {unit}: published', *published_of(experiment, figure)])
     rows.append(['bytes not copied in user space',
@@ -69,7 +69,7 @@ def table_of(experiment, outcomes):
 
 
 def sendfile_cost(outcomes):
-    """A text with the CPU time of sendfile relative to copying, over HTTP and over HTTPS."""
+    """A Text with the CPU time of sendfile relative to copying, over HTTP and over HTTPS."""
     by_name = {outcome.setup.name: outcome.readings for outcome in outcomes}
     plain = figures.paired_ratio(by_name.get('HTTP, sendfile', []), outcomes[0].readings, 'cpu_gb')
     tls = figures.paired_ratio(by_name.get('HTTPS, kTLS and sendfile', []), by_name.get('HTTPS, encrypted in user space', []), 'cpu_gb')
@@ -78,8 +78,8 @@ def sendfile_cost(outcomes):
                        f'{text}; not measured over HTTPS, since this kernel has no TLS.')
 
 
-def report_elements(found, results):
-    groups = blocks.by_load(found)
+def report_elements(all_outcomes, results):
+    groups = blocks.by_load(all_outcomes)
     elements = [blocks.Text('The published figures come from other machines with other servers. Only the ratios between the columns can be compared. '
                         'Here one worker has one CPU, so that 100 % is the maximum. No published figures exist for the HTTPS columns: '
                         'their authors considered copying unavoidable there.')]
