@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs files that an administrator changes: nothing if the first one exists already, and never over another one.
+"""Installs configuration files. Installs none if the first one exists already, and never overwrites a file.
 
 usage: install_once.py FOLDER NAME=SOURCE...
 

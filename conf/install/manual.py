@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Converts the reference of directives (docs/configuration.md, docs/directives/) to a manual page.
 
-usage: manual.py VERSION PAGE... >sluice.yaml.5     with all pages, whose paths `manual.py --pages DOCS` prints
+usage: manual.py VERSION PAGE... >sluice.yaml.5     `manual.py --pages DOCS` prints the paths of all pages
 
-The title and introduction of configuration.md are left out. A construct of Markdown without a translation ends the conversion.
+The title and introduction of configuration.md are omitted. An unsupported construct of Markdown is an error.
 """
 import pathlib
 import re
@@ -32,7 +32,7 @@ TAIL = '''.SH SEE ALSO
 
 
 def escape(text):
-    """Text as roff that prints exactly these ASCII characters; no line of it is a request."""
+    """Escapes text for roff: it prints exactly these ASCII characters, and no line is a request."""
     text = text.replace('\\', r'\e')
     for character, name in (('-', r'\-'), ("'", r'\(aq'), ('`', r'\(ga'), ('^', r'\(ha'), ('~', r'\(ti'), ('"', r'\(dq')):
         text = text.replace(character, name)
@@ -40,24 +40,24 @@ def escape(text):
 
 
 def breakable(code):
-    """Code that may continue on the next line after a separator, if it is too long for one."""
+    """Escapes code and allows line breaks after separators of long words."""
     return ' '.join(re.sub(r'([:,;|/])(?=[^:,;|/])', r'\1\\:', escape(word)) if len(word) > 40 else escape(word)
                     for word in code.split(' '))
 
 
 def inline(text):
-    """A paragraph: code becomes bold, a link its text."""
-    made = ''
+    """Converts a paragraph: code becomes bold, a link becomes its text."""
+    roff = ''
     for kind, part, _ in markdown.parts(text):
         if kind == 'code':
-            made += rf'\fB{breakable(part)}\fR'
+            roff += rf'\fB{breakable(part)}\fR'
         else:
-            made += inline(part) if kind == 'link' else escape(part)
-    return made
+            roff += inline(part) if kind == 'link' else escape(part)
+    return roff
 
 
 def print_table(lines):
-    """A table: an entry for each row, under its first cell."""
+    """Converts a table: each row becomes an entry whose tag is the first cell."""
     for line in lines[2:]:
         first, *others = markdown.table_row(line)
         yield from ('.TP', rf'\fI{inline(first)}\fR', inline('; '.join(cell for cell in others if cell)))
@@ -73,16 +73,16 @@ def print_heading(level, text):
 
 
 def convert(text):
-    """The lines of a page. In configuration.md the sections begin at level 2."""
-    groups = text.startswith('# Directives: ')
-    begun = groups
+    """Yields the lines of a page. In configuration.md the sections begin at level 2."""
+    is_directive_page = text.startswith('# Directives: ')
+    started = is_directive_page
     for kind, lines in markdown.blocks(text):
         if kind == 'heading':
             level = len(lines[0]) - len(lines[0].lstrip('#'))
-            begun = begun or level == 2
-            if begun:
-                yield print_heading(level if groups else level - 1, lines[0].lstrip('# '))
-        elif not begun:
+            started = started or level == 2
+            if started:
+                yield print_heading(level if is_directive_page else level - 1, lines[0].lstrip('# '))
+        elif not started:
             continue
         elif kind == 'code':
             yield from print_block(lines)

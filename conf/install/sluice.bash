@@ -1,11 +1,11 @@
 # bash completion of sluice(1)
 
-# Directives, blocks and log formats that this program explains.
+# Names of directives, blocks and log formats, from `sluice help`.
 _sluice_help_names() {
     sluice help 2>/dev/null | sed -n '2,${/^variables/d;s/^[^:]*://p}' | tr -s ' ' '\n' | sort -u
 }
 
-_sluice_options() { # COMMAND, or nothing: of the server
+_sluice_options() { # COMMAND: its options; '': those of the server
     case $1 in
     serve) echo --port --spa --autoindex --cert --key --open-to-network --help ;;
     doctor) echo --json -c --help ;;
@@ -18,7 +18,7 @@ _sluice_options() { # COMMAND, or nothing: of the server
     esac
 }
 
-# Words that can follow; nothing, if these are names of files.
+# Prints the words that can follow; nothing if a file name follows.
 _sluice_words() { # COMMAND PREVIOUS CURRENT
     case $1:$2 in
     :-s) echo stop quit reopen reload upgrade ;;

@@ -1,6 +1,6 @@
 # fish completion of sluice(1)
 
-# Directives, blocks and log formats that this program explains.
+# Names of directives, blocks and log formats, from `sluice help`.
 function __sluice_help_names
     sluice help 2>/dev/null | sed -n '2,${/^variables/d;s/^[^:]*://p}' | tr -s ' ' '\n'
 end
@@ -11,7 +11,7 @@ set -l main "not __fish_seen_subcommand_from $commands"
 complete -c sluice -n __fish_use_subcommand -f -a serve -d 'serve a directory over HTTPS'
 complete -c sluice -n __fish_use_subcommand -f -a docs -d 'show the documentation in a browser'
 complete -c sluice -n __fish_use_subcommand -f -a doctor -d 'test whether kernel TLS works here'
-complete -c sluice -n __fish_use_subcommand -f -a explain -d 'print what answers a URL'
+complete -c sluice -n __fish_use_subcommand -f -a explain -d 'print the location that answers a URL'
 complete -c sluice -n __fish_use_subcommand -f -a lint -d 'report probable mistakes in a configuration'
 complete -c sluice -n __fish_use_subcommand -f -a fmt -d 'format configurations'
 complete -c sluice -n __fish_use_subcommand -f -a schema -d 'print the JSON Schema of the configuration'
