@@ -43,17 +43,17 @@ def write(path, text):
 
 def run(analyze, *arguments):
     """Returns exit status and output of main()."""
-    said = io.StringIO()
+    output = io.StringIO()
     sys.argv = ['analyze', *arguments]
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(output):
         try:
-            return analyze.main(), said.getvalue()
+            return analyze.main(), output.getvalue()
         except SystemExit as error:
-            return error.code, said.getvalue()
+            return error.code, output.getvalue()
 
 
 def check_findings(analyze, build):
-    """A warning of either tool is found; notes are not; one in a header, reported for two sources, counts once."""
+    """Warnings of both tools are findings, notes are not; a warning in a header, reported for two sources, counts once."""
     tidy = '../src/faulty.c:11:12: error: Use of memory after it is freed [clang-analyzer-unix.Malloc,-warnings-as-errors]'
     header = f'{analyze.TOP}/src/faulty.c:5:3: warning: leak of ‘x’ [CWE-401] [-Wanalyzer-malloc-leak]'
     found = analyze.findings([(build, f'{tidy}\n../src/faulty.c:10:5: note: Memory is released\n{header}\n'), (build, header)])
@@ -64,7 +64,7 @@ def check_findings(analyze, build):
 
 
 def check_failures(analyze, build):
-    """A tool that fails without a finding does not pass as clean."""
+    """A tool that fails without a finding counts as a finding."""
     for words in (['false', 'a.c'], ['sh', '-c', 'echo "a.c: fatal: no such file" >&2; exit 4', 'a.c']):
         found = analyze.findings([analyze.run((build, words))])
         assert [key[2] for key in found] == ['failed'], found
@@ -72,16 +72,16 @@ def check_failures(analyze, build):
 
 
 def check_compiler(analyze, build):
-    """The fault is found; a row accepts it; a row without a fault is one; a part of another path has no sources."""
+    """The fault is found; a row accepts it; a row without a finding is an error; a path without sources is an error."""
     assert run(analyze, 'gcc', build)[0] == 1
-    status, said = run(analyze, 'gcc', build)
-    assert status == 1 and 'src/faulty.c:11: second():' in said and '1 files, 1 findings' in said, said
+    status, output = run(analyze, 'gcc', build)
+    assert status == 1 and 'src/faulty.c:11: second():' in output and '1 files, 1 findings' in output, output
     write(analyze.ACCEPTED, f'# comment\n\n{ROW}clang-tidy src/faulty.c second bugprone-x not of this tool\n')
-    status, said = run(analyze, 'gcc', build)
-    assert status == 0 and '0 findings, 1 accepted' in said, said
+    status, output = run(analyze, 'gcc', build)
+    assert status == 0 and '0 findings, 1 accepted' in output, output
     write(analyze.ACCEPTED, ROW + ROW.replace('second', 'first'))
-    status, said = run(analyze, 'gcc', build)
-    assert status == 1 and 'no finding matches "src/faulty.c first analyzer-use-after-free"' in said, said
+    status, output = run(analyze, 'gcc', build)
+    assert status == 1 and 'no finding matches "src/faulty.c first analyzer-use-after-free"' in output, output
     write(analyze.ACCEPTED, 'gcc src/faulty.c second analyzer-use-after-free\n')
     assert 'a row has tool' in str(run(analyze, 'gcc', build)[0]), 'a row without a reason'
     assert 'no source' in str(run(analyze, 'gcc', build, 'absent.c')[0])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the completions for bash, zsh and fish and the manual page have the options of the program, and no others: each one
-is passed to the program, and each one that `sluice -h` prints must be among them.
+"""Checks that the completions of bash, zsh and fish and the manual page have exactly the options of the program: the program must accept
+each of them, and they must include each option that `sluice -h` prints.
 """
 import argparse
 import os
@@ -27,7 +27,7 @@ def complete(sluice, *words):
 
 
 def accepts(sluice, command, option):
-    """True if the program parses the option, followed by a value or not: it then prints the usage."""
+    """True if the program accepts the option, with or without a value, and then prints the usage."""
     for value in ([VALUES.get(option, 'value')], []):
         words = [*([command] if command else []), option, *value, '--help']
         result = subprocess.run([sluice, *words], check=False, capture_output=True, text=True, timeout=30)
@@ -47,16 +47,16 @@ def zsh_options(command):
 
 
 def fish_options(command):
-    found = set()
+    options = set()
     for line in (FOLDER / 'sluice.fish').read_text(encoding='utf-8').splitlines():
-        seen = re.match(r"complete -c sluice -n (?:\$main|['\"]__fish_seen_subcommand_from ([^'\"]*)['\"])", line)
-        if seen and (seen[1] is None if not command else seen[1] and {command, '$commands'} & set(seen[1].split())):
-            found |= {f'-{name}' for name in re.findall(r' -s (\w)\b', line)} | {f'--{name}' for name in re.findall(r' -l ([\w-]+)', line)}
-    return found
+        match = re.match(r"complete -c sluice -n (?:\$main|['\"]__fish_seen_subcommand_from ([^'\"]*)['\"])", line)
+        if match and (match[1] is None if not command else match[1] and {command, '$commands'} & set(match[1].split())):
+            options |= {f'-{name}' for name in re.findall(r' -s (\w)\b', line)} | {f'--{name}' for name in re.findall(r' -l ([\w-]+)', line)}
+    return options
 
 
 def check_options(sluice):
-    """The same options in all shells, each accepted by the program and documented, and none missing that -h prints."""
+    """All shells have the same options; the program accepts and documents each of them; no option that -h prints is missing."""
     usage = subprocess.run([sluice, '-h'], check=True, capture_output=True, text=True).stdout
     page = (FOLDER / 'sluice.1.in').read_text(encoding='utf-8').replace('\\-', '-')
     every = set()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the object files of a static library do not depend on each other in a cycle, by the symbols that they define and use.
+"""Checks by symbols that the object files of a static library have no cyclic dependency.
 
 Exit status 1 if a library has a cycle, 77 if nm is not installed.
 """
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 # The generated module table refers to all modules, and the static module refers to the table.
-LEFT_OUT = re.compile(r'module_table')
+IGNORED_MEMBERS = re.compile(r'module_table')
 SKIPPED = 77
 
 
@@ -23,9 +23,9 @@ def symbols(library):
 def parse(listing):
     defined, needed = {}, collections.defaultdict(set)
     for line in listing.splitlines():
-        place, name, kind = line.split()[:3]
-        member = re.search(r'([^\[/:]*\.o)\]?:$', place)
-        if not member or LEFT_OUT.search(member[1]):
+        location, name, kind = line.split()[:3]
+        member = re.search(r'([^\[/:]*\.o)\]?:$', location)
+        if not member or IGNORED_MEMBERS.search(member[1]):
             continue
         if kind == 'U':
             needed[member[1]].add(name)
@@ -37,7 +37,7 @@ def parse(listing):
 def cycles(defined, needed):
     """The groups of members that depend on each other (strongly connected components, by Tarjan's algorithm)."""
     calls = {member: sorted({defined[name] for name in names if name in defined} - {member}) for member, names in needed.items()}
-    order, low, stack, found = {}, {}, [], []
+    order, low, stack, components = {}, {}, [], []
 
     def visit(member):
         order[member] = low[member] = len(order)
@@ -52,16 +52,16 @@ def cycles(defined, needed):
             while group[-1] != member:
                 group.append(stack.pop())
             if len(group) > 1:
-                found.append(sorted(group))
+                components.append(sorted(group))
 
     for member in sorted(calls):
         if member not in order:
             visit(member)
-    return found
+    return components
 
 
-def report(found, defined, needed):
-    for group in found:
+def report(components, defined, needed):
+    for group in components:
         print('cycle: ' + ', '.join(group))
         for member in group:
             for other in group:
@@ -84,14 +84,14 @@ def self_test():
     wrong = [listing for listing, expected in SELF_TEST if cycles(*parse(listing)) != expected]
     for listing in wrong:
         print(f'{listing!r}: {cycles(*parse(listing))}')
-    print(f'{len(SELF_TEST)} tables, {len(wrong)} wrong')
+    print(f'{len(SELF_TEST)} tables, {len(wrong)} with an unexpected result')
     return 1 if wrong else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('libraries', metavar='LIBRARY', nargs='*', help='a static library')
-    parser.add_argument('--self-test', action='store_true', help='checks tables with known cycles instead')
+    parser.add_argument('--self-test', action='store_true', help='instead, checks tables with known cycles')
     options = parser.parse_args()
     if options.self_test:
         return self_test()
@@ -102,9 +102,9 @@ def main():
         except FileNotFoundError:
             print('skipped: nm is not installed')
             return SKIPPED
-        found = cycles(defined, needed)
-        report(found, defined, needed)
-        count += len(found)
+        components = cycles(defined, needed)
+        report(components, defined, needed)
+        count += len(components)
     print(f'{count} cycles')
     return 1 if count else 0
 

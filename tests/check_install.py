@@ -18,7 +18,7 @@ CONF = {'sluice/sluice.yaml', 'sluice/types.yaml', 'sluice/conf.d/default.yaml',
 SHARE = {'sluice/sluice.schema.json', 'sluice/www/icon.svg', 'sluice/www/index.html', 'sluice/www/style.css', 'man/man1/sluice.1',
          'man/man5/sluice.yaml.5', 'bash-completion/completions/sluice', 'zsh/site-functions/_sluice', 'fish/vendor_completions.d/sluice.fish'}
 DOC = {'types.yaml', 'html/index.html', 'html/search.js', 'html/directives/proxy.html', 'docs/README.md', 'docs/recipes.md', 'docs/directives/core.md', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
-EXPOSURE = 2.0  # the highest that `systemd-analyze security` may find
+EXPOSURE_MAX = 2.0  # of `systemd-analyze security`
 ROFF = {r'\-': '-', r'\e': '\\', r'\(aq': "'", r'\(ga': '`', r'\(ha': '^', r'\(ti': '~', r'\(dq': '"', r'\&': ''}
 
 
@@ -38,12 +38,12 @@ def files(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob('*') if path.is_file()}
 
 
-def same(found, expected):
+def assert_equal(found, expected):
     assert found == expected, f'missing: {sorted(expected - found)}; unexpected: {sorted(found - expected)}'
 
 
 class Installed:
-    """The directories of an installation: their names in installed files, and by at() their places below `root`."""
+    """The directories of an installation: their names in installed files, and their paths below `root`, returned by at()."""
 
     def __init__(self, build, root):
         options = {row['name']: row['value'] for row in json.loads(meson('introspect', build, '--buildoptions'))}
@@ -66,15 +66,15 @@ def listening(lines):
 
 
 def broken_links(folder):
-    """Links in the installed documents whose target is not installed."""
+    """The links of the installed documents whose targets are not installed."""
     found = [(page, link) for page in folder.rglob('*.md') for link in re.findall(r'\]\((?!https?:|#)([^)#]+)', page.read_text())]
     return [f'{page.relative_to(folder)}: {link}' for page, link in found if not (page.parent / link).exists()]
 
 
 def check_files(installed):
-    same(files(installed.at(installed.etc)), CONF)
-    same({name for name in files(installed.at(installed.share)) if not name.startswith('doc/')}, SHARE)
-    same({name for name in files(installed.at(installed.lib)) if '.d/' in name or name.startswith('systemd/')}, SYSTEM)
+    assert_equal(files(installed.at(installed.etc)), CONF)
+    assert_equal({name for name in files(installed.at(installed.share)) if not name.startswith('doc/')}, SHARE)
+    assert_equal({name for name in files(installed.at(installed.lib)) if '.d/' in name or name.startswith('systemd/')}, SYSTEM)
     assert files(installed.at(installed.doc)) > DOC, files(installed.at(installed.doc))
     assert not broken_links(installed.at(installed.doc)), broken_links(installed.at(installed.doc))
     for path in installed.root.rglob('*'):
@@ -131,7 +131,7 @@ def check_units(installed):
 def check_exposure(installed):
     unit = installed.at(installed.lib / 'systemd/system/sluice.service')
     found = re.search(r'exposure level for \S+ ([\d.]+)', run('systemd-analyze', 'security', '--offline=true', '--no-pager', unit))
-    assert float(found[1]) <= EXPOSURE, f'{found[0]}: more than {EXPOSURE}'
+    assert float(found[1]) <= EXPOSURE_MAX, f'{found[0]}: more than {EXPOSURE_MAX}'
 
 
 def roff_text(page):
@@ -143,7 +143,7 @@ def roff_text(page):
 
 
 def check_manual(installed, root):
-    """sluice.yaml(5) has each heading and each example of the reference, and an input that it cannot translate is a fault."""
+    """sluice.yaml(5) has each heading and each example of the reference, and manual.py fails on an unsupported input."""
     page = roff_text(installed.text(installed.share / 'man/man5/sluice.yaml.5'))
     reference = ''.join(path.read_text(encoding='utf-8') for path in (root / 'docs/configuration.md', *(root / 'docs/directives').glob('*.md')))
     headings, examples = re.findall(r'^##+ (`.*)$', reference, re.M), re.findall(r'^```yaml\n(.*?)^```', reference, re.M | re.S)
@@ -167,8 +167,8 @@ def check_manual(installed, root):
             assert not faults, faults
 
 
-def check_again(installed, build):
-    """A second installation changes no file of the administrator, and restores none that was deleted."""
+def check_second_installation(installed, build):
+    """A second installation does not change configuration files, and does not restore deleted ones."""
     changed = [installed.at(installed.conf), installed.at(installed.etc / 'logrotate.d/sluice')]
     for path in changed:
         path.write_text('# changed\n')
@@ -201,7 +201,7 @@ def main():
         if shutil.which('systemd-analyze'):
             check_exposure(installed)
         check_manual(installed, pathlib.Path(__file__).resolve().parent.parent)
-        check_again(installed, options.build)
+        check_second_installation(installed, options.build)
 
 
 if __name__ == '__main__':

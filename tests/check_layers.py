@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks the sources against the layers of src/README.md and against rules that a compiler does not check.
 
-Layers (src/, modules/): ARROWS lists the permitted includes. Only base/clock.c calls clocks, only the io_uring backend includes
-liburing.h, and http/ uses no file descriptor. Further rules: lengths of files and functions, columns, banned words. tests/ and
-bench/ may include everything; only the lengths of files and the columns are checked there.
+In src/ and modules/: ALLOWED_INCLUDES lists the permitted includes of each layer. Only base/clock.c calls clocks, only the io_uring
+backend includes liburing.h, and http/ uses no file descriptor. Further rules: lengths of files and functions, columns, banned words.
+In tests/ and bench/: only the lengths of files and the columns.
 
-Prints one line per fault, as FILE:LINE: FAULT, and exits with status 1 if there are any.
+Prints each fault as FILE:LINE: FAULT. Exit status 1: there are faults.
 """
 import argparse
 import os
@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 
-ARROWS = {
+ALLOWED_INCLUDES = {
     'base': set(),
     'io': {'base'},
     'tls': {'base'},
@@ -36,8 +36,8 @@ ARROWS = {
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
 }
-MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme'}
-MODULES_MAY_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
+MODULE_INCLUDE_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme'}
+MODULE_INCLUDE_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
                      'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/directory.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 
@@ -51,7 +51,7 @@ CLOCK_CALL = re.compile(r'(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|ti
 CLOCK_FILE = 'src/base/clock.c'
 HTTP_CALL = re.compile(r'(?<![\w.>])(read|write|pread|pwrite|readv|writev|send|sendmsg|recv|recvmsg|sendfile|splice|'
                        r'open|openat|close|socket|accept|connect|poll|epoll_wait)\s*\(')
-# The loop and kTLS backends of a directory: only these files may use preprocessor conditions.
+# The loop and kTLS backends: only these files may use preprocessor conditions.
 BACKENDS = re.compile(r'src/(io/loop_[a-z]+\.c|io/loop\.c|tls/ktls[a-z_]*\.[ch]|tls/tls_bio\.c)$')
 BANNED = {'ctx', 'data', 'info', 'manager', 'handle', 'process', 'util', 'misc'}  # except in cache_manager, a term of nginx
 UNFINISHED = re.compile(r'\b(TODO|FIXME|XXX|HACK|stub|placeholder)\b')
@@ -59,8 +59,8 @@ UNFINISHED = re.compile(r'\b(TODO|FIXME|XXX|HACK|stub|placeholder)\b')
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
-def bare_code(text):
-    """The text with comments and literals replaced by blanks; line numbers stay the same."""
+def strip_comments_and_literals(text):
+    """Replaces comments and literals by blanks; line numbers do not change."""
     def blank(match):
         return re.sub(r'[^\n]', ' ', match.group(0))
     return COMMENT_OR_TEXT.sub(blank, text)
@@ -99,27 +99,27 @@ def check_includes(path, text, folder, faults):
             faults.append(f'{where}: liburing.h belongs to src/io/loop_uring.c alone')
         if kind == '<' or target in GENERATED:
             continue
-        fault = arrow_fault(path, folder, target)
+        fault = include_fault(path, folder, target)
         if fault:
             faults.append(f'{where}: {fault}')
 
 
-def arrow_fault(path, folder, target):
-    """The reason why this include is not permitted, or None."""
-    into = target.split('/')[0]
+def include_fault(path, folder, target):
+    """The reason why this include is not permitted; None: it is permitted."""
+    target_folder = target.split('/')[0]
     if folder == 'main':
         return None
     if folder == 'modules':
         own = '/'.join(path.split('/')[:2]) + '/'
-        if target.startswith(own) or '/' not in target or target in MODULES_MAY_FILES or into in MODULES_MAY_FOLDERS \
+        if target.startswith(own) or '/' not in target or target in MODULE_INCLUDE_FILES or target_folder in MODULE_INCLUDE_FOLDERS \
                 or target.startswith('modules/gateway/'):   # for the modules that pass requests to upstream servers
             return None
         return f'a module may not include "{target}"'
     if '/' not in target:
         return f'write "{folder}/{target}": includes are written from src/'
-    if into == folder or into in ARROWS[folder]:
+    if target_folder == folder or target_folder in ALLOWED_INCLUDES[folder]:
         return None
-    return f'{folder} may not include {into} ("{target}")'
+    return f'{folder} may not include {target_folder} ("{target}")'
 
 
 def check_calls(path, code, folder, faults):
@@ -139,9 +139,9 @@ def check_names(path, code, faults):
         if match.group(1) in BANNED - {'data'}:   # `data` is permitted as a member: struct str {data, length}
             faults.append(f'{path}:{line_of(code, match.start())}: banned name "{match.group(1)}"')
     for match in re.finditer(r'\b(?:struct|enum|union)\s+(\w+)\s*\{', code):
-        bad = BANNED & set(match.group(1).replace('cache_manager', '').split('_'))
-        if bad:
-            faults.append(f'{path}:{line_of(code, match.start())}: "{bad.pop()}" in the type name {match.group(1)}')
+        banned = BANNED & set(match.group(1).replace('cache_manager', '').split('_'))
+        if banned:
+            faults.append(f'{path}:{line_of(code, match.start())}: "{banned.pop()}" in the type name {match.group(1)}')
     for match in re.finditer(r'\btypedef\s+(struct|union|enum)\b', code):
         faults.append(f'{path}:{line_of(code, match.start())}: typedef of a {match.group(1)}')
     for match in re.finditer(r'\btypedef\b[^;{]*?\b(\w+_t)\s*;', code):
@@ -154,9 +154,9 @@ def check_functions(path, code, faults):
         limit = PARSER_LINES if in_parser_file or PARSER.search(name) else FUNCTION_LINES
         if length > limit:
             faults.append(f'{path}:{line}: {name} has {length} lines (at most {limit})')
-        bad = BANNED & set(name.replace('cache_manager', '').split('_'))
-        if bad:
-            faults.append(f'{path}:{line}: "{bad.pop()}" in the function name {name}')
+        banned = BANNED & set(name.replace('cache_manager', '').split('_'))
+        if banned:
+            faults.append(f'{path}:{line}: "{banned.pop()}" in the function name {name}')
 
 
 def check_text(path, text, faults):
@@ -170,9 +170,9 @@ def check_text(path, text, faults):
             faults.append(f'{path}:{number}: {len(line)} columns (at most {COLUMNS[path[-2:]]})')
 
 
-def check_habits(path, text, code, faults):
+def check_conventions(path, text, code, faults):
     if not text.startswith('/*'):
-        faults.append(f'{path}:1: the file does not begin with a comment on its purpose')
+        faults.append(f'{path}:1: the file does not begin with a comment')
     for match in UNFINISHED.finditer(text):
         faults.append(f'{path}:{line_of(text, match.start())}: "{match.group(0)}": finish it')
     if not BACKENDS.match(path):
@@ -186,12 +186,12 @@ def check_source(root, path, folder, faults):
     check_text(path, text, faults)
     if folder is None:
         return
-    code = bare_code(text)
+    code = strip_comments_and_literals(text)
     check_includes(path, text, folder, faults)
     check_calls(path, code, folder, faults)
     check_names(path, code, faults)
     check_functions(path, code, faults)
-    check_habits(path, text, code, faults)
+    check_conventions(path, text, code, faults)
 
 
 def folder_of(path):
@@ -212,8 +212,8 @@ def check_tree(root):
             for name in sorted(files):
                 path = os.path.relpath(os.path.join(folder, name), root)
                 layer = folder_of(path)
-                if layer not in ARROWS and layer not in ('modules', 'main', None):
-                    faults.append(f'{path}:1: directory "{layer}" has no layer in ARROWS')
+                if layer not in ALLOWED_INCLUDES and layer not in ('modules', 'main', None):
+                    faults.append(f'{path}:1: directory "{layer}" is missing in ALLOWED_INCLUDES')
                 elif name.endswith(('.c', '.h')):
                     check_source(root, path, layer, faults)
     return faults
@@ -221,7 +221,7 @@ def check_tree(root):
 
 HEAD = '/*\n * A file for the self-test.\n */\n'
 SELF_TEST = [
-    # path, text, expected fault (None: none)
+    # path, text, expected fault; None: no fault
     ('src/base/good.c', HEAD + '#include <time.h>\n\n/* time() in a comment; */\nint f(void)\n{\n    return wall.time(1);\n}\n', None),
     ('src/base/clock.c', HEAD + 'long f(void)\n{\n    return time(0);\n}\n', None),
     ('src/io/x.c', HEAD + '#include "base/str.h"\n#include "io/y.h"\n', None),
@@ -239,7 +239,7 @@ SELF_TEST = [
     ('src/server/x.c', HEAD + 'long f(void)\n{\n    return clock_gettime(0, 0);\n}\n', 'outside base/clock.c'),
     ('src/server/x.c', HEAD + 'long f(void)\n{\n    return time (0);\n}\n', 'outside base/clock.c'),
     ('src/http/x.c', HEAD + 'long f(void)\n{\n    return read(0, 0, 0);\n}\n', 'uses no file descriptor'),
-    ('src/odd/x.c', HEAD, 'has no layer in ARROWS'),
+    ('src/odd/x.c', HEAD, 'is missing in ALLOWED_INCLUDES'),
     ('src/base/x.c', HEAD + 'struct conf_manager {\n    int x;\n};\n', '"manager" in the type name'),
     ('src/base/x.c', HEAD + 'void f(void *ctx);\n', 'banned name "ctx"'),
     ('src/base/x.c', HEAD + 'void tls_ctx_free(void)\n{\n}\n', '"ctx" in the function name'),
@@ -271,7 +271,7 @@ def self_test():
         if not good:
             failed += 1
             print(f'{path}: expected {expected!r}, found {faults}')
-    print(f'{len(SELF_TEST)} trees, {failed} wrong')
+    print(f'{len(SELF_TEST)} trees, {failed} with an unexpected result')
     return 1 if failed else 0
 
 
@@ -279,7 +279,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('root', metavar='ROOT', nargs='?', default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                         help='the root of the repository (default: of this one)')
-    parser.add_argument('--self-test', action='store_true', help='checks generated trees with one fault each instead')
+    parser.add_argument('--self-test', action='store_true', help='instead, checks generated trees with one fault each')
     options = parser.parse_args()
     if options.self_test:
         return self_test()

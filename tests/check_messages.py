@@ -2,8 +2,8 @@
 """Checks that every message of the configuration loader appears in a test case with the complete output.
 
 A message is the format of a call of conf_error, conf_warning or tls_fail in src/ or modules/. The cases are in
-tests/unit/conf/broken.cases (faults of any file, with a small set of directives) and tests/http/refused.cases (faults that the
-server and its modules detect). Prints one line for each message without a case, and exits with status 1 if there are any.
+tests/unit/conf/broken.cases (faults that the loader itself detects, with a small set of directives) and tests/http/refused.cases (faults that the
+server and its modules detect). Prints a line for each message without a case. Exit status 1: there are such messages.
 """
 import argparse
 import pathlib
@@ -66,7 +66,7 @@ def arguments(text, start):
 
 
 def literal(argument):
-    """The text of adjacent string literals and STR_FMT; None if the argument has anything else."""
+    """The text of adjacent string literals and STR_FMT; None if the argument contains other tokens."""
     if re.sub(r'\s|STR_FMT|PRIu64', '', STRING.sub('', argument)):
         return None
     pieces = re.findall(r'"(?:\\.|[^"\\])*"|STR_FMT|PRIu64', argument)
@@ -75,10 +75,9 @@ def literal(argument):
 
 
 def formats(argument):
-    """The possible first lines of a format argument: one, or those of a conditional expression. An argument known only at run time has
-    none."""
-    whole = literal(argument)
-    pieces = [whole] if whole is not None else map(literal, re.split(r'[?:](?=(?:[^"]|"(?:\\.|[^"\\])*")*$)', argument))
+    """The possible first lines of a format argument: one, or several for a conditional expression; none if it is known only at run time."""
+    full_text = literal(argument)
+    pieces = [full_text] if full_text is not None else map(literal, re.split(r'[?:](?=(?:[^"]|"(?:\\.|[^"\\])*")*$)', argument))
     return [piece.partition('\n')[0] for piece in pieces if piece]
 
 
@@ -90,9 +89,9 @@ def messages(root):
             for call, which in CALLS:
                 for match in call.finditer(text):
                     line = text.count('\n', 0, match.start()) + 1
-                    found = arguments(text, match.end())
-                    if len(found) > which and not found[which].lstrip().startswith('const char'):
-                        yield from ((f'{path.relative_to(root)}:{line}', form) for form in formats(found[which]))
+                    call_arguments = arguments(text, match.end())
+                    if len(call_arguments) > which and not call_arguments[which].lstrip().startswith('const char'):
+                        yield from ((f'{path.relative_to(root)}:{line}', form) for form in formats(call_arguments[which]))
 
 
 def pattern(form):
@@ -105,7 +104,7 @@ def pattern(form):
 
 
 def tested_messages(root):
-    """Every message of the cases."""
+    """All messages in the expected outputs of the cases."""
     found = set()
     for name in CASES:
         text = (root / name).read_text(encoding='utf-8', errors='replace') if (root / name).exists() else ''
@@ -118,8 +117,8 @@ def faults(root):
     for place, form in messages(root):
         if not re.search(r'[a-z]', DIRECTIVE.sub('', form)) or form in UNREACHABLE:
             continue
-        whole = pattern(form)
-        if not any(whole.fullmatch(message) for message in known):
+        regex = pattern(form)
+        if not any(regex.fullmatch(message) for message in known):
             yield f'{place}: no case has the message "{form}"'
 
 

@@ -9,12 +9,12 @@ import time
 
 import packages
 
-TRIED = []
+ATTEMPTS = []
 
 
 def install(folder, _):
     """Replaces packages.install: fails until the file `works` exists beside the directory."""
-    TRIED.append(folder)
+    ATTEMPTS.append(folder)
     os.makedirs(folder, exist_ok=True)
     return os.path.exists(os.path.join(os.path.dirname(folder), 'works'))
 
@@ -31,20 +31,20 @@ def check(build):
     failed = os.path.join(build, 'venv.failed')
     status, output = run(build, 'a_test.py')
     assert status == 77 and f'{build} -- path' in output, output
-    assert run(build, 'a_test.py')[0] == 77 and len(TRIED) == 1, 'the second test tries again'
+    assert run(build, 'a_test.py')[0] == 77 and len(ATTEMPTS) == 1, 'a second test does not retry'
     os.environ['SLUICE_CHECK_REQUIRED'] = '1'
-    assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 1, 'if the packages are required, the test fails'
-    assert run(build, 'path')[0] == 1 and len(TRIED) == 2, 'with the argument path it tries at once'
+    assert run(build, 'a_test.py')[0] == 1 and len(ATTEMPTS) == 1, 'if the packages are required, the test fails'
+    assert run(build, 'path')[0] == 1 and len(ATTEMPTS) == 2, 'the argument path retries immediately'
     past = time.time() - packages.FAILED_FOR_S - 1
     os.utime(failed, (past, past))
-    assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 3, 'some minutes later it tries'
+    assert run(build, 'a_test.py')[0] == 1 and len(ATTEMPTS) == 3, 'a test retries after FAILED_FOR_S'
     packages.write(failed, 'of other requirements')
-    assert run(build, 'a_test.py')[0] == 1 and len(TRIED) == 4, 'other requirements are tried'
+    assert run(build, 'a_test.py')[0] == 1 and len(ATTEMPTS) == 4, 'other requirements are installed'
     packages.write(os.path.join(build, 'works'), '')
-    assert packages.prepare(build) is None and len(TRIED) == 4
-    assert run(build, 'path') == (0, f'{build}/venv/bin\n') and len(TRIED) == 5
+    assert packages.prepare(build) is None and len(ATTEMPTS) == 4
+    assert run(build, 'path') == (0, f'{build}/venv/bin\n') and len(ATTEMPTS) == 5
     assert not os.path.exists(failed)
-    assert packages.prepare(build) == f'{build}/venv' and len(TRIED) == 5, 'installed once'
+    assert packages.prepare(build) == f'{build}/venv' and len(ATTEMPTS) == 5, 'installed once'
 
 
 def main():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs Python with the packages of requirements.txt, in a virtual environment in the build directory that it creates once.
+"""Runs Python with the packages of requirements.txt. They are installed once, into a virtual environment in the build directory.
 
 If the packages cannot be installed (without a network), the test is skipped (exit status 77); if the environment variable
-REQUIRE_VARIABLE is 1, it fails. An attempt takes a minute, so tests do not retry it within FAILED_FOR_S seconds; the form
-with `path` always does.
+REQUIRE_VARIABLE is 1, it fails. Since a failing installation takes a minute, tests do not retry it within FAILED_FOR_S seconds;
+with the argument `path` the script always retries it.
 """
 import argparse
 import fcntl
@@ -49,12 +49,12 @@ def write(path, text):
         stream.write(text)
 
 
-def failed_lately(path, text):
+def failed_recently(path, text):
     """True if an installation of the same requirements failed within the last FAILED_FOR_S seconds."""
     return read(path) == text and 0 <= time.time() - os.stat(path).st_mtime < FAILED_FOR_S
 
 
-def prepare(build, requirements=REQUIREMENTS, name='venv', again=False):
+def prepare(build, requirements=REQUIREMENTS, name='venv', retry=False):
     """Returns the directory of the environment, or None. `again` repeats an installation that failed recently."""
     folder = os.path.join(build, name)
     stamp, failed, text = os.path.join(folder, 'stamp'), os.path.join(build, f'{name}.failed'), stamp_text(requirements)
@@ -62,7 +62,7 @@ def prepare(build, requirements=REQUIREMENTS, name='venv', again=False):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if read(stamp) == text:
             return folder
-        if not again and failed_lately(failed, text):
+        if not retry and failed_recently(failed, text):
             return None
         if not install(folder, requirements):
             write(failed, text)
@@ -73,9 +73,9 @@ def prepare(build, requirements=REQUIREMENTS, name='venv', again=False):
     return folder
 
 
-def explain(build):
+def print_failure(build):
     print(f'The Python packages of {REQUIREMENTS} cannot be installed; the next attempt is in {FAILED_FOR_S // 60} minutes. To '
-          f'try at once and see the reason: {shlex.join(["python3", os.path.abspath(__file__), build, "--", "path"])}')
+          f'retry immediately and see the reason: {shlex.join(["python3", os.path.abspath(__file__), build, "--", "path"])}')
 
 
 def main():
@@ -88,10 +88,10 @@ def main():
     if not arguments:
         parser.error('no arguments follow "--"')
     build = os.path.abspath(options.build)
-    folder = prepare(build, again=arguments == ['path'])
+    folder = prepare(build, retry=arguments == ['path'])
     if folder is None:
         required = options.require is not None and os.environ.get(options.require) == '1'
-        explain(build)
+        print_failure(build)
         return 1 if required or arguments == ['path'] else 77
     programs = os.path.join(folder, 'bin')
     if arguments == ['path']:

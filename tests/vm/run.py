@@ -152,7 +152,7 @@ def main():
         return skip('no qemu-system-x86_64')
     folder = packages.prepare(build)
     if folder is None:
-        packages.explain(build)
+        packages.print_failure(build)
         return skip('no virtme-ng')
     out = os.path.join(build, 'vm', version, 'out')
     shutil.rmtree(out, ignore_errors=True)
