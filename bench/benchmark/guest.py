@@ -55,7 +55,7 @@ def measure(options):
     os.makedirs(out)
     command = ['env', f'PYTHONPATH={os.path.dirname(HERE)}', 'bash', os.path.join(HERE, 'guest.sh'), sys.executable, '-m', 'benchmark',
                *arguments_of(options, out)]
-    print(f'measuring in an emulated machine with Linux {options.vm}, which is slow; its output is in {out}/said', flush=True)
+    print(f'measuring in an emulated machine with Linux {options.vm}, which is slow; its output is in {out}/output', flush=True)
     error = ''
     try:
         error = machine.boot(os.path.join(programs, 'bin'), image, out, f'timeout -k 30 {options.vm_minutes * 60} {shlex.join(command)}')
@@ -63,6 +63,6 @@ def measure(options):
         print(f'not finished within {options.vm_minutes} minutes: the report has the measurements until then', file=sys.stderr)
     path = os.path.join(out, 'results.json')
     if not os.path.exists(path):
-        raise servers.BenchmarkError(f'the emulated machine produced no results (see {out}/said); output of the emulator:\n'
+        raise servers.BenchmarkError(f'the emulated machine produced no results (see {out}/output); output of the emulator:\n'
                              f'{error[-2000:]}')
     return path

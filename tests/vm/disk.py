@@ -1,5 +1,5 @@
-"""A network block device that this process implements. No page of its files is in memory, and the test decides when each read completes.
-A thread that reads from the device blocks until then."""
+"""A network block device (nbd) whose server is this process. The page cache has no page of its files, and the test decides when each read
+completes: until then the reading thread blocks."""
 import fcntl
 import os
 import socket
@@ -17,8 +17,8 @@ BLOCK = 4096
 
 
 class Disk:
-    """An ext4 file system with the files of `folder`, mounted read-only at `path`. Reads complete at once, or wait until allow() permits
-    them."""
+    """An ext4 file system with the files of `folder`, mounted read-only at `path`. Reads complete immediately; after allow(COUNT), only that
+    many."""
 
     def __init__(self, folder, image, path, size):
         for module in ('nbd', 'ext4'):
@@ -27,40 +27,40 @@ class Disk:
         self.path = path
         self.image = open(image, 'rb')
         self.changed = threading.Condition()
-        self.reads, self.allowed = 0, None            # reads that arrived; how many more may complete (None: all)
+        self.reads, self.allowed = 0, None            # reads that arrived; further reads that may complete (None: all)
         self.device = os.open(DEVICE, os.O_RDWR)
-        self.ours, theirs = socket.socketpair()
+        self.server_end, kernel_end = socket.socketpair()
         fcntl.ioctl(self.device, SET_BLKSIZE, BLOCK)
         fcntl.ioctl(self.device, SET_SIZE_BLOCKS, size // BLOCK)
-        fcntl.ioctl(self.device, SET_SOCK, theirs.fileno())
-        self.theirs = theirs
-        self.threads = [threading.Thread(target=work, daemon=True) for work in (self.drive, self.answer)]
+        fcntl.ioctl(self.device, SET_SOCK, kernel_end.fileno())
+        self.kernel_end = kernel_end
+        self.threads = [threading.Thread(target=function, daemon=True) for function in (self.run_device, self.serve_reads)]
         for thread in self.threads:
             thread.start()
-        while not self.has_begun():
+        while not self.is_ready():
             assert self.threads[0].is_alive(), 'the kernel rejects the disk'
             time.sleep(0.05)
         os.makedirs(path, exist_ok=True)
         subprocess.run(['mount', '-t', 'ext4', '-o', 'ro,noatime', DEVICE, path], check=True)
 
     @staticmethod
-    def has_begun():
+    def is_ready():
         with open('/sys/block/nbd0/size', encoding='ascii') as stream:
             return int(stream.read()) > 0
 
-    def drive(self):
-        """Runs the kernel's side of the device; the call lasts until the device is disconnected."""
+    def run_device(self):
+        """Runs the device in the kernel; the call returns when the device is disconnected."""
         fcntl.ioctl(self.device, DO_IT)
 
-    def answer(self):
-        while len(requests := self.ours.recv(REQUEST.size, socket.MSG_WAITALL)) == REQUEST.size:
-            _, verb, handle, at, length = REQUEST.unpack(requests)
-            if verb & 0xffff != READ:
-                assert verb == END, verb
+    def serve_reads(self):
+        while len(requests := self.server_end.recv(REQUEST.size, socket.MSG_WAITALL)) == REQUEST.size:
+            _, command, handle, at, length = REQUEST.unpack(requests)
+            if command & 0xffff != READ:
+                assert command == END, command
                 break
             self.wait_for_permission()
-            self.ours.sendall(REPLY.pack(REPLY_MAGIC, 0, handle) + os.pread(self.image.fileno(), length, at))
-        self.ours.close()                             # otherwise the kernel waits for further replies
+            self.server_end.sendall(REPLY.pack(REPLY_MAGIC, 0, handle) + os.pread(self.image.fileno(), length, at))
+        self.server_end.close()                             # otherwise the kernel waits for further replies
 
     def wait_for_permission(self):
         with self.changed:
@@ -71,13 +71,13 @@ class Disk:
                 self.allowed -= 1
 
     def allow(self, count):
-        """Permits this many further reads; None: all."""
+        """Permits `count` further reads; None: all."""
         with self.changed:
             self.allowed = count
             self.changed.notify_all()
 
     def wait_for_reads(self, count, seconds):
-        """Waits until `count` reads have arrived in total; False after `seconds`."""
+        """Waits until `count` reads have arrived in total; returns False after `seconds`."""
         with self.changed:
             return self.changed.wait_for(lambda: self.reads >= count, seconds)
 
@@ -89,5 +89,5 @@ class Disk:
             thread.join()
         fcntl.ioctl(self.device, CLEAR_SOCK)
         os.close(self.device)
-        for stream in (self.theirs, self.image):
+        for stream in (self.kernel_end, self.image):
             stream.close()

@@ -1,4 +1,4 @@
-"""Reads the TLS state of the guest kernel: its counters, the record number of another process's socket, and system calls (strace)."""
+"""Reads the TLS state of the guest's kernel: counters, the record number of another process's socket, and system calls (strace)."""
 import contextlib
 import ctypes
 import glob
@@ -13,7 +13,7 @@ import time
 SOL_TLS, TLS_TX = 282, 1
 TLS_STAT = '/proc/net/tls_stat'
 # struct tls12_crypto_info_*: cipher number -> (offset of rec_seq after header, iv, key and salt, size of the struct).
-LAYOUTS = {51: (4 + 8 + 16 + 4, 40), 52: (4 + 8 + 32 + 4, 56), 54: (4 + 12 + 32 + 0, 56)}
+CRYPTO_INFO_LAYOUTS = {51: (4 + 8 + 16 + 4, 40), 52: (4 + 8 + 32 + 4, 56), 54: (4 + 12 + 32 + 0, 56)}
 
 
 def counters():
@@ -21,9 +21,9 @@ def counters():
         return {name: int(value) for name, value in (line.split() for line in stream)}
 
 
-def idle_counters(patience=60):
-    """The counters when no kTLS socket is left: sockets of an ended server may remain for some time."""
-    deadline = time.monotonic() + patience
+def idle_counters(timeout_s=60):
+    """Waits until no kTLS socket exists, since those of an ended server are released later; returns the counters."""
+    deadline = time.monotonic() + timeout_s
     while (found := counters())['TlsCurrTxSw'] > 0:
         assert time.monotonic() < deadline, found
         time.sleep(0.05)
@@ -55,17 +55,17 @@ def server_socket(pids, server_port, client_port):
 
 
 def record_sequence(pid, number):
-    """rec_seq of a kTLS socket of another process, which is the number of its next record. Raises OSError if the socket has no kTLS."""
+    """rec_seq (the number of the next record) of a kTLS socket of another process. Raises OSError if the socket has no kTLS."""
     libc = ctypes.CDLL(None, use_errno=True)
     pidfd = os.pidfd_open(pid)
-    copy = libc.syscall(438, pidfd, number, 0)      # pidfd_getfd
+    descriptor = libc.syscall(438, pidfd, number, 0)      # pidfd_getfd
     os.close(pidfd)
-    if copy < 0:
+    if descriptor < 0:
         raise OSError(ctypes.get_errno(), 'pidfd_getfd')
-    with socket.socket(fileno=copy) as borrowed:
-        cipher = struct.unpack('HH', borrowed.getsockopt(SOL_TLS, TLS_TX, 4))[1]
-        offset, size = LAYOUTS[cipher]
-        return int.from_bytes(borrowed.getsockopt(SOL_TLS, TLS_TX, size)[offset:offset + 8], 'big')
+    with socket.socket(fileno=descriptor) as duplicate:
+        cipher = struct.unpack('HH', duplicate.getsockopt(SOL_TLS, TLS_TX, 4))[1]
+        offset, size = CRYPTO_INFO_LAYOUTS[cipher]
+        return int.from_bytes(duplicate.getsockopt(SOL_TLS, TLS_TX, size)[offset:offset + 8], 'big')
 
 
 def tracer_of(path):
@@ -82,26 +82,26 @@ class Strace:
     def __init__(self, pid, path, inject=None):
         self.path = path
         faults = ['-e', f'inject={inject}'] if inject else []
-        self.watcher = subprocess.Popen([shutil.which('strace'), '-f', '-p', str(pid), '-e', f'trace={self.CALLS}', *faults, '-o', path],
+        self.process = subprocess.Popen([shutil.which('strace'), '-f', '-p', str(pid), '-e', f'trace={self.CALLS}', *faults, '-o', path],
                                         stderr=subprocess.PIPE)
         self.wait_for_threads(pid)
 
     def wait_for_threads(self, pid):
         """Waits until strace has attached to each thread of the process."""
         deadline = time.monotonic() + 60
-        while not all(tracer_of(path) == self.watcher.pid for path in glob.glob(f'/proc/{pid}/task/*/status')):
-            assert time.monotonic() < deadline and self.watcher.poll() is None, 'strace does not attach'
+        while not all(tracer_of(path) == self.process.pid for path in glob.glob(f'/proc/{pid}/task/*/status')):
+            assert time.monotonic() < deadline and self.process.poll() is None, 'strace does not attach'
             time.sleep(0.02)
 
     def stop(self):
-        self.watcher.terminate()
-        self.watcher.wait()
+        self.process.terminate()
+        self.process.wait()
         with open(self.path, encoding='utf-8', errors='replace') as stream:
             return stream.read()
 
 
-def sent_by(trace, number):
-    """The bytes that each system call wrote to the descriptor: {'sendfile': n, 'sendto': m, ...}."""
+def bytes_by_call(trace, number):
+    """The bytes that the system calls wrote to the descriptor: {'sendfile': n, 'sendto': m, ...}."""
     sums = {}
     for call, result in re.findall(rf'\b(\w+)\({number}, .*\)\s+= (\d+)', trace):
         if call != 'setsockopt':
@@ -112,7 +112,7 @@ def sent_by(trace, number):
     return sums
 
 
-def set_system(name, value):
+def set_sysctl(name, value):
     path = '/proc/sys/' + name.replace('.', '/')
     with open(path, encoding='ascii') as stream:
         before = stream.read().strip()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Boots a downloaded kernel in an emulator, on a read-only view of this machine's files, and runs the tests in it.
+"""Boots a downloaded kernel in an emulator, with this machine's files mounted read-only, and runs the tests in it.
 
-All parts run in one boot; guest.sh defines them. The output of each part is in BUILD/vm/VERSION/out/PART.log. It prints the
+guest.sh defines the parts, which all run in one boot. The output of each part is in BUILD/vm/VERSION/out/PART.log. Prints the
 numbers of results for each test file, and the output of failed parts. Without the kernel, the emulator or the Python packages
-the tests are skipped (exit status 77), unless SLUICE_REQUIRE_VM is 1.
+the tests are skipped (exit status 77); with SLUICE_REQUIRE_VM=1 they fail.
 """
 import argparse
 import collections
@@ -25,10 +25,10 @@ import packages  # noqa: E402
 BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
 OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
 CONSOLE_LINES = 60
-# This machine's files a second time; guest.sh mounts them with a cache.
+# A second 9p device with this machine's files, which guest.sh mounts with a cache.
 FILES = ('-fsdev local,id=files,path=/,security_model=none,readonly=on,multidevs=remap '
          '-device virtio-9p-pci,fsdev=files,mount_tag=sluice-files')
-# Console messages about the end of a guest; if there are several, the first pattern in this list is the cause.
+# Console messages about the end of a guest, in order of precedence.
 CAUSES = ('no end within .+', r'qemu-system-\S+: .+', 'insmod: .+', '[Ff]ailed to mount.+', 'Out of memory: .+', 'Kernel panic - not syncing: .+',
           'script exited with code (?!0$).+')
 
@@ -39,8 +39,8 @@ def skip(why):
     return 1 if required else 77
 
 
-def refuse(image):
-    """Prints the fault of an unusable kernel before a guest boots it, and returns 1; otherwise 0."""
+def check_kernel(image):
+    """Returns 0 if a guest can boot the kernel; otherwise prints the fault and returns 1."""
     try:
         fetch.check(image)
     except (OSError, LookupError) as error:
@@ -56,38 +56,38 @@ def read(path):
         return stream.read()
 
 
-def end(program):
-    """Kills the whole process group: the emulator is a grandchild process."""
+def kill_group(program):
+    """Kills the process group, since the emulator is a grandchild process."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(program.pid, signal.SIGKILL)
 
 
-def run_whole(line, environment, seconds):
-    """Runs a program and returns its output. All processes that it started are killed at the end, also after SIGTERM, and on
-    TimeoutExpired, whose `output` has the output so far."""
+def run_and_kill(line, environment, seconds):
+    """Runs a program and returns its output; kills all of its processes at the end, also after SIGTERM. Raises TimeoutExpired, whose
+    `output` is the output until then."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # raises an exception, like Ctrl-C
-    # A pipe, because the emulator opens its outputs a second time by name: a file would be truncated and overwritten.
+    # stdout is a pipe, because the emulator opens its outputs a second time by name and would truncate a file.
     program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
                                text=True, errors='replace', start_new_session=True)
     try:
         return program.communicate(timeout=seconds)[0]
-    except subprocess.TimeoutExpired as late:
-        end(program)
-        late.output = program.communicate()[0]
+    except subprocess.TimeoutExpired as timeout:
+        kill_group(program)
+        timeout.output = program.communicate()[0]
         raise
     finally:
-        end(program)
+        kill_group(program)
         program.wait()
 
 
 def boot(programs, image, out, command):
-    """Runs the command in the guest with its output in out/said. Returns the output of the emulator and the console; may raise
+    """Runs the command in the guest and writes its output to out/output. Returns the output of the emulator and the console; may raise
     TimeoutExpired."""
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
     line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
-            '--append', 'no_timer_check',       # without this, the kernel panics on a busy machine, because the emulated timer fails a check
-            f'--qemu-opts=-cpu max {FILES}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/said 2>&1']
-    return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
+            '--append', 'no_timer_check',       # otherwise the kernel panics on a busy machine, where its check of the emulated timer fails
+            f'--qemu-opts=-cpu max {FILES}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/output 2>&1']
+    return run_and_kill(line, environment, BOOT_AND_RUN_SECONDS)
 
 
 def report(part, output):
@@ -100,29 +100,29 @@ def report(part, output):
 
 
 def cause(console):
-    """The reason for an early end, from the console's messages."""
+    """The cause of an early end, from the messages on the console."""
     return next((found[0] for found in (re.findall(pattern, console, re.M) for pattern in CAUSES) if found), 'unknown: the console has no message about it')
 
 
 def run_parts(programs, image, out, command):
-    """Boots the guest; returns 0 if the guest and all started parts succeeded."""
+    """Boots the guest. Returns 0 if the guest and all started parts succeeded."""
     try:
         console = boot(programs, image, out, command)
-    except subprocess.TimeoutExpired as late:
-        console = f'{late.output}\nno end within {BOOT_AND_RUN_SECONDS} s'
+    except subprocess.TimeoutExpired as timeout:
+        console = f'{timeout.output}\nno end within {BOOT_AND_RUN_SECONDS} s'
     failed = [] if read(os.path.join(out, 'status')).strip() == '0' else ['guest']
     logs = sorted(glob.glob(os.path.join(out, '*.log')))
     if not logs:
         failed.append('no part was started')
-    for begun in logs:
-        part = os.path.basename(begun)[:-4]
-        text = read(begun)
+    for log in logs:
+        part = os.path.basename(log)[:-4]
+        text = read(log)
         report(part, text)
         if read(os.path.join(out, f'{part}.status')).strip() != '0':
             print(f'==== {part} failed:\n{text}')
             failed.append(part)
     if 'guest' in failed:
-        text, last = read(os.path.join(out, 'said')), '\n'.join(console.splitlines()[-CONSOLE_LINES:])
+        text, last = read(os.path.join(out, 'output')), '\n'.join(console.splitlines()[-CONSOLE_LINES:])
         print(f'==== output in the guest:\n{text}\n==== console and emulator:\n{last}\n==== cause of the end: {cause(console)}')
     print('failed: ' + ', '.join(failed) if failed else 'all parts passed')
     return 1 if failed else 0
@@ -146,7 +146,7 @@ def main():
     kernel = os.path.join(build, 'vm', version, 'kernel')
     if not os.path.exists(kernel):
         return skip(f'no kernel {version} in {os.path.dirname(kernel)}; fetch it with: ninja -C {build} vm-kernels')
-    if refuse(read(kernel).strip()):
+    if check_kernel(read(kernel).strip()):
         return 1
     if not shutil.which('qemu-system-x86_64'):
         return skip('no qemu-system-x86_64')

@@ -24,9 +24,9 @@ def files(www):
 @pytest.fixture(autouse=True)
 def small_send_buffers():
     """Limits the bytes in flight at the end of a connection: the emulated CPU would take seconds to encrypt more."""
-    before = kernel.set_system('net.ipv4.tcp_wmem', '4096 16384 131072')
+    before = kernel.set_sysctl('net.ipv4.tcp_wmem', '4096 16384 131072')
     yield
-    kernel.set_system('net.ipv4.tcp_wmem', before)
+    kernel.set_sysctl('net.ipv4.tcp_wmem', before)
 
 
 @pytest.fixture

@@ -46,32 +46,32 @@ def measure(ticks, port, expected):
     client.get('/1k')
     before = ticks()
     body = client.get('/8m').body
-    spent = ticks() - before
+    used = ticks() - before
     client.close()
     assert hashlib.sha256(body).hexdigest() == expected
-    return spent
+    return used
 
 
 def test_cpu_time_compared_with_nginx(start, www, certificate, tmp_path):
     if not shutil.which('nginx', path='/usr/sbin:/sbin:' + os.environ['PATH']):
         pytest.skip('no nginx')
-    rivals = {}
+    nginx_servers = {}
     for name, option in (('nginx ktls', 'ssl_conf_command Options KTLS;'), ('nginx user', '')):
         folder = tmp_path / name.replace(' ', '-')
         folder.mkdir()
-        rivals[name] = Nginx(folder, www, certificate, option)
-    runs = {name: (rival.ticks, rival.port) for name, rival in rivals.items()}
+        nginx_servers[name] = Nginx(folder, www, certificate, option)
+    runs = {name: (nginx.ticks, nginx.port) for name, nginx in nginx_servers.items()}
     for loop in ('epoll', 'io_uring'):
         for ktls in ('on', 'off'):
             server, port = start(loop, ktls)
             runs[f'sluice {loop} {"ktls" if ktls == "on" else "user"}'] = (server.ticks, port)
     ticks = {name: [] for name in runs}
     order = list(runs)
-    for turn in range(ROUNDS):       # the order rotates, so that each server is measured in each position
-        for name in order[turn % len(order):] + order[:turn % len(order)]:
+    for round_number in range(ROUNDS):       # the order rotates, so that each server is measured in each position
+        for name in order[round_number % len(order):] + order[:round_number % len(order)]:
             ticks[name].append(measure(*runs[name], www['8m']))
-    for rival in rivals.values():
-        rival.stop()
+    for nginx in nginx_servers.values():
+        nginx.stop()
     base = statistics.median(ticks['nginx ktls'])
     lines = [f'{name:22} median {statistics.median(values):6} ticks  ratio {statistics.median(values) / base:.2f}  {values}'
              for name, values in ticks.items()]

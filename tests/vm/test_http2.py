@@ -12,8 +12,8 @@ from kit.lifetime import wait_for
 
 SIZES = {'1k': 1024, '64k': 64 << 10, '256k': 256 << 10, '1m': 1 << 20, '2m': 2 << 20, '8m': 8 << 20, '16m': 16 << 20, '32m': 32 << 20}
 SUITE = 'TLS_AES_128_GCM_SHA256'
-WIDE = {'settings': {http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 64 << 20}, 'connection_window': 256 << 20, 'widen': False}
-RENEWABLE = 'TlsTxRekeyOk' in kernel.counters()
+LARGE_WINDOWS = {'settings': {http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 64 << 20}, 'connection_window': 256 << 20, 'widen': False}
+ACCEPTS_NEW_KEYS = 'TlsTxRekeyOk' in kernel.counters()
 FRAME = 16375
 
 
@@ -30,7 +30,7 @@ def connect(start, certificate, loop):
     def connector(ktls='on', suite=SUITE, window=None, slow=False, **more):
         server, port = start(loop, ktls, **more)
         sock = tls13.connect(port, timeout=300, suites=[suite], alpn=('h2',), receive_buffer=65536 if slow else 0)
-        options = WIDE if window is None else {'settings': {http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window}}
+        options = LARGE_WINDOWS if window is None else {'settings': {http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window}}
         clients.append(http2.Client(sock, 'https', **options))
         return server, port, clients[-1]
     yield connector
@@ -122,7 +122,7 @@ def traced_transfer(connect, ktls, www, path):
     body = client.ask('/2m').body
     trace = strace.stop()
     assert sha256(body) == www['2m']
-    return kernel.sent_by(trace, number), trace, number
+    return kernel.bytes_by_call(trace, number), trace, number
 
 
 def test_rule_20_system_calls_with_ktls(connect, www, tmp_path):
@@ -164,8 +164,8 @@ def test_rule_09_key_update_in_the_middle(connect, www, loop):
     client.sock.key_update(True)
     responses = client.wait(*streams)
     assert [sha256(response.body) for response in responses] == [www['8m'], www['2m']]
-    assert client.sock.generation == (1 if RENEWABLE else 0)
-    if RENEWABLE:
+    assert client.sock.generation == (1 if ACCEPTS_NEW_KEYS else 0)
+    if ACCEPTS_NEW_KEYS:
         assert sha256(client.ask('/1m').body) == www['1m']
         return
     client.to_end()
@@ -178,12 +178,12 @@ def test_reset_in_the_middle_of_a_body(connect, www, loop):
     server, port, client = connect(window=1 << 20, slow=True)
     before = kernel.counters()['TlsTxSw']
     target = f'/16m?reset-{loop}'
-    cut, kept = client.request(target, headers=[('priority', 'i')]), client.request('/8m', headers=[('priority', 'i')])
-    client.until(lambda: len(client.responses[cut].body) > 1 << 20)
-    client.h2.reset_stream(cut, http2.CANCEL)
+    reset, completed = client.request(target, headers=[('priority', 'i')]), client.request('/8m', headers=[('priority', 'i')])
+    client.until(lambda: len(client.responses[reset].body) > 1 << 20)
+    client.h2.reset_stream(reset, http2.CANCEL)
     client.flush()
-    assert sha256(client.wait(kept).body) == www['8m']
-    assert len(client.responses[cut].body) < 16 << 20
+    assert sha256(client.wait(completed).body) == www['8m']
+    assert len(client.responses[reset].body) < 16 << 20
     row = row_of(server, target)
     assert row['tls_path'] == 'ktls-mapped'
     assert 1 << 20 < int(row['bytes_zero_copy']) < 16 << 20

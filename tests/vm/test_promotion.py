@@ -21,11 +21,11 @@ def open_connection(port, suite):
     return http1.connect(port, 'own', suites=[suite], timeout=300)
 
 
-def their_socket(server, port, client):
+def server_socket_of(server, port, client):
     return kernel.server_socket(server.processes(), port, client.stream.getsockname()[1])
 
 
-def large_of(suite):
+def large_file_of(suite):
     """The first suite sends a large body, the others one with enough bytes for many records."""
     return ('8m', 8 << 20) if suite == SUITES[0] else ('2m', 2 << 20)
 
@@ -35,7 +35,7 @@ def test_rule_20_kernel_encrypts_large_body(start, www, loop, suite):
     server, port = start(loop, 'on')
     before = kernel.idle_counters()
     client = open_connection(port, suite)
-    name, size = large_of(suite)
+    name, size = large_file_of(suite)
     first, target = f'/1k?{loop}-{suite}', f'/{name}?{loop}-{suite}'
 
     small = client.get(first)
@@ -55,10 +55,10 @@ def test_rule_20_kernel_encrypts_large_body(start, www, loop, suite):
     assert int(row['bytes_zero_copy']) == size
     assert row['ssl_cipher'] == suite and row['ssl_protocol'] == 'TLSv1.3'
 
-    assert kernel.record_sequence(*their_socket(server, port, client)) == len(client.stream.records)
+    assert kernel.record_sequence(*server_socket_of(server, port, client)) == len(client.stream.records)
     again = client.get('/1k')
     assert sha256(again.body) == www['1k'], 'a small response after the promotion'
-    assert kernel.record_sequence(*their_socket(server, port, client)) == len(client.stream.records)
+    assert kernel.record_sequence(*server_socket_of(server, port, client)) == len(client.stream.records)
     last = client.get('/1m', Connection='close')
     assert sha256(last.body) == www['1m']
     assert client.at_end() and client.stream.closed, 'close_notify goes through the kernel too'
@@ -76,7 +76,7 @@ def test_rule_20_ktls_off_promotes_nothing(start, www, loop, suite):
     assert sha256(large.body) == www['2m']
     assert kernel.counters()['TlsTxSw'] == before['TlsTxSw']
     with pytest.raises(OSError):
-        kernel.record_sequence(*their_socket(server, port, client))
+        kernel.record_sequence(*server_socket_of(server, port, client))
     row = server.access_for(target)[-1]
     assert row['tls_path'] == 'user' and row['tls_path_reason'] == 'off'
     assert int(row['bytes_zero_copy']) == 0
@@ -87,13 +87,13 @@ def traced_transfer(server, port, www, path):
     """Traces one 2 MiB response; returns the bytes by system call, the trace, and the descriptor."""
     client = open_connection(port, SUITES[0])
     client.get('/1k')
-    pid, number = their_socket(server, port, client)
+    pid, number = server_socket_of(server, port, client)
     strace = kernel.Strace(pid, str(path))
     body = client.get('/2m').body
     trace = strace.stop()
     client.close()
     assert sha256(body) == www['2m']
-    return kernel.sent_by(trace, number), trace, number
+    return kernel.bytes_by_call(trace, number), trace, number
 
 
 def test_rule_20_system_calls_with_ktls(start, www, loop, tmp_path):

@@ -10,9 +10,9 @@ from kit import http1, tls13
 
 @pytest.fixture(autouse=True)
 def tiny_send_buffer():
-    before = kernel.set_system('net.ipv4.tcp_wmem', '4096 4096 4096')
+    before = kernel.set_sysctl('net.ipv4.tcp_wmem', '4096 4096 4096')
     yield
-    kernel.set_system('net.ipv4.tcp_wmem', before)
+    kernel.set_sysctl('net.ipv4.tcp_wmem', before)
 
 
 def read_slowly(client, target):

@@ -80,7 +80,7 @@ def traced_transfer(server, port, path):
     trace = strace.stop()
     client.close()
     assert sha256(body) == sha256(BODY[:SIZE])
-    return kernel.sent_by(trace, number), trace, number
+    return kernel.bytes_by_call(trace, number), trace, number
 
 
 def test_rule_20_splice_system_calls_with_ktls(proxy, loop, tmp_path):
