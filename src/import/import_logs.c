@@ -3,6 +3,26 @@
  */
 #include "import/import_scope.h"
 
+/* True if one of the words of a syslog receiver begins with `name`. */
+static bool has_parameter(struct str syslog, struct str name)
+{
+    struct str rest = str_skip(syslog, STR("syslog:").length);
+
+    while (rest.data) {
+        if (str_starts(str_cut(&rest, ','), name))
+            return true;
+    }
+    return false;
+}
+
+/* The path of a log. A syslog receiver gets nginx's tag, by which rules of the receiver may select the lines. */
+static struct str log_path(struct import *import, struct str word)
+{
+    if (!str_starts(word, STR("syslog:")))
+        return word_path(import, import->prefix, word);
+    return has_parameter(word, STR("tag=")) ? word : words_print(import, STR_FMT ",tag=nginx", STR_ARG(word));
+}
+
 /* A path, a format if one is named, and the condition; other words are not needed. */
 void carry_log(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                const struct rule *rule)
@@ -14,7 +34,7 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
 
     if (!import_has_word(import, scope, directive))
         return;
-    path = word_path(import, import->prefix, directive->words[0]);
+    path = log_path(import, directive->words[0]);
     if (str_find(path, '$') >= 0) {
         import_leave_out(import, scope->map, directive, "a log has one name, without variables");
         return;
@@ -53,7 +73,7 @@ void carry_error_log(struct import *import, const struct scope *scope,
         import_leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
         return;
     }
-    text = word_quote(import, word_path(import, import->prefix, directive->words[0]));
+    text = word_quote(import, log_path(import, directive->words[0]));
     if (directive->count > 1)
         text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(directive->words[1]));
     import_put(import, import->main, "error_log", text, directive);

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "log/log_selection.h"
+#include "log/syslog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,8 @@
 struct batch {
     struct access_log *log;
     const struct access_log_target *target;
-    int fd;
+    int fd;          /* -1: none, or a syslog receiver */
+    int datagram_fd; /* of a syslog receiver; -1: none */
     int replaced_fd; /* to be closed when the write in flight completes; -1: none */
     bool regular, socket, blocking;
     struct buffer lines;   /* being filled */
@@ -58,9 +60,10 @@ static void batch_adopt(struct batch *batch, int fd)
 {
     struct stat stat;
 
-    batch->fd = fd;
+    batch->fd = batch->target->syslog ? -1 : fd;
+    batch->datagram_fd = batch->target->syslog ? fd : -1;
     batch->regular = batch->socket = batch->blocking = false;
-    if (fd < 0 || fstat(fd, &stat) < 0)
+    if (batch->fd < 0 || fstat(fd, &stat) < 0)
         return;
     batch->regular = S_ISREG(stat.st_mode);
     batch->socket = S_ISSOCK(stat.st_mode);
@@ -289,14 +292,38 @@ static int write_log_line(struct batch *batch, const struct template *template, 
     return error;
 }
 
+/* Sends one datagram, without a newline. */
+static void send_line(struct batch *batch, const struct template *template, enum log_escape escape,
+                      const void *subject, struct arena *arena)
+{
+    const struct syslog *syslog = batch->target->syslog;
+    char header[SYSLOG_HEADER_SIZE];
+    int error = buffer_append(&batch->lines,
+                              syslog_header(syslog, syslog->severity, &batch->log->loop->clock, header));
+
+    if (error == 0)
+        error = template_write(template, subject, arena, &batch->lines, escapes[escape], absent_value(escape));
+    if (error == 0)
+        error = syslog_send(batch->datagram_fd, buffer_str(&batch->lines));
+    batch->lines.length = 0;
+    if (error == 0)
+        return;
+    batch->error = error;
+    batch->log->pending = true;
+    count_dropped(batch, 1);
+}
+
 static void add_line(struct access_log *log, const struct access_log_row *row, const struct template *template,
                      const void *subject, struct arena *arena)
 {
     struct batch *batch = &log->batches[row->target->index];
     uint64_t due_ms;
 
-    if (batch->fd < 0)
+    if (batch->fd < 0) {
+        if (batch->datagram_fd >= 0)
+            send_line(batch, template, row->format->escape, subject, arena);
         return;
+    }
     due_ms = log_now_ms(log) + (batch->regular ? row->flush_ms : 0);
     if (!batch->lines.length || (batch->regular && due_ms < batch->due_ms))
         batch->due_ms = due_ms;
@@ -409,6 +436,8 @@ void access_log_replace(struct access_log *log, unsigned index, int fd)
     }
     if (batch->fd >= 0)
         close(batch->fd);
+    if (batch->datagram_fd >= 0)
+        close(batch->datagram_fd);
     batch_adopt(batch, fd);
 }
 

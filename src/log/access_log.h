@@ -1,7 +1,7 @@
 /*
  * The access log: lines from compiled formats, written in batches without blocking the loop. Lines that do not fit
- * into a full pipe, or into the batch of a slow disk, are dropped whole. They are counted in shared memory, and
- * reported in the error log at most once per ten seconds.
+ * into a full pipe, or into the batch of a slow disk, and datagrams that a syslog receiver does not accept are dropped
+ * whole. They are counted in shared memory, and reported in the error log at most once per ten seconds.
  */
 #ifndef LOG_ACCESS_LOG_H
 #define LOG_ACCESS_LOG_H
@@ -19,14 +19,17 @@ struct log_format {
 
 /* One log destination, shared by every location that names it. */
 struct access_log_target {
-    struct str path;                /* an absolute path, "stdout" or "stderr" */
+    struct str path;                /* an absolute path, "stdout", "stderr", or the text of a syslog receiver */
+    const struct syslog *syslog;    /* log/syslog.h; NULL: not a receiver */
     unsigned index;                 /* in configuration->access_logs */
     int fd;                         /* opened by the master (log_file_open), replaced after USR1; -1: closed */
+    bool unreachable;               /* the master logged that it cannot connect to the receiver */
 };
 
 /* One `access_log` line of the configuration. */
 struct access_log_row {
     struct str path;                /* empty: off */
+    const struct syslog *syslog;    /* as in the target */
     struct str format_name;
     struct log_selection *selection; /* log/log_selection.h; NULL: every request */
     uint64_t flush_ms;              /* longest delay before a line is written to a regular file */

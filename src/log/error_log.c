@@ -12,25 +12,60 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static void read_clock(const struct error_log *error_log, struct clock *out_clock)
+{
+    if (error_log->log.clock)
+        *out_clock = *error_log->log.clock;
+    else
+        clock_read(out_clock);
+}
+
+/* The text of a line; without time, level and process if `bare`. */
+static struct str line_text(struct str line, bool bare)
+{
+    ssize_t at = bare ? str_search(line, STR("#0: ")) : -1;
+
+    if (at >= 0)
+        line = str_skip(line, (size_t)at + 4);
+    return str_slice(line, 0, line.length - 1);
+}
+
+static bool send_line(const struct error_log *error_log, enum log_level level, struct str line)
+{
+    char datagram[SYSLOG_HEADER_SIZE + LIMIT_LOG_LINE];
+    struct clock now;
+    struct str header, text = line_text(line, error_log->syslog.rfc5424);
+
+    read_clock(error_log, &now);
+    header = syslog_header(&error_log->syslog, level, &now, datagram);
+    memcpy(datagram + header.length, text.data, text.length);
+    return syslog_send(error_log->fd, str_of(datagram, header.length + text.length)) == 0;
+}
+
+static bool write_bytes(const struct error_log *error_log, enum log_level level, struct str line)
+{
+    return error_log->is_syslog ? send_line(error_log, level, line) : log_file_write(error_log->fd, line);
+}
+
 static void log_dropped(struct error_log *error_log)
 {
     char line[128];
+    struct clock now;
     int length =
         snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, because the log was not read in time\n",
                  u64_sub_sat(error_log->dropped, error_log->dropped_reported));
 
-    if (log_file_write(error_log->fd, str_of(line, (size_t)length)))
+    read_clock(error_log, &now);
+    if (error_log->is_syslog && !log_limit_allows(&error_log->report_limit, now.monotonic_ms))
+        return;
+    if (write_bytes(error_log, LOG_ERROR, str_of(line, (size_t)length)))
         error_log->dropped_reported = error_log->dropped;
 }
 
 /* Prints a line without time, level and number, for the terminal at startup. */
 static void echo_line(enum log_level level, struct str line)
 {
-    ssize_t at = str_search(line, STR("#0: "));
-
-    if (at >= 0)
-        line = str_skip(line, (size_t)at + 4);
-    error_log_print(level, STR_FMT, STR_ARG(str_trim(str_slice(line, 0, line.length - 1))));
+    error_log_print(level, STR_FMT, STR_ARG(str_trim(line_text(line, true))));
 }
 
 static void write_error_line(void *owner, enum log_level level, struct str line)
@@ -39,7 +74,7 @@ static void write_error_line(void *owner, enum log_level level, struct str line)
 
     if (error_log->dropped > error_log->dropped_reported)
         log_dropped(error_log);
-    if (!log_file_write(error_log->fd, line))
+    if (!write_bytes(error_log, level, line))
         error_log->dropped++;
     if (error_log->echo && !error_log->is_stderr && level == LOG_EMERG)
         echo_line(level, line);
@@ -62,6 +97,15 @@ void error_log_replace(struct error_log *error_log, int fd)
     if (error_log->fd > STDERR_FILENO)
         close(error_log->fd);
     error_log->fd = fd;
+}
+
+void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog)
+{
+    error_log_replace(error_log, fd);
+    error_log->unreachable = false;
+    error_log->is_syslog = syslog != NULL;
+    if (syslog)
+        error_log->syslog = *syslog;
 }
 
 void error_log_finish(struct error_log *error_log)

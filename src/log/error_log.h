@@ -1,25 +1,38 @@
 /*
- * The destination of the error log: one descriptor, one write per line, never blocking. Lines that a full pipe does
- * not accept are dropped and counted. Formatting: base/log.h.
+ * The destination of the error log: one descriptor, one write or datagram per line, never blocking. Lines that a full
+ * pipe or a receiver does not accept are dropped and counted. Formatting: base/log.h.
  */
 #ifndef LOG_ERROR_LOG_H
 #define LOG_ERROR_LOG_H
 
-#include "base/log.h"
+#include "log/syslog.h"
+
+/* The directive error_log. */
+struct error_log_settings {
+    struct str path;                /* a file, "stderr", "stdout", or the text of a syslog receiver */
+    enum log_level level;
+    const struct syslog *syslog;    /* NULL: not a receiver */
+};
 
 struct error_log {
     struct log log;                 /* its `owner` is this struct, which must not be moved */
     int fd;                         /* owned; -1: none */
     bool echo;                      /* startup: lines of level emerg go to stderr as well */
     bool is_stderr;
+    bool is_syslog;
+    bool unreachable;               /* the master logged that it cannot connect to the receiver */
+    struct syslog syslog;           /* if is_syslog */
     uint64_t dropped;               /* lines that were not written */
-    uint64_t dropped_reported;          /* the number of these in the last report */
+    uint64_t dropped_reported;      /* the number of these in the last report */
+    struct log_limit report_limit;
 };
 
 /* Opens `path` (a file or "stderr"). Returns 0 or -errno; on failure the log writes to stderr. */
 MUST_CHECK int error_log_open(struct error_log *error_log, struct str path, enum log_level level);
 /* Switches to another descriptor (USR1), which becomes owned; the old one is closed. */
 void error_log_replace(struct error_log *error_log, int fd);
+/* error_log_replace, for a file (NULL) or a receiver, which is copied. */
+void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog);
 /* Closes the descriptor. Accepts a zeroed or finished log. */
 void error_log_finish(struct error_log *error_log);
 

@@ -34,8 +34,10 @@ static bool on_terminal(struct str path)
 }
 
 /* A daemon opens /dev/null instead of the terminal; an inherited descriptor would keep a pipe open. */
-int generation_open_log(const struct master *master, struct str path)
+int generation_open_log(const struct master *master, struct str path, const struct syslog *syslog)
 {
+    if (syslog)
+        return syslog_open(syslog);
     if (master->detached && on_terminal(path))
         path = STR("/dev/null");
     return log_file_open(path);
@@ -50,11 +52,20 @@ struct str generation_error_log(const struct master *master, const struct genera
     return generation->configuration->main->error_log.path;
 }
 
+/* NULL: not a receiver, or -e names another log. */
+const struct syslog *generation_error_syslog(const struct master *master, const struct generation *generation)
+{
+    const struct error_log_settings *settings = &generation->configuration->main->error_log;
+
+    return generation_error_log(master, generation).data == settings->path.data ? settings->syslog : NULL;
+}
+
 int generation_use_error_log(struct master *master, const struct generation *generation)
 {
     struct error_log *error_log = &master->error_log;
+    const struct syslog *syslog = generation_error_syslog(master, generation);
     struct str path = generation_error_log(master, generation);
-    int fd = generation_open_log(master, path);
+    int fd = generation_open_log(master, path, syslog);
 
     if (fd < 0) {
         log_write(&error_log->log, LOG_EMERG, "open() \"" STR_FMT "\" failed (%d: %s)", STR_ARG(path), -fd,
@@ -64,9 +75,10 @@ int generation_use_error_log(struct master *master, const struct generation *gen
     if (master->detached && on_terminal(path))
         error_log_print(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
                         STR_ARG(path));
-    error_log_replace(error_log, fd);
+    error_log_use(error_log, fd, syslog);
     error_log->is_stderr = !master->detached && str_equal(path, STR("stderr"));
-    error_log->log.level = (enum log_level)generation->configuration->main->error_log.level;
+    error_log->log.level = generation->configuration->main->error_log.level;
+    master_syslog_connect(master);
     return 0;
 }
 
@@ -77,12 +89,14 @@ static int open_access_logs(struct master *master, struct generation *generation
     for (size_t i = 0; i < configuration->access_log_count; i++) {
         struct access_log_target *target = configuration->access_logs[i];
 
-        target->fd = generation_open_log(master, target->path);
+        target->fd = generation_open_log(master, target->path, target->syslog);
         if (target->fd < 0) {
             log_write(&master->error_log.log, LOG_EMERG, "open() \"" STR_FMT "\" failed (%d: %s)",
                       STR_ARG(target->path), -target->fd, strerror(-target->fd));
             return target->fd;
         }
+        if (target->syslog)
+            master_syslog_connect_target(master, target);
     }
     return 0;
 }

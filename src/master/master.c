@@ -260,6 +260,7 @@ static int wait_ms(const struct master *master)
 
     wait = earlier_wait(wait, heartbeats_next_ms(master));
     wait = earlier_wait(wait, master_acme_next_ms(master));
+    wait = earlier_wait(wait, master_syslog_next_ms(master));
     wait = earlier_wait(wait, upgrade_next_ms(master));
     wait = earlier_wait(wait, watchdog_next_ms(&master->watchdog, master->clock.monotonic_ms));
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
@@ -428,6 +429,7 @@ static void run_loop(struct master *master)
         if (list_empty(&master->generations) && master->renewal.pid == 0 && (master->ending || !master->drained))
             return;
         master_tickets_check(master);
+        master_syslog_check(master);
         master_files_check(master);
         master_acme_check(master);
         heartbeats_check(master);

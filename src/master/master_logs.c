@@ -11,7 +11,7 @@ static void reopen_access_logs(struct master *master, struct generation *generat
 {
     for (size_t i = 0; i < generation->configuration->access_log_count; i++) {
         struct access_log_target *target = generation->configuration->access_logs[i];
-        int fd = generation_open_log(master, target->path);
+        int fd = generation_open_log(master, target->path, target->syslog);
 
         if (fd < 0) {
             log_write(&master->error_log.log, LOG_ALERT,
@@ -24,14 +24,21 @@ static void reopen_access_logs(struct master *master, struct generation *generat
         if (target->fd >= 0)
             close(target->fd);
         target->fd = fd;
+        if (target->syslog)
+            master_syslog_connect_target(master, target);
     }
 }
 
 /* Every generation has its own error log; the master writes to the newest one. */
 static void reopen_error_log(struct master *master, struct generation *generation)
 {
-    int fd = generation_open_log(master, generation_error_log(master, generation));
+    const struct syslog *syslog = generation_error_syslog(master, generation);
+    int fd = generation_open_log(master, generation_error_log(master, generation), syslog);
 
+    if (fd >= 0 && syslog && syslog_connect(fd, syslog) < 0) {
+        close(fd);
+        return; /* master_syslog_check connects the socket that stays in use */
+    }
     if (fd < 0) {
         log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays "
                                                      "in use",

@@ -77,6 +77,7 @@ struct master {
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
     struct generation *next_generation; /* is starting, and will replace `current`; NULL: none */
+    uint64_t syslog_ms;             /* last connection of syslog receivers; 0: never */
     uint64_t heartbeats_ms;         /* last check of the heartbeats; 0: never */
     bool reload_again;              /* HUP was received while a generation was starting */
     bool is_root;
@@ -103,10 +104,23 @@ struct generation *generation_open(struct master *master, struct configuration *
 MUST_CHECK int generation_use_error_log(struct master *master, const struct generation *generation);
 /* Frees a generation whose workers have all exited. */
 void generation_close(struct master *master, struct generation *generation);
-/* Opens a log, without using a terminal if the master has none. Returns a descriptor or -errno. */
-int generation_open_log(const struct master *master, struct str path);
+/*
+ * Opens a log, without using a terminal if the master has none; for a syslog receiver (may be NULL) a socket that is not
+ * connected. Returns a descriptor or -errno.
+ */
+int generation_open_log(const struct master *master, struct str path, const struct syslog *syslog);
 /* Returns the path of a generation's error log. */
 struct str generation_error_log(const struct master *master, const struct generation *generation);
+/* NULL: it is not a syslog receiver. */
+const struct syslog *generation_error_syslog(const struct master *master, const struct generation *generation);
+
+/* master_syslog.c: connects the error log, or one access log, to its syslog receiver; logs changes of the result. */
+void master_syslog_connect(struct master *master);
+void master_syslog_connect_target(struct master *master, struct access_log_target *target);
+/* Connects all of them again when that is due. */
+void master_syslog_check(struct master *master);
+/* The time until then; -1: there is no receiver. */
+int master_syslog_next_ms(const struct master *master);
 
 /*
  * Writes the pid file of a configuration. Returns 0, also after a failure to write to the built-in path, which is only

@@ -15,6 +15,7 @@
 #include "io/file_cache.h"
 #include "io/listener.h"
 #include "limit/limit_conf.h"
+#include "log/error_log.h"
 #include "site/user_variables.h"
 #include "tls/tls_context.h"
 #include "upstream/upstream.h"
@@ -38,10 +39,7 @@ struct core_main {
     struct str pid;
     struct str user;                /* user name, or empty: no change */
     struct str group;
-    struct {
-        struct str path;            /* a file, or "stderr"; syslog is rejected */
-        int level;                  /* enum log_level */
-    } error_log;
+    struct error_log_settings error_log;
     struct conf_rows debug_connections; /* struct cidr */
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
     int aead;                       /* enum tls_aead */

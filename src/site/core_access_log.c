@@ -28,10 +28,8 @@ static int read_log_path(struct conf_reader *reader, const struct conf_node *nod
         return 0;
     }
     if (str_starts(text, STR("syslog:"))) {
-        conf_error(reader->errors, node->mark,
-                   STR("write a file, a FIFO, or \"stdout\" and let the service manager collect it"),
-                   "the access log cannot be sent to \"" STR_FMT "\"", STR_ARG(text));
-        return -EINVAL;
+        row->path = text;
+        return core_syslog_read(reader, &word, text, &row->syslog);
     }
     return conf_read_path(reader, &word, &row->path);
 }

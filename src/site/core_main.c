@@ -1,5 +1,5 @@
 /*
- * Directives of the main scope and of `events`: processes, privileges, error log.
+ * Directives of the main scope and of `events`: processes and privileges.
  */
 #include "base/cidr.h"
 #include "base/limits.h"
@@ -60,101 +60,6 @@ static int read_user(struct conf_reader *reader, const struct conf_node *node, v
     names[0] = words.items[0];
     names[1] = words.count == 2 ? words.items[1] : STR("");
     return 0;
-}
-
-struct error_log_value {
-    struct str path;
-    int level;
-};
-
-static int read_level(struct conf_reader *reader, const struct conf_node *node, struct str name,
-                      int *out_level)
-{
-    enum log_level level;
-
-    if (log_level_parse(name, &level) < 0) {
-        conf_error(reader->errors, node->mark, STR("debug, info, notice, warn, error, crit, alert or emerg"),
-                   "\"" STR_FMT "\" is not a level of error_log", STR_ARG(name));
-        return -EINVAL;
-    }
-    *out_level = level;
-    return 0;
-}
-
-static int read_log_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path)
-{
-    if (str_equal(node->text, STR("stderr")) || str_equal(node->text, STR("stdout"))) {
-        *out_path = node->text;
-        return 0;
-    }
-    if (str_starts(node->text, STR("syslog:")) || str_starts(node->text, STR("memory:"))) {
-        conf_error(reader->errors, node->mark,
-                   STR("write a file, or \"stderr\" and let the service manager collect it"),
-                   "the error log cannot be sent to \"" STR_FMT "\"", STR_ARG(node->text));
-        return -EINVAL;
-    }
-    return conf_read_path(reader, node, out_path);
-}
-
-static int read_error_log_map(struct conf_reader *reader, const struct conf_node *node,
-                              struct error_log_value *out)
-{
-    int result = 0;
-
-    for (size_t i = 0; i < node->count && result == 0; i++) {
-        const struct conf_pair *pair = &node->pairs[i];
-        struct str text;
-
-        if (str_equal(pair->key->text, STR("path"))) {
-            result = conf_read_text(reader, pair->value, &text);
-            if (result == 0)
-                result = read_log_path(reader, pair->value, &out->path);
-        } else if (str_equal(pair->key->text, STR("level"))) {
-            result = conf_read_text(reader, pair->value, &text);
-            if (result == 0)
-                result = read_level(reader, pair->value, text, &out->level);
-        } else {
-            conf_error(reader->errors, pair->key->mark, STR("error_log has path and level"),
-                       "error_log has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
-            result = -EINVAL;
-        }
-    }
-    return result;
-}
-
-/* Reads {path: stderr, level: notice}, or nginx's "stderr notice". */
-static int read_error_log(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct error_log_value value = {STR("stderr"), LOG_ERROR};
-    struct error_log_value *into = out;
-    struct conf_words words;
-    int error;
-
-    if (node->kind == CONF_MAP) {
-        error = read_error_log_map(reader, node, &value);
-        if (error == 0)
-            *into = value;
-        return error;
-    }
-    error = conf_read_words(reader, node, &words);
-    if (error < 0)
-        return error;
-    if (words.count < 1 || words.count > 2) {
-        conf_error(reader->errors, node->mark, STR("write: error_log: stderr notice"),
-                   "error_log takes a path and optionally a level");
-        return -EINVAL;
-    }
-    if (words.count == 2) {
-        error = read_level(reader, node, words.items[1], &value.level);
-        if (error < 0)
-            return error;
-    }
-    struct conf_node path = core_word_node(node, words.items[0]);
-
-    error = read_log_path(reader, &path, &value.path);
-    if (error == 0)
-        *into = value;
-    return error;
 }
 
 static int read_debug_connection(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -262,12 +167,15 @@ static const struct directive directives[] = {
      .scopes = SCOPE_MAIN,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(error_log),
-     .row_size = sizeof(struct error_log_value),
-     .row = read_error_log,
+     .row_size = sizeof(struct error_log_settings),
+     .row = core_error_log_read,
      .fallback = "stderr notice",
-     .help = "The destination of the error log (a file, stderr, stdout), and its lowest level.",
-     .syntax = "file | stderr | stdout [debug | info | notice | warn | error | crit | alert | emerg] | "
-               "{path: ..., level: ...}",
+     .help = "The destination of the error log (a file, stderr, stdout, a syslog receiver), and its lowest level. A "
+             "receiver is syslog:server=ADDRESS (IP address with port, default 514, or unix:PATH), with facility "
+             "(local7), tag (sluice), severity (info; of access logs), nohostname and format (rfc3164, as nginx, or "
+             "rfc5424), joined by commas. Lines that it does not accept are lost and counted.",
+     .syntax = "file | stderr | stdout | syslog:server=... [debug | info | notice | warn | error | crit | alert | "
+               "emerg] | {path: ..., level: ...}",
      .example = "error_log: {path: stderr, level: notice}",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": false, "

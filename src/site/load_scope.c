@@ -33,14 +33,14 @@ static int make_types(struct load *load, struct core_site *site, const struct co
     return 0;
 }
 
-static struct access_log_target *find_target(struct load *load, struct str path)
+static struct access_log_target *find_target(struct load *load, const struct access_log_row *row)
 {
     struct configuration *configuration = load->configuration;
     struct access_log_target **grown;
     struct access_log_target *target;
 
     for (size_t i = 0; i < configuration->access_log_count; i++) {
-        if (str_equal(configuration->access_logs[i]->path, path))
+        if (str_equal(configuration->access_logs[i]->path, row->path))
             return configuration->access_logs[i];
     }
     target = arena_zalloc(load->reader.arena, 1, sizeof(*target));
@@ -48,7 +48,7 @@ static struct access_log_target *find_target(struct load *load, struct str path)
     if (!target || !grown)
         return NULL;
     *target = (struct access_log_target){
-        .path = path, .index = (unsigned)configuration->access_log_count, .fd = -1};
+        .path = row->path, .syslog = row->syslog, .index = (unsigned)configuration->access_log_count, .fd = -1};
     for (size_t i = 0; i < configuration->access_log_count; i++)
         grown[i] = configuration->access_logs[i];
     grown[configuration->access_log_count++] = target;
@@ -63,7 +63,7 @@ int load_access_logs(struct load *load, const struct conf_rows *logs, const stru
     for (size_t i = 0; i < logs->count; i++) {
         if (str_empty(rows[i].path) || rows[i].target)
             continue;
-        rows[i].target = find_target(load, rows[i].path);
+        rows[i].target = find_target(load, &rows[i]);
         rows[i].format = core_log_format_find(&load->reader, formats, rows[i].format_name);
         if (!rows[i].target)
             return -ENOMEM;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,10 +133,89 @@ START_TEST(log_continues_after_reopening)
 }
 END_TEST
 
+static const char *received(int fd)
+{
+    static char text[4096];
+    ssize_t length = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
+/* Opens an error log that sends to a new receiver, a socket pair of datagrams. */
+static int open_receiver(struct error_log *log, bool rfc5424)
+{
+    struct syslog syslog = {.facility = 1, .tag = "t", .rfc5424 = rfc5424};
+    int sockets[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets), 0);
+    ck_assert_int_eq(error_log_open(log, STR("stderr"), LOG_INFO), 0);
+    error_log_use(log, sockets[0], &syslog);
+    return sockets[1];
+}
+
+START_TEST(each_line_is_a_datagram)
+{
+    struct error_log log;
+    int receiver = open_receiver(&log, false);
+    const char *text;
+
+    log_write(&log.log, LOG_WARN, "a #0: b\nc");
+    text = received(receiver);
+    ck_assert(strncmp(text, "<12>", 4) == 0);
+    ck_assert_ptr_nonnull(strstr(text, " t: 2"));
+    ck_assert_str_eq(strstr(text, " [warn] ") + 8 + strcspn(strstr(text, " [warn] ") + 8, "#"), "#0: a #0: b\\x0ac");
+    ck_assert_str_eq(received(receiver), "");
+    error_log_finish(&log);
+    close(receiver);
+    receiver = open_receiver(&log, true);
+    log_write(&log.log, LOG_EMERG, "a #0: b");
+    text = received(receiver);
+    ck_assert(strncmp(text, "<8>1 2", 6) == 0);
+    ck_assert_str_eq(strstr(text, " - - "), " - - a #0: b");
+    log_write(&log.log, LOG_INFO, "%04000d", 0);
+    ck_assert_uint_ge(strlen(received(receiver)), 1900);
+    error_log_finish(&log);
+    close(receiver);
+}
+END_TEST
+
+/* The number of lost lines is sent at most once per second. */
+START_TEST(lost_datagrams_are_counted)
+{
+    struct clock clock = {.monotonic_ms = 5000, .wall_ms = 1704164645067};
+    struct error_log log;
+    int receiver = open_receiver(&log, false);
+    unsigned reports = 0;
+
+    log.log.clock = &clock;
+    for (int round = 0; round < 3; round++) {
+        while (log.dropped == log.dropped_reported)
+            log_write(&log.log, LOG_WARN, "fills the queue of the receiver");
+        for (const char *text = received(receiver); *text; text = received(receiver))
+            reports += strstr(text, "1 lines were lost") != NULL;
+        log_write(&log.log, LOG_WARN, "room");
+        for (const char *text = received(receiver); *text; text = received(receiver))
+            reports += strstr(text, "error log: 1 lines were lost, because the log was not read in time") != NULL;
+        if (log.dropped != log.dropped_reported)
+            clock.monotonic_ms += 1000;
+        log_write(&log.log, LOG_WARN, "later");
+    }
+    ck_assert_uint_eq(log.dropped, 3);
+    for (const char *text = received(receiver); *text; text = received(receiver))
+        reports += strstr(text, "1 lines were lost") != NULL;
+    ck_assert_uint_eq(reports, 3);
+    ck_assert_uint_eq(log.dropped_reported, 3);
+    error_log_finish(&log);
+    close(receiver);
+}
+END_TEST
+
 int main(void)
 {
     return run_tests("error_log", (const TTest *const[]){
                                       lines_below_the_level_are_dropped, falls_back_to_stderr,
                                       start_errors_also_go_to_stderr, lost_lines_are_counted_and_reported,
-                                      log_continues_after_reopening, NULL});
+                                      log_continues_after_reopening, each_line_is_a_datagram,
+                                      lost_datagrams_are_counted, NULL});
 }
