@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+#define KEPT_BYTES 1024 /* buffers up to this size are kept while the body waits: short messages need no allocation */
+
 void h2_body_release(struct h2_session *h2, uint32_t bytes)
 {
     uint32_t increment = h2_receive_window_release(&h2->receive, bytes);
@@ -61,6 +63,14 @@ static void send_continue(struct h2_stream *stream)
     stream->continue_due = h2_interim_queue(stream, 100, NULL) != 0;
 }
 
+/* Frees the buffers of bytes that were pulled. */
+static void free_buffers(struct h2_stream *stream)
+{
+    buffer_finish(&stream->input);
+    buffer_finish(&stream->pulled_bytes);
+    stream->lent_at = 0;
+}
+
 /* Lends bytes of `pulled_bytes`; when it is used up, both buffers change places. */
 static bool next_input(struct h2_stream *stream, size_t room, struct chunk *out)
 {
@@ -95,6 +105,8 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return stream->body_error;
     if (stream->body_whole)
         return 0;
+    if (stream->pulled_bytes.capacity + stream->input.capacity > KEPT_BYTES)
+        free_buffers(stream); /* the client may send nothing for hours */
     set_awaited(stream, true);
     send_continue(stream);
     h2_session_wake(stream->session); /* the owner updates its timeout: client_body_timeout applies now */
@@ -195,14 +207,12 @@ bool h2_body_drainable(const struct h2_stream *stream)
     return length == BODY_LENGTH_UNKNOWN || u64_sub_sat(length, stream->received) <= LIMIT_PIPELINE_DRAIN;
 }
 
-/* Frees the buffers. Releases the connection's window for the bytes that were not pulled, and returns their number. */
+/* Drops unread bytes. Releases the connection's window for the bytes that were not pulled, and returns their number. */
 static uint32_t drop_unread(struct h2_stream *stream)
 {
     uint32_t unread = (uint32_t)(stream->input.length + size_sub_sat(stream->pulled_bytes.length, stream->lent_at));
 
-    buffer_finish(&stream->input);
-    buffer_finish(&stream->pulled_bytes);
-    stream->lent_at = 0;
+    free_buffers(stream);
     memory_budget_release(&stream->session->budget, unread);
     if (unread)
         h2_body_release(stream->session, unread);

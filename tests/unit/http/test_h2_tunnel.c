@@ -3,6 +3,8 @@
  */
 #include "h2_session_bed.h"
 
+#include "http/h2/session.h"
+
 #include <stdio.h>
 
 #define ACCEPTED "HEADERS 1 :status=200\n"
@@ -46,6 +48,38 @@ START_TEST(tunnel_ended_with_its_request)
     start();
     connect_to("/tunnel", H2_FLAG_END_STREAM);
     expect(ACCEPTED "DATA 1 0  end\n");
+    stop();
+}
+END_TEST
+
+static struct h2_stream *the_stream(void)
+{
+    const struct h2_session *h2 = container_of(server->session, struct h2_session, session);
+
+    for (size_t i = 0; i < H2_BUCKETS; i++) {
+        if (h2->streams[i])
+            return h2->streams[i];
+    }
+    return NULL;
+}
+
+/* Its buffers were large while bytes passed. */
+START_TEST(idle_tunnel_holds_no_large_buffer)
+{
+    static char bytes[60001];
+
+    memset(bytes, 'x', sizeof bytes - 1);
+    start();
+    connect_to("/tunnel", 0);
+    expect(ACCEPTED);
+    for (size_t i = 0; i < 60000; i += 10000)
+        h2_client_data(&client, 1, str_of(bytes + i, 10000), false);
+    (void)h2_client_log(&client);
+    ck_assert_uint_eq(client.received, 60000);
+    ck_assert_ptr_null(the_stream()->input.data);
+    ck_assert_ptr_null(the_stream()->pulled_bytes.data);
+    h2_client_data(&client, 1, STR("again"), false);
+    ck_assert_ptr_nonnull(strstr(h2_client_log(&client), "DATA 1 5 again\n"));
     stop();
 }
 END_TEST
@@ -180,8 +214,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         tunnel_passes_bytes_in_both_directions, tunnel_ended_with_its_request, idle_tunnel_does_not_time_out,
-        trailers_of_a_tunnel, reset_of_a_tunnel, requests_without_a_tunnel_are_refused_separately,
-        settings_of_the_preface,
+        idle_tunnel_holds_no_large_buffer, trailers_of_a_tunnel, reset_of_a_tunnel,
+        requests_without_a_tunnel_are_refused_separately, settings_of_the_preface,
     };
     const struct suite_loop loops[] = {{responses_of_resources, COUNT(responses)}};
 
