@@ -321,7 +321,8 @@ static const struct directive directives[] = {
      .high = LIMIT_HEADERS,
      .fallback = "1000",
      .example = "max_headers: 100",
-     .help = "The maximum number of header lines in a request; more are answered with 431."},
+     .help = "The maximum number of header lines in a request; more are answered with 431. In HTTP/2, `:authority` "
+             "counts as Host does."},
     {.name = "lingering_close",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,

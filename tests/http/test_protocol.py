@@ -4,7 +4,7 @@ import socket
 import time
 
 import pytest
-from kit import http1, server as server_kit
+from kit import http1, http2, server as server_kit
 
 GET = b'GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
@@ -216,9 +216,12 @@ def test_large_client_header_buffers_limit_is_431(launch, loop, transport):
 def test_max_headers_is_431(launch, loop):
     served = launch(loop, 'plain', server={'max_headers': '10'})
     client = served.connect()
-    others = 1 if http1.PROTOCOL == 'http1' else 0      # Host is a field; :authority is none
-    assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(10 - others)]).status == 200
-    assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(11 - others)]).status == 431
+    assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(9)]).status == 200
+    assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(10)]).status == 431
+    client = http2.connect(served.port)
+    assert client.ask('/one.txt', headers=[(f'x-{n}', '1') for n in range(9)]).status == 200
+    assert client.ask('/one.txt', headers=[(f'x-{n}', '1') for n in range(10)]).status == 431, ':authority counts as Host does'
+    client.close()
 
 
 def test_host_selects_the_server(site, certificate, tmp_path, loop):

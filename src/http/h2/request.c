@@ -105,7 +105,7 @@ void h2_request_field(struct h2_request_reader *reader, struct str name, struct 
     bool pseudo = name.length && name.data[0] == ':';
 
     reader->bytes += name.length + value.length + 4;
-    reader->fields += !pseudo;
+    reader->fields += !pseudo || str_equal(name, STR(":authority")); /* Host in HTTP/1.1 */
     if (reader->fault > 0 && str_equal(name, STR(":method")))
         store_late_method(reader, value);
     if (reader->fault)
