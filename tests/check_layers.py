@@ -25,7 +25,7 @@ ALLOWED_INCLUDES = {
     'cache': {'base', 'io', 'conf'},
     'limit': {'base', 'conf'},
     'sandbox': {'base'},
-    'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
+    'upstream': {'base', 'io', 'tls', 'wire', 'http', 'conf'},
     'acme': {'base', 'io', 'conf'},
     'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme'},
     'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme'},

@@ -39,6 +39,8 @@ struct upstream_sticky {
     struct str attributes;          /* "; Path=/" and so on, as sent */
 };
 
+struct h2_client_request;
+
 struct upstream_statuses {
     unsigned low, high;
 };
@@ -48,12 +50,14 @@ struct upstream_check {
     struct str uri, host;
     int proxy_protocol;                     /* version of the PROXY protocol header that begins a check; 0: none */
     struct str proxy_header;            /* the header; empty: none */
-    struct str request;             /* the request as sent; empty: the check only connects */
+    struct str request;             /* by HTTP/1.1: the request as sent; empty: the check only connects */
+    const struct h2_client_request *http2; /* by HTTP/2, in place of `request`; NULL: HTTP/1.1 */
     struct upstream_statuses *match; /* accepted statuses */
     size_t match_count;
     uint64_t interval_ms, timeout_ms;
     uint64_t fails, passes;         /* consecutive results before the state changes */
     bool https;
+    bool by_http2;                  /* `http2` is set when the group's name is known */
 };
 
 struct upstream {

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/saturate.h"
+#include "upstream/upstream_check_http2.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct upstream_probe {
     struct list link;               /* in group->probes */
     struct upstream_peer *peer;     /* its active connection keeps the peer alive */
     struct upstream_connection *connection;
+    struct check_session *http2;    /* owned; NULL: not connected yet, or by HTTP/1.1 */
     char line[STATUS_LINE];
     size_t length;
 };
@@ -45,32 +47,106 @@ static void set_checked(struct upstream_peer *peer, bool good, const char *reaso
               STR_ARG(peer->group->upstream->name), good ? "healthy" : "unhealthy", reason);
 }
 
+static void probe_free(struct upstream_probe *probe)
+{
+    list_remove(&probe->link);
+    check_session_destroy(probe->http2);
+    free(probe);
+}
+
 static void probe_finish(struct upstream_probe *probe, bool good, const char *reason)
 {
     struct upstream_connection *connection = probe->connection;
 
     set_checked(probe->peer, good, reason);
-    list_remove(&probe->link);
-    free(probe);
+    probe_free(probe);
     if (connection)
         upstream_discard(connection);
+}
+
+/* Sends the frames of the session while the wire has room. 0 or -errno. */
+static int send_frames(struct check_session *session, struct wire *wire)
+{
+    struct str parts[2];
+    size_t room;
+    int result = 0;
+
+    while (result >= 0 && (room = wire_room(wire)) > 0) {
+        result = check_session_produce(session, room, parts);
+        for (unsigned i = 0; i < 2 && result >= 0; i++) {
+            const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = parts[i]};
+
+            if (!str_empty(parts[i]))
+                result = wire_send(wire, &chunk);
+        }
+    }
+    if (result < 0 && result != -EAGAIN)
+        return result;
+    wire_flush(wire);
+    return 0;
+}
+
+/* False: the probe has failed, and is freed. */
+static bool probe_flush(struct upstream_probe *probe)
+{
+    if (send_frames(probe->http2, &probe->connection->wire) == 0)
+        return true;
+    probe_finish(probe, false, "ran out of memory");
+    return false;
+}
+
+/* The server has responded by HTTP/2: the connection is closed in order, with GOAWAY. */
+static void probe_close(struct upstream_probe *probe, bool good, const char *reason)
+{
+    check_session_end(probe->http2);
+    if (!probe_flush(probe))
+        return;
+    upstream_close(probe->connection);
+    probe->connection = NULL;
+    probe_finish(probe, good, reason);
+}
+
+static void begin_http2(struct upstream_probe *probe)
+{
+    struct upstream_connection *connection = probe->connection;
+    const struct upstream_check *check = probe->peer->group->upstream->check;
+
+    if (check->https && !str_equal(tls_session_alpn(connection->wire.tls), STR("h2"))) {
+        probe_finish(probe, false, "did not negotiate HTTP/2 (ALPN \"h2\")");
+        return;
+    }
+    probe->http2 = check_session_create(check->http2, &connection->pool->loop->clock);
+    if (!probe->http2) {
+        probe_finish(probe, false, "ran out of memory");
+        return;
+    }
+    wire_receive(&connection->wire);
+    (void)probe_flush(probe);
+}
+
+static void begin_http1(struct upstream_probe *probe)
+{
+    const struct upstream_check *check = probe->peer->group->upstream->check;
+    const struct chunk request = {.kind = CHUNK_BYTES, .bytes = check->request};
+
+    wire_receive(&probe->connection->wire);
+    if (wire_send(&probe->connection->wire, &request) < 0)
+        probe_finish(probe, false, "ran out of memory");
+    else
+        wire_flush(&probe->connection->wire);
 }
 
 static void probe_opened(void *user)
 {
     struct upstream_probe *probe = user;
     const struct upstream_check *check = probe->peer->group->upstream->check;
-    const struct chunk request = {.kind = CHUNK_BYTES, .bytes = check->request};
 
-    if (str_empty(check->request)) {
+    if (check->http2)
+        begin_http2(probe);
+    else if (str_empty(check->request))
         probe_finish(probe, true, "connected");
-        return;
-    }
-    wire_receive(&probe->connection->wire);
-    if (wire_send(&probe->connection->wire, &request) < 0)
-        probe_finish(probe, false, "ran out of memory");
     else
-        wire_flush(&probe->connection->wire);
+        begin_http1(probe);
 }
 
 /* The status of a status line; 0: it is none. */
@@ -88,7 +164,7 @@ static unsigned status_of(const char line[STATUS_LINE])
     return status;
 }
 
-static bool needs_check(const struct upstream_check *check, unsigned status)
+static bool is_accepted(const struct upstream_check *check, unsigned status)
 {
     for (size_t i = 0; i < check->match_count; i++) {
         if (status >= check->match[i].low && status <= check->match[i].high)
@@ -97,29 +173,49 @@ static bool needs_check(const struct upstream_check *check, unsigned status)
     return false;
 }
 
+/* Returns the status; 0: more bytes are needed; -EPROTO: no status line. */
+static int read_status_line(struct upstream_probe *probe, struct str bytes)
+{
+    struct str part = str_slice(bytes, 0, size_sub_sat(STATUS_LINE, probe->length));
+    unsigned status;
+
+    memcpy(probe->line + probe->length, part.data, part.length);
+    probe->length += part.length;
+    if (probe->length < STATUS_LINE)
+        return 0;
+    status = status_of(probe->line);
+    return status ? (int)status : -EPROTO;
+}
+
 static size_t probe_received(void *user, struct str bytes)
 {
     struct upstream_probe *probe = user;
     const struct upstream_check *check = probe->peer->group->upstream->check;
-    struct str part = str_slice(bytes, 0, size_sub_sat(STATUS_LINE, probe->length));
+    int status;
 
     if (str_empty(bytes)) {
         probe_finish(probe, false, "got no response");
         return 0;
     }
-    memcpy(probe->line + probe->length, part.data, part.length);
-    probe->length += part.length;
-    if (probe->length < STATUS_LINE)
+    status = probe->http2 ? check_session_receive(probe->http2, bytes) : read_status_line(probe, bytes);
+    if (status < 0) {
+        probe_finish(probe, false, status == -ENOMEM ? "ran out of memory" : "got an invalid response");
+    } else if (status > 0) {
+        bool good = is_accepted(check, (unsigned)status);
+
+        (probe->http2 ? probe_close : probe_finish)(probe, good, good ? "succeeded" : "got an unexpected status");
+    } else if (!probe->http2 || probe_flush(probe)) {
         wire_receive(&probe->connection->wire);
-    else if (needs_check(check, status_of(probe->line)))
-        probe_finish(probe, true, "succeeded");
-    else
-        probe_finish(probe, false, "got an unexpected status");
+    }
     return bytes.length;
 }
 
 static void probe_has_room(void *user)
 {
+    struct upstream_probe *probe = user;
+
+    if (probe->http2)
+        (void)probe_flush(probe);
 }
 
 static void probe_failed(void *user, int error)
@@ -153,11 +249,11 @@ static uint64_t leadership_ms(uint64_t interval_ms)
 /* Sets the TLS context of a check. The certificate is not verified: checks examine availability, not identity. */
 static int set_probe_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
 {
-    static const struct tls_client_settings any = {.verify = false};
+    const struct tls_client_settings settings = {.verify = false, .http2 = check->by_http2};
 
     if (!check->https)
         return 0;
-    out->context = upstream_pool_tls(pool, &any);
+    out->context = upstream_pool_tls(pool, &settings);
     out->name = check->host;
     return out->context ? 0 : -ENOMEM;
 }
@@ -222,6 +318,6 @@ void upstream_checks_stop(struct upstream_group *group)
         struct upstream_probe *probe = container_of(link, struct upstream_probe, link);
 
         upstream_discard(probe->connection);
-        free(probe);
+        probe_free(probe);
     }
 }

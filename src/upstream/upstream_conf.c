@@ -114,11 +114,11 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct upstream_check *),
      .row = upstream_read_check,
      .syntax = "on | {uri: path, interval: time, timeout: time, fails: number, passes: number, match: "
-               "[statuses], host: name, https: on}",
+               "[statuses], host: name, https: on, http2: on}",
      .example = "health_check: {uri: /healthz, interval: 5s, fails: 1, passes: 1, match: [200-299, 304]}",
      .help = "Check each server periodically, and send no requests to a server that fails: with uri, interval, "
-             "timeout, fails, passes, match (successful statuses), host and https. Without a uri a connection is "
-             "sufficient.",
+             "timeout, fails, passes, match (successful statuses), host, https and http2 (the request is sent by "
+             "HTTP/2, as with `proxy_http_version: 2`). Without a uri a connection is sufficient.",
      .schema = "{\"type\": [\"string\", \"boolean\", \"object\"]}"},
     {.name = "zone",
      .scopes = SCOPE_UPSTREAM,

@@ -3,6 +3,7 @@
  */
 #include "upstream/upstream_conf.h"
 
+#include "upstream/upstream_check_http2.h"
 #include "wire/proxy_header.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ struct check_words {
     struct str uri, host;
     struct conf_words match;
     uint64_t interval_ms, timeout_ms, fails, passes;
-    bool https;
+    bool https, http2;
     int proxy_protocol;
 };
 
@@ -65,6 +66,11 @@ static const struct directive keys[] = {
      .offset = IN(https),
      .fallback = "off",
      .help = "Use TLS. The certificate is not verified."},
+    {.name = "http2",
+     .type = DIRECTIVE_SWITCH,
+     .offset = IN(http2),
+     .fallback = "off",
+     .help = "Send the request by HTTP/2: with https by ALPN, without it by prior knowledge."},
     {.name = "proxy_protocol",
      .type = DIRECTIVE_CHOICE,
      .offset = IN(proxy_protocol),
@@ -145,6 +151,12 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
                                                      "blanks");
         return -EINVAL;
     }
+    if (words.http2 && str_empty(words.uri)) {
+        conf_error(reader->errors, node->mark, STR("add a uri, e.g. health_check: {uri: /healthz, http2: on}"),
+                   "http2 of health_check requires a uri");
+        return -EINVAL;
+    }
+    check->by_http2 = words.http2;
     check->uri = words.uri;
     check->host = words.host;
     check->interval_ms = words.interval_ms;
@@ -179,6 +191,10 @@ int upstream_check_complete(struct upstreams *upstreams, struct upstream_check *
         check->host = name;
     if (str_empty(check->uri))
         return 0;
+    if (check->by_http2) {
+        check->http2 = check_request_create(upstreams->arena, check->https, check->host, check->uri);
+        return check->http2 ? 0 : -ENOMEM;
+    }
     check->request = arena_printf(upstreams->arena,
                                   "GET " STR_FMT " HTTP/1.1\r\nHost: " STR_FMT
                                   "\r\nUser-Agent: sluice-health-check\r\nConnection: close\r\n\r\n",
