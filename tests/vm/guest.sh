@@ -1,35 +1,35 @@
 #!/bin/bash
-# Runs inside the guest, as root: all parts of the tests in one boot, ordered by the modules that are loaded at that time.
-# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is a name or several: "proof|http_tls"
-# Each part has its own network namespace (and therefore its own /proc/net/tls_stat and buffer sizes) and its own tmpfs, so
-# that parts can run in parallel. A part writes OUT/PART.log and OUT/PART.status; OUT/status is written last.
-out=$1 python=$2 only="|${4:-module|cipher|proof|peers|sample}|"
-# The files of the part "http": their responses depend most on where the encryption takes place, in the kernel or in user space.
+# Runs inside the guest, as root: all parts of the tests in one boot, in the order in which the script loads kernel modules.
+# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]]    PARTS: one or more names, such as "proof|http_tls"
+# Each part has a separate network namespace (with its /proc/net/tls_stat and buffer sizes) and a separate tmpfs: parts can run
+# in parallel. A part writes OUT/PART.log and OUT/PART.status; OUT/status is written last.
+out=$1 python=$2 selected="|${4:-module|cipher|proof|peers|sample}|"
+# The files of the part "http": those whose responses depend most on the place of the encryption, kernel or user space.
 http=$(printf 'http_%s|' static precompressed compress autoindex protocol tls clients logs)
-only=${only//|http|/|$http}
-at_once=3
+selected=${selected//|http|/|$http}
+parallel_max=3
 export SLUICE=$3 SLUICE_PATIENCE=10 SLUICE_IN_GUEST=1 PYTHONDONTWRITEBYTECODE=1 OUT=$out
 shift $(($# > 4 ? 4 : $#))
 cd "$(dirname "$0")" || exit 1
 
-part() { # NAME FILES...: runs one pytest, if PARTS has the name
+part() { # NAME FILES...: runs pytest with these files, if PARTS contains the name
     local name=$1
     shift
-    [[ $only = *"|$name|"* ]] || return 0
+    [[ $selected = *"|$name|"* ]] || return 0
     # shellcheck disable=SC2016
     TMPDIR=/dev/shm unshare --net --mount sh -c 'ip link set lo up && mount -t tmpfs none /dev/shm && exec "$@"' - \
-        "$python" -m pytest --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${more[@]}" \
+        "$python" -m pytest --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${pytest_arguments[@]}" \
         >"$out/$name.log" 2>&1 </dev/null
     echo $? >"$out/$name.status"
 }
 
-parallel() { # NAME FILES...: runs a part in parallel with others
-    while [ "$(jobs -rp | wc -l)" -ge $at_once ]; do wait -n; done
+parallel() { # NAME FILES...: runs a part in the background, when fewer than parallel_max run
+    while [ "$(jobs -rp | wc -l)" -ge $parallel_max ]; do wait -n; done
     part "$@" &
 }
 
-# The root file system is a 9p mount without a cache: each import and each page of a program is read from the emulator again.
-# A second mount of the same files has a cache; /usr and the directories in OUT/folders are mounted from it.
+# The root file system is a 9p mount without a cache: each access reads from the emulator again. A second mount of the same files has
+# a cache; /usr and the directories in OUT/folders are mounted from it.
 cache_files() {
     local folder modules cached=/run/sluice
     modules=$(readlink -f "/lib/modules/$(uname -r)")
@@ -42,12 +42,12 @@ cache_files() {
     cd "$PWD" || return
 }
 
-more=("$@")
+pytest_arguments=("$@")
 cache_files || exit 1
 uname -r
 ulimit -n 65536
 modprobe=$(cat /proc/sys/kernel/modprobe)
-echo /bin/false >/proc/sys/kernel/modprobe # from here on the kernel cannot load modules on demand
+echo /bin/false >/proc/sys/kernel/modprobe # the kernel can no longer load modules on demand
 for module in aesni_intel ghash_clmulni_intel gcm ctr; do modprobe -q "$module"; done
 part module test_without_module.py
 
@@ -67,7 +67,7 @@ for file in ../http/test_!(endings).py; do
 done
 wait
 part figure test_figure.py
-# The guest's init logs a warning about the missing systemd into the same log.
+# virtme-ng-init logs a warning about the missing systemd to the kernel log.
 dmesg | grep -v virtme-ng-init | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
 sync
 exit 0

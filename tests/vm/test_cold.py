@@ -1,5 +1,5 @@
-"""A promoted connection sends a file that is not in memory (rule 17): while the disk does not respond, the same worker serves other
-clients. The test counts disk reads and does not measure time."""
+"""A promoted connection sends a file that is not in the page cache (rule 17): while the disk does not respond, the same worker serves
+other clients. The test counts disk reads and does not measure time."""
 import hashlib
 import threading
 
@@ -69,7 +69,7 @@ def test_rule_17_uncached_promoted_file_delays_no_other_client(uncached, server_
     nbd_disk, digest = uncached
     server, port = server_on_disk
     client, other = promoted(port), promoted(port)
-    assert client.ask('HEAD', '/cold').status == 200, 'opened, and not read'
+    assert client.ask('HEAD', '/cold').status == 200, 'the server opens the file without reading it'
     nbd_disk.allow(0)
     before = nbd_disk.reads
     client.send('GET /cold HTTP/1.1\r\nHost: localhost\r\n\r\n')

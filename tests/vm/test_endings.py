@@ -10,7 +10,7 @@ import pytest
 from conftest import wait_for_self_tests
 from kit import endings, http1, server as server_kit
 
-CONNECTIONS = 60                            # for each loop: each of the ten ends six times, twice
+CONNECTIONS = 60                            # per loop and half: each of the ten kinds of end six times
 THREADS, BODY = 4, 96 << 10                 # more than ssl_ktls_threshold
 SUITE = ['TLS_AES_128_GCM_SHA256']
 
@@ -23,7 +23,7 @@ def files(www):
 
 @pytest.fixture(autouse=True)
 def small_send_buffers():
-    """Limits the bytes in flight at the end of a connection: the emulated CPU would take seconds to encrypt more."""
+    """Limits the bytes in flight at the end of a connection, since the emulated CPU encrypts slowly."""
     before = kernel.set_sysctl('net.ipv4.tcp_wmem', '4096 16384 131072')
     yield
     kernel.set_sysctl('net.ipv4.tcp_wmem', before)
@@ -52,7 +52,7 @@ def test_rule_13_file_truncated_while_sent(begin, files):
     server, port = begin()
     before = kernel.counters()['TlsTxSw']
     endings.Mix(port, True, files['folder'], 0).truncated()
-    assert kernel.counters()['TlsTxSw'] == before + 1, 'by the kernel'
+    assert kernel.counters()['TlsTxSw'] == before + 1, 'the kernel encrypted'
     assert 'a file was truncated while it was sent' in server.errors()
     assert server.access_for('/cut0')[-1]['tls_path'] == 'ktls-sendfile'
 
@@ -66,7 +66,7 @@ def test_rule_15_quit_completes_responses(begin, files):
         client = http1.connect(port, 'own', suites=SUITE, timeout=600, receive_buffer=4096)
         client.send('GET /1m HTTP/1.1\r\nHost: localhost\r\n\r\n')
         clients.append((client, int(client.head().headers['content-length'])))
-    assert kernel.counters()['TlsTxSw'] == before + 3, 'all are promoted'
+    assert kernel.counters()['TlsTxSw'] == before + 3, 'all connections are promoted'
     server.process.send_signal(signal.SIGQUIT)
     for client, length in clients:
         assert hashlib.sha256(client.take(length)).hexdigest() == files['1m']
@@ -95,5 +95,5 @@ def test_rule_15_resources_of_hundreds_are_released(begin, files):
     before = kernel.counters()['TlsTxSw']
     endings.check_for_leaks(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)
     after = kernel.counters()
-    assert after['TlsTxSw'] - before >= CONNECTIONS * 2 * 6 // 10, 'most were promoted, of the first half too'
-    assert after['TlsCurrTxSw'] == 0, 'and the kernel holds none of them'
+    assert after['TlsTxSw'] - before >= CONNECTIONS * 2 * 6 // 10, 'most connections were promoted, also in the first half'
+    assert after['TlsCurrTxSw'] == 0, 'the kernel has released all of them'

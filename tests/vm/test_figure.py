@@ -1,4 +1,4 @@
-"""Prints CPU ticks of the server for 8 MiB, together with those of nginx in the same guest; asserts nothing about them."""
+"""Prints CPU ticks of the server for a response of 8 MiB, compared with nginx in the same guest; does not check them."""
 import hashlib
 import os
 import shutil
@@ -67,7 +67,7 @@ def test_cpu_time_compared_with_nginx(start, www, certificate, tmp_path):
             runs[f'sluice {loop} {"ktls" if ktls == "on" else "user"}'] = (server.ticks, port)
     ticks = {name: [] for name in runs}
     order = list(runs)
-    for round_number in range(ROUNDS):       # the order rotates, so that each server is measured in each position
+    for round_number in range(ROUNDS):       # each server is measured in each position
         for name in order[round_number % len(order):] + order[:round_number % len(order)]:
             ticks[name].append(measure(*runs[name], www['8m']))
     for nginx in nginx_servers.values():

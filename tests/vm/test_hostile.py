@@ -1,4 +1,4 @@
-"""The actions of ../http/kit/hostile_tls.py during a promoted body; meanwhile another connection receives a promoted body."""
+"""The actions of ../http/kit/hostile_tls.py during a promoted body, while another connection receives a promoted body."""
 import hashlib
 
 import kernel

@@ -1,4 +1,4 @@
-"""HTTP/2 over kernel TLS: the five proofs of test_promotion.py for a large body and for ten streams at once, and the ends of such a connection.
+"""HTTP/2 over kernel TLS: the five checks of test_promotion.py for a large body and for ten concurrent streams, and the end of a connection.
 
 The TLS client of the tests decrypts each record itself; hyper-h2 checks each frame.
 """
@@ -80,7 +80,7 @@ def test_rule_20_kernel_encrypts_large_body(connect, www, loop, suite, name):
 
 
 def test_ten_streams_share_a_promoted_connection(connect, www, loop):
-    """Large and small bodies at once. After the promotion the kernel encrypts all of them, and each stream is logged by its own path."""
+    """Concurrent large and small bodies: after the promotion the kernel encrypts all of them, and the log has the TLS path of each stream."""
     server, port, client = connect()
     before = kernel.counters()
     names = ['8m', '1k', '2m', '64k', '1m', '1k', '256k', '1m', '2m', '64k']
@@ -150,14 +150,14 @@ def test_rule_15_close_notify_follows_the_last_frame(connect, www, loop):
     assert [sha256(response.body) for response in responses] == [www['2m']] * 3
     client.to_end()
     assert client.goaway and client.goaway[-1][1] == http2.NO_ERROR
-    assert client.sock.closed, 'close_notify goes through the kernel too'
+    assert client.sock.closed, 'the kernel encrypts close_notify'
     assert kernel.counters()['TlsTxSw'] - before == 1
     assert_by_kernel(server, f'/2m?close-{loop}', 2 << 20)
 
 
 def test_rule_09_key_update_in_the_middle(connect, www, loop):
-    """A kernel that accepts a second key gets it between two frames; on other kernels the streams are completed with the old key, as far as
-    the windows permit: the server reads no more of this client."""
+    """If the kernel accepts a second key, the server sets it between two frames. Otherwise the server completes the streams with the old
+    key as far as the flow-control windows permit, and reads no more from this client."""
     server, port, client = connect(slow=True)
     streams = [client.request('/8m'), client.request('/2m')]
     client.until(lambda: len(client.responses[streams[0]].body) > 1 << 20)

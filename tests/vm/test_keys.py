@@ -1,4 +1,4 @@
-"""Key updates while the kernel encrypts (rules 9 and 10): the server passes a new key to kernels that accept one; on other kernels it
+"""KeyUpdate while the kernel encrypts (rules 9 and 10): the server sets the new key in the kernel if it accepts one; otherwise the server
 completes the response and closes the connection."""
 import hashlib
 import os
@@ -64,7 +64,7 @@ def test_rule_09_answer_precedes_the_rest_of_the_body(start, www, loop):
     client.close()
 
 
-@pytest.mark.skipif(not ACCEPTS_NEW_KEYS, reason='this kernel takes one key only')
+@pytest.mark.skipif(not ACCEPTS_NEW_KEYS, reason='this kernel accepts only one key')
 def test_rule_09_key_update_flood(start, www, loop):
     server, port = start(loop, 'on')
     before = server.errors().count('too many KeyUpdate or renegotiation requests')

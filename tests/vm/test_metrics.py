@@ -1,4 +1,4 @@
-"""The status page counts exactly the promotions that the kernel counts, over several workers."""
+"""The status page has the same number of promotions as the kernel, also with several workers."""
 import re
 
 import kernel

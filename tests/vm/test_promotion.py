@@ -1,4 +1,4 @@
-"""Proves that a kernel with TLS encrypts the bytes of large files, and that they arrive complete.
+"""The kernel encrypts the bytes of large files, and they arrive complete.
 
 For each TLS 1.3 suite and each loop backend there are five independent checks: (1) the kernel's counters, (2) the kernel's record
 number compared with the number of records that the test's client decrypted, (3) the hash of the body, (4) the system calls and the
@@ -26,7 +26,7 @@ def server_socket_of(server, port, client):
 
 
 def large_file_of(suite):
-    """The first suite sends a large body, the others one with enough bytes for many records."""
+    """(file, size): the first suite sends a larger file; that of the others still has many records."""
     return ('8m', 8 << 20) if suite == SUITES[0] else ('2m', 2 << 20)
 
 
@@ -61,7 +61,7 @@ def test_rule_20_kernel_encrypts_large_body(start, www, loop, suite):
     assert kernel.record_sequence(*server_socket_of(server, port, client)) == len(client.stream.records)
     last = client.get('/1m', Connection='close')
     assert sha256(last.body) == www['1m']
-    assert client.at_end() and client.stream.closed, 'close_notify goes through the kernel too'
+    assert client.at_end() and client.stream.closed, 'the kernel encrypts close_notify'
     assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1, 'one connection, one promotion'
     client.close()
 
@@ -101,8 +101,8 @@ def test_rule_20_system_calls_with_ktls(start, www, loop, tmp_path):
     sums, trace, number = traced_transfer(server, port, www, tmp_path / 'trace')
     assert f'setsockopt({number}, SOL_TCP, TCP_ULP' in trace
     assert f'setsockopt({number}, SOL_TLS, ' in trace
-    assert sums.pop('sendfile') == 2 << 20, 'every byte of the body went in by sendfile'
-    assert sum(sums.values()) < 4096, f'and only a head by other calls: {sums}'
+    assert sums.pop('sendfile') == 2 << 20, 'every byte of the body was sent by sendfile'
+    assert sum(sums.values()) < 4096, f'only the head was sent by other calls: {sums}'
 
 
 def test_rule_20_system_calls_without_ktls(start, www, loop, tmp_path):

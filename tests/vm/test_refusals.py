@@ -1,7 +1,6 @@
-"""The kernel refuses a system call, which strace injects into a running worker: the response continues in user space, and the log has the
-reason.
+"""strace makes a system call of a running worker fail: the response continues in user space, and the access log has the reason.
 
-The self-test at startup has succeeded, so the server tries kTLS, and the refusal occurs during a connection.
+The self-test at startup has succeeded: the server uses kTLS, and the call fails during a connection.
 """
 import hashlib
 import re
@@ -46,9 +45,9 @@ def test_refused_promotion_continues_in_user_space(start, www, loop, tmp_path, s
     assert sha256(client.get(first).body) == www['1k']
     strace = kernel.Strace(worker, str(tmp_path / 'trace'), inject=f'setsockopt:error={error}:when={number}')
     assert sha256(client.get(second).body) == www['256k']
-    assert sha256(client.get(third).body) == www['64k'], 'and kTLS is not attempted again'
+    assert sha256(client.get(third).body) == www['64k'], 'the connection does not attempt kTLS again'
     assert sha256(client.get('/1k').body) == www['1k']
-    assert sha256(other.get(fourth).body) == www['64k'], 'the next connection attempts it'
+    assert sha256(other.get(fourth).body) == www['64k'], 'the next connection attempts kTLS'
     trace = strace.stop()
     refused = re.findall(r'setsockopt\(\d+, (\w+, \w+), .*\(INJECTED\)', trace)
     assert refused == [call], trace

@@ -1,4 +1,4 @@
-"""A slow reader and a small send buffer: 8 MiB encrypted by the kernel arrive completely, and the connection ends in good order."""
+"""A slow reader and a small send buffer: 8 MiB encrypted by the kernel arrive completely, followed by close_notify."""
 import hashlib
 import socket
 import time

@@ -63,7 +63,7 @@ def test_rule_20_kernel_encrypts_spliced_body(proxy, loop, suite):
     row = server.access_for(target)[-1]
     assert (row['tls_path'], row['tls_path_reason']) == ('ktls-splice', 'ok')
     assert SIZE - 32768 <= int(row['bytes_zero_copy']) <= SIZE
-    assert sha256(client.get('/1k').body) == sha256(BODY[:1024]), 'and the connection continues'
+    assert sha256(client.get('/1k').body) == sha256(BODY[:1024]), 'the connection continues'
     again = client.ask('GET', '/2m', [('Connection', 'close')])
     assert sha256(again.body) == sha256(BODY[:SIZE])
     assert client.at_end() and client.stream.closed, 'close_notify follows'
@@ -87,8 +87,8 @@ def test_rule_20_splice_system_calls_with_ktls(proxy, loop, tmp_path):
     server, port = proxy(loop, 'on')
     sums, trace, number = traced_transfer(server, port, tmp_path / 'trace')
     assert f'setsockopt({number}, SOL_TLS, ' in trace
-    assert SIZE - 32768 <= sums.pop('splice') <= SIZE, 'the body went in by splice'
-    assert sum(sums.values()) < 32768, f'what came with the head, and the head, by other calls: {sums}'
+    assert SIZE - 32768 <= sums.pop('splice') <= SIZE, 'the body was sent by splice'
+    assert sum(sums.values()) < 32768, f'only the head, and body bytes received with it, were sent by other calls: {sums}'
 
 
 def test_rule_20_splice_system_calls_without_ktls(proxy, loop, tmp_path):

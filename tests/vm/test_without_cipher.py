@@ -1,4 +1,4 @@
-"""A kernel with TLS but without one cipher, whose module cannot be loaded: only that cipher is refused."""
+"""A kernel with TLS but without one cipher, whose module cannot be loaded: only this cipher stays in user space."""
 import hashlib
 import os
 import re

@@ -1,4 +1,4 @@
-"""A Debian kernel without the tls module: everything works in user space, and logs and doctor have the reason."""
+"""A Debian kernel without the tls module: the server encrypts in user space, and logs and doctor have the reason."""
 import hashlib
 import os
 import subprocess
