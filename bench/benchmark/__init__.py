@@ -1,1 +1,1 @@
-"""The TLS benchmark behind bench/run. Only report.py, plots.py and progress.py use packages outside the standard library."""
+"""The TLS benchmark behind bench/run. Only progress.py uses a package outside the standard library (rich)."""

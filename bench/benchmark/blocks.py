@@ -21,7 +21,7 @@ class Table:
 @dataclasses.dataclass
 class Bars:
     """Grouped bars: `series` is {label: [summary or None for each category]}, `axis` names quantity and unit. `ratios` is {label: [ratio to
-    `base` or None for each category]}; less than 1 is better if `less`."""
+    `base` or None for each category]}. `less`: lower figures are better."""
     name: str
     title: str
     axis: str

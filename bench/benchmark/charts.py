@@ -28,7 +28,7 @@ def ticks(maximum):
 
 
 class Panel:
-    """An axis from 0 to `most`, between two x positions."""
+    """A panel whose axis goes from 0 to `maximum`, between the x positions `left` and `right`."""
 
     def __init__(self, left, right, maximum, title):
         self.left, self.right, self.maximum, self.title = left, right, maximum or 1, title

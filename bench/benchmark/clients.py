@@ -43,7 +43,7 @@ def run(blast, server, load, setup, seconds):
 
 
 def read(blast, server, load, setup, seconds):
-    """One reading; its time includes connecting."""
+    """One reading; the measured time includes the handshakes."""
     pids = server.pids()
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin, before = time.monotonic(), counters.snapshot(pids)

@@ -13,7 +13,7 @@ READERS, READER_SIZE = 4, 64 << 20
 DROP_INTERVAL_S = 0.1               # shorter than the time to read a file
 SAMPLE_INTERVAL_S = 0.001
 SECONDS_MIN = 0.5
-ATTEMPTS = 12                       # with steal time, which adds to the latency
+ATTEMPTS_MAX = 12
 READERS_EXTRA_S = 0.5               # the readers run longer than the probe
 PROBE_PRIORITY, READER_PRIORITY = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # requires root
 
@@ -102,9 +102,9 @@ def disk_wait_share(server):
 
 
 def repeat_without_steal(measurement):
-    """Repeats measurement() until there is no steal time during it, at most ATTEMPTS times. Returns the last result with its
+    """Repeats measurement() until there is no steal time during it, at most ATTEMPTS_MAX times. Returns the last result with its
     'steal_ticks'."""
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS_MAX):
         before = counters.steal_ticks()
         result = measurement()
         steal = counters.steal_ticks() - before

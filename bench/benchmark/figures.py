@@ -95,7 +95,7 @@ FIGURES = {
 
 
 def title_of(name):
-    """'throughput, MB/s'"""
+    """The title with the unit, such as 'throughput, MB/s'."""
     return ', '.join(filter(None, FIGURES[name][:2]))
 
 

@@ -1,4 +1,4 @@
-"""Runs build/bench/handshake, handshakes of OpenSSL over memory BIOs, on the server's CPU."""
+"""Runs build/bench/handshake (handshakes of OpenSSL over memory BIOs) on the server's CPU."""
 import json
 import os
 import subprocess

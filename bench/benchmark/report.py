@@ -77,7 +77,7 @@ def sections_of(results):
 
 
 def short_version(text):
-    """'1.22.1' of 'nginx version: nginx/1.22.1'."""
+    """Extracts the number of a version: '1.22.1' from 'nginx version: nginx/1.22.1'."""
     version = re.search(r'\d+(\.\w+)+', text)
     return version.group(0) if version else text
 
@@ -115,7 +115,7 @@ def html_table(table):
 
 
 def bars_as_table(bars):
-    """The table that replaces a chart where there are none."""
+    """The table that replaces a chart in pages without charts."""
     rows = [[label, *(figures.formatted(value) for value in values)] for label, values in bars.series.items()]
     return blocks.Table(f'{bars.title}, {bars.axis}', ['', *bars.categories], rows)
 

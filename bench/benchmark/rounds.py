@@ -1,4 +1,4 @@
-"""Measures groups. The rounds of the setups of a group are interleaved (A B, B A), and each round begins with another setup."""
+"""Measures groups. In each round all setups of a group are measured, and each round begins with another setup (A B, B A)."""
 import dataclasses
 import subprocess
 import tempfile

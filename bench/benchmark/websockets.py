@@ -75,7 +75,8 @@ def connect(server, tls):
 
 
 def read_idle_memory(server, load, setup, connect=connect):     # pylint: disable=redefined-outer-name
-    """One reading: the increase of the server's memory per connection. The connections of the warm-up are closed before."""
+    """One reading: the increase of the server's memory per connection. The connections of the warm-up are closed before the
+    measurement."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tls = None

@@ -220,7 +220,7 @@ class Machine(unittest.TestCase):
     def test_runs_with_steal_time_are_repeated(self):
         self.assertEqual(self.runs(5, 5), (1, 0))
         self.assertEqual(self.runs(5, 9, 9, 9), (2, 0))
-        self.assertEqual(self.runs(*range(2 * cold_cache.ATTEMPTS)), (cold_cache.ATTEMPTS, 1))
+        self.assertEqual(self.runs(*range(2 * cold_cache.ATTEMPTS_MAX)), (cold_cache.ATTEMPTS_MAX, 1))
 
 
 class Rounds(unittest.TestCase):

@@ -4,7 +4,7 @@ from ..model import Group, Load, Setup
 
 TITLE = 'CPU and memory compared with other servers'
 SIZES = ('1k', '1m', '100m')
-LARGE = 16 << 20                    # larger sizes need fewer connections
+LARGE = 16 << 20                    # from this size on: 8 connections instead of 64
 TRANSPORTS = ('user', 'ktls')
 PEERS = ('nginx', 'h2o')
 IDLE = 10000

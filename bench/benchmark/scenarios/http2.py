@@ -8,9 +8,9 @@ LARGE = Load('1m', 10, streams=4, client='h2load h2')
 IDLE, IDLE_HTTP1 = Load('1k', 1000, 'idle-http2'), Load('1k', 1000, 'idle')
 FIGURE_NAMES = {SMALL: ('rate', 'cpu_request', 'system_request', 'cpu_share'), LARGE: ('throughput', 'cpu_gb', 'cpu_request', 'cpu_share')}
 IDLE_FIGURES = ('memory', 'memory_connection')
-# (load, figure, server, the largest ratio to it)
+# (load, figure, other server, maximum of the ratio to its figure)
 TARGETS = ((SMALL, 'cpu_request', 'nginx', 0.3), (SMALL, 'cpu_request', 'nghttpd', 0.7), (LARGE, 'cpu_gb', 'nginx', 0.6), (LARGE, 'cpu_gb', 'h2o', 1.0))
-IDLE_EXTRA_KIB_MAX = 6                   # target: memory of an idle connection above one of HTTP/1.1
+IDLE_EXTRA_KIB_MAX = 6              # target: additional memory of an idle connection relative to HTTP/1.1
 
 
 def plan(options):
