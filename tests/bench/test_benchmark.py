@@ -88,7 +88,7 @@ class Figures(unittest.TestCase):
         self.assertIsNone(figures.summary([], 'cpu_request'))
         self.assertIsNone(figures.summary([{'memory': 1}], 'cpu_request'))
 
-    def test_one_outlier_does_not_mark_a_figure_unsteady(self):
+    def test_one_outlier_does_not_make_a_figure_noisy(self):
         self.assertFalse(figures.summary([reading(cpu) for cpu in (0.100, 0.101, 0.102, 0.103, 0.104, 0.105, 0.9)],
                                          'cpu_request')['noisy'])
 
@@ -126,16 +126,16 @@ class Model(unittest.TestCase):
         self.assertTrue(server_configuration.unsupported_reason(model.Setup('haproxy', 'user'), model.Load('1m'), True))
         self.assertEqual(server_configuration.unsupported_reason(model.Setup('nginx', 'ktls'), model.Load('1k'), True), '')
 
-    def test_every_recipe_has_port_and_folder(self):
-        for server, recipe in server_configuration.CONFIGURATIONS.items():
+    def test_every_configuration_has_port_and_folder(self):
+        for server, configuration in server_configuration.CONFIGURATIONS.items():
             for transport in ('plain', 'user', 'ktls'):
-                text, arguments = recipe(model.Setup(server, transport), '/FOLDER', 24321)
+                text, arguments = configuration(model.Setup(server, transport), '/FOLDER', 24321)
                 text = ' '.join([text, *arguments])
                 self.assertIn('24321', text)
                 self.assertTrue('/FOLDER' in text or server == 'haproxy' and transport == 'plain')
                 self.assertTrue(arguments)
 
-    def test_every_proxy_recipe_has_its_upstream(self):
+    def test_every_proxy_configuration_has_its_upstream(self):
         for role, supported in server_configuration.ROLES.items():
             for server in server_configuration.CONFIGURATIONS:
                 setup = model.Setup(server, 'plain', role=role)
@@ -146,14 +146,14 @@ class Model(unittest.TestCase):
                     self.assertIn('24321', text)
                     self.assertNotIn('/FOLDER/www', text)
 
-    def test_tweaks_reach_the_recipe(self):
+    def test_overrides_are_in_the_configuration(self):
         for server, role in (('sluice', 'files'), ('sluice', 'tcp'), ('haproxy', 'tcp')):
-            text, _ = server_configuration.CONFIGURATIONS[server](model.Setup(server, 'plain', overrides=(('knob', 'turned'),), role=role), '/F', 1, origin=2)
-            self.assertRegex(text, 'knob:? turned')
+            text, _ = server_configuration.CONFIGURATIONS[server](model.Setup(server, 'plain', overrides=(('directive', 'value'),), role=role), '/F', 1, origin=2)
+            self.assertRegex(text, 'directive:? value')
 
 
-class Words(unittest.TestCase):
-    def test_only_busy_clients_are_pinned(self):
+class Arguments(unittest.TestCase):
+    def test_only_keep_alive_loads_poll(self):
         def busy(*arguments, **more):
             return '-b' in load_generator.arguments_of(model.Load('1k', *arguments, **more), USER, 1, busy=True)
         self.assertTrue(busy())
@@ -224,7 +224,7 @@ class Machine(unittest.TestCase):
 
 
 class Rounds(unittest.TestCase):
-    def test_hanging_client_is_a_missing_figure(self):
+    def test_timeout_of_a_client_is_a_failure(self):
         def hang():
             raise subprocess.TimeoutExpired(['h2load', '-D', '1'], 64)
         found = outcome(USER)
@@ -267,9 +267,9 @@ class Report(unittest.TestCase):
 
     def test_missing_measurements_have_a_reason(self):
         failure = [model.Outcome(model.Load('1k'), model.Setup(server, 'ktls'), failure=reason)
-                   for server, reason in (('sluice', '<no kernel TLS>'), ('nginx', '<no kernel TLS>'), ('h2o', 'no recipe'))]
+                   for server, reason in (('sluice', '<no kernel TLS>'), ('nginx', '<no kernel TLS>'), ('h2o', 'no configuration'))]
         sections = report.sections_of(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.1), *failure, ktls=False))
-        line = 'not measured: sluice TLS ktls, nginx TLS ktls (<no kernel TLS>); h2o TLS ktls (no recipe)'
+        line = 'not measured: sluice TLS ktls, nginx TLS ktls (<no kernel TLS>); h2o TLS ktls (no configuration)'
         self.assertEqual([text for text in report.markdown(sections, {}).split('\n') if 'not measured:' in text], [line])
         self.assertIn('sluice TLS ktls, nginx TLS ktls (&lt;no kernel TLS&gt;)', report.page(sections, {}))
 
@@ -364,10 +364,10 @@ class Charts(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_text_between_markers_is_replaced(self):
         page = f'before\n{report.BEGIN[False]}\nold\n{report.END}\nbetween\n{report.BEGIN[True]}\nvirtual\n{report.END}\nafter\n'
-        for emulated, gone, stored in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
+        for emulated, replaced, unchanged in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
             elements = report.replace_section(page, 'new', emulated)
             self.assertTrue(elements.startswith('before\n') and '\nbetween\n' in elements and elements.endswith('after\n'))
-            self.assertTrue('\nnew\n' in elements and stored in elements and gone not in elements)
+            self.assertTrue('\nnew\n' in elements and unchanged in elements and replaced not in elements)
             self.assertEqual(report.replace_section(elements, 'new', emulated), elements)
             with self.assertRaises(ValueError):
                 report.replace_section('no markers', 'new', emulated)
@@ -378,7 +378,7 @@ class Page(unittest.TestCase):
         for emulated in (False, True):
             self.assertIn('\nnew\n', report.replace_section(page, 'new', emulated))
 
-    def test_figure_is_drawn_from_the_page(self):
+    def test_figure_equals_the_table_of_the_page(self):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench')
         with open(os.path.join(folder, 'README.md'), encoding='utf-8') as stream:
             page = stream.read()
@@ -387,14 +387,14 @@ class Page(unittest.TestCase):
         changed = re.sub(r'^(\| 1 MiB \|) [\d.]+', r'\1 0.11', page, flags=re.M)
         self.assertIn('0.11</text>', ratio_figure.draw(changed))
 
-    def test_digest_has_the_conclusion(self):
+    def test_readme_section_has_the_conclusion(self):
         text = report.readme_section(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.3), processor='P', emulated=True,
                                         versions={'OpenSSL': 'OpenSSL 3'}))
         self.assertIn('3.00 times the CPU of plain HTTP', text)
         self.assertIn('emulated processor', text)
         self.assertNotIn('# The cost of TLS on this machine', text)
 
-    def test_short_report_omits_figures_of_one_machine(self):
+    def test_command_in_readme_has_no_paths(self):
         self.assertEqual(report.portable_command('bench/run --sluice /x/sluice --vm --rounds 3 --port 24000 --out /tmp/y'), 'bench/run --vm --rounds 3')
 
 
@@ -416,7 +416,7 @@ class Targets(unittest.TestCase):
         self.assertEqual([format_target(0.7, 0.7, True), format_target(0.71, 0.7, True), format_target(1.0, 1.2, False), format_target(None, 1, True)],
                          ['0.700 pass', '0.710 **MISS**', '1.00 **MISS**', '-'])
 
-    def test_unsteady_figures_are_marked(self):
+    def test_noisy_figures_are_marked(self):
         targets = scenarios.module_of('targets')
         target = targets.TARGETS[0]
         for ours, marked in (((0.10, 0.10), False), ((0.10, 0.30), True)):
@@ -454,7 +454,7 @@ class Handshakes(unittest.TestCase):
         self.assertEqual(self.rows((0.12, 0.12), alone=())[1][-1], '-')
         self.assertEqual(self.rows((0.12, 0.12), keepalive=())[1][-1], '-')
 
-    def test_unsteady_figures_are_marked(self):
+    def test_noisy_figures_are_marked(self):
         self.assertIn('(!)', self.rows((0.11, 0.16))[1][-1])
 
     def test_library_setup_runs_handshakes_only(self):
