@@ -38,7 +38,7 @@ PAGE = '''<!doctype html>
 </body>
 </html>
 '''
-NAV = {'configuration': 'Configuration', 'variables': 'Variables', 'recipes': 'Recipes', 'nginx': 'From nginx'}
+NAV = {'configuration': 'Configuration', 'variables': 'Variables', 'recipes': 'Recipes', 'nginx': 'From nginx', 'migrating': 'Migrating', 'scaling': 'Scaling'}
 STATIC = ('docs.css', 'search.js')
 
 

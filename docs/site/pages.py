@@ -152,7 +152,7 @@ def recipes_page(table, read):
 def hand_written(folder):
     """{file: (title, contents)}: the contents are the first paragraph's first sentence."""
     found = {}
-    for name in ('comparison.md', 'stability.md'):
+    for name in ('migrating.md', 'scaling.md', 'comparison.md', 'stability.md'):
         if (folder / name).exists():
             text = (folder / name).read_text(encoding='utf-8')
             first = next(' '.join(lines) for kind, lines in markdown.blocks(text) if kind == 'text')
