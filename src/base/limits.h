@@ -9,6 +9,8 @@
 #define LIMIT_LOG_INTERVAL_MS       1000            /* between two error-log lines about one resource that runs out */
 #define LIMIT_LOG_SAMPLE            1000000         /* requests per line of a sampled access log */
 #define LIMIT_LOG_SAMPLE_DIGITS     6               /* decimals of `sample` */
+#define LIMIT_LOG_FIELD             1024            /* bytes of one field of a structured error-log line */
+#define LIMIT_LOG_RECORD            65536           /* bytes of one structured error-log line: every byte as \uXXXX */
 #define LIMIT_SYSLOG_ADDRESS        64              /* bytes of the IP address of a syslog receiver, with port */
 #define LIMIT_SYSLOG_CONNECT_MS     1000            /* the master connects to syslog receivers again after this time */
 #define LIMIT_LOG_LINE              2048            /* bytes of one error-log line */

@@ -8,6 +8,8 @@
 #include "base/saturate.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,22 +45,39 @@ const char *log_level_name(enum log_level level)
     return (size_t)level < LEVEL_COUNT ? level_names[level] : "?";
 }
 
-static size_t write_line_head(char *line, size_t size, const struct log *log, enum log_level level)
+static const struct {
+    const char *name;       /* in structured logs */
+    const char *before;     /* in text */
+    const char *after;
+    size_t offset;
+} fields[LOG_FIELD_COUNT] = {
+    {"client", ", client: ", "", offsetof(struct log_fields, client)},
+    {"server", ", server: ", "", offsetof(struct log_fields, server)},
+    {"request", ", request: \"", "\"", offsetof(struct log_fields, request)},
+    {"host", ", host: \"", "\"", offsetof(struct log_fields, host)},
+    {"request_id", ", id: ", "", offsetof(struct log_fields, request_id)},
+    {"upstream", ", upstream: \"", "\"", offsetof(struct log_fields, upstream)},
+};
+
+struct str log_field(const struct log_fields *values, unsigned index, const char **out_name)
 {
-    struct clock now;
+    struct str value;
+
+    *out_name = fields[index].name;
+    memcpy(&value, (const char *)values + fields[index].offset, sizeof(value));
+    return value;
+}
+
+static size_t write_line_head(char *line, size_t size, const struct log_record *record)
+{
     struct tm local = {0};
-    time_t seconds;
+    time_t seconds = (time_t)clock_wall_s(record->clock);
     int length;
 
-    if (log->clock)
-        now = *log->clock;
-    else
-        clock_read(&now);
-    seconds = (time_t)clock_wall_s(&now);
     localtime_r(&seconds, &local);
     length = snprintf(line, size, "%04d/%02d/%02d %02d:%02d:%02d [%s] %ld#0: ", local.tm_year + 1900,
                       local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
-                      log_level_name(level), (long)getpid());
+                      log_level_name(record->level), (long)getpid());
     return length < 0 ? 0 : (size_t)length;
 }
 
@@ -85,24 +104,67 @@ static size_t write_text(char *line, size_t at, size_t size, struct str text)
     return at;
 }
 
-void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args)
+static size_t write_fields(char *line, size_t at, size_t size, const struct log_fields *values)
 {
+    for (unsigned i = 0; i < LOG_FIELD_COUNT; i++) {
+        const char *name;
+        struct str value = log_field(values, i, &name);
+
+        if (!value.data)
+            continue;
+        at = write_text(line, at, size, str_from(fields[i].before));
+        at = write_text(line, at, size, value);
+        at = write_text(line, at, size, str_from(fields[i].after));
+    }
+    return at;
+}
+
+struct str log_record_text(const struct log_record *record, bool bare, char *line)
+{
+    size_t end = bare ? 0 : write_line_head(line, LIMIT_LOG_LINE - 1, record);
+
+    if (record->fields && record->fields->connection)
+        end += (size_t)snprintf(line + end, LIMIT_LOG_LINE - 1 - end, "*%" PRIu64 " ", record->fields->connection);
+    end = write_text(line, end, LIMIT_LOG_LINE - 1, record->message);
+    if (record->fields)
+        end = write_fields(line, end, LIMIT_LOG_LINE - 1, record->fields);
+    if (!bare)
+        line[end++] = '\n';
+    return str_of(line, end);
+}
+
+PRINTF_LIKE(4, 0)
+static void write_record(struct log *log, enum log_level level, const struct log_fields *values, const char *format,
+                         va_list args)
+{
+    struct log_record record = {.level = level, .clock = log->clock, .fields = values};
     char line[LIMIT_LOG_LINE];
     char text[LIMIT_LOG_LINE];
-    size_t end;
-    int length;
+    struct clock now;
+    int length = vsnprintf(text, sizeof(text), format, args);
 
-    if (!log || !log->sink || level > log->level)
-        return;
-    length = vsnprintf(text, sizeof(text), format, args);
     if (length < 0)
         return;
-    if ((size_t)length >= sizeof(text))
-        length = sizeof(text) - 1;
-    end = write_line_head(line, sizeof(line) - 1, log, level);
-    end = write_text(line, end, sizeof(line) - 1, str_of(text, (size_t)length));
-    line[end++] = '\n';
-    log->sink(log->owner, level, str_of(line, end));
+    record.message = str_of(text, (size_t)length >= sizeof(text) ? sizeof(text) - 1 : (size_t)length);
+    if (!record.clock) {
+        clock_read(&now);
+        record.clock = &now;
+    }
+    if (log->write)
+        log->write(log->owner, &record);
+    else
+        log->sink(log->owner, level, log_record_text(&record, false, line));
+}
+
+static bool is_written(const struct log *log, enum log_level level)
+{
+    return log && (log->sink || log->write) && level <= log->level;
+}
+
+void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args)
+{
+    if (is_written(log, level))
+        write_record(log, level, NULL, format, args);
 }
 
 void log_write(struct log *log, enum log_level level, const char *format, ...)
@@ -111,5 +173,15 @@ void log_write(struct log *log, enum log_level level, const char *format, ...)
 
     va_start(args, format);
     log_vwrite(log, level, format, args);
+    va_end(args);
+}
+
+void log_write_fields(struct log *log, enum log_level level, const struct log_fields *values, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (is_written(log, level))
+        write_record(log, level, values, format, args);
     va_end(args);
 }

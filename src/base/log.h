@@ -13,11 +13,26 @@
 
 enum log_level { LOG_EMERG, LOG_ALERT, LOG_CRIT, LOG_ERROR, LOG_WARN, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
 
+/* The subject of a line. A field whose data is NULL is absent. */
+struct log_fields {
+    uint64_t connection;            /* number; 0: none */
+    struct str client, server, request, host, request_id, upstream;
+};
+
+/* One line before it is formatted; valid during the call. */
+struct log_record {
+    enum log_level level;
+    const struct clock *clock;
+    struct str message;             /* any bytes: it may contain input */
+    const struct log_fields *fields; /* NULL: none */
+};
+
 struct log {
     enum log_level level;           /* lines above it are dropped before formatting */
     const struct clock *clock;      /* not owned; NULL: the log reads the clock itself */
     /* Writes one line, which includes its newline; must not fail, block or log. `owner` belongs to the sink. */
     void (*sink)(void *owner, enum log_level level, struct str line);
+    void (*write)(void *owner, const struct log_record *record); /* likewise, in place of `sink`; NULL: `sink` */
     void *owner;
 };
 
@@ -27,6 +42,18 @@ struct log {
  */
 void log_write(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args) PRINTF_LIKE(3, 0);
+/* The same about a connection: "...: *5 text, client: 127.0.0.1, server: a, request: \"GET / HTTP/1.1\"\n". */
+void log_write_fields(struct log *log, enum log_level level, const struct log_fields *fields, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/*
+ * Formats a record as log_write describes into LIMIT_LOG_LINE bytes; `bare`: without time, level, process and newline.
+ */
+struct str log_record_text(const struct log_record *record, bool bare, char *line);
+
+#define LOG_FIELD_COUNT 6
+/* Field `index`, and its name in structured logs. */
+struct str log_field(const struct log_fields *fields, unsigned index, const char **out_name);
 
 /* The last line of a cause that can recur at any rate. Zeroed: none. */
 struct log_limit {

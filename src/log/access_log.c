@@ -297,12 +297,14 @@ static void send_line(struct batch *batch, const struct template *template, enum
                       const void *subject, struct arena *arena)
 {
     const struct syslog *syslog = batch->target->syslog;
-    char header[SYSLOG_HEADER_SIZE];
-    int error = buffer_append(&batch->lines,
-                              syslog_header(syslog, syslog->severity, &batch->log->loop->clock, header));
+    char room[SYSLOG_HEADER_SIZE];
+    struct str header = syslog_header(syslog, syslog->severity, &batch->log->loop->clock, room);
+    int error = buffer_append(&batch->lines, header);
 
     if (error == 0)
         error = template_write(template, subject, arena, &batch->lines, escapes[escape], absent_value(escape));
+    if (error == 0)
+        error = syslog_end(syslog, &batch->lines, header.length);
     if (error == 0)
         error = syslog_send(batch->datagram_fd, buffer_str(&batch->lines));
     batch->lines.length = 0;

@@ -7,77 +7,93 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 #include "log/log_file.h"
+#include "log/log_record.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
-static void read_clock(const struct error_log *error_log, struct clock *out_clock)
+/* Appends the text of a datagram. */
+static int append_text(const struct error_log *error_log, const struct log_record *record, struct buffer *out)
 {
-    if (error_log->log.clock)
-        *out_clock = *error_log->log.clock;
-    else
-        clock_read(out_clock);
+    char line[LIMIT_LOG_LINE];
+    struct str text;
+
+    if (error_log->is_json)
+        return log_record_json(record, out);
+    text = log_record_text(record, error_log->syslog.form != SYSLOG_RFC3164, line);
+    return buffer_append(out, str_ends(text, STR("\n")) ? str_slice(text, 0, text.length - 1) : text);
 }
 
-/* The text of a line; without time, level and process if `bare`. */
-static struct str line_text(struct str line, bool bare)
+static int append_datagram(const struct error_log *error_log, const struct log_record *record, struct buffer *out)
 {
-    ssize_t at = bare ? str_search(line, STR("#0: ")) : -1;
+    char header[SYSLOG_HEADER_SIZE];
+    size_t text_at = 0;
+    int error = error_log->syslog.form == SYSLOG_JOURNAL ? log_record_journal(record, out) : 0;
 
-    if (at >= 0)
-        line = str_skip(line, (size_t)at + 4);
-    return str_slice(line, 0, line.length - 1);
+    if (error == 0)
+        error = buffer_append(out, syslog_header(&error_log->syslog, record->level, record->clock, header));
+    if (error == 0) {
+        text_at = out->length;
+        error = append_text(error_log, record, out);
+    }
+    return error < 0 ? error : syslog_end(&error_log->syslog, out, text_at);
 }
 
-static bool send_line(const struct error_log *error_log, enum log_level level, struct str line)
+/* Formats into memory of the stack: lines are also written when no memory is available. */
+static bool write_structured(const struct error_log *error_log, const struct log_record *record)
 {
-    char datagram[SYSLOG_HEADER_SIZE + LIMIT_LOG_LINE];
-    struct clock now;
-    struct str header, text = line_text(line, error_log->syslog.rfc5424);
+    char room[LIMIT_LOG_RECORD];
+    struct buffer line = {.data = room, .capacity = sizeof(room), .max = sizeof(room)};
 
-    read_clock(error_log, &now);
-    header = syslog_header(&error_log->syslog, level, &now, datagram);
-    memcpy(datagram + header.length, text.data, text.length);
-    return syslog_send(error_log->fd, str_of(datagram, header.length + text.length)) == 0;
+    if (error_log->is_syslog)
+        return append_datagram(error_log, record, &line) == 0 && syslog_send(error_log->fd, buffer_str(&line)) == 0;
+    return log_record_json(record, &line) == 0 && buffer_append(&line, STR("\n")) == 0 &&
+           log_file_write(error_log->fd, buffer_str(&line));
 }
 
-static bool write_bytes(const struct error_log *error_log, enum log_level level, struct str line)
+static bool write_line(const struct error_log *error_log, const struct log_record *record)
 {
-    return error_log->is_syslog ? send_line(error_log, level, line) : log_file_write(error_log->fd, line);
+    char line[LIMIT_LOG_LINE];
+
+    if (error_log->is_syslog || error_log->is_json)
+        return write_structured(error_log, record);
+    return log_file_write(error_log->fd, log_record_text(record, false, line));
 }
 
-static void log_dropped(struct error_log *error_log)
+static void log_dropped(struct error_log *error_log, const struct clock *clock)
 {
-    char line[128];
-    struct clock now;
+    struct log_record record = {.level = LOG_ERROR, .clock = clock};
+    char text[128];
     int length =
-        snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, because the log was not read in time\n",
+        snprintf(text, sizeof(text), "error log: %" PRIu64 " lines were lost, because the log was not read in time",
                  u64_sub_sat(error_log->dropped, error_log->dropped_reported));
 
-    read_clock(error_log, &now);
-    if (error_log->is_syslog && !log_limit_allows(&error_log->report_limit, now.monotonic_ms))
+    record.message = str_of(text, (size_t)length);
+    if (error_log->is_syslog && !log_limit_allows(&error_log->report_limit, clock->monotonic_ms))
         return;
-    if (write_bytes(error_log, LOG_ERROR, str_of(line, (size_t)length)))
+    if (write_line(error_log, &record))
         error_log->dropped_reported = error_log->dropped;
 }
 
 /* Prints a line without time, level and number, for the terminal at startup. */
-static void echo_line(enum log_level level, struct str line)
+static void echo_line(const struct log_record *record)
 {
-    error_log_print(level, STR_FMT, STR_ARG(str_trim(line_text(line, true))));
+    char line[LIMIT_LOG_LINE];
+
+    error_log_print(record->level, STR_FMT, STR_ARG(str_trim(log_record_text(record, true, line))));
 }
 
-static void write_error_line(void *owner, enum log_level level, struct str line)
+static void write_error_line(void *owner, const struct log_record *record)
 {
     struct error_log *error_log = owner;
 
     if (error_log->dropped > error_log->dropped_reported)
-        log_dropped(error_log);
-    if (!write_bytes(error_log, level, line))
+        log_dropped(error_log, record->clock);
+    if (!write_line(error_log, record))
         error_log->dropped++;
-    if (error_log->echo && !error_log->is_stderr && level == LOG_EMERG)
-        echo_line(level, line);
+    if (error_log->echo && !error_log->is_stderr && record->level == LOG_EMERG)
+        echo_line(record);
 }
 
 int error_log_open(struct error_log *error_log, struct str path, enum log_level level)
@@ -85,7 +101,7 @@ int error_log_open(struct error_log *error_log, struct str path, enum log_level 
     int fd = log_file_open(path);
 
     *error_log = (struct error_log){.fd = fd, .is_stderr = fd < 0 || str_equal(path, STR("stderr"))};
-    error_log->log = (struct log){.level = level, .sink = write_error_line, .owner = error_log};
+    error_log->log = (struct log){.level = level, .write = write_error_line, .owner = error_log};
     if (fd >= 0)
         return 0;
     error_log->fd = log_file_open(STR("stderr"));
@@ -99,11 +115,12 @@ void error_log_replace(struct error_log *error_log, int fd)
     error_log->fd = fd;
 }
 
-void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog)
+void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog, enum error_log_format format)
 {
     error_log_replace(error_log, fd);
     error_log->unreachable = false;
     error_log->is_syslog = syslog != NULL;
+    error_log->is_json = format == ERROR_LOG_JSON;
     if (syslog)
         error_log->syslog = *syslog;
 }

@@ -7,11 +7,14 @@
 
 #include "log/syslog.h"
 
+enum error_log_format { ERROR_LOG_TEXT, ERROR_LOG_JSON };
+
 /* The directive error_log. */
 struct error_log_settings {
     struct str path;                /* a file, "stderr", "stdout", or the text of a syslog receiver */
     enum log_level level;
     const struct syslog *syslog;    /* NULL: not a receiver */
+    int format;                     /* enum error_log_format */
 };
 
 struct error_log {
@@ -20,6 +23,7 @@ struct error_log {
     bool echo;                      /* startup: lines of level emerg go to stderr as well */
     bool is_stderr;
     bool is_syslog;
+    bool is_json;
     bool unreachable;               /* the master logged that it cannot connect to the receiver */
     struct syslog syslog;           /* if is_syslog */
     uint64_t dropped;               /* lines that were not written */
@@ -31,8 +35,8 @@ struct error_log {
 MUST_CHECK int error_log_open(struct error_log *error_log, struct str path, enum log_level level);
 /* Switches to another descriptor (USR1), which becomes owned; the old one is closed. */
 void error_log_replace(struct error_log *error_log, int fd);
-/* error_log_replace, for a file (NULL) or a receiver, which is copied. */
-void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog);
+/* error_log_replace, with another form of the lines, for a file (NULL) or a receiver, which is copied. */
+void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog, enum error_log_format format);
 /* Closes the descriptor. Accepts a zeroed or finished log. */
 void error_log_finish(struct error_log *error_log);
 

@@ -4,10 +4,10 @@
 #include "log/syslog.h"
 
 #include "base/limits.h"
+#include "log/log_record.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -100,16 +100,6 @@ int syslog_send(int fd, struct str datagram)
     return error;
 }
 
-/* RFC 3339 with milliseconds and the offset of local time. */
-static void print_rfc5424_time(const struct tm *local, const struct clock *clock, char *out, size_t size)
-{
-    long offset_min = local->tm_gmtoff / 60;
-
-    snprintf(out, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03d%c%02ld:%02ld", local->tm_year + 1900, local->tm_mon + 1,
-             local->tm_mday, local->tm_hour, local->tm_min, local->tm_sec, (int)(clock->wall_ms % 1000),
-             offset_min < 0 ? '-' : '+', labs(offset_min) / 60, labs(offset_min) % 60);
-}
-
 /* The month has its English name whatever the locale is. */
 static void print_rfc3164_time(const struct tm *local, char *out, size_t size)
 {
@@ -119,23 +109,64 @@ static void print_rfc3164_time(const struct tm *local, char *out, size_t size)
              local->tm_min, local->tm_sec);
 }
 
-struct str syslog_header(const struct syslog *syslog, enum log_level level, const struct clock *clock, char *out)
+static int print_rfc3164(const struct syslog *syslog, int priority, const struct clock *clock, char *out)
 {
-    int priority = syslog->facility * 8 + (int)level;
     time_t seconds = (time_t)clock_wall_s(clock);
     struct tm local = {0};
     char time[64];
-    int length;
 
     localtime_r(&seconds, &local);
-    if (syslog->rfc5424) {
-        print_rfc5424_time(&local, clock, time, sizeof(time));
-        length = snprintf(out, SYSLOG_HEADER_SIZE, "<%d>1 %s %s %s %ld - - ", priority, time,
-                          syslog->hostname[0] ? syslog->hostname : "-", syslog->tag, (long)getpid());
-    } else {
-        print_rfc3164_time(&local, time, sizeof(time));
-        length = snprintf(out, SYSLOG_HEADER_SIZE, "<%d>%s %s%s%s: ", priority, time, syslog->hostname,
-                          syslog->hostname[0] ? " " : "", syslog->tag);
+    print_rfc3164_time(&local, time, sizeof(time));
+    return snprintf(out, SYSLOG_HEADER_SIZE, "<%d>%s %s%s%s: ", priority, time, syslog->hostname,
+                    syslog->hostname[0] ? " " : "", syslog->tag);
+}
+
+static int print_rfc5424(const struct syslog *syslog, int priority, const struct clock *clock, char *out)
+{
+    char time[LOG_TIME_SIZE];
+
+    log_time_print(clock, time);
+    return snprintf(out, SYSLOG_HEADER_SIZE, "<%d>1 %s %s %s %ld - - ", priority, time,
+                    syslog->hostname[0] ? syslog->hostname : "-", syslog->tag, (long)getpid());
+}
+
+/* The length of the message is set by syslog_end. */
+static int print_journal(const struct syslog *syslog, int level, char *out)
+{
+    int length = snprintf(out, SYSLOG_HEADER_SIZE - 8,
+                          "PRIORITY=%d\nSYSLOG_FACILITY=%d\nSYSLOG_IDENTIFIER=%s\nMESSAGE\n", level, syslog->facility,
+                          syslog->tag);
+
+    memset(out + length, 0, 8);
+    return length + 8;
+}
+
+struct str syslog_header(const struct syslog *syslog, enum log_level level, const struct clock *clock, char *out)
+{
+    int priority = syslog->facility * 8 + (int)level;
+    int length = 0;
+
+    switch (syslog->form) {
+    case SYSLOG_RFC3164:
+        length = print_rfc3164(syslog, priority, clock, out);
+        break;
+    case SYSLOG_RFC5424:
+        length = print_rfc5424(syslog, priority, clock, out);
+        break;
+    case SYSLOG_JOURNAL:
+        length = print_journal(syslog, (int)level, out);
+        break;
     }
     return str_of(out, length < 0 ? 0 : (size_t)length);
+}
+
+int syslog_end(const struct syslog *syslog, struct buffer *datagram, size_t text_at)
+{
+    uint64_t length = datagram->length - text_at;
+
+    if (syslog->form != SYSLOG_JOURNAL)
+        return 0;
+    for (size_t i = 0; i < 8; i++)
+        datagram->data[text_at - 8 + i] = (char)(length >> (8 * i));
+    return buffer_append(datagram, STR("\n"));
 }

@@ -1,15 +1,20 @@
 /*
- * A syslog receiver: one datagram per line, by UDP or a Unix socket, in nginx's form of RFC 3164, or in that of RFC
- * 5424. Sending never blocks.
+ * A syslog receiver, or systemd's journal: one datagram per line, by UDP or a Unix socket, in nginx's form of RFC 3164,
+ * in that of RFC 5424, or in the native protocol of the journal. Sending never blocks.
  */
 #ifndef LOG_SYSLOG_H
 #define LOG_SYSLOG_H
 
+#include "base/buffer.h"
 #include "base/log.h"
 #include "io/listener.h"
 
 #define SYSLOG_TAG_SIZE    33       /* nginx's limit, with the terminator */
 #define SYSLOG_HEADER_SIZE 256
+
+#define JOURNAL_SOCKET "unix:/run/systemd/journal/socket"
+
+enum syslog_form { SYSLOG_RFC3164, SYSLOG_RFC5424, SYSLOG_JOURNAL };
 
 /* Immutable, and copied by value. */
 struct syslog {
@@ -18,7 +23,7 @@ struct syslog {
     enum log_level severity;        /* of the lines of an access log; those of the error log have their level */
     char tag[SYSLOG_TAG_SIZE];
     char hostname[65];              /* in lower case; empty: nohostname */
-    bool rfc5424;
+    enum syslog_form form;
 };
 
 /* The defaults of nginx, with the tag "sluice" and the name of this machine; no address. */
@@ -44,5 +49,10 @@ MUST_CHECK int syslog_connect(int fd, const struct syslog *syslog);
 MUST_CHECK int syslog_send(int fd, struct str datagram);
 /* Writes the part before the text into `out`, SYSLOG_HEADER_SIZE bytes, and returns it. */
 struct str syslog_header(const struct syslog *syslog, enum log_level level, const struct clock *clock, char *out);
+/*
+ * Completes a datagram after its text, which began at `text_at`: the journal's has the length of the text before it, and
+ * a newline after it. 0, -ENOMEM or -ENOBUFS.
+ */
+MUST_CHECK int syslog_end(const struct syslog *syslog, struct buffer *datagram, size_t text_at);
 
 #endif

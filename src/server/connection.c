@@ -392,9 +392,9 @@ static void request_finish(void *owner, struct exchange *x)
     if (!request)
         return;
     if (x->response.fault.length)
-        log_write(connection_log(connection), LOG_ERROR,
-                  "*%llu the response to \"" STR_FMT "\" was not valid: " STR_FMT,
-                  (unsigned long long)connection->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
+        log_write_fields(connection_log(connection), LOG_ERROR, &(struct log_fields){.connection = connection->number},
+                         "the response to \"" STR_FMT "\" was not valid: " STR_FMT, STR_ARG(x->request.line),
+                         STR_ARG(x->response.fault));
     if (x->cancelled)
         take_back_unsent(&x->response, wire_unsent(&connection->wire, &x->transfer));
     request->tls_path = transfer.path;

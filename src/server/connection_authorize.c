@@ -8,7 +8,8 @@
 
 static void log_authorization(const struct connection *connection, const char *what, const char *why)
 {
-    log_write(connection_log(connection), LOG_INFO, "*%llu %s%s", (unsigned long long)connection->number, what, why);
+    log_write_fields(connection_log(connection), LOG_INFO, &(struct log_fields){.connection = connection->number},
+                     "%s%s", what, why);
 }
 
 static int check_certificate(struct request_state *request)

@@ -29,7 +29,8 @@ void connection_debug_write(const struct connection *connection, const char *for
     if (vsnprintf(text, sizeof text, format, args) < 0)
         text[0] = '\0';
     va_end(args);
-    log_write(connection_log(connection), LOG_DEBUG, "*%llu %s", (unsigned long long)connection->number, text);
+    log_write_fields(connection_log(connection), LOG_DEBUG, &(struct log_fields){.connection = connection->number},
+                     "%s", text);
 }
 
 void connection_debug_trace(void *connection, struct str text)

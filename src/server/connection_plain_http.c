@@ -14,8 +14,8 @@ void connection_refuse_plain_http(struct connection *connection)
 {
     struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = {plain_to_tls, sizeof plain_to_tls - 1}};
 
-    log_write(connection_log(connection), LOG_INFO, "*%llu client sent plain HTTP request to HTTPS port",
-              (unsigned long long)connection->number);
+    log_write_fields(connection_log(connection), LOG_INFO, &(struct log_fields){.connection = connection->number},
+                     "client sent plain HTTP request to HTTPS port");
     if (wire_send(&connection->wire, &chunk) < 0)
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
     else

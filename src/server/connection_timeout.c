@@ -161,10 +161,10 @@ static void measure_rate(struct connection *connection, enum phase phase, uint64
 
 static void log_slow(struct connection *connection)
 {
-    log_write(connection_log(connection), LOG_INFO,
-              "*%llu the client %s less than %llu bytes a second (client_min_rate) for %u s: the connection is closed",
-              (unsigned long long)connection->number, connection->phase == PHASE_BODY ? "sends" : "takes",
-              (unsigned long long)connection->location->site->client_min_rate, LIMIT_SLOW_WINDOW_MS / 1000);
+    log_write_fields(connection_log(connection), LOG_INFO, &(struct log_fields){.connection = connection->number},
+                     "the client %s less than %llu bytes a second (client_min_rate) for %u s: the connection is closed",
+                     connection->phase == PHASE_BODY ? "sends" : "takes",
+                     (unsigned long long)connection->location->site->client_min_rate, LIMIT_SLOW_WINDOW_MS / 1000);
 }
 
 /* Bounds each wait for more discarded input (lingering_timeout) and their sum (lingering_time). */

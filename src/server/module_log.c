@@ -34,20 +34,22 @@ static void write_log_line(struct exchange *x, enum log_level level, const char 
 {
     struct log *log = exchange_log(x);
     const struct request_state *request = request_state_of(x);
-    struct str client, id;
+    struct log_fields fields;
     char text[512];
 
     if (level > log->level)
         return;
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
-    client = variable_remote_addr(x, &x->arena);
-    id = variable_request_id(x);
-    log_write(log, level,
-              "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT
-              "\", id: " STR_FMT,
-              (unsigned long long)request->connection->number, text, STR_ARG(client), STR_ARG(request->server->name),
-              STR_ARG(x->request.line), STR_ARG(x->request.host), STR_ARG(id));
+    fields = (struct log_fields){
+        .connection = request->connection->number,
+        .client = str_or_empty(variable_remote_addr(x, &x->arena)),
+        .server = str_or_empty(request->server->name),
+        .request = str_or_empty(x->request.line),
+        .host = str_or_empty(x->request.host),
+        .request_id = str_or_empty(variable_request_id(x)),
+    };
+    log_write_fields(log, level, &fields, "%s", text);
 }
 
 void exchange_log_error(struct exchange *x, enum log_level level, const char *format, ...)

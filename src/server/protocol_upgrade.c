@@ -166,8 +166,7 @@ void upgraded_log(const struct upgraded_session *upgraded, enum log_level level,
 {
     if (!upgraded->connection)
         return;
-    log_write(connection_log(upgraded->connection), level,
-              "*%llu %s (%d: %s) while proxying upgraded connection, upstream: \"" STR_FMT "\"",
-              (unsigned long long)upgraded->connection->number, what, -error, strerror(-error),
-              STR_ARG(server));
+    log_write_fields(connection_log(upgraded->connection), level,
+                     &(struct log_fields){.connection = upgraded->connection->number, .upstream = server},
+                     "%s (%d: %s) while proxying upgraded connection", what, -error, strerror(-error));
 }

@@ -157,11 +157,13 @@ directive_row core_log_formats_read;
 directive_row core_access_log_read;
 /* Reads `error_log` into core_main's field of that name. */
 directive_row core_error_log_read;
-/* Reads "syslog:server=..." of a log. 0, -EINVAL (reported) or -ENOMEM. */
+/* True for "syslog:...", "journald" and "journald:...". */
+bool core_is_syslog(struct str text);
+/* Reads such a value. 0, -EINVAL (reported) or -ENOMEM. */
 MUST_CHECK int core_syslog_read(struct conf_reader *reader, const struct conf_node *node, struct str text,
                                 const struct syslog **out_syslog);
 #define CORE_ACCESS_LOG_SYNTAX                                                                                     \
-    "off | file | stdout | stderr | syslog:server=... [format] [flush=time] [if=condition] [sample=share] | {path: ..., format: ..., " \
+    "off | file | stdout | stderr | syslog:server=... | journald [format] [flush=time] [if=condition] [sample=share] | {path: ..., format: ..., " \
     "flush: time, if: condition, sample: share}"
 #define CORE_ACCESS_LOG_SCHEMA                                                                                       \
     "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", \"additionalProperties\": false, " \

@@ -27,7 +27,7 @@ static int read_log_path(struct conf_reader *reader, const struct conf_node *nod
         row->path = str_skip(text, 5);
         return 0;
     }
-    if (str_starts(text, STR("syslog:"))) {
+    if (core_is_syslog(text)) {
         row->path = text;
         return core_syslog_read(reader, &word, text, &row->syslog);
     }

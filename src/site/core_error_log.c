@@ -1,10 +1,12 @@
 /*
- * The directive error_log: destination and level.
+ * The directive error_log: destination, level and form of the lines.
  */
 #include "log/error_log.h"
 #include "site/core.h"
 
 #include <errno.h>
+
+static const char *const error_log_formats[] = {[ERROR_LOG_TEXT] = "text", [ERROR_LOG_JSON] = "json", NULL};
 
 static int read_level(struct conf_reader *reader, const struct conf_node *node, struct str name,
                       enum log_level *out_level)
@@ -24,7 +26,7 @@ static int read_log_path(struct conf_reader *reader, const struct conf_node *nod
         out->path = node->text;
         return 0;
     }
-    if (str_starts(node->text, STR("syslog:"))) {
+    if (core_is_syslog(node->text)) {
         out->path = node->text;
         return core_syslog_read(reader, node, node->text, &out->syslog);
     }
@@ -53,8 +55,10 @@ static int read_error_log_map(struct conf_reader *reader, const struct conf_node
             result = conf_read_text(reader, pair->value, &text);
             if (result == 0)
                 result = read_level(reader, pair->value, text, &out->level);
+        } else if (str_equal(pair->key->text, STR("format"))) {
+            result = conf_read_choice(reader, pair->value, error_log_formats, &out->format);
         } else {
-            conf_error(reader->errors, pair->key->mark, STR("error_log has path and level"),
+            conf_error(reader->errors, pair->key->mark, STR("error_log has path, level and format"),
                        "error_log has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
             result = -EINVAL;
         }

@@ -170,17 +170,22 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct error_log_settings),
      .row = core_error_log_read,
      .fallback = "stderr notice",
-     .help = "The destination of the error log (a file, stderr, stdout, a syslog receiver), and its lowest level. A "
-             "receiver is syslog:server=ADDRESS (IP address with port, default 514, or unix:PATH), with facility "
-             "(local7), tag (sluice), severity (info; of access logs), nohostname and format (rfc3164, as nginx, or "
-             "rfc5424), joined by commas. Lines that it does not accept are lost and counted.",
-     .syntax = "file | stderr | stdout | syslog:server=... [debug | info | notice | warn | error | crit | alert | "
-               "emerg] | {path: ..., level: ...}",
+     .help = "The destination of the error log, and its lowest level. A syslog receiver is syslog:server=ADDRESS (IP "
+             "address with port, default 514, or unix:PATH), with facility (local7), tag (sluice), severity (info; of "
+             "access logs), nohostname and format (rfc3164, as nginx, or rfc5424), joined by commas. journald is "
+             "systemd's journal, optionally with server (unix:PATH), tag, facility (daemon) and severity: "
+             "journald:tag=web. It gets PRIORITY and SYSLOG_IDENTIFIER, and in the error log SLUICE_CLIENT, "
+             "SLUICE_REQUEST and others. Lines that a receiver does not accept are lost and counted. format: json "
+             "writes one object per line: time, level, pid, message, and connection, client, server, request, host, "
+             "request_id and upstream where the line has them.",
+     .syntax = "file | stderr | stdout | syslog:server=... | journald [debug | info | notice | warn | error | crit | "
+               "alert | emerg] | {path: ..., level: ..., format: text | json}",
      .example = "error_log: {path: stderr, level: notice}",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": false, "
          "\"properties\": {\"path\": {\"type\": \"string\"}, \"level\": {\"enum\": [\"debug\", \"info\", "
-         "\"notice\", \"warn\", \"error\", \"crit\", \"alert\", \"emerg\"]}}}]}"},
+         "\"notice\", \"warn\", \"error\", \"crit\", \"alert\", \"emerg\"]}, "
+         "\"format\": {\"enum\": [\"text\", \"json\"]}}}]}"},
     {.name = "ssl_aead",
      .scopes = SCOPE_MAIN,
      .type = DIRECTIVE_CHOICE,

@@ -66,8 +66,8 @@ static const struct directive directives[] = {
      .row = core_access_log_read,
      .syntax = CORE_ACCESS_LOG_SYNTAX,
      .example = "access_log: {path: stdout, format: basic}",
-     .help = "The destination of a log line per connection (a file, stdout, stderr, a syslog receiver), and its "
-             "format; or off. Lines "
+     .help = "The destination of a log line per connection (a file, stdout, stderr, or a receiver as in error_log), "
+             "and its format; or off. Lines "
              "for a file are collected, at most for the time in `flush` (1s). `if` leaves out the connections whose "
              "condition is empty or \"0\"; `sample` (0.01 or 1/100) logs an even share of the others, counted by each "
              "worker.",

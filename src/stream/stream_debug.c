@@ -16,7 +16,7 @@ void stream_debug_write(const struct stream *stream, const char *format, ...)
     if (vsnprintf(text, sizeof text, format, args) < 0)
         text[0] = '\0';
     va_end(args);
-    log_write(stream_log(stream), LOG_DEBUG, "*%llu %s", (unsigned long long)stream->number, text);
+    log_write_fields(stream_log(stream), LOG_DEBUG, &(struct log_fields){.connection = stream->number}, "%s", text);
 }
 
 void stream_debug_accepted(struct stream *stream)

@@ -6,14 +6,13 @@
 
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error)
 {
-    const char *server = stream->peer ? stream->peer->name : "";
+    struct log_fields fields = {.connection = stream->number,
+                                .upstream = str_from(stream->peer ? stream->peer->name : "")};
 
     if (error)
-        log_write(stream_log(stream), level, "*%llu %s (%d: %s), upstream: \"%s\"",
-                  (unsigned long long)stream->number, what, -error, strerror(-error), server);
+        log_write_fields(stream_log(stream), level, &fields, "%s (%d: %s)", what, -error, strerror(-error));
     else
-        log_write(stream_log(stream), level, "*%llu %s, upstream: \"%s\"",
-                  (unsigned long long)stream->number, what, server);
+        log_write_fields(stream_log(stream), level, &fields, "%s", what);
 }
 
 void stream_release_server(struct stream *stream, bool orderly)

@@ -86,8 +86,8 @@ void stream_report(struct stream *stream, enum log_level level, const char *form
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    log_write(stream_log(stream), level, "*%llu %s, client: " STR_FMT, (unsigned long long)stream->number, text,
-              STR_ARG(client));
+    log_write_fields(stream_log(stream), level, &(struct log_fields){.connection = stream->number, .client = client},
+                     "%s", text);
 }
 
 /* Calls the modules in the same order as for requests, until one rejects the connection. */

@@ -1,9 +1,12 @@
 """Selected lines, and destinations of the logs other than files, compared with those of nginx."""
+import concurrent.futures
 import datetime
+import json
 import os
 import re
 import signal
 import socket
+import time
 
 import pytest
 from kit import http1, nginx as nginx_kit, server as server_kit
@@ -288,3 +291,85 @@ def test_receiver_that_appears_later(tmp_path, loop):
     errors.read_until('exit')
     server.receiver.close()
     errors.close()
+
+
+HOSTILE = (b'GET /a"b\\c{}?"},{"level":"emerg HTTP/1.1', b'GET /\xc3\xa9\xff\xfe HTTP/1.1', b'GET /%00%0a%22%5c HTTP/1.1', b'GET /\x01\x7f HTTP/1.1',
+           b'GET / HTTP/1.1\r\nHost: "\\', b'POST /%22 HTTP/1.1\r\nHost: a\r\nContent-Length: 11')
+
+
+def send_hostile(port):
+    for head in HOSTILE:
+        with socket.create_connection(('127.0.0.1', port)) as client:
+            client.sendall(head + (b'' if b'Host' in head else b'\r\nHost: localhost') + b'\r\n\r\n')
+            client.settimeout(10 * server_kit.PATIENCE)
+            client.recv(4096)
+
+
+def test_json_error_log(tmp_path, site, loop):
+    """Every line is one JSON object with the fields of the text, whatever bytes the request has."""
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'server_name': 'named', 'root': site, 'client_max_body_size': '10'}], loop=loop,
+                               main={'error_log': {'path': str(tmp_path / 'error.json'), 'level': 'info', 'format': 'json'}}).start([port])
+    send_hostile(port)
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: 'reopening' in server_kit.read_text(tmp_path / 'error.json'), 'no line')
+    pid = server.process.pid
+    server.stop()
+    rows = [json.loads(line) for line in (tmp_path / 'error.json').read_bytes().decode('utf-8').splitlines()]
+    assert len(rows) > len(HOSTILE) / 2
+    for row in rows:
+        assert list(row)[:3] == ['time', 'level', 'pid']
+        assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d', row['time'])
+        assert abs(datetime.datetime.fromisoformat(row['time']).timestamp() - time.time()) < 120 * server_kit.PATIENCE
+    assert any(row['pid'] == pid and row['level'] == 'notice' and row['message'] == 'signal USR1: reopening the logs' for row in rows)
+    large = next(row for row in rows if row['message'].startswith('client intended to send too large'))
+    assert {name: large[name] for name in ('level', 'client', 'server', 'request', 'host')} == {
+        'level': 'error', 'client': '127.0.0.1', 'server': 'named', 'request': 'POST /%22 HTTP/1.1', 'host': 'a'}
+    assert re.fullmatch('[0-9a-f]{32}', large['request_id']) and isinstance(large['connection'], int)
+    assert not any(row['level'] == 'emerg' for row in rows)
+
+
+def parse_journal(datagram):
+    """The fields of one datagram in the native protocol of systemd-journald."""
+    fields = {}
+    while datagram:
+        line, _, datagram = datagram.partition(b'\n')
+        name, equals, value = line.partition(b'=')
+        if not equals:
+            length = int.from_bytes(datagram[:8], 'little')
+            value, end = datagram[8:8 + length], datagram[8 + length:9 + length]
+            assert len(value) == length and end == b'\n', datagram
+            datagram = datagram[9 + length:]
+        assert re.fullmatch(rb'[A-Z][A-Z0-9_]{0,63}', name) and name not in fields, name
+        fields[name.decode()] = value
+    return fields
+
+
+def test_journald(tmp_path, site, loop):
+    """Both logs in the journal, with fields, whatever bytes the request has."""
+    port, journal = server_kit.free_port(), Receiver(tmp_path / 'journal')
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'server_name': 'named', 'root': site, 'client_max_body_size': '10'}],
+                               loop=loop, http={'log_format': {'raw': {'escape': 'none', 'format': '$request|$http_x\n$arg_a'}},
+                                                'access_log': f'journald:server={journal.name},tag=web,severity=debug raw'},
+                               main={'error_log': f'journald:server={journal.name},facility=local0 info'}).start([port])
+    found = []
+
+    def collect():
+        while not found or b'&last' not in found[-1]['MESSAGE']:
+            found.append(parse_journal(journal.socket.recv(65536)))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:      # the queue of the socket is short
+        collected = pool.submit(collect)
+        send_hostile(port)
+        http1.connect(port).get('/one.txt?a=PRIORITY=0&last', X='y')
+        collected.result()
+    for fields in found:
+        ours = fields['SYSLOG_IDENTIFIER'] == b'web'
+        assert fields['SYSLOG_FACILITY'] == (b'3' if ours else b'16')
+        assert fields['PRIORITY'] in ((b'7',) if ours else (b'3', b'4', b'5', b'6'))
+    assert found[-1] == {'PRIORITY': b'7', 'SYSLOG_FACILITY': b'3', 'SYSLOG_IDENTIFIER': b'web', 'MESSAGE': f'GET /one.txt?a=PRIORITY=0&last {http1.VERSION}|y\nPRIORITY=0'.encode()}
+    large = next(fields for fields in found if b'client intended' in fields['MESSAGE'])
+    assert large['MESSAGE'].startswith(b'*') and large['SYSLOG_IDENTIFIER'] == b'sluice' and large['PRIORITY'] == b'3'
+    assert (large['SLUICE_CLIENT'], large['SLUICE_SERVER'], large['SLUICE_HOST'], large['SLUICE_REQUEST']) == (b'127.0.0.1', b'named', b'a', b'POST /%22 HTTP/1.1')
+    assert large['MESSAGE'].split()[0] == b'*' + large['SLUICE_CONNECTION'] and len(large['SLUICE_REQUEST_ID']) == 32
+    server.stop()
+    journal.close()

@@ -56,6 +56,44 @@ START_TEST(control_bytes_cannot_forge_a_line)
 }
 END_TEST
 
+START_TEST(fields_follow_the_text)
+{
+    struct recorded recorded = {.count = 0};
+    struct log log = {.level = LOG_WARN, .sink = keep, .owner = &recorded};
+    struct log_fields fields = {.connection = 18446744073709551615u, .client = STR("c"), .server = STR(""),
+                                .request = STR("\"\n"), .host = STR("h"), .request_id = STR("i"), .upstream = STR("u")};
+
+    log_write_fields(&log, LOG_WARN, &fields, "text %d", 1);
+    ck_assert_str_eq(strstr(recorded.line, "#0: "),
+                     "#0: *18446744073709551615 text 1, client: c, server: , request: \"\"\\x0a\", host: \"h\", id: i, "
+                     "upstream: \"u\"\n");
+    fields = (struct log_fields){.connection = 0};
+    log_write_fields(&log, LOG_WARN, &fields, "text");
+    ck_assert_str_eq(strstr(recorded.line, "#0: "), "#0: text\n");
+    log_write_fields(&log, LOG_NOTICE, &fields, "dropped");
+    ck_assert_int_eq(recorded.count, 2);
+}
+END_TEST
+
+static void keep_record(void *owner, const struct log_record *record)
+{
+    char line[LIMIT_LOG_LINE];
+
+    ck_assert_ptr_nonnull(record->clock);
+    ck_assert(str_equal(record->message, STR("a\nb")));
+    keep(owner, record->level, log_record_text(record, true, line));
+}
+
+START_TEST(records_have_the_raw_text)
+{
+    struct recorded recorded = {.count = 0};
+    struct log log = {.level = LOG_WARN, .write = keep_record, .owner = &recorded};
+
+    log_write_fields(&log, LOG_WARN, &(struct log_fields){.connection = 2}, "a\nb");
+    ck_assert_str_eq(recorded.line, "*2 a\\x0ab");
+}
+END_TEST
+
 START_TEST(long_lines_are_cut)
 {
     struct recorded recorded = {.count = 0};
@@ -122,6 +160,8 @@ int main(void)
 
     tcase_add_test(tests, lines_have_the_format_of_nginx);
     tcase_add_test(tests, control_bytes_cannot_forge_a_line);
+    tcase_add_test(tests, fields_follow_the_text);
+    tcase_add_test(tests, records_have_the_raw_text);
     tcase_add_test(tests, long_lines_are_cut);
     tcase_add_test(tests, log_without_a_sink_is_silent);
     tcase_add_test(tests, each_level_is_parsed_from_its_name);

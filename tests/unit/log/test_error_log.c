@@ -143,21 +143,21 @@ static const char *received(int fd)
 }
 
 /* Opens an error log that sends to a new receiver, a socket pair of datagrams. */
-static int open_receiver(struct error_log *log, bool rfc5424)
+static int open_receiver(struct error_log *log, enum syslog_form form)
 {
-    struct syslog syslog = {.facility = 1, .tag = "t", .rfc5424 = rfc5424};
+    struct syslog syslog = {.facility = 1, .tag = "t", .form = form};
     int sockets[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets), 0);
     ck_assert_int_eq(error_log_open(log, STR("stderr"), LOG_INFO), 0);
-    error_log_use(log, sockets[0], &syslog);
+    error_log_use(log, sockets[0], &syslog, ERROR_LOG_TEXT);
     return sockets[1];
 }
 
 START_TEST(each_line_is_a_datagram)
 {
     struct error_log log;
-    int receiver = open_receiver(&log, false);
+    int receiver = open_receiver(&log, SYSLOG_RFC3164);
     const char *text;
 
     log_write(&log.log, LOG_WARN, "a #0: b\nc");
@@ -168,7 +168,7 @@ START_TEST(each_line_is_a_datagram)
     ck_assert_str_eq(received(receiver), "");
     error_log_finish(&log);
     close(receiver);
-    receiver = open_receiver(&log, true);
+    receiver = open_receiver(&log, SYSLOG_RFC5424);
     log_write(&log.log, LOG_EMERG, "a #0: b");
     text = received(receiver);
     ck_assert(strncmp(text, "<8>1 2", 6) == 0);
@@ -180,12 +180,56 @@ START_TEST(each_line_is_a_datagram)
 }
 END_TEST
 
+START_TEST(lines_are_json)
+{
+    const struct log_fields fields = {.connection = 3, .client = STR("\n")};
+    struct error_log log;
+    int receiver = open_receiver(&log, SYSLOG_RFC3164);
+    int pipes[2];
+    const char *text;
+
+    log.is_json = true;
+    log_write_fields(&log.log, LOG_WARN, &fields, "a\"b");
+    text = strchr(received(receiver), '{');
+    ck_assert_ptr_nonnull(strstr(text, "\"level\":\"warn\""));
+    ck_assert_str_eq(strstr(text, ",\"connection\""), ",\"connection\":3,\"message\":\"a\\\"b\",\"client\":\"\\n\"}");
+    ck_assert_int_eq(pipe(pipes), 0);
+    error_log_use(&log, pipes[1], NULL, ERROR_LOG_JSON);
+    log_write(&log.log, LOG_WARN, "in a file");
+    text = content(pipes[0]);
+    ck_assert_ptr_eq(text, strstr(text, "{\"time\":\"2"));
+    ck_assert_str_eq(strstr(text, ",\"message\""), ",\"message\":\"in a file\"}\n");
+    error_log_finish(&log);
+    close(receiver);
+}
+END_TEST
+
+START_TEST(journal_gets_fields)
+{
+    const struct log_fields fields = {.connection = 3, .request = STR("GET")};
+    static const char expected[] =
+        "SLUICE_CONNECTION=3\nSLUICE_REQUEST=GET\nPRIORITY=4\nSYSLOG_FACILITY=1\nSYSLOG_IDENTIFIER=t\n"
+        "MESSAGE\n\x19\0\0\0\0\0\0\0*3 a\\x0ab, request: \"GET\"\n";
+    struct error_log log;
+    int receiver = open_receiver(&log, SYSLOG_JOURNAL);
+    char datagram[512];
+    ssize_t length;
+
+    log_write_fields(&log.log, LOG_WARN, &fields, "a\nb");
+    length = recv(receiver, datagram, sizeof(datagram), MSG_DONTWAIT);
+    ck_assert_int_eq(length, sizeof(expected) - 1);
+    ck_assert_mem_eq(datagram, expected, sizeof(expected) - 1);
+    error_log_finish(&log);
+    close(receiver);
+}
+END_TEST
+
 /* The number of lost lines is sent at most once per second. */
 START_TEST(lost_datagrams_are_counted)
 {
     struct clock clock = {.monotonic_ms = 5000, .wall_ms = 1704164645067};
     struct error_log log;
-    int receiver = open_receiver(&log, false);
+    int receiver = open_receiver(&log, SYSLOG_RFC3164);
     unsigned reports = 0;
 
     log.log.clock = &clock;
@@ -217,5 +261,5 @@ int main(void)
                                       lines_below_the_level_are_dropped, falls_back_to_stderr,
                                       start_errors_also_go_to_stderr, lost_lines_are_counted_and_reported,
                                       log_continues_after_reopening, each_line_is_a_datagram,
-                                      lost_datagrams_are_counted, NULL});
+                                      lines_are_json, journal_gets_fields, lost_datagrams_are_counted, NULL});
 }

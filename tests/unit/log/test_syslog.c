@@ -86,19 +86,19 @@ START_TEST(headers_have_the_forms_of_both_standards)
 {
     static const struct {
         const char *zone, *hostname;
-        bool rfc5424;
+        enum syslog_form form;
         const char *header;
     } rows[] = {
-        {"UTC0", "host", false, "<187>Jan  2 03:04:05 host web: "},
-        {"UTC0", "", false, "<187>Jan  2 03:04:05 web: "},
-        {"UTC0", "host", true, "<187>1 2024-01-02T03:04:05.067+00:00 host web PID - - "},
-        {"XXX-5:30", "", true, "<187>1 2024-01-02T08:34:05.067+05:30 - web PID - - "},
-        {"XXX+3:30", "host", true, "<187>1 2024-01-01T23:34:05.067-03:30 host web PID - - "},
+        {"UTC0", "host", SYSLOG_RFC3164, "<187>Jan  2 03:04:05 host web: "},
+        {"UTC0", "", SYSLOG_RFC3164, "<187>Jan  2 03:04:05 web: "},
+        {"UTC0", "host", SYSLOG_RFC5424, "<187>1 2024-01-02T03:04:05.067+00:00 host web PID - - "},
+        {"XXX-5:30", "", SYSLOG_RFC5424, "<187>1 2024-01-02T08:34:05.067+05:30 - web PID - - "},
+        {"XXX+3:30", "host", SYSLOG_RFC5424, "<187>1 2024-01-01T23:34:05.067-03:30 host web PID - - "},
     };
     const struct clock clock = {.wall_ms = 1704164645067};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct syslog syslog = {.facility = 23, .tag = "web", .rfc5424 = rows[i].rfc5424};
+        struct syslog syslog = {.facility = 23, .tag = "web", .form = rows[i].form};
         char header[SYSLOG_HEADER_SIZE], expected[SYSLOG_HEADER_SIZE];
         const char *pid = strstr(rows[i].header, "PID");
 
@@ -113,9 +113,32 @@ START_TEST(headers_have_the_forms_of_both_standards)
 }
 END_TEST
 
+START_TEST(journal_has_the_length_of_the_text)
+{
+    const struct syslog syslog = {.facility = 3, .tag = "web", .form = SYSLOG_JOURNAL};
+    const struct syslog other = {.form = SYSLOG_RFC5424};
+    static const char expected[] = "PRIORITY=6\nSYSLOG_FACILITY=3\n"
+                                   "SYSLOG_IDENTIFIER=web\nMESSAGE\n\x2c\x01\0\0\0\0\0\0";
+    char header[SYSLOG_HEADER_SIZE], text[300];
+    struct buffer datagram = {0};
+
+    memset(text, '\n', sizeof(text));
+    ck_assert_int_eq(buffer_append(&datagram, syslog_header(&syslog, LOG_INFO, NULL, header)), 0);
+    ck_assert_uint_eq(datagram.length, sizeof(expected) - 1);
+    ck_assert_int_eq(buffer_append(&datagram, str_of(text, sizeof(text))), 0);
+    ck_assert_int_eq(syslog_end(&syslog, &datagram, sizeof(expected) - 1), 0);
+    ck_assert_uint_eq(datagram.length, sizeof(expected) - 1 + 301);
+    ck_assert_mem_eq(datagram.data, expected, sizeof(expected) - 1);
+    ck_assert_int_eq(datagram.data[datagram.length - 1], '\n');
+    ck_assert_int_eq(syslog_end(&other, &datagram, 0), 0);
+    ck_assert_uint_eq(datagram.length, sizeof(expected) - 1 + 301);
+    buffer_finish(&datagram);
+}
+END_TEST
+
 START_TEST(longest_header_fits)
 {
-    struct syslog syslog = {.facility = 23, .rfc5424 = true};
+    struct syslog syslog = {.facility = 23, .form = SYSLOG_RFC5424};
     const struct clock clock = {.wall_ms = INT64_MAX / 1000};
     char header[SYSLOG_HEADER_SIZE];
 
@@ -224,7 +247,8 @@ END_TEST
 int main(void)
 {
     return run_tests("syslog", (const TTest *const[]){addresses_are_parsed, tags_and_facilities_are_parsed,
-                                                      headers_have_the_forms_of_both_standards, longest_header_fits,
+                                                      headers_have_the_forms_of_both_standards,
+                                                      journal_has_the_length_of_the_text, longest_header_fits,
                                                       udp_recovers_without_connecting_again,
                                                       unix_sockets_are_connected_again, NULL});
 }

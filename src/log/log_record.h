@@ -1,0 +1,22 @@
+/*
+ * Lines of the error log in structured forms: JSON, and the fields of systemd's journal.
+ */
+#ifndef LOG_LOG_RECORD_H
+#define LOG_LOG_RECORD_H
+
+#include "base/buffer.h"
+#include "base/log.h"
+
+/* RFC 3339 with milliseconds and the offset of local time, and its terminator. */
+#define LOG_TIME_SIZE 96
+void log_time_print(const struct clock *clock, char out[LOG_TIME_SIZE]);
+
+/*
+ * Appends one JSON object (RFC 8259), without a newline: time, level, pid, connection, message, and the fields that the
+ * record has, each cut at LIMIT_LOG_FIELD. Invalid UTF-8 becomes U+FFFD. 0, -ENOMEM or -ENOBUFS.
+ */
+MUST_CHECK int log_record_json(const struct log_record *record, struct buffer *out);
+/* Appends the connection and the fields of the record as fields of the journal, SLUICE_CLIENT and so on; likewise. */
+MUST_CHECK int log_record_journal(const struct log_record *record, struct buffer *out);
+
+#endif
