@@ -127,10 +127,11 @@ static int measure_fields(const struct headers *headers, struct measure *out_mea
 static int check_fields(struct headers *headers, struct arena *arena, struct measure *out_measure,
                         struct str *out_fault)
 {
-    int error = 0;
+    int error;
 
-    if (measure_fields(headers, out_measure, out_fault) != 0)
-        error = headers_make_sendable(headers, arena, out_fault);
+    if (measure_fields(headers, out_measure, out_fault) == 0)
+        return 0;
+    error = headers_make_sendable(headers, arena, out_fault);
     return error ? error : measure_fields(headers, out_measure, out_fault);
 }
 
