@@ -1,5 +1,5 @@
 /*
- * AEAD engines: implementations of the ciphers that seal records, with one interface. OpenSSL implements every cipher;
+ * AEAD engines: implementations of the ciphers that seal and decrypt records, with one interface. OpenSSL implements every cipher;
  * ipsec-mb (Intel's multi-buffer library, amd64) implements AES-GCM. An opened engine has one owner, such as the cache
  * of cipher contexts of a worker; engines share no state.
  */
@@ -26,6 +26,16 @@ struct aead_record {
     uint8_t *nonce;            /* AEAD_NONCE bytes */
 };
 
+/* One record to decrypt. */
+struct aead_sealed {
+    const uint8_t *ciphertext;
+    size_t length;          /* without the tag, which follows */
+    uint8_t cipher;         /* that of the key */
+    uint8_t additional_length;
+    const uint8_t *additional;
+    uint8_t *nonce;         /* AEAD_NONCE bytes */
+};
+
 /* An opened engine: the first member of the struct of its implementation. */
 struct aead {
     const struct aead_engine *engine;
@@ -41,12 +51,14 @@ struct aead_engine {
     struct aead *(*open)(void);
     /* All keys were freed. */
     void (*close)(struct aead *aead);
-    /* Expands a key; `*key` is NULL, or a key of this engine that is replaced. False: out of memory. */
-    bool (*key_set)(struct aead *aead, void **key, uint8_t cipher, const uint8_t *bytes);
+    /* Expands a key for one direction; `*key` is NULL, or a key of this engine that is replaced. False: out of memory. */
+    bool (*key_set)(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes);
     /* Wipes and frees. Accepts NULL. */
     void (*key_free)(void *key);
     /* Writes ciphertext and tag. Returns the end of the tag, or NULL (OpenSSL failed). */
     uint8_t *(*seal)(struct aead *aead, void *key, const struct aead_record *record, uint8_t *into);
+    /* Writes the plaintext (same length; `into` is the ciphertext itself or does not overlap it). False: the tag is wrong, and `into` is wiped. */
+    bool (*decrypt)(struct aead *aead, void *key, const struct aead_sealed *sealed, uint8_t *into);
 };
 
 extern const struct aead_engine aead_openssl, aead_ipsec_mb;

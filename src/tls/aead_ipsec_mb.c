@@ -14,7 +14,7 @@
 
 struct functions {
     aes_gcm_pre_t expand;
-    aes_gcm_enc_dec_t seal;
+    aes_gcm_enc_dec_t seal, decrypt;
     aes_gcm_init_t begin;
     aes_gcm_enc_dec_update_t update;
     aes_gcm_enc_dec_finalize_t finish;
@@ -37,7 +37,7 @@ static bool is_supported(const IMB_MGR *library)
         !(library->features & IMB_FEATURE_SELF_TEST) || (library->features & IMB_FEATURE_SELF_TEST_PASS);
 
     return (library->features & REQUIRED_FEATURES) == REQUIRED_FEATURES && tested && library->gcm128_enc &&
-           library->gcm256_enc;
+           library->gcm256_enc && library->gcm128_dec && library->gcm256_dec;
 }
 
 static struct aead *ipsec_mb_open(void)
@@ -57,10 +57,10 @@ static struct aead *ipsec_mb_open(void)
     own->aead.has[RECORD_AES_128_GCM] = own->aead.has[RECORD_AES_256_GCM] = true;
     own->aead.key_size = sizeof(struct ipsec_mb_key);
     own->functions[RECORD_AES_128_GCM] =
-        (struct functions){library->gcm128_pre, library->gcm128_enc, library->gcm128_init,
+        (struct functions){library->gcm128_pre, library->gcm128_enc, library->gcm128_dec, library->gcm128_init,
                            library->gcm128_enc_update, library->gcm128_enc_finalize};
     own->functions[RECORD_AES_256_GCM] =
-        (struct functions){library->gcm256_pre, library->gcm256_enc, library->gcm256_init,
+        (struct functions){library->gcm256_pre, library->gcm256_enc, library->gcm256_dec, library->gcm256_init,
                            library->gcm256_enc_update, library->gcm256_enc_finalize};
     free_mb_mgr(library);
     return &own->aead;
@@ -71,8 +71,10 @@ static void ipsec_mb_close(struct aead *aead)
     free(container_of(aead, struct ipsec_mb_aead, aead));
 }
 
-static bool ipsec_mb_key_set(struct aead *aead, void **key, uint8_t cipher, const uint8_t *bytes)
+/* One expanded key serves both directions. */
+static bool ipsec_mb_key_set(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes)
 {
+    (void)decrypts;
     const struct ipsec_mb_aead *own = container_of(aead, struct ipsec_mb_aead, aead);
     struct ipsec_mb_key *expanded =
         *key ? *key : aligned_alloc(_Alignof(struct ipsec_mb_key), sizeof(*expanded));
@@ -132,6 +134,20 @@ static uint8_t *ipsec_mb_seal(struct aead *aead, void *key, const struct aead_re
     return seal_parts(functions, key, record, into);
 }
 
+static bool ipsec_mb_decrypt(struct aead *aead, void *key, const struct aead_sealed *sealed, uint8_t *into)
+{
+    const struct ipsec_mb_aead *own = container_of(aead, struct ipsec_mb_aead, aead);
+    struct ipsec_mb_key *expanded = key;
+    uint8_t tag[AEAD_TAG];
+
+    own->functions[sealed->cipher].decrypt(&expanded->key, &expanded->progress, into, sealed->ciphertext, sealed->length,
+                                           sealed->nonce, sealed->additional, sealed->additional_length, tag, AEAD_TAG);
+    if (CRYPTO_memcmp(tag, sealed->ciphertext + sealed->length, AEAD_TAG) == 0)
+        return true;
+    OPENSSL_cleanse(into, sealed->length);
+    return false;
+}
+
 const struct aead_engine aead_ipsec_mb = {
     .name = "ipsec-mb",
     .built = true,
@@ -140,4 +156,5 @@ const struct aead_engine aead_ipsec_mb = {
     .key_set = ipsec_mb_key_set,
     .key_free = ipsec_mb_key_free,
     .seal = ipsec_mb_seal,
+    .decrypt = ipsec_mb_decrypt,
 };

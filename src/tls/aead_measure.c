@@ -48,7 +48,7 @@ bool aead_measure(struct aead *aead, uint8_t cipher, struct aead_figures *best)
 {
     uint8_t *into = calloc(1, LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD), bytes[32] = {0};
     void *key = NULL;
-    bool good = into && aead->engine->key_set(aead, &key, cipher, bytes);
+    bool good = into && aead->engine->key_set(aead, &key, cipher, false, bytes);
 
     if (good) {
         measure_size(aead, key, cipher, into, AEAD_SMALL, SMALL_RECORDS, &best->small_ns);

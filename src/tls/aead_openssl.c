@@ -5,6 +5,7 @@
 #include "tls/aead.h"
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/provider.h>
@@ -72,14 +73,14 @@ static void openssl_close(struct aead *aead)
 }
 
 /* With another key under the same cipher, OpenSSL keeps what it allocated. */
-static bool openssl_key_set(struct aead *aead, void **key, uint8_t cipher, const uint8_t *bytes)
+static bool openssl_key_set(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes)
 {
     const struct openssl_aead *own = container_of(aead, struct openssl_aead, aead);
-    EVP_CIPHER_CTX *sealing = *key ? *key : EVP_CIPHER_CTX_new();
-    bool same = sealing && EVP_CIPHER_CTX_get0_cipher(sealing) == own->ciphers[cipher];
+    EVP_CIPHER_CTX *context = *key ? *key : EVP_CIPHER_CTX_new();
+    bool same = context && EVP_CIPHER_CTX_get0_cipher(context) == own->ciphers[cipher];
 
-    *key = sealing;
-    if (sealing && EVP_EncryptInit_ex(sealing, same ? NULL : own->ciphers[cipher], NULL, bytes, NULL) == 1)
+    *key = context;
+    if (context && EVP_CipherInit_ex(context, same ? NULL : own->ciphers[cipher], NULL, bytes, NULL, !decrypts) == 1)
         return true;
     ERR_clear_error();
     return false;
@@ -135,16 +136,15 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
 }
 
 /* Sets the next nonce. Length -1 means the whole: an init call would first query the nonce length by name. */
-static bool set_nonce(const struct openssl_aead *own, EVP_CIPHER_CTX *sealing,
-                      const struct aead_record *record)
+static bool set_nonce(const struct openssl_aead *own, EVP_CIPHER_CTX *context, uint8_t cipher, uint8_t *nonce)
 {
     OSSL_PARAM whole[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, record->nonce, (size_t)-1),
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, nonce, (size_t)-1),
         OSSL_PARAM_construct_end()};
 
-    if (!own->whole_nonce[record->cipher])
-        return EVP_EncryptInit_ex(sealing, NULL, NULL, NULL, record->nonce) == 1;
-    return EVP_CIPHER_CTX_set_params(sealing, whole) == 1;
+    if (!own->whole_nonce[cipher])
+        return EVP_CipherInit_ex(context, NULL, NULL, NULL, nonce, -1) == 1;
+    return EVP_CIPHER_CTX_set_params(context, whole) == 1;
 }
 
 /* Reads the tag by its parameter: EVP_CTRL_AEAD_GET_TAG does the same indirectly. */
@@ -162,13 +162,38 @@ static uint8_t *openssl_seal(struct aead *aead, void *key, const struct aead_rec
     uint8_t *end = into;
     int written;
 
-    if (set_nonce(own, key, record) &&
+    if (set_nonce(own, key, record->cipher, record->nonce) &&
         EVP_EncryptUpdate(key, NULL, &written, record->additional, record->additional_length) == 1 &&
         (end = encrypt_parts(key, record->inner, record->parts, record->count, into)) &&
         EVP_EncryptFinal_ex(key, end, &written) == 1 && write_tag(key, end))
         return end + AEAD_TAG;
     ERR_clear_error();
     return NULL;
+}
+
+/* The tag is set before the data: Poly1305 of OpenSSL compares at the end of the data. */
+static bool set_tag(EVP_CIPHER_CTX *context, const uint8_t *tag)
+{
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, (void *)(uintptr_t)tag, AEAD_TAG),
+        OSSL_PARAM_construct_end()};
+
+    return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
+}
+
+static bool openssl_decrypt(struct aead *aead, void *key, const struct aead_sealed *sealed, uint8_t *into)
+{
+    const struct openssl_aead *own = container_of(aead, struct openssl_aead, aead);
+    int written;
+
+    if (set_nonce(own, key, sealed->cipher, sealed->nonce) && set_tag(key, sealed->ciphertext + sealed->length) &&
+        EVP_DecryptUpdate(key, NULL, &written, sealed->additional, sealed->additional_length) == 1 &&
+        (sealed->length == 0 || EVP_DecryptUpdate(key, into, &written, sealed->ciphertext, (int)sealed->length) == 1) &&
+        EVP_DecryptFinal_ex(key, into + sealed->length, &written) == 1)
+        return true;
+    OPENSSL_cleanse(into, sealed->length);
+    ERR_clear_error();
+    return false;
 }
 
 const struct aead_engine aead_openssl = {
@@ -179,4 +204,5 @@ const struct aead_engine aead_openssl = {
     .key_set = openssl_key_set,
     .key_free = openssl_key_free,
     .seal = openssl_seal,
+    .decrypt = openssl_decrypt,
 };

@@ -126,21 +126,57 @@ static bool answers_correctly(struct aead *aead, void *key, const struct answer 
            begins_in_place(aead, key, answer, parts, bench);
 }
 
+static bool decrypts(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+{
+    uint8_t nonce[AEAD_NONCE], additional[5];
+    struct aead_sealed sealed = {.ciphertext = bench->into,
+                                 .length = answer->length + 1u,
+                                 .cipher = answer->cipher,
+                                 .additional_length = sizeof(additional),
+                                 .additional = additional,
+                                 .nonce = nonce};
+
+    fill(nonce, sizeof(nonce), 17, 3);
+    fill(additional, sizeof(additional), 13, 5);
+    return aead->engine->decrypt(aead, key, &sealed, bench->into);
+}
+
+/* The record that answers_correctly has left in `into`, in place; then one with a changed tag, which must be refused. */
+static bool decrypts_correctly(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+{
+    uint8_t *tag = bench->into + answer->length + 1;
+
+    if (!decrypts(aead, key, answer, bench) || memcmp(bench->into, bench->plaintext, answer->length) != 0 ||
+        bench->into[answer->length] != INNER)
+        return false;
+    tag[AEAD_TAG - 1] ^= 1;
+    return !decrypts(aead, key, answer, bench);
+}
+
+/* One key for each direction. */
+static bool set_keys(struct aead *aead, uint8_t cipher, void *keys[2])
+{
+    uint8_t bytes[32];
+
+    fill(bytes, sizeof(bytes), 29, 1);
+    return aead->engine->key_set(aead, &keys[0], cipher, false, bytes) &&
+           aead->engine->key_set(aead, &keys[1], cipher, true, bytes);
+}
+
 bool aead_test(struct aead *aead, uint8_t cipher)
 {
     struct bench bench;
-    uint8_t bytes[32];
-    void *key = NULL;
-    bool good;
+    void *keys[2] = {NULL, NULL};
+    bool good = set_keys(aead, cipher, keys);
 
-    fill(bytes, sizeof(bytes), 29, 1);
-    good = aead->engine->key_set(aead, &key, cipher, bytes);
     for (size_t i = 0; i < sizeof(bench.plaintext); i++)
         bench.plaintext[i] = (uint8_t)(i * 7 + i / 256);
     for (size_t i = 0; good && i < sizeof(answers) / sizeof(answers[0]); i++) {
         if (answers[i].cipher == cipher)
-            good = answers_correctly(aead, key, &answers[i], &bench);
+            good = answers_correctly(aead, keys[0], &answers[i], &bench) &&
+                   decrypts_correctly(aead, keys[1], &answers[i], &bench);
     }
-    aead->engine->key_free(key);
+    aead->engine->key_free(keys[0]);
+    aead->engine->key_free(keys[1]);
     return good;
 }

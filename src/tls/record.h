@@ -1,10 +1,11 @@
 /*
- * The sending half of the TLS record layer for one connection in user space. It owns key, nonce and sequence number
- * until ktls_enable copies them to the kernel (tls/ktls.h).
+ * The TLS record layer of one connection in user space. For sending it owns key, nonce and sequence number until
+ * ktls_enable copies them to the kernel (tls/ktls.h).
  */
 #ifndef TLS_RECORD_H
 #define TLS_RECORD_H
 
+#include "base/limits.h"
 #include "base/list.h"
 #include "base/must_check.h"
 #include "base/str.h"
@@ -20,10 +21,11 @@ enum record_cipher { RECORD_NONE, RECORD_AES_128_GCM, RECORD_AES_256_GCM, RECORD
 enum record_version { RECORD_TLS_1_2 = 0x0303, RECORD_TLS_1_3 = 0x0304 };
 
 #define RECORD_OVERHEAD 29          /* maximum bytes added to a record: header 5, explicit nonce 8 or inner type 1, tag 16 */
+#define RECORD_INNER_MAX (LIMIT_RECORD_PLAINTEXT + 1) /* content, content type and padding of a TLS 1.3 record (RFC 8446 5.4) */
 #define RECORD_HEAD_MAX 13          /* maximum of record_head() */
 #define RECORD_SECRET_MAX 48        /* a TLS 1.3 traffic secret: SHA-256 or SHA-384 */
 
-/* The write key of one connection: 64 bytes, wiped by record_key_wipe. */
+/* The key of one direction of a connection: 64 bytes, wiped by record_key_wipe. */
 struct record_key {
     uint16_t version;               /* enum record_version */
     uint8_t cipher;                 /* enum record_cipher */
@@ -77,6 +79,14 @@ void cipher_context_cache_destroy(struct cipher_context_cache *cache);
  */
 MUST_CHECK ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context, uint8_t type,
                                const struct iovec *parts, int count, char *into);
+/*
+ * Decrypts one TLS 1.3 record (RFC 8446 5.2) of type application_data: `record` is header, ciphertext and tag. Writes
+ * content, content type and padding into `into` (room for the ciphertext, which it may overlap only wholly, at the same
+ * address). `*context` as for record_seal. Success uses one sequence number; failure uses none. Returns the number of
+ * bytes written; -EBADMSG: not authentic, or too short; -ENOMEM.
+ */
+MUST_CHECK ssize_t record_open(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
+                               struct str record, char *into);
 /* Bytes before the ciphertext: 5, or 13 with an explicit nonce. */
 size_t record_head(const struct record_key *key);
 /* Bytes that sealing adds to a record under this key. */

@@ -118,7 +118,7 @@ START_TEST(vectors_of_the_specifications_are_sealed)
                                  .additional = additional,
                                  .additional_length = (uint8_t)from_hex(vector->additional, additional),
                                  .nonce = nonce};
-    ck_assert(aead->engine->key_set(aead, &key, vector->cipher, key_bytes));
+    ck_assert(aead->engine->key_set(aead, &key, vector->cipher, false, key_bytes));
     for (size_t cut = 0; cut <= length + 1; cut++) {
         struct iovec parts[] = {{cut > length ? into : text, cut > length ? length : cut},
                                 {text + cut, length - cut}};
@@ -160,6 +160,36 @@ static void fill(uint8_t *bytes, size_t length, unsigned *state)
     }
 }
 
+/* `expected` is a sealed record: it gives `plaintext`, in place and elsewhere; with one changed bit it gives nothing. */
+static void decrypt_expected(struct aead *aead, const struct aead_record *record, const uint8_t *key_bytes,
+                             const uint8_t *plaintext, size_t length, unsigned state)
+{
+    struct aead_sealed sealed = {.ciphertext = expected,
+                                 .length = length,
+                                 .cipher = record->cipher,
+                                 .additional = record->additional,
+                                 .additional_length = record->additional_length,
+                                 .nonce = record->nonce};
+    size_t changed = state / 3 % (length + AEAD_TAG);
+    void *key = NULL;
+
+    ck_assert(aead->engine->key_set(aead, &key, record->cipher, true, key_bytes));
+    memset(into, 0xee, sizeof(into));
+    ck_assert(aead->engine->decrypt(aead, key, &sealed, into));
+    ck_assert_mem_eq(into, plaintext, length);
+    ck_assert_uint_eq(into[length], 0xee);
+    memcpy(into, expected, length + AEAD_TAG);
+    sealed.ciphertext = into;
+    ck_assert(aead->engine->decrypt(aead, key, &sealed, into));
+    ck_assert_mem_eq(into, plaintext, length);
+    memcpy(into, expected, length + AEAD_TAG);
+    into[changed] ^= 1 << state % 8;
+    ck_assert(!aead->engine->decrypt(aead, key, &sealed, into));
+    for (size_t i = 0; i < length; i++)
+        ck_assert_uint_eq(into[i], 0);
+    aead->engine->key_free(key);
+}
+
 static void compare_length(struct aead *aead, uint8_t cipher, size_t length, unsigned *state)
 {
     uint8_t key_bytes[32], nonce[AEAD_NONCE], additional[13], with_inner[LIMIT_RECORD_PLAINTEXT + 1];
@@ -184,7 +214,7 @@ static void compare_length(struct aead *aead, uint8_t cipher, size_t length, uns
     memcpy(with_inner, text, length);
     with_inner[length] = record.inner;
     seal_by_evp(&record, key_bytes, with_inner, all, expected);
-    ck_assert(aead->engine->key_set(aead, &key, cipher, key_bytes));
+    ck_assert(aead->engine->key_set(aead, &key, cipher, false, key_bytes));
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         memset(into, 0xee, sizeof(into));
         if (ways[i].parts == &in_place)
@@ -196,6 +226,7 @@ static void compare_length(struct aead *aead, uint8_t cipher, size_t length, uns
         ck_assert_uint_eq(into[all + AEAD_TAG], 0xee);
     }
     aead->engine->key_free(key);
+    decrypt_expected(aead, &record, key_bytes, with_inner, all, *state);
 }
 
 START_TEST(records_of_every_length_equal_those_of_evp)
@@ -235,7 +266,7 @@ START_TEST(replaced_key_is_used_by_the_next_record)
     memset(keys[0], 1, 32);
     memset(keys[1], 2, 32);
     for (int i = 0; i < 4; i++) {
-        ck_assert(aead->engine->key_set(aead, &key, cipher, keys[i % 2]));
+        ck_assert(aead->engine->key_set(aead, &key, cipher, false, keys[i % 2]));
         seal_by_evp(&record, keys[i % 2], text, 100, expected);
         ck_assert_ptr_nonnull(aead->engine->seal(aead, key, &record, into));
         ck_assert_mem_eq(into, expected, 100 + AEAD_TAG);
@@ -280,7 +311,7 @@ START_TEST(freed_keys_are_wiped)
     }
     fill(secret, sizeof(secret), &state);
     ck_assert_uint_ne(secret[0], 0);
-    ck_assert(aead->engine->key_set(aead, &key, cipher, secret));
+    ck_assert(aead->engine->key_set(aead, &key, cipher, false, secret));
     ck_assert_ptr_nonnull(memmem(key, malloc_usable_size(key), secret, 16));
     ck_assert_ptr_nonnull(aead->engine->seal(aead, key, &record, into));
     freed_after_seal = 0;
@@ -297,12 +328,23 @@ static struct faulty {
     struct aead *real;
     size_t from; /* records of fewer bytes are right */
     bool parts_only;
-    enum { FAULT_NONE, FAULT_CIPHERTEXT, FAULT_TAG, FAULT_END, FAULT_NULL } fault;
+    enum { FAULT_NONE, FAULT_CIPHERTEXT, FAULT_TAG, FAULT_END, FAULT_NULL, FAULT_PLAINTEXT, FAULT_ACCEPTS, FAULT_REFUSES } fault;
 } faulty;
 
-static bool faulty_key_set(struct aead *aead, void **key, uint8_t cipher, const uint8_t *bytes)
+static bool faulty_key_set(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes)
 {
-    return faulty.real->engine->key_set(faulty.real, key, cipher, bytes);
+    return faulty.real->engine->key_set(faulty.real, key, cipher, decrypts, bytes);
+}
+
+static bool faulty_decrypt(struct aead *aead, void *key, const struct aead_sealed *sealed, uint8_t *to)
+{
+    bool good = faulty.real->engine->decrypt(faulty.real, key, sealed, to);
+
+    if (sealed->length < faulty.from)
+        return good;
+    if (faulty.fault == FAULT_PLAINTEXT)
+        to[0] ^= 1;
+    return faulty.fault == FAULT_ACCEPTS || (good && faulty.fault != FAULT_REFUSES);
 }
 
 static uint8_t *faulty_seal(struct aead *aead, void *key, const struct aead_record *record, uint8_t *to)
@@ -313,6 +355,9 @@ static uint8_t *faulty_seal(struct aead *aead, void *key, const struct aead_reco
         return end;
     switch (faulty.fault) {
     case FAULT_NONE:
+    case FAULT_PLAINTEXT:
+    case FAULT_ACCEPTS:
+    case FAULT_REFUSES:
         return end;
     case FAULT_CIPHERTEXT:
         to[0] ^= 1;
@@ -339,7 +384,8 @@ START_TEST(wrong_answer_of_an_engine_fails_its_test)
                                               .built = true,
                                               .key_set = faulty_key_set,
                                               .key_free = faulty_key_free,
-                                              .seal = faulty_seal};
+                                              .seal = faulty_seal,
+                                              .decrypt = faulty_decrypt};
 
     faulty.aead.engine = &engine;
     faulty.real = aead_open(AEAD_OPENSSL);
@@ -352,6 +398,8 @@ START_TEST(wrong_answer_of_an_engine_fails_its_test)
             faulty.fault = FAULT_NONE;
             ck_assert(aead_test(&faulty.aead, cipher));
             faulty.fault = FAULT_CIPHERTEXT + row % 4;
+            ck_assert(!aead_test(&faulty.aead, cipher));
+            faulty.fault = FAULT_PLAINTEXT + row % 3;
             ck_assert(!aead_test(&faulty.aead, cipher));
         }
     }
