@@ -114,8 +114,8 @@
 #define LIMIT_RECORD_PLAINTEXT      16384           /* RFC 8446 5.1 */
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */
 #define LIMIT_HANDSHAKE_BYTES       (1 << 18)
-#define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
-#define LIMIT_CIPHER_BYTES          (600 << 10)     /* memory of the cipher contexts of a worker */
+#define LIMIT_CIPHERS_LIVE          1024            /* cipher contexts per worker: one for each direction of a connection */
+#define LIMIT_CIPHER_BYTES          (1200 << 10)    /* memory of the cipher contexts of a worker */
 #define LIMIT_AEAD_GAIN             10              /* percent that an engine other than OpenSSL must save */
 #define LIMIT_AEAD_NOISE            5               /* assumed error of that measurement, in percent */
 #define LIMIT_KTLS_MEASURE_MS       100             /* comparison of the kernel's encryption with that in user space, all ciphers */
@@ -134,6 +134,7 @@
 #define LIMIT_EARLY_DRIFT_MS        2500            /* clock difference tolerated between client and server */
 #define LIMIT_TLS_SESSION           (8 * 1024)      /* bytes of a session kept by the server, client certificate included */
 #define LIMIT_TLS_SESSIONS          10000000        /* entries of a session cache whose size is given as a number */
+#define LIMIT_EMPTY_RECORDS         32              /* consecutive records without data from one peer */
 #define LIMIT_TLS_ALERTS            8               /* warning alerts sent to one peer */
 
 /* wire and connection */

@@ -140,8 +140,9 @@ static bool ipsec_mb_decrypt(struct aead *aead, void *key, const struct aead_sea
     struct ipsec_mb_key *expanded = key;
     uint8_t tag[AEAD_TAG];
 
-    own->functions[sealed->cipher].decrypt(&expanded->key, &expanded->progress, into, sealed->ciphertext, sealed->length,
-                                           sealed->nonce, sealed->additional, sealed->additional_length, tag, AEAD_TAG);
+    own->functions[sealed->cipher].decrypt(&expanded->key, &expanded->progress, into, sealed->ciphertext,
+                                           sealed->length, sealed->nonce, sealed->additional,
+                                           sealed->additional_length, tag, AEAD_TAG);
     if (CRYPTO_memcmp(tag, sealed->ciphertext + sealed->length, AEAD_TAG) == 0)
         return true;
     OPENSSL_cleanse(into, sealed->length);

@@ -171,8 +171,8 @@ static bool has_key(const struct cipher_context *context, const struct record_ke
            memcmp(context->key, key->key, sizeof(context->key)) == 0;
 }
 
-struct cipher_context *cipher_context_for(struct cipher_context_cache *cache, const struct record_key *key, bool decrypts,
-                                          struct cipher_context **hint)
+struct cipher_context *cipher_context_for(struct cipher_context_cache *cache, const struct record_key *key,
+                                          bool decrypts, struct cipher_context **hint)
 {
     struct cipher_context *context = *hint;
 

@@ -36,6 +36,11 @@ struct tls_output {
     bool (*may_update_key)(void *owner);
     /* Milliseconds of a monotonic clock, for LIMIT_KEY_UPDATES_MS. NULL: a constant clock. */
     uint64_t (*now_ms)(void *owner);
+    /*
+     * The contexts by which a server's session decrypts application data of TLS 1.3; they outlive the session. NULL, or
+     * it returns NULL: OpenSSL decrypts.
+     */
+    struct cipher_context_cache *(*cipher_contexts)(void *owner);
 };
 
 /*

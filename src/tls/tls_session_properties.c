@@ -5,6 +5,13 @@
 
 #include <openssl/objects.h>
 
+struct tls_session *tls_session_of(const SSL *ssl)
+{
+    struct tls_bio *bio = BIO_get_data(SSL_get_rbio(ssl));
+
+    return container_of(bio, struct tls_session, bio);
+}
+
 /*
  * Recognises methods with their blank or slash: "GET /", "POST ", "PRI *", "OPTIO". TLS begins with a byte below 32.
  */

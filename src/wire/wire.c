@@ -15,7 +15,7 @@
 int wire_shared_init(struct wire_shared *shared)
 {
     pipe_pool_init(&shared->pipes, shared->loop);
-    shared->plaintext = malloc(LIMIT_RECORD_PLAINTEXT);
+    shared->plaintext = malloc(RECORD_INNER_MAX);
     shared->cipher_contexts = cipher_context_cache_create(LIMIT_CIPHERS_LIVE, shared->aead);
     if (!shared->ktls_calls)
         shared->ktls_calls = &ktls_calls_kernel;

@@ -70,7 +70,7 @@ static bool deliver_plaintext(struct wire *wire, struct str plain, struct str ci
 static void read_records(struct wire *wire, struct str cipher)
 {
     while (wire->state == WIRE_OPEN) {
-        ssize_t count = tls_session_read(wire->tls, wire->shared->plaintext, LIMIT_RECORD_PLAINTEXT);
+        ssize_t count = tls_session_read(wire->tls, wire->shared->plaintext, RECORD_INNER_MAX);
         size_t lent = tls_session_input_left(wire->tls);
 
         if (wire->state != WIRE_OPEN || count == -EAGAIN)

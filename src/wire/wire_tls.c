@@ -145,10 +145,18 @@ static uint64_t tls_now_ms(void *owner)
     return wire->shared->loop->clock.monotonic_ms;
 }
 
+static struct cipher_context_cache *cipher_contexts(void *owner)
+{
+    const struct wire *wire = owner;
+
+    return wire->shared->cipher_contexts;
+}
+
 const struct tls_output wire_tls_output = {
     .ciphertext = append_ciphertext,
     .record = control_record,
     .key_ready = key_ready,
     .may_update_key = may_update_key,
     .now_ms = tls_now_ms,
+    .cipher_contexts = cipher_contexts,
 };

@@ -160,7 +160,7 @@ static void fill(uint8_t *bytes, size_t length, unsigned *state)
     }
 }
 
-/* `expected` is a sealed record: it gives `plaintext`, in place and elsewhere; with one changed bit it gives nothing. */
+/* `expected` is a sealed record: decrypted in place and elsewhere it gives `plaintext`; with a changed bit, nothing. */
 static void decrypt_expected(struct aead *aead, const struct aead_record *record, const uint8_t *key_bytes,
                              const uint8_t *plaintext, size_t length, unsigned state)
 {
@@ -328,7 +328,16 @@ static struct faulty {
     struct aead *real;
     size_t from; /* records of fewer bytes are right */
     bool parts_only;
-    enum { FAULT_NONE, FAULT_CIPHERTEXT, FAULT_TAG, FAULT_END, FAULT_NULL, FAULT_PLAINTEXT, FAULT_ACCEPTS, FAULT_REFUSES } fault;
+    enum {
+        FAULT_NONE,
+        FAULT_CIPHERTEXT,
+        FAULT_TAG,
+        FAULT_END,
+        FAULT_NULL,
+        FAULT_PLAINTEXT,
+        FAULT_ACCEPTS,
+        FAULT_REFUSES
+    } fault;
 } faulty;
 
 static bool faulty_key_set(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes)

@@ -94,7 +94,14 @@ static uint64_t now_ms(void *owner)
     return pair->now_ms;
 }
 
-static const struct tls_output output = {ciphertext, record, key_ready, may_update_key, now_ms};
+static struct cipher_context_cache *cipher_contexts(void *owner)
+{
+    const struct tls_pair *pair = owner;
+
+    return pair->decrypts_with_openssl ? NULL : pair->cipher_contexts;
+}
+
+static const struct tls_output output = {ciphertext, record, key_ready, may_update_key, now_ms, cipher_contexts};
 
 static void logged(void *owner, enum log_level level, struct str line)
 {

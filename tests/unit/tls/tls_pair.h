@@ -18,6 +18,7 @@ struct tls_pair {
     unsigned keys;                  /* number of calls of key_ready */
     unsigned records;               /* passed to `record` */
     bool sealed_with_openssl;       /* the most recent bytes came through `ciphertext` */
+    bool decrypts_with_openssl;     /* cipher_contexts returns NULL; set between pair_open and pair_handshake */
     bool forbid_update;             /* may_update_key returns the opposite */
     unsigned asked_update;
     uint64_t now_ms;
