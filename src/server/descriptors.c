@@ -43,7 +43,7 @@ static void log_exhaustion(struct worker *worker, unsigned clients, unsigned ups
         return;
     log_write(worker->log, LOG_CRIT,
               "out of file descriptors: %u idle client and %u idle upstream connections are closed; raise the "
-              "limit of open files (RLIMIT_NOFILE), or lower worker_connections",
+              "limit of open files (RLIMIT_NOFILE; of the system: fs.file-max), or lower worker_connections",
               clients, upstreams);
 }
 

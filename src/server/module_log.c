@@ -2,9 +2,9 @@
  * The functions of module.h that write to the error log.
  */
 #include "server/connection.h"
+#include "server/exhaustion.h"
 #include "server/variables.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -13,20 +13,9 @@ struct log *exchange_log(const struct exchange *x)
     return connection_log(request_state_of(x)->connection);
 }
 
-/* Resources that all exchanges share. */
-static const int exhaustions[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, ENOSPC, EDQUOT, EADDRNOTAVAIL};
-
-_Static_assert(sizeof(exhaustions) / sizeof(exhaustions[0]) == WORKER_EXHAUSTIONS, "one limit each");
-
 bool exchange_may_log_error(struct exchange *x, int error)
 {
-    struct worker *worker = request_state_of(x)->worker;
-
-    for (unsigned i = 0; i < WORKER_EXHAUSTIONS; i++) {
-        if (error == -exhaustions[i])
-            return log_limit_allows(&worker->log_limits.exchange[i], worker->loop.clock.monotonic_ms);
-    }
-    return true;
+    return worker_may_log_error(request_state_of(x)->worker, error);
 }
 
 PRINTF_LIKE(3, 0)

@@ -18,7 +18,7 @@
 struct connection;
 struct stream_listening;
 
-enum { WORKER_EXHAUSTIONS = 7 }; /* errors of exchange_may_log_error */
+enum { WORKER_EXHAUSTIONS = 7 }; /* errors that worker_may_log_error limits */
 
 /* Creates a connection for a socket accepted by a listener. Owns fd. */
 typedef void worker_accept(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
@@ -81,8 +81,8 @@ struct worker {
         bool reclaimed;                     /* and whether it closed any */
     } exhausted;
     struct {
-        struct log_limit accept, reclaim, connection, pause, exchange[WORKER_EXHAUSTIONS];
-    } log_limits;                           /* of resources that run out; `exchange`: see exchange_may_log_error */
+        struct log_limit accept, reclaim, connection, pause, errors[WORKER_EXHAUSTIONS];
+    } log_limits;                           /* of resources that run out; `errors`: see worker_may_log_error */
     bool draining;                          /* QUIT or reload: completes open requests, accepts nothing new */
     bool retiring;                          /* reload: kept-alive connections may send one more request */
     bool stopping;                          /* TERM or the drain deadline: ends at once */

@@ -2,6 +2,7 @@
  * Closes both sides of a `stream` connection, and writes its log lines; called for the client's side (stream.c) and the
  * upstream server's side (stream_server.c).
  */
+#include "server/exhaustion.h"
 #include "stream/stream_steps.h"
 
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error)
@@ -9,6 +10,8 @@ void stream_log_line(const struct stream *stream, enum log_level level, const ch
     struct log_fields fields = {.connection = stream->number,
                                 .upstream = str_from(stream->peer ? stream->peer->name : "")};
 
+    if (!worker_may_log_error(stream->worker, error))
+        return;
     if (error)
         log_write_fields(stream_log(stream), level, &fields, "%s (%d: %s)", what, -error, strerror(-error));
     else

@@ -96,7 +96,7 @@ void stream_debug_closed(const struct stream *stream);
 
 /* stream_end.c */
 
-/* Writes a line to the error log; `error` 0: none. */
+/* Writes a line to the error log, unless worker_may_log_error denies it; `error` 0: none. */
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error);
 /* Records activity, for the timeout. */
 void stream_record_activity(struct stream *stream);

@@ -179,14 +179,14 @@ def big(site):
 
 @pytest.fixture
 def start(tmp_path, site, certificate):
-    """start(**main) -> a running Server for one test, with the ports `.port` (TLS) and `.plain`."""
+    """start(**main) -> a running Server for one test, with the ports `.port` (TLS) and `.plain`, or with the list `servers`."""
     running = []
 
-    def starter(loop='epoll', http=None, wait=True, **main):
+    def starter(loop='epoll', http=None, wait=True, servers=None, **main):
         ports = server_kit.free_port(), server_kit.free_port()
         block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site,
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
-        made = server_kit.Server(tmp_path / f'server{len(running)}', [block], loop=loop, http=http, main=main)
+        made = server_kit.Server(tmp_path / f'server{len(running)}', [block] if servers is None else servers, loop=loop, http=http, main=main)
         os.chmod(made.folder, 0o755)
         made.plain, made.port = ports
         running.append(made)

@@ -14,6 +14,7 @@ import time
 import pytest
 
 from kit import http1, server as server_kit
+from kit.exhaustion import Answers, assert_one_line_per_second, serves
 from kit.lifetime import signal_and_wait, wait_for
 
 SLOW = int(os.environ.get('SLUICE_SLOW', '1000'))      # slow clients
@@ -22,48 +23,14 @@ PLAIN_BUILD = pytest.mark.skipif(b'__asan_init' in open(server_kit.SLUICE, 'rb')
 CLONE_NEWNET = 0x40000000
 
 
-def assert_one_line_per_second(log):
-    """At most one line per second, process and cause. Numbers, and the request after the message, belong to no cause."""
-    counts = collections.Counter()
-    for second, level, pid, text in re.findall(r'^(.{19}) \[(\w+)\] (\d+)#\d+: (.*)', log, re.M):
-        if level in ('warn', 'error', 'crit', 'alert', 'emerg'):
-            counts[second, pid, re.sub(r'\d+', 'N', text.split(', client: ')[0])] += 1
-    assert counts and max(counts.values()) == 1, counts.most_common(3)
-
-
-class Answers(threading.Thread):
-    """Clients that request `target` on one connection after another until `stop`; counts the responses by status."""
-
-    def __init__(self, connect, targets):
-        super().__init__(daemon=True)
-        self.connect, self.targets, self.counts, self.ended = connect, targets, collections.Counter(), threading.Event()
-        self.start()
-
-    def run(self):
-        while not self.ended.is_set():
-            for target in self.targets:
-                try:
-                    client = self.connect()
-                    self.counts[client.get(target).status] += 1
-                    client.close()
-                except (OSError, EOFError, AssertionError, http1.BadResponse):
-                    self.counts['failed'] += 1
-                time.sleep(0.002)
-
-    def stop(self):
-        self.ended.set()
-        self.join()
-        return self.counts
-
-
-def serves(port, target='/one.txt', status=200):
-    with contextlib.suppress(OSError, EOFError, http1.BadResponse):
-        client = http1.connect(port, timeout=5 * server_kit.PATIENCE)
-        try:
-            return client.get(target).status == status
-        finally:
-            client.close()
-    return False
+def hold_requests(port, count, field):
+    """Connections that have sent an incomplete request with a long field."""
+    held = []
+    for _ in range(count):
+        with contextlib.suppress(OSError):
+            held.append(socket.create_connection(('127.0.0.1', port), timeout=5))
+            held[-1].sendall(f'GET /one.txt HTTP/1.1\r\n{field}'.encode())
+    return held
 
 
 def test_descriptors(start, loop):
@@ -71,11 +38,7 @@ def test_descriptors(start, loop):
     server = start(loop, wait=False, worker_processes=2, http={'client_header_timeout': '60s'})
     server.command_prefix = ['prlimit', '--nofile=100:100']
     server.start([server.plain])
-    held = []
-    for _ in range(250):
-        with contextlib.suppress(OSError):
-            held.append(socket.create_connection(('127.0.0.1', server.plain), timeout=5))
-            held[-1].sendall(b'GET /one.txt HTTP/1.1\r\n')
+    held = hold_requests(server.plain, 250, '')
     load = [Answers(lambda: http1.connect(server.plain, timeout=5), ['/one.txt']) for _ in range(2)]
     wait_for(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
     time.sleep(4)
@@ -98,11 +61,8 @@ def test_memory(start, loop):
     with open(f'/proc/{worker}/statm', encoding='ascii') as stream:
         used = int(stream.read().split()[0]) * resource.getpagesize()
     resource.prlimit(worker, resource.RLIMIT_AS, (used + (256 << 10), before[1]))
-    held, load = [], Answers(lambda: http1.connect(server.port, 'user', timeout=5), ['/one.txt', '/missing'])
-    for _ in range(400):
-        with contextlib.suppress(OSError):
-            held.append(socket.create_connection(('127.0.0.1', server.plain), timeout=5))
-            held[-1].sendall(f'GET /one.txt HTTP/1.1\r\n{field}'.encode())
+    load = Answers(lambda: http1.connect(server.port, 'user', timeout=5), ['/one.txt', '/missing'])
+    held = hold_requests(server.plain, 400, field)
     wait_for(lambda: re.search('memory|Cannot allocate', server.errors()), 'no memory left')
     time.sleep(3)
     counts = load.stop()
@@ -111,6 +71,63 @@ def test_memory(start, loop):
     resource.prlimit(worker, resource.RLIMIT_AS, before)
     wait_for(lambda: all(serves(server.plain) for _ in range(20)), 'it serves again')
     assert server.workers() == [worker], f'{server.errors()}\n{counts}'
+    assert_one_line_per_second(server.errors())
+    assert signal_and_wait(server, 15) == 0
+
+
+class MemoryGroup:
+    """A control group with a limit of its memory, in the hierarchy of version 2 or 1."""
+
+    # hierarchy, file of the limit, file of the usage
+    KINDS = [('/sys/fs/cgroup', 'memory.max', 'memory.current'), ('/sys/fs/cgroup/memory', 'memory.limit_in_bytes', 'memory.usage_in_bytes')]
+
+    def __init__(self):
+        for hierarchy, limit, usage in self.KINDS:
+            path = f'{hierarchy}/sluice-test-{os.getpid()}'
+            with contextlib.suppress(OSError):
+                os.mkdir(path)
+                if os.path.exists(f'{path}/{limit}'):
+                    self.path, self.limit, self.usage = path, f'{path}/{limit}', f'{path}/{usage}'
+                    self.prefix = ['sh', '-c', f'echo $$ >{path}/cgroup.procs && exec "$@"', 'sh']
+                    return
+                os.rmdir(path)
+        pytest.skip('no control group for memory')
+
+    def add_room(self, size):
+        """Sets the limit to the present usage and `size` bytes more."""
+        with open(self.limit, 'w', encoding='ascii') as stream:
+            stream.write(str(int(server_kit.read_text(self.usage)) + size))
+
+    def remove(self):
+        os.rmdir(self.path)
+
+
+@pytest.fixture
+def memory_group():
+    made = MemoryGroup()
+    yield made
+    made.remove()
+
+
+@PLAIN_BUILD
+@ROOT
+def test_memory_limit_of_a_control_group(memory_group, start, loop):
+    """The kernel kills the worker, which has the most memory. The master replaces it, and the replacement serves."""
+    server = start(loop, wait=False, http={'large_client_header_buffers': '8 64k', 'client_header_timeout': '60s'})
+    server.command_prefix = memory_group.prefix
+    server.start([server.plain])
+    wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
+    worker, = server.workers()
+    memory_group.add_room(8 << 20)
+    load = Answers(lambda: http1.connect(server.plain, timeout=5), ['/one.txt'])
+    held = hold_requests(server.plain, 600, ('X-Long: ' + 'x' * 30000 + '\r\n') * 2)
+    wait_for(lambda: f'worker process {worker} exited on signal 9' in server.errors(), 'no memory left', 30)
+    for one in held:
+        one.close()
+    wait_for(lambda: all(serves(server.plain) for _ in range(20)), 'it serves again')
+    served = load.counts[200]
+    wait_for(lambda: load.counts[200] > served + 50, 'the other clients are served')
+    load.stop()
     assert_one_line_per_second(server.errors())
     assert signal_and_wait(server, 15) == 0
 
@@ -345,60 +362,93 @@ class Namespace(threading.Thread):
         return box[0]
 
 
-@ROOT
-def test_ephemeral_ports(start, loop, tmp_path):
-    """Sixteen local ports, and thirty requests to one upstream server: the others get 502 at once, and later ones are served."""
-    path = str(tmp_path / 'socket')
-    port = server_kit.free_port()
-    server = start(loop, wait=False, http={'proxy_connect_timeout': '20s'})
-    server.tree['http']['server'] = [{'listen': f'unix:{path}', 'location': {'/': {'proxy_pass': f'http://127.0.0.1:{port}'}}}]
-    with open(server.config_path, 'w', encoding='utf-8') as stream:
-        stream.write(server_kit.yaml(server.tree) + '\n')
+PORTS = 16
+
+
+def start_with_few_ports(start, loop, **trees):
+    """Starts a server with these parts of its configuration, in a network namespace with 16 local ports. Returns it and the namespace."""
+    server = start(loop, wait=False, **trees)
     if subprocess.run(['unshare', '--net', 'true'], check=False).returncode != 0:
         pytest.skip('no network namespaces')
-    server.command_prefix = ['unshare', '--net', 'sh', '-c',
-                             'ip link set lo up && echo 40000 40015 >/proc/sys/net/ipv4/ip_local_port_range && exec "$@"', 'sh']
+    server.command_prefix = ['unshare', '--net', 'sh', '-c', 'ip link set lo up && '
+                             f'echo 40000 {40000 + PORTS - 1} >/proc/sys/net/ipv4/ip_local_port_range && exec "$@"', 'sh']
     server.start([])
     wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
-    listener = Namespace(server.process.pid).call(lambda: socket.create_server(('127.0.0.1', port), backlog=64))
-
-    def request():
-        stream = socket.socket(socket.AF_UNIX)
-        stream.settimeout(20 * server_kit.PATIENCE)
-        stream.connect(path)
-        client = http1.Client(stream)
-        client.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-        return client
-    clients = [request() for _ in range(30)]
-    held = [listener.accept()[0] for _ in range(16)]
-    load = Answers(lambda: request_only(path), ['/'])
-    wait_for(lambda: load.counts[502] > 100, 'requests without a port', 90)
-    assert set(load.stop()) == {502}
-    for stream in held:
-        stream.recv(65536)
-        stream.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
-        stream.close()
-    statuses = collections.Counter(client.read().status for client in clients)
-    assert statuses == {200: 16, 502: 14}, statuses
-    assert 'Cannot assign requested address' in server.errors()
-    assert_one_line_per_second(server.errors())
-
-    def answered():
-        client = request()
-        stream, _ = listener.accept()
-        stream.recv(65536)
-        stream.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
-        stream.close()
-        return client.read().status == 200
-    assert answered(), 'ports are free again'
-    assert signal_and_wait(server, 15) == 0
+    return server, Namespace(server.process.pid)
 
 
-def request_only(path):
+def answer(stream):
+    stream.recv(65536)
+    stream.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
+    stream.close()
+
+
+def connect_unix(path):
     stream = socket.socket(socket.AF_UNIX)
     stream.settimeout(20 * server_kit.PATIENCE)
     stream.connect(path)
     return http1.Client(stream)
+
+
+def request_unix(path):
+    client = connect_unix(path)
+    client.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    return client
+
+
+def answered(path, listener):
+    """True if a request gets a response. Without a local port it does not reach the listener."""
+    client = request_unix(path)
+    listener.settimeout(2 * server_kit.PATIENCE)
+    with contextlib.suppress(OSError, EOFError):
+        answer(listener.accept()[0])
+        return client.read().status == 200
+    return False
+
+
+@ROOT
+def test_ephemeral_ports(start, loop, tmp_path):
+    """Sixteen local ports, and thirty requests to one upstream server: the others get 502 at once, and later ones are served."""
+    path, port = str(tmp_path / 'socket'), server_kit.free_port()
+    block = {'listen': f'unix:{path}', 'location': {'/': {'proxy_pass': f'http://127.0.0.1:{port}'}}}
+    server, namespace = start_with_few_ports(start, loop, http={'proxy_connect_timeout': '20s'}, servers=[block])
+    listener = namespace.call(lambda: socket.create_server(('127.0.0.1', port), backlog=64))
+    clients = [request_unix(path) for _ in range(30)]
+    held = [listener.accept()[0] for _ in range(PORTS)]
+    load = Answers(lambda: connect_unix(path), ['/'])
+    wait_for(lambda: load.counts[502] > 100, 'requests without a port', 90)
+    assert set(load.stop()) == {502}
+    for stream in held:
+        answer(stream)
+    statuses = collections.Counter(client.read().status for client in clients)
+    assert statuses == {200: PORTS, 502: 30 - PORTS}, statuses
+    assert 'Cannot assign requested address' in server.errors()
+    assert_one_line_per_second(server.errors())
+    wait_for(lambda: answered(path, listener), 'ports are free again', 30)
+    assert signal_and_wait(server, 15) == 0
+
+
+@ROOT
+def test_ephemeral_ports_of_stream(start, loop, tmp_path):
+    """The same for `stream`: connections without a port are closed at once, and later ones are served."""
+    path, port = str(tmp_path / 'socket'), server_kit.free_port()
+    server, namespace = start_with_few_ports(start, loop, servers=[], stream={
+        'server': {'listen': f'unix:{path}', 'proxy_pass': f'127.0.0.1:{port}'}})
+    listener = namespace.call(lambda: socket.create_server(('127.0.0.1', port), backlog=64))
+    clients = [request_unix(path) for _ in range(PORTS)]
+    held = [listener.accept()[0] for _ in range(PORTS)]
+    load = Answers(lambda: connect_unix(path), ['/'])
+    wait_for(lambda: load.counts['failed'] > 300, 'connections without a port', 90)
+    assert set(load.stop()) == {'failed'}
+    for stream in held:
+        answer(stream)
+    for client in clients:
+        assert client.read().status == 200
+        client.close()
+    assert 'Cannot assign requested address' in server.errors()
+    assert_one_line_per_second(server.errors())
+    wait_for(lambda: answered(path, listener), 'ports are free again', 30)
+    assert signal_and_wait(server, 15) == 0
 
 
 def open_descriptors(pid):
