@@ -202,7 +202,8 @@ static int open_sockets(struct master *master, struct generation *generation)
                               &master->error_log.log);
 
     if (result == 0) {
-        listen_fds_finish(master->passed, generation->configuration, &master->error_log.log);
+        listen_fds_finish(master->passed, generation->configuration, upgrade_shares_sockets(master),
+                          &master->error_log.log);
         master->passed = NULL;
     }
     return result;

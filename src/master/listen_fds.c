@@ -122,7 +122,7 @@ static struct listen_fds *listen_fds_create(size_t count, unsigned slots)
         memset(passed->sockets.fds, -1, count * slots * sizeof(int));
         return passed;
     }
-    listen_fds_finish(passed, NULL, NULL);
+    listen_fds_finish(passed, NULL, true, NULL);
     return NULL;
 }
 
@@ -200,8 +200,10 @@ static bool has_address(const struct configuration *configuration, const struct 
     return false;
 }
 
-void listen_fds_finish(struct listen_fds *passed, const struct configuration *configuration, struct log *log)
+void listen_fds_finish(struct listen_fds *passed, const struct configuration *configuration, bool keep_paths,
+                       struct log *log)
 {
+    struct sockets others = {.configuration = configuration};
     char text[128];
 
     if (!passed)
@@ -216,7 +218,10 @@ void listen_fds_finish(struct listen_fds *passed, const struct configuration *co
                       STR_ARG(name));
         }
     }
-    sockets_close(&passed->sockets, false);
+    if (configuration)
+        others.endpoints = configuration->endpoint_count;
+    passed->sockets.keep_paths |= keep_paths;
+    sockets_close_except(&passed->sockets, &others);
     free(passed->configuration.endpoints);
     free(passed);
 }

@@ -23,7 +23,12 @@ struct listen_fds *listen_fds_adopt(const int *fds, size_t count, unsigned slots
 struct listen_fds *listen_fds_keep(const struct sockets *sockets, struct log *log);
 /* Returns the sockets in the form of an earlier generation, for sockets_open. NULL if `passed` is NULL. */
 const struct sockets *listen_fds_sockets(const struct listen_fds *passed);
-/* Closes and frees all; logs the sockets whose address is not in `configuration` (NULL: logs none). Accepts NULL. */
-void listen_fds_finish(struct listen_fds *passed, const struct configuration *configuration, struct log *log);
+/*
+ * Closes and frees all; logs the sockets whose address is not in `configuration` (NULL: logs none). Removes the unix:
+ * paths that are not in it, unless they belong to a service manager or, with `keep_paths`, to another master. Accepts
+ * NULL.
+ */
+void listen_fds_finish(struct listen_fds *passed, const struct configuration *configuration, bool keep_paths,
+                       struct log *log);
 
 #endif

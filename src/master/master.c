@@ -443,7 +443,7 @@ static void master_finish(struct master *master)
 {
     while (!list_empty(&master->generations))
         generation_close(master, container_of(master->generations.next, struct generation, link));
-    listen_fds_finish(master->passed, NULL, &master->error_log.log);
+    listen_fds_finish(master->passed, NULL, upgrade_shares_sockets(master), &master->error_log.log);
     pid_file_remove(&master->pid_file);
     upgrade_close(&master->upgrade);
     if (master->signal_fd >= 0)
@@ -470,7 +470,7 @@ int master_run(const struct master_start *start)
         result = daemon_detach(&master.report_fd);
     if (result < 0) {
         error_log_print(LOG_EMERG, "daemon: %s", strerror(-result));
-        listen_fds_finish(master.passed, NULL, &master.error_log.log);
+        listen_fds_finish(master.passed, NULL, true, &master.error_log.log);
         configuration_destroy(start->configuration);
         return EXIT_FAILURE;
     }

@@ -272,6 +272,29 @@ def test_hup_restarts_workers_after_winch(server):
     wait_for(lambda: len(server.workers_of(master)) == 2, 'two workers run')
 
 
+def test_drained_master_removes_unix_sockets(server):
+    """After WINCH: HUP removes the path of a socket that is no longer configured, and the end removes the others."""
+    master, block = server.pid(), server.tree['http']['server'][0]
+    server.tree['http']['server'][0] = {**block, 'listen': [*block['listen'], f'unix:{server.folder}/second']}
+    server.write()
+    os.kill(master, signal.SIGHUP)
+    wait_for(lambda: os.path.exists(server.folder + '/second'), 'the second socket')
+    wait_for(lambda: server.errors().count(' runs, ') == 2 and len(server.workers_of(master)) == 2, 'the new configuration')
+    os.kill(master, signal.SIGWINCH)
+    wait_for(lambda: not server.workers_of(master), 'the workers have ended')
+    assert stat.S_ISSOCK(os.stat(server.folder + '/second').st_mode)
+    server.tree['http']['server'][0] = block
+    server.write()
+    os.kill(master, signal.SIGHUP)
+    wait_for(lambda: len(server.workers_of(master)) == 2, 'two workers run')
+    assert not os.path.exists(server.folder + '/second') and stat.S_ISSOCK(os.stat(server.folder + '/socket').st_mode)
+    wait_for(lambda: server.errors().count(' runs, ') == 3, 'the first configuration')
+    os.kill(master, signal.SIGWINCH)
+    wait_for(lambda: not server.workers_of(master), 'the workers have ended')
+    assert stat.S_ISSOCK(os.stat(server.folder + '/socket').st_mode)
+    server.finish()                     # checks that the path is removed
+
+
 @pytest.mark.parametrize('version', VERSIONS)
 def test_sessions_resume_after_an_upgrade(server, version, tmp_path):
     session = str(tmp_path / 'session')

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define FIRST 40 /* descriptors above those of the test program */
@@ -74,7 +75,7 @@ START_TEST(all_workers_share_a_passed_socket)
     ck_assert_int_eq(fcntl(FIRST, F_GETFD), FD_CLOEXEC);
     ck_assert(fcntl(FIRST, F_GETFL) & O_NONBLOCK);
     ck_assert_int_eq(sockets_open(&sockets, &configuration, 3, listen_fds_sockets(passed), &recording_log), 0);
-    listen_fds_finish(passed, &configuration, &recording_log);
+    listen_fds_finish(passed, &configuration, false, &recording_log);
     ck_assert_msg(strstr(message, "no server listens on 127.0.0.1:") != NULL, "%s", message);
     ck_assert(!is_open(FIRST) && !is_open(FIRST + 1));
     ck_assert_int_ge(sockets_get(&sockets, 0, 0), 0);
@@ -114,13 +115,13 @@ START_TEST(adopted_sockets_keep_their_slots)
     ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 0), fds[0]);
     ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 1), fds[1]);
     ck_assert_int_eq(sockets_open(&opened, &configuration, 2, listen_fds_sockets(passed), &recording_log), 0);
-    listen_fds_finish(passed, &configuration, &recording_log);
+    listen_fds_finish(passed, &configuration, false, &recording_log);
     ck_assert(!is_open(fds[0]) && !is_open(fds[1]));
     passed = listen_fds_keep(&opened, &recording_log);
     ck_assert_ptr_nonnull(passed);
     sockets_close(&opened, false);
     ck_assert(is_open(sockets_get(listen_fds_sockets(passed), 0, 1)));
-    listen_fds_finish(passed, NULL, &recording_log);
+    listen_fds_finish(passed, NULL, false, &recording_log);
     sockets_close(&sockets, false);
     ck_assert_ptr_null(listen_fds_adopt(NULL, 0, 2, &recording_log));
 }
@@ -149,7 +150,7 @@ START_TEST(descriptors_of_other_kinds_are_closed)
         ck_assert_msg(strstr(message, text) != NULL, "%s", message);
         ck_assert(!is_open(FIRST + i));
     }
-    listen_fds_finish(passed, NULL, &recording_log);
+    listen_fds_finish(passed, NULL, false, &recording_log);
     ck_assert(!is_open(FIRST + 4));
     close(ends[0]);
     close(ends[1]);
@@ -168,7 +169,7 @@ START_TEST(variables_of_another_process_are_ignored)
     ck_assert(is_open(FIRST));
     ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log)); /* without the variables */
     ck_assert_ptr_null(listen_fds_sockets(NULL));
-    listen_fds_finish(NULL, NULL, &recording_log);
+    listen_fds_finish(NULL, NULL, false, &recording_log);
     close(FIRST);
 }
 END_TEST
@@ -188,10 +189,55 @@ START_TEST(malformed_counts_are_ignored)
 }
 END_TEST
 
+/* Opens a socket with the unix: path `path` with descriptor FIRST. */
+static void open_unix_socket(const char *path, struct listen_address *out_address)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(fd, 16), 0);
+    *out_address = (struct listen_address){.length = sizeof(out_address->socket)};
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&out_address->socket, &out_address->length), 0);
+    ck_assert_int_eq(dup2(fd, FIRST), FIRST);
+    close(fd);
+}
+
+START_TEST(unix_paths_that_are_in_use_are_kept)
+{
+    static const struct {
+        bool configured, keep_paths, service_manager, kept;
+    } cases[] = {{false, false, false, false},
+                 {true, false, false, true},
+                 {false, true, false, true},
+                 {false, false, true, true}};
+    char path[64];
+
+    snprintf(path, sizeof(path), "/tmp/test_listen_fds.%ld", (long)getpid());
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct endpoint endpoint = {.backlog = 16};
+        struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = cases[i].configured};
+        int fd = FIRST;
+        struct listen_fds *passed;
+
+        open_unix_socket(path, &endpoint.address);
+        pass("1", getpid());
+        passed = cases[i].service_manager ? listen_fds_take(FIRST, &recording_log) :
+                                            listen_fds_adopt(&fd, 1, 2, &recording_log);
+        ck_assert_ptr_nonnull(passed);
+        listen_fds_finish(passed, &configuration, cases[i].keep_paths, &recording_log);
+        ck_assert(!is_open(FIRST));
+        ck_assert_int_eq(unlink(path) == 0, cases[i].kept);
+    }
+}
+END_TEST
+
 int main(void)
 {
     return run_tests("listen_fds", (const TTest *const[]){
                                        all_workers_share_a_passed_socket, descriptors_of_other_kinds_are_closed,
                                        variables_of_another_process_are_ignored,
-                                       adopted_sockets_keep_their_slots, malformed_counts_are_ignored, NULL});
+                                       adopted_sockets_keep_their_slots, malformed_counts_are_ignored,
+                                       unix_paths_that_are_in_use_are_kept, NULL});
 }

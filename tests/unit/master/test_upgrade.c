@@ -68,7 +68,7 @@ START_TEST(descriptors_of_the_parent_are_taken)
         ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
     upgrade_close(&upgrade);
     ck_assert_int_lt(fcntl(FIRST + 2, F_GETFD), 0);
-    listen_fds_finish(passed, NULL, &quiet_log);
+    listen_fds_finish(passed, NULL, false, &quiet_log);
 }
 END_TEST
 
