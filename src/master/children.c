@@ -191,15 +191,19 @@ static void start_child(struct master *master, struct generation *generation, un
 
 /*
  * A newer message replaces a queued one of the same kind, which bounds the queue of a worker that does not read.
- * Each CHANNEL_LISTEN concerns another socket and is kept.
+ * Several sockets of a dead worker have the same index, so each CHANNEL_LISTEN is kept until a CHANNEL_UNLISTEN
+ * cancels them.
  */
-static bool message_replaces(const struct channel_message *message, const struct channel_message *before)
+static bool message_replaces(const struct channel_message *message, const struct channel_message *before,
+                             unsigned workers)
 {
+    if (message->kind == CHANNEL_UNLISTEN && before->kind == CHANNEL_LISTEN)
+        return before->index % workers == message->index;
     return message->kind == before->kind && message->index == before->index && message->kind != CHANNEL_LISTEN;
 }
 
-/* Returns 0 or -errno. */
-static int queue_message(struct child *child, const struct channel_message *message)
+/* `workers`: the number of workers in the child's generation. Returns 0 or -errno. */
+static int queue_message(struct child *child, const struct channel_message *message, unsigned workers)
 {
     struct queued_message *queued = calloc(1, sizeof(*queued));
 
@@ -218,7 +222,7 @@ static int queue_message(struct child *child, const struct channel_message *mess
         struct queued_message *before = container_of(link, struct queued_message, link);
 
         next = link->next;
-        if (message_replaces(message, &before->message))
+        if (message_replaces(message, &before->message, workers))
             queued_message_free(before);
     }
     list_push(&child->queued, &queued->link);
@@ -232,8 +236,10 @@ static void log_send_error(struct master *master, const struct child *child, int
                   (long)child->pid, -error, strerror(-error));
 }
 
-static void send_message(struct master *master, struct child *child, enum channel_kind kind, uint32_t index, int fd)
+static void send_message(struct master *master, struct generation *generation, unsigned number,
+                         enum channel_kind kind, uint32_t index, int fd)
 {
+    struct child *child = &generation->children[number];
     const struct channel_message message = {.kind = kind, .index = index, .fd = fd};
     int result = -EAGAIN;
 
@@ -242,7 +248,7 @@ static void send_message(struct master *master, struct child *child, enum channe
     if (list_empty(&child->queued))
         result = channel_send(child->channel_fd, &message);
     if (result == -EAGAIN)
-        result = queue_message(child, &message);
+        result = queue_message(child, &message, generation->child_count);
     log_send_error(master, child, result);
 }
 
@@ -277,7 +283,7 @@ void child_reassign_sockets(struct master *master, struct generation *generation
             int fd = sockets_get(sockets, i, slot);
 
             if (fd >= 0 && fd != sockets_get(sockets, i, acceptor)) /* a unix: socket is shared by all workers */
-                send_message(master, &generation->children[acceptor], CHANNEL_LISTEN,
+                send_message(master, generation, acceptor, CHANNEL_LISTEN,
                              (uint32_t)i * sockets->workers + number, fd);
         }
     }
@@ -286,7 +292,7 @@ void child_reassign_sockets(struct master *master, struct generation *generation
 static void return_sockets(struct master *master, struct generation *generation, struct child *child)
 {
     if (child->acceptor >= 0)
-        send_message(master, &generation->children[child->acceptor], CHANNEL_UNLISTEN,
+        send_message(master, generation, (unsigned)child->acceptor, CHANNEL_UNLISTEN,
                      (uint32_t)(child - generation->children), -1);
     child->acceptor = -1;
 }
@@ -427,7 +433,7 @@ void children_reap(struct master *master)
 void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
-        send_message(master, &generation->children[i], kind, index, fd);
+        send_message(master, generation, i, kind, index, fd);
 }
 
 void children_kill(struct master *master, struct generation *generation)
