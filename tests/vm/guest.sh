@@ -3,7 +3,7 @@
 # usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]]    PARTS: one or more names, such as "proof|http_tls"
 # Each part has a separate network namespace (with its /proc/net/tls_stat and buffer sizes) and a separate tmpfs: parts can run
 # in parallel. A part writes OUT/PART.log and OUT/PART.status; OUT/status is written last.
-out=$1 python=$2 selected="|${4:-module|cipher|proof|peers|sample}|"
+out=$1 python=$2 selected="|${4:-module|cipher|limits|proof|peers|sample}|"
 # The files of the part "http": those whose responses depend most on the place of the encryption, kernel or user space.
 http=$(printf 'http_%s|' static precompressed compress autoindex protocol tls clients logs)
 selected=${selected//|http|/|$http}
@@ -53,11 +53,12 @@ part module test_without_module.py
 
 modprobe tls || exit 1
 part cipher test_without_cipher.py
+part limits test_system_limits.py
 
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
 parallel peers test_{cold,hostile,keys,slow}.py
-parallel proof test_!(without_*|endings|figure|cold|hostile|keys|slow).py
+parallel proof test_!(without_*|system_limits|endings|figure|cold|hostile|keys|slow).py
 parallel endings test_endings.py
 export SLUICE_TRANSPORTS=ktls
 parallel sample @sample.txt
