@@ -6,6 +6,7 @@
 
 #include "../modules/loopback.h"
 #include "stream/stream.h"
+#include "http2.h"
 #include "tls_client.h"
 
 #include <errno.h>
@@ -278,6 +279,8 @@ static void ask(const struct kind *kind, struct str bytes, size_t n)
         send_some(&client, kind->piece);
         loopback_turn_once(&server, client.bytes.length ? 0 : 5);
         receive_some(&client);
+        if (kind->http2 && h2_count_ends(buffer_str(&server.text)) == (kind->connection_persists ? n : 1))
+            shutdown(client.fd, SHUT_WR);
         /* A `stream` connection to an upstream ends with its client. */
         if (kind->entrance == AT_STREAM && server.text.length == upstreams.first.length)
             shutdown(client.fd, SHUT_WR);
@@ -323,7 +326,8 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
         ask(kind, buffer_str(&request), n);
         if (kind->times > 1)
             loopback_turn(&server, 20); /* helper threads write the stored responses */
-        answers += count_answers(buffer_str(&server.text), kind->status);
+        answers += kind->http2 ? h2_count_answers(buffer_str(&server.text)) :
+                                 count_answers(buffer_str(&server.text), kind->status);
     }
     /* With n elements the request must succeed. With one element it may be refused. */
     ck_assert_msg(n == 1 || answers >= (kind->connection_persists ? n : 1) * (kind->times ? kind->times : 1),

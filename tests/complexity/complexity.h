@@ -31,6 +31,7 @@ struct kind {
     struct grown request;
     void (*make)(struct buffer *request, size_t n); /* appends a binary request; NULL: `request` is used */
     size_t record;                  /* AT_TLS: bytes of the request per TLS record */
+    bool http2;                     /* `make` appends HTTP/2 */
     bool hello;                     /* AT_TLS: the ClientHello has n bytes of padding */
     size_t hello_record;            /* AT_TLS: bytes of the ClientHello per record; 0: as many as fit */
     struct grown first_response;    /* of the upstream server; front NULL: a short response */

@@ -2,6 +2,7 @@
 #include "complexity.h"
 
 #include "binary.h"
+#include "http2.h"
 
 const char complexity_configuration[] =
     "http:\n"
@@ -282,6 +283,26 @@ const struct kind kinds[] = {
     {.name = "response chunks in one-byte pieces", .n = 3000,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200, .piece = 1,
      .first_response = {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}},
+    /* HTTP/2. LIMIT_H2_CREDIT limits frames that do no useful work. */
+    {.name = "HTTP/2 fields", .n = 495, .http2 = true, .make = make_h2_fields, .status = 200},
+    {.name = "HTTP/2 fields in one-byte pieces", .n = 495, .http2 = true, .make = make_h2_fields, .status = 200,
+     .piece = 1},
+    {.name = "HTTP/2 fields from the dynamic table", .n = 495, .http2 = true, .make = make_h2_indexed_fields,
+     .status = 200},
+    {.name = "HTTP/2 Cookie fields", .n = 495, .http2 = true, .make = make_h2_cookies, .status = 200},
+    {.name = "HTTP/2 fields passed on", .n = 495, .http2 = true, .make = make_h2_passed_fields, .status = 200},
+    {.name = "HTTP/2 DATA frames of a byte", .n = 20000, .http2 = true, .make = make_h2_data, .status = 200,
+     .body = true},
+    {.name = "HTTP/2 WINDOW_UPDATE frames", .n = 900, .http2 = true, .make = make_h2_window_updates, .status = 200},
+    {.name = "HTTP/2 PING frames", .n = 190, .http2 = true, .make = make_h2_pings, .status = 200},
+    {.name = "HTTP/2 frames of an unknown type", .n = 490, .http2 = true, .make = make_h2_unknown_frames,
+     .status = 200},
+    {.name = "HTTP/2 requests", .n = 400, .http2 = true, .make = make_h2_requests, .status = 200, .piece = 256,
+     .connection_persists = true},
+    {.name = "response chunks to HTTP/2", .n = 30000, .http2 = true, .make = make_h2_proxied, .status = 200,
+     .first_response = {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}},
+    {.name = "response fields to HTTP/2", .n = 495, .http2 = true, .make = make_h2_proxied, .status = 200,
+     .first_response = {OK, "X-#: 1\r\n", BODY}},
     /* PROXY protocol headers. */
     {.name = "TLVs of a PROXY protocol header", .n = 678,
      .entrance = AT_PROXY_PROTOCOL, .make = make_tlvs, .status = 200},
