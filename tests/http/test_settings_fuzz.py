@@ -1,7 +1,7 @@
 """Request bodies through generated chains of internal redirects with different settings at each step.
 
 Each example is a configuration, which a reload activates, and requests to it: with Content-Length or chunks, in pieces of any size,
-with Expect, aborted in the middle, with a reload in between. Either the scripted upstream server echoes exactly the sent body, or the
+with Expect, aborted in the middle, with a reload in between; with SLUICE_PROTOCOL=http2, in a stream. Either the scripted upstream server echoes exactly the sent body, or the
 status is one that the model in settings_chain.py permits. No worker dies, and no sanitizer reports an error. SLUICE_FUZZ_SECONDS is the
 duration for each loop (30), SLUICE_FUZZ_SEED the first seed (1). SLUICE_FUZZ_SHRINK=0 omits the reduction of a failure, which takes
 minutes.
@@ -16,6 +16,7 @@ import threading
 import time
 import zlib
 
+import h2.exceptions
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 from kit import http1, server as server_kit
@@ -25,6 +26,7 @@ from settings_chain import PATIENCE, Actors, Case, chains, expected, locations, 
 SECONDS = float(os.environ.get('SLUICE_FUZZ_SECONDS', '30'))
 FIRST_SEED = int(os.environ.get('SLUICE_FUZZ_SEED', '1'))
 PHASES = [Phase.generate, Phase.shrink] if os.environ.get('SLUICE_FUZZ_SHRINK', '1') == '1' else [Phase.generate]
+HTTP2 = http1.PROTOCOL == 'http2'
 EXAMPLES = 5        # for each seed, even if the time is over
 MARKS = ('ERROR: AddressSanitizer', 'runtime error:', 'exited on signal', 'exited with code 1')
 
@@ -38,23 +40,65 @@ plans = st.fixed_dictionaries({
 
 
 class Sender:
-    """Sends data in a separate thread, because the server may stop reading for some time."""
+    """Sends a request in a separate thread, because the server may stop reading for some time. `send_head` is called first; put(share) sends
+    the request up to that share of 1000, and put(None) all of it."""
 
-    def __init__(self, stream):
-        self.stream, self.pieces = stream, queue.Queue()
+    def __init__(self, client, plan, name, body):
+        self.client, self.head, self.rest, self.at = client, head(plan, name), encoded(plan, body), 0
+        self.pieces = queue.Queue()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
+
+    def send_head(self):
+        self.client.stream.sendall(self.head)
+
+    def put(self, share):
+        """Positions count from the first byte of the head."""
+        size = len(self.head) + len(self.rest)
+        end = len(self.rest) if share is None else max(self.at, size * share // 1000 - len(self.head))
+        self.pieces.put((self.rest[self.at:end], share is None))
+        self.at = end
 
     def run(self):
         while (piece := self.pieces.get()) is not None:
             try:
-                self.stream.sendall(piece)
-            except OSError:
+                self.send(*piece)
+            except (OSError, EOFError, h2.exceptions.H2Error):
                 return
+
+    def send(self, piece, _last):
+        self.client.stream.sendall(piece)
 
     def finish(self):
         self.pieces.put(None)
         self.thread.join(PATIENCE)
+
+
+class StreamSender(Sender):
+    """The same for a stream of HTTP/2; without Content-Length instead of with chunks."""
+
+    def __init__(self, client, plan, name, body):
+        super().__init__(client, plan, name, b'')
+        self.head, self.rest, self.stream, self.given_up = b'', body, None, False
+        self.fields = fields_of(plan, name)
+
+    def send_head(self):
+        method, target, fields = self.fields
+        self.stream = self.client.start(method, target, fields, more=True)
+
+    def send(self, piece, last):
+        view, response = memoryview(piece), self.client.connection.responses[self.stream]
+        while not response.over and not self.given_up:
+            sent = self.client.connection.send_some(self.stream, view, last)
+            view = view[sent:]
+            if not len(view):
+                return
+            if sent <= 0:
+                time.sleep(0.001)           # until the main thread receives WINDOW_UPDATE
+
+    def finish(self):
+        self.given_up = True
+        super().finish()
 
 
 class Fuzzed(server_kit.Server):
@@ -119,21 +163,29 @@ def encoded(plan, body):
     return b''.join(b'%x\r\n%s\r\n' % (len(chunk), chunk) for chunk in chunks) + b'0\r\n\r\n'
 
 
+def fields_of(plan, name):
+    """Method, target and fields of the request."""
+    fields = [('Host', 'localhost'), ('X-Case', name)]
+    if plan['coding'] == 'length':
+        fields.append(('Content-Length', str(plan['size'])))
+    elif not HTTP2:
+        fields.append(('Transfer-Encoding', 'chunked'))
+    fields += [('Expect', '100-continue')] * plan['expect'] + [('X-When', '1')] * plan['overlaid'] + [('Accept-Encoding', 'gzip')] * plan['gzip']
+    return 'POST', f'/chain{plan["chain"]}/x', fields
+
+
 def head(plan, name):
-    lines = [f'POST /chain{plan["chain"]}/x HTTP/1.1', 'Host: localhost', f'X-Case: {name}']
-    lines.append(f'Content-Length: {plan["size"]}' if plan['coding'] == 'length' else 'Transfer-Encoding: chunked')
-    lines += ['Expect: 100-continue'] * plan['expect'] + ['X-When: 1'] * plan['overlaid'] + ['Accept-Encoding: gzip'] * plan['gzip']
-    return ('\r\n'.join(lines) + '\r\n\r\n').encode()
+    method, target, fields = fields_of(plan, name)
+    return '\r\n'.join([f'{method} {target} HTTP/1.1', *(f'{name}: {value}' for name, value in fields), '', '']).encode()
 
 
-def send_all(server, case, plan, sender, wire, all_chains):
+def send_all(server, case, plan, sender, all_chains):
     """Sends the request in pieces, with an event of the plan after each of them; returns whether it reloaded the server."""
-    at, reloaded = wire.index(b'\r\n\r\n') + 4, False
-    sender.stream.sendall(wire[:at])
+    reloaded = False
+    sender.send_head()
     assert server.ask('/one.txt') in ('one\n', None)        # the server has received the header section, so a reload does not treat the connection as idle
     for share, moment in sorted(plan['cuts']):
-        sender.pieces.put(wire[at:len(wire) * share // 1000])
-        at = max(at, len(wire) * share // 1000)
+        sender.put(share)
         if moment == 'gate':
             case.gate.set()
         elif moment == 'reload':
@@ -141,15 +193,31 @@ def send_all(server, case, plan, sender, wire, all_chains):
             reloaded = True
         assert server.ask('/one.txt') in ('one\n', None)
     if plan['end'] == 'whole':
-        sender.pieces.put(wire[at:])
+        sender.put(None)
     case.gate.set()
     return reloaded
 
 
-def give_up(client, plan):
-    if plan['end'] == 'reset':
-        client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-    if plan['end'] == 'half':
+def cancel(client, stream):
+    """Resets the stream. The connection continues, unless the settings of a location end it."""
+    client.attempt(lambda: client.connection.h2.reset_stream(stream, 8))
+    client.streams.clear()
+    check_alive(client)
+
+
+def check_alive(client):
+    try:
+        assert client.get('/one.txt').body == b'one\n'
+    except EOFError:
+        assert HTTP2 and client.connection.goaway       # keepalive_timeout or keepalive_requests
+
+
+def give_up(client, plan, sender):
+    if plan['end'] == 'half' and HTTP2:
+        cancel(client, sender.stream)
+    elif plan['end'] == 'reset':
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    elif plan['end'] == 'half':
         client.stream.shutdown(socket.SHUT_WR)
         while client.fill():
             client.buffer.clear()
@@ -175,20 +243,20 @@ def run_plan(server, plan, all_chains):
     name = str(next(server.number))
     case = server.actors.cases[name] = Case(bytes(bytearray((at * 7 + at // 251) % 256 for at in range(plan['size']))))
     client = server.connect()
-    sender = Sender(client.stream)
+    sender = (StreamSender if HTTP2 else Sender)(client, plan, name, case.body)
     try:
-        reloaded = send_all(server, case, plan, sender, head(plan, name) + encoded(plan, case.body), all_chains)
+        reloaded = send_all(server, case, plan, sender, all_chains)
         if plan['end'] != 'whole':
             sender.finish()
-            give_up(client, plan)
+            give_up(client, plan, sender)
             return
         answer = client.read('POST')
         check_answer(answer, case, expected(chain, plan['size'], plan['coding'], plan['overlaid']), chain[-1]['leave'])
         # The connection ends if the unread chunks are too long to be discarded.
-        drained = plan['coding'] == 'length' or plan['size'] in case.seen or plan['size'] < 8000
+        drained = HTTP2 or plan['coding'] == 'length' or plan['size'] in case.seen or plan['size'] < 8000
         if drained and not answer.closes and not reloaded:
             sender.finish()
-            assert client.get('/one.txt').body == b'one\n'
+            check_alive(client)
     finally:
         case.gate.set()
         client.close()

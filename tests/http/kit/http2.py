@@ -2,6 +2,7 @@
 import socket
 import ssl
 import struct
+import threading
 
 import h2.config
 import h2.connection
@@ -115,6 +116,7 @@ class Client:
             self.h2.increment_flow_control_window(connection_window - WINDOW)
         self.responses, self.goaway, self.closed = {}, [], False
         self.longest_data = 0
+        self.lock = threading.Lock()                    # of `h2`, for send_some
         self.flush()
 
     def flush(self):
@@ -145,18 +147,29 @@ class Client:
             self.h2.end_stream(stream)
             self.flush()
 
+    def send_some(self, stream, view, end):
+        """Sends as much of the body as the window permits, at most a frame; with `end`, its last frame ends the stream. Returns the number of
+        bytes. One thread may send while another one calls pump()."""
+        with self.lock:
+            room = min(self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size, len(view))
+            if room > 0 or not len(view):
+                self.h2.send_data(stream, bytes(view[:room]), end_stream=end and room == len(view))
+                self.flush()
+            return room
+
     def pump(self):
         """Receives once; False at the end of the connection."""
         piece = receive(self.sock)
         if not piece:
             self.closed = True
             return False
-        for event in self.h2.receive_data(piece):
-            self.happened(event)
-        try:
-            self.flush()
-        except STREAM_ERRORS:
-            pass                    # the server has closed; earlier bytes from it can still be received
+        with self.lock:
+            for event in self.h2.receive_data(piece):
+                self.happened(event)
+            try:
+                self.flush()
+            except STREAM_ERRORS:
+                pass                # the server has closed; earlier bytes from it can still be received
         return True
 
     def happened(self, event):
