@@ -8,12 +8,12 @@ import time
 from kit import http1, server as server_kit
 
 
-ENDED = re.compile(r'worker process \d+ exited ')
+ENDED = re.compile(r'worker process \d+ exited |\d+ workers in a row exited ')
 
 
 def assert_one_line_per_second(log):
-    """At most one line per second, process and cause. Numbers, and the request after the message, belong to no cause; the end of a worker
-    process is a cause of its own."""
+    """At most one line per second, process and cause. Numbers, and the request after the message, belong to no cause; the end of each
+    worker process is a cause of its own."""
     counts = collections.Counter()
     for second, level, pid, text in re.findall(r'^(.{19}) \[(\w+)\] (\d+)#\d+: (.*)', log, re.M):
         if level in ('warn', 'error', 'crit', 'alert', 'emerg'):
