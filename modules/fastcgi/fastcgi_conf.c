@@ -134,7 +134,7 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     int error;
 
     own->gateway.gateway = &fastcgi_gateway;
-    if (own->gateway.pass.of_location && !reader->laid_over && !conf_map_get(at, STR("fastcgi_pass")))
+    if (own->gateway.pass.of_location && !reader->is_overlay && !conf_map_get(at, STR("fastcgi_pass")))
         own->gateway.pass = (struct gateway_pass){0};
     error = gateway_conf_complete(&own->gateway, reader, at);
     return error == 0 && own->usual.count == 0 ? find_default_params(&own->usual, reader, at) : error;

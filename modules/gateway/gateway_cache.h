@@ -83,7 +83,7 @@ struct gateway_cache_purge {
 };
 
 /* proxy_cache_max_range_offset */
-struct gateway_cache_far {
+struct gateway_cache_range_offset {
     uint64_t bytes;
     bool set;
 };
@@ -123,7 +123,7 @@ struct gateway_cache_conf {
     bool partial;                   /* incomplete responses are stored, and completed */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
-    struct gateway_cache_far far;
+    struct gateway_cache_range_offset max_range_offset;
     bool convert_head;
     struct gateway_cache_purge purge;
 };

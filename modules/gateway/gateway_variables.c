@@ -47,55 +47,55 @@ static struct str format_number(struct arena *arena, uint64_t value)
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
-static struct str server(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_server(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return attempt->server;
 }
 
 /* The status sent to the client if there was no response. */
-static struct str status(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_status(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_number(arena, attempt->status ? (uint64_t)attempt->status : 502);
 }
 
-static struct str connect_time(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_connect_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_seconds(arena, attempt->connect_us);
 }
 
-static struct str header_time(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_header_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_seconds(arena, attempt->header_us);
 }
 
-static struct str response_time(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_response_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_seconds(arena, attempt->total_us);
 }
 
-static struct str bytes_received(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_bytes_received(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_number(arena, attempt->bytes_received);
 }
 
-static struct str bytes_sent(const struct gateway_attempt *attempt, struct arena *arena)
+static struct str attempt_bytes_sent(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return format_number(arena, attempt->bytes_sent);
 }
 
-#define OF_EACH(name)                                                                                        \
+#define OF_EACH_ATTEMPT(name)                                                                                        \
     static struct str get_##name(const void *subject, struct str parameter, struct arena *arena)             \
     {                                                                                                        \
-        return join_attempts(subject, arena, name);                                                                   \
+        return join_attempts(subject, arena, attempt_##name);                                                         \
     }
 
-OF_EACH(server)
-OF_EACH(status)
-OF_EACH(connect_time)
-OF_EACH(header_time)
-OF_EACH(response_time)
-OF_EACH(bytes_received)
-OF_EACH(bytes_sent)
+OF_EACH_ATTEMPT(server)
+OF_EACH_ATTEMPT(status)
+OF_EACH_ATTEMPT(connect_time)
+OF_EACH_ATTEMPT(header_time)
+OF_EACH_ATTEMPT(response_time)
+OF_EACH_ATTEMPT(bytes_received)
+OF_EACH_ATTEMPT(bytes_sent)
 
 /* True if "content_type" means Content-Type. */
 static bool names_field(struct str parameter, struct str name)

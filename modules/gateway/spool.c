@@ -94,7 +94,7 @@ static void advance_blocks(struct spool *spool, uint64_t count)
     }
 }
 
-static void release_lent(struct spool *spool)
+static void release_detached(struct spool *spool)
 {
     spool->current = NULL;
     free(spool->detached);
@@ -361,7 +361,7 @@ int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *
 {
     struct block *block;
 
-    release_lent(spool);
+    release_detached(spool);
     if (spool->file_at < spool->file.end)
         return next_from_file(spool, accept, room, out);
     if (spool->writing)
@@ -403,6 +403,6 @@ void spool_close(struct spool *spool)
     if (!spool)
         return;
     spool->events = NULL;
-    release_lent(spool);
+    release_detached(spool);
     spool_free_when_idle(spool);
 }

@@ -97,8 +97,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .help = "The size of the slices in which large responses are fetched and stored, each by a range request, when they "              \
              "are needed; responses are assembled from them. 0: no slices. For a server without range support, or without "             \
              "a validator in its responses, slices are not used."},                                                    \
-    {.name = "proxy_cache_max_range_offset", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(gateway.cache.far),           \
-     .row_size = sizeof(struct gateway_cache_far), .row = gateway_read_cache_far,                                      \
+    {.name = "proxy_cache_max_range_offset", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(gateway.cache.max_range_offset),           \
+     .row_size = sizeof(struct gateway_cache_range_offset), .row = gateway_read_cache_range_offset,                                      \
      .schema = "{\"type\": [\"string\", \"integer\"]}", .syntax = "size",                                              \
      .example = "proxy_cache_max_range_offset: 10m",                                                                   \
      .help = "A range that begins at this byte or later, or counts from the end, of a response that is not stored is " \

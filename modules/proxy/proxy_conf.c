@@ -184,7 +184,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     own->gateway.ssl.http2 = own->http_version > 0;
     own->gateway.drop_body = !own->pass_body;
     own->drop_fields = !own->pass_fields;
-    if (pass->of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
+    if (pass->of_location && !reader->is_overlay && !conf_map_get(at, STR("proxy_pass")))
         *pass = (struct gateway_pass){0};
     error = proxy_make_tls(own, reader, at);
     if (error == 0)

@@ -84,7 +84,7 @@ static int check_return(void *conf, struct conf_reader *reader, const struct con
 {
     struct return_conf *own = conf;
 
-    if (own->value.of_location && !reader->laid_over && !conf_map_get(at, STR("return")))
+    if (own->value.of_location && !reader->is_overlay && !conf_map_get(at, STR("return")))
         own->value = (struct return_value){0};
     return 0;
 }

@@ -101,13 +101,13 @@ static void store_attempt(struct renewal *renewal, size_t index)
 static void record_success(struct renewal *renewal, size_t index, const char *directory)
 {
     const struct acme_certificate *certificate = &renewal->start->acme->items[index];
-    const char news = 1;
+    const char message = 1;
 
     renewal->watched[index].attempt = (struct acme_attempt){.tried_s = now_s()};
     store_attempt(renewal, index);
     log_write(renewal->start->log, LOG_NOTICE, "acme: \"" STR_FMT "\" has a new certificate from %s",
               STR_ARG(certificate->name), directory);
-    if (write(renewal->start->channel_fd, &news, 1) < 0)
+    if (write(renewal->start->channel_fd, &message, 1) < 0)
         log_write(renewal->start->log, LOG_INFO, "acme: the master finds the new certificate at its next check");
 }
 

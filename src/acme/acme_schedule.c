@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /* `part` * random / 2^32, for parts below 2^31. */
-static int64_t share(int64_t part, uint32_t random)
+static int64_t random_share(int64_t part, uint32_t random)
 {
-    return part > INT32_MAX ? share(INT32_MAX, random) : (part * (int64_t)random) >> 32;
+    return part > INT32_MAX ? random_share(INT32_MAX, random) : (part * (int64_t)random) >> 32;
 }
 
 int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random)
@@ -18,7 +18,7 @@ int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random)
 
     if (lifetime <= 0)
         return facts->from_s;
-    return facts->until_s - lifetime / 3 + share(lifetime / 20, random);
+    return facts->until_s - lifetime / 3 + random_share(lifetime / 20, random);
 }
 
 uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
@@ -29,7 +29,7 @@ uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
         delay_ms *= 2;
     if (delay_ms > LIMIT_ACME_RETRY_MS)
         delay_ms = LIMIT_ACME_RETRY_MS;
-    delay_ms += (uint64_t)share((int64_t)delay_ms / 4, random);
+    delay_ms += (uint64_t)random_share((int64_t)delay_ms / 4, random);
     return (delay_ms + 999) / 1000;
 }
 

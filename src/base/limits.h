@@ -83,7 +83,7 @@
 #define LIMIT_H2_UPSTREAM_REFUSALS  8               /* repetitions of a request whose stream a server refused */
 #define LIMIT_H2_UPSTREAM_STREAMS   128             /* concurrent streams on one connection to an upstream server */
 #define LIMIT_H2_GOAWAY_MS          1000            /* wait for the acknowledgement of the first GOAWAY before the second */
-#define LIMIT_H2_CREDIT             2000            /* burst of events without requests: http/h2/abuse.c has the prices */
+#define LIMIT_H2_CREDIT             2000            /* burst of events without requests: http/h2/abuse.c has the costs */
 #define LIMIT_H2_CREDIT_PER_S       200
 #define LIMIT_H2_CREDIT_PER_RESPONSE 10
 #define LIMIT_H2_CREDIT_PER_DATA    5               /* of at least LIMIT_H2_SMALL bytes */

@@ -25,7 +25,7 @@ __attribute__((constructor)) static void hash_key_draw(void)
         memcpy(hash_key, fallback, sizeof(hash_key));
 }
 
-struct sip {
+struct siphash {
     uint64_t v0, v1, v2, v3;
 };
 
@@ -34,7 +34,7 @@ static inline uint64_t rotate_left(uint64_t x, unsigned by)
     return (x << by) | (x >> (64 - by));
 }
 
-static inline void sip_round(struct sip *s)
+static inline void siphash_round(struct siphash *s)
 {
     s->v0 += s->v1;
     s->v1 = rotate_left(s->v1, 13) ^ s->v0;
@@ -48,10 +48,10 @@ static inline void sip_round(struct sip *s)
     s->v2 = rotate_left(s->v2, 32);
 }
 
-static inline void sip_absorb(struct sip *s, uint64_t word)
+static inline void siphash_compress(struct siphash *s, uint64_t word)
 {
     s->v3 ^= word;
-    sip_round(s);
+    siphash_round(s);
     s->v0 ^= word;
 }
 
@@ -67,32 +67,32 @@ static inline uint64_t lower_word(uint64_t word)
     return word | (upper >> 2);
 }
 
-static uint64_t sip_hash(struct str key, bool nocase)
+static uint64_t siphash_digest(struct str key, bool nocase)
 {
-    struct sip s = {hash_key[0] ^ 0x736f6d6570736575u, hash_key[1] ^ 0x646f72616e646f6du,
+    struct siphash s = {hash_key[0] ^ 0x736f6d6570736575u, hash_key[1] ^ 0x646f72616e646f6du,
                     hash_key[0] ^ 0x6c7967656e657261u, hash_key[1] ^ 0x7465646279746573u};
     size_t whole = key.length & ~(size_t)7;
     uint64_t word;
 
     for (size_t at = 0; at < whole; at += 8) {
         memcpy(&word, key.data + at, 8);
-        sip_absorb(&s, nocase ? lower_word(word) : word);
+        siphash_compress(&s, nocase ? lower_word(word) : word);
     }
     word = 0;
     if (key.length > whole)
         memcpy(&word, key.data + whole, key.length - whole);
     word = nocase ? lower_word(word) : word;
-    sip_absorb(&s, word | (uint64_t)key.length << 56);
+    siphash_compress(&s, word | (uint64_t)key.length << 56);
     s.v2 ^= 0xff;
-    sip_round(&s);
-    sip_round(&s);
-    sip_round(&s);
+    siphash_round(&s);
+    siphash_round(&s);
+    siphash_round(&s);
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
 uint32_t table_hash(struct str key, bool nocase)
 {
-    return (uint32_t)sip_hash(key, nocase);
+    return (uint32_t)siphash_digest(key, nocase);
 }
 
 void table_init(struct table *table, bool nocase)
@@ -108,7 +108,7 @@ void table_finish(struct table *table)
 
 uint64_t table_hash_long(struct str key)
 {
-    return sip_hash(key, false);
+    return siphash_digest(key, false);
 }
 
 /* A slot is empty (value and key.data NULL), a tombstone (value NULL, key.data set) or live. */

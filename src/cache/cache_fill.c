@@ -167,7 +167,7 @@ static void write_done(struct op *op, int result)
         write_on(fill);
 }
 
-static void offload(struct cache_fill *fill, int (*work)(void *argument))
+static void offload_work(struct cache_fill *fill, int (*work)(void *argument))
 {
     fill->in_flight = true;
     fill->op.done = write_done;
@@ -182,14 +182,14 @@ static void write_on(struct cache_fill *fill)
     if (fill->in_flight)
         return;
     if (fill->before.left > 0) {
-        offload(fill, copy_before);
+        offload_work(fill, copy_before);
     } else if (fill->ending && gathered.length == 0 && fill->after.left > 0) {
-        offload(fill, copy_after);
+        offload_work(fill, copy_after);
     } else if (gathered.length >= LIMIT_CACHE_WRITE || fill->ending) {
         fill->filling = fill->writing;
         fill->writing = gathered;
         fill->last = fill->ending && fill->after.left == 0;
-        offload(fill, write_work);
+        offload_work(fill, write_work);
     }
 }
 

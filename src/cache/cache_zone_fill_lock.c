@@ -67,12 +67,12 @@ static void remove_dead_workers(struct cache_zone *zone)
 bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen;
-    bool ours;
+    bool is_leader;
 
     remove_dead_workers(zone);
     seen = __atomic_load_n(&zone->leader, __ATOMIC_RELAXED);
-    ours = seen % LIMIT_WORKERS == worker && seen != 0;
-    if (!ours && seen / LIMIT_WORKERS > now_ms)
+    is_leader = seen % LIMIT_WORKERS == worker && seen != 0;
+    if (!is_leader && seen / LIMIT_WORKERS > now_ms)
         return false;
     return __atomic_compare_exchange_n(&zone->leader, &seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker, false,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);

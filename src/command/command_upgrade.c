@@ -57,7 +57,7 @@ static bool keeps_running(const char *path, long successor)
     return true;
 }
 
-static int fail(const char *reason, long old)
+static int upgrade_failed(const char *reason, long old)
 {
     error_log_print(LOG_ERROR, "upgrade failed: %s; process %ld continues (its error log has the cause)", reason, old);
     return EXIT_FAILURE;
@@ -78,7 +78,7 @@ static long replaced_owner(const char *path)
 static int terminate_old_server(const char *path, long old)
 {
     if (kill((pid_t)old, SIGQUIT) < 0)
-        return fail("the old server cannot be signalled", old);
+        return upgrade_failed("the old server cannot be signalled", old);
     for (int waited = 0; waited < WAIT_MS && replaced_owner(path) == old; waited += POLL_MS)
         poll(NULL, 0, POLL_MS);
     return EXIT_SUCCESS;
@@ -105,9 +105,9 @@ int command_upgrade(const char *pid_path)
         return EXIT_FAILURE;
     }
     if (successor == -ETIMEDOUT)
-        return fail("no new server appeared", old);
+        return upgrade_failed("no new server appeared", old);
     if (successor == 0 || !keeps_running(pid_path, successor))
-        return fail("the new server ended", old);
+        return upgrade_failed("the new server ended", old);
     if (terminate_old_server(pid_path, old) != EXIT_SUCCESS)
         return EXIT_FAILURE;
     fprintf(stderr, "sluice: process %ld replaced process %ld\n", successor, old);

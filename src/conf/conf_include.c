@@ -192,9 +192,9 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Calls `take` for each file that a name or pattern matches, in the order of names. */
+/* Calls `add_file` for each file that a name or pattern matches, in the order of names. */
 static void files_each(struct conf_loader *loader, const struct conf_node *name,
-                       void (*take)(void *argument, struct str path, const struct conf_node *at),
+                       void (*add_file)(void *argument, struct str path, const struct conf_node *at),
                        void *argument)
 {
     struct str path = path_beside(loader, name);
@@ -206,7 +206,7 @@ static void files_each(struct conf_loader *loader, const struct conf_node *name,
         return;
     }
     if (!has_wildcard(path)) {
-        take(argument, path, name);
+        add_file(argument, path, name);
         return;
     }
     result = glob(path.data, GLOB_NOSORT, NULL, &found);
@@ -215,7 +215,7 @@ static void files_each(struct conf_loader *loader, const struct conf_node *name,
     if (result == 0) {
         qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
         for (size_t i = 0; i < found.gl_pathc && !loader->stop; i++)
-            take(argument, str_from(found.gl_pathv[i]), name);
+            add_file(argument, str_from(found.gl_pathv[i]), name);
     }
     globfree(&found);
 }

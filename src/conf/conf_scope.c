@@ -93,7 +93,7 @@ static int own_fields_reset(struct scope_reader *scope, const struct conf_group 
     for (size_t i = 0; group->directives && group->directives[i].name; i++) {
         const struct directive *directive = &group->directives[i];
 
-        if (directive->merge != MERGE_NONE || directive->ignored || scope->reader->laid_over)
+        if (directive->merge != MERGE_NONE || directive->ignored || scope->reader->is_overlay)
             continue;
         if (directive->type == DIRECTIVE_BLOCK) {
             for (const struct directive *child = directive->children; child->name; child++)

@@ -116,7 +116,7 @@ struct conf_reader {
     struct str prefix;              /* -p, or empty */
     bool test_only;                 /* -t: perform nothing that needs privileges */
     enum conf_scope scope;          /* the current scope */
-    bool laid_over;                 /* the scope overlays its outer one, whose own values apply here, too (`when`) */
+    bool is_overlay;                /* the scope overlays its outer one, whose own values apply here, too (`when`) */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; opaque here */
     struct user_variables *user_variables;      /* variables and regular expressions of the file; opaque here */
     struct caches *caches;          /* caches, for rows that name one; opaque here */

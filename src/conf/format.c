@@ -207,10 +207,10 @@ static void folded_write(struct format *format, struct str text, unsigned source
         lines_put(lines, STR("\n"));
         lines->start = lines->out->length;
         if (words.length) {
-            unsigned stood = (unsigned)(words.data - line.data);
-            bool below = stood > source;
+            unsigned old_column = (unsigned)(words.data - line.data);
+            bool below = old_column > source;
             unsigned stands =
-                moved_column(stood, below ? (long)column - source : line_by(format), inner_indent(format));
+                moved_column(old_column, below ? (long)column - source : line_by(format), inner_indent(format));
 
             lines->failed |= buffer_printf(lines->out, "%*s", (int)stands, "") < 0;
             lines_put(lines, words);
@@ -269,14 +269,14 @@ static size_t block_write(struct format *format, struct str text)
     struct format_lines *lines = &format->lines;
     struct str rest = text;
     struct str header = trimmed_end(str_cut(&rest, '\n'));
-    struct str signs = str_slice(header, 0, header.length < 3 ? header.length : 3);
-    bool keep = str_find(signs, '+') >= 0;
+    struct str indicators = str_slice(header, 0, header.length < 3 ? header.length : 3);
+    bool keep = str_find(indicators, '+') >= 0;
     unsigned digit = 0;
     size_t source, indent;
     struct str left;
 
-    for (size_t i = 1; i < signs.length && signs.data[i] != ' '; i++)
-        digit = signs.data[i] >= '1' && signs.data[i] <= '9' ? (unsigned)(signs.data[i] - '0') : digit;
+    for (size_t i = 1; i < indicators.length && indicators.data[i] != ' '; i++)
+        digit = indicators.data[i] >= '1' && indicators.data[i] <= '9' ? (unsigned)(indicators.data[i] - '0') : digit;
     source = block_source(format, rest, digit);
     indent = digit ? (format->depth ? innermost_frame(format)->indent : 0) + digit
                    : innermost_frame(format)->indent + FORMAT_LEVEL;
@@ -369,7 +369,7 @@ static void token_enter(struct format *format)
 }
 
 /* Updates the flow state after the token is written: its column in the output is known then. */
-static void token_leave(struct format *format)
+static void token_update_flow(struct format *format)
 {
     yaml_token_type_t type = format->token.type;
 
@@ -410,7 +410,7 @@ static bool tokens_write(struct format *format)
         token_enter(format);
         if (format->token.end_mark.index > format->token.start_mark.index)
             token_write(format);
-        token_leave(format);
+        token_update_flow(format);
         yaml_token_delete(&format->token);
     } while (more && !format->too_deep && !format->lines.failed);
     if (good)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static long long days(int64_t seconds)
+static long long to_days(int64_t seconds)
 {
     return (long long)(seconds > 0 ? seconds / 86400 : 0);
 }
@@ -38,8 +38,8 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
     else
         doctor_find(diagnosis, "acme", facts.until_s > now_s && facts.covers && !fails ? VERDICT_GOOD : VERDICT_NOTE,
                     "acme: " STR_FMT ": %lld days left%s; renewal in %lld days", STR_ARG(certificate->name),
-                    days(facts.until_s - now_s), facts.covers ? "" : ", without all names",
-                    days(acme_renewal_s(&facts, 0) - now_s));
+                    to_days(facts.until_s - now_s), facts.covers ? "" : ", without all names",
+                    to_days(acme_renewal_s(&facts, 0) - now_s));
     if (fails)
         report_failure(diagnosis, &attempt, now_s);
 }

@@ -75,21 +75,21 @@ struct referenced_body {
 
 static int referenced_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct referenced_body *lent = container_of(body, struct referenced_body, body);
+    struct referenced_body *referenced = container_of(body, struct referenced_body, body);
 
-    if (lent->rest.length == 0)
+    if (referenced->rest.length == 0)
         return 0;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(lent->rest, 0, room)};
-    lent->rest = str_skip(lent->rest, room);
-    body->length = lent->rest.length;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(referenced->rest, 0, room)};
+    referenced->rest = str_skip(referenced->rest, room);
+    body->length = referenced->rest.length;
     return 1;
 }
 
 static void referenced_close(struct body *body)
 {
-    struct referenced_body *lent = container_of(body, struct referenced_body, body);
+    struct referenced_body *referenced = container_of(body, struct referenced_body, body);
 
-    lent->released(lent->resource);
+    referenced->released(referenced->resource);
 }
 
 struct body *body_referenced(struct arena *arena, struct str bytes, void (*released)(void *resource), void *resource)
@@ -114,8 +114,8 @@ struct file_window {
     void (*released)(void *resource);
     void *resource;
     bool reading;
-    int result; /* of a completed read, until next has lent all of it; -EAGAIN: none */
-    size_t lent;
+    int result; /* of a completed read, until next has returned all of it; -EAGAIN: none */
+    size_t pulled;
     char bytes[LIMIT_FILE_WINDOW];
 };
 
@@ -142,7 +142,7 @@ static int file_next_read(struct file_body *file, size_t room, struct chunk *out
 {
     struct file_window *window = file->window;
     int count = window->result;
-    size_t left = count > 0 ? size_sub_sat((size_t)count, window->lent) : 0;
+    size_t left = count > 0 ? size_sub_sat((size_t)count, window->pulled) : 0;
 
     if (count <= 0) {
         window->result = -EAGAIN;
@@ -150,8 +150,8 @@ static int file_next_read(struct file_body *file, size_t room, struct chunk *out
     }
     if (room > left)
         room = left;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(window->bytes + window->lent, room)};
-    window->lent += room;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(window->bytes + window->pulled, room)};
+    window->pulled += room;
     if (room == left)
         window->result = -EAGAIN;
     file->at += (int64_t)room;
@@ -184,7 +184,7 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
         room = (size_t)file->body.length;
     window->read = (struct body_read){.fd = file->fd, .at = file->at, .into = window->bytes, .length = room};
     window->reading = true;
-    window->lent = 0;
+    window->pulled = 0;
     result = file->reader->read(file->reader, &window->read);
     if (result == -EAGAIN)
         return -EAGAIN;

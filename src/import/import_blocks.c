@@ -66,13 +66,13 @@ void carry_server(struct import *import, const struct scope *scope, const struct
 /* "= /x", "~* \.css$", "@name" or "/x", with or without a blank after the sign. */
 static struct str location_key(struct import *import, const struct nginx_directive *directive)
 {
-    static const char *const signs[] = {"=", "^~", "~*", "~"};
+    static const char *const modifiers[] = {"=", "^~", "~*", "~"};
     struct str first = directive->words[0];
 
     if (directive->count > 1)
         return words_print(import, STR_FMT " " STR_FMT, STR_ARG(first), STR_ARG(directive->words[1]));
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-        struct str sign = str_from(signs[i]);
+    for (size_t i = 0; i < sizeof(modifiers) / sizeof(modifiers[0]); i++) {
+        struct str sign = str_from(modifiers[i]);
 
         if (str_starts(first, sign))
             return words_print(import, STR_FMT " " STR_FMT, STR_ARG(sign),

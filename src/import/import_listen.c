@@ -81,11 +81,11 @@ static void add_address(struct import *import, const struct nginx_directive *ser
 
     for (size_t i = 0; i < sizeof(shared_words) / sizeof(shared_words[0]); i++) {
         struct str key = shared_key(import, address, shared_words[i]);
-        bool says = i == 0 && ssl;
+        bool has_word = i == 0 && ssl;
 
         for (size_t k = 1; k < listen->count; k++)
-            says |= str_equal(listen->words[k], str_from(shared_words[i]));
-        if (says && !yaml_builder_find(import->addresses, key))
+            has_word |= str_equal(listen->words[k], str_from(shared_words[i]));
+        if (has_word && !yaml_builder_find(import->addresses, key))
             yaml_builder_add(import->arena, import->addresses, YAML_BUILDER_TEXT, key, server);
     }
 }
@@ -127,11 +127,11 @@ static struct str add_shared(struct import *import, const struct scope *scope, c
     for (size_t i = 0; scope->kind == SCOPE_SERVER && i < sizeof(shared_words) / sizeof(shared_words[0]); i++) {
         const struct yaml_builder *shared =
             yaml_builder_find(import->addresses, shared_key(import, address, shared_words[i]));
-        bool says = i == 0 && has_ssl(scope->block);
+        bool has_word = i == 0 && has_ssl(scope->block);
 
         for (size_t k = 1; k < listen->count; k++)
-            says |= str_equal(listen->words[k], str_from(shared_words[i]));
-        if (!shared || says)
+            has_word |= str_equal(listen->words[k], str_from(shared_words[i]));
+        if (!shared || has_word)
             continue;
         text = words_print(import, STR_FMT " %s", STR_ARG(text), shared_words[i]);
         if (i == 0)
@@ -143,13 +143,13 @@ static struct str add_shared(struct import *import, const struct scope *scope, c
 /* True if `listen` has this address and the word http2. */
 static bool listens_http2(struct import *import, const struct nginx_directive *listen, struct str address)
 {
-    bool says = false;
+    bool has_word = false;
 
     if (!str_equal(listen->name, STR("listen")) || listen->count == 0)
         return false;
     for (size_t i = 1; i < listen->count; i++)
-        says |= str_equal(listen->words[i], STR("http2"));
-    return says && str_equal(listen_address(import, listen->words[0]), address);
+        has_word |= str_equal(listen->words[i], STR("http2"));
+    return has_word && str_equal(listen_address(import, listen->words[0]), address);
 }
 
 /*
@@ -158,16 +158,16 @@ static bool listens_http2(struct import *import, const struct nginx_directive *l
  */
 static void carry_http2(struct import *import, const struct scope *scope, struct str address)
 {
-    bool speaks = false;
+    bool has_http2 = false;
 
     if (scope->kind != SCOPE_SERVER || nginx_tree_find(scope->block, STR("http2")) ||
         yaml_builder_find(scope->map, STR("http2")))
         return;
     for (const struct nginx_directive *server = scope->outer->block->first; server; server = server->next) {
         for (const struct nginx_directive *child = server->first; child; child = child->next)
-            speaks |= listens_http2(import, child, address);
+            has_http2 |= listens_http2(import, child, address);
     }
-    if (speaks)
+    if (has_http2)
         import_put(import, scope->map, "http2", STR("on"), NULL);
 }
 

@@ -33,7 +33,7 @@ struct lint_place {
     const struct virtual_server *server;
     const struct location *location; /* a location, or the scope of the server itself */
     const struct location *outer;   /* the enclosing location; NULL for a server's own scope */
-    bool laid_over;                 /* overlaid by a condition of `when` */
+    bool is_overlay;                /* overlaid by a condition of `when` */
 };
 
 /* The unit of a rule: the whole configuration, each http server, or each of its locations. */

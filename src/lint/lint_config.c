@@ -114,11 +114,11 @@ bool config_listens_outside(const struct lint *lint, const struct virtual_server
 
 bool config_is_guarded(const struct conf_scope_values *values)
 {
-    static const char *const guards[] = {"deny", "auth_basic", "auth_request", "secure_link_required",
+    static const char *const restrictions[] = {"deny", "auth_basic", "auth_request", "secure_link_required",
                                          "ssl_verify_client"};
 
-    for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
-        const struct conf_node *guard = config_find_inherited(values, guards[i]);
+    for (size_t i = 0; i < sizeof(restrictions) / sizeof(restrictions[0]); i++) {
+        const struct conf_node *guard = config_find_inherited(values, restrictions[i]);
 
         if (guard && !str_equal(config_text(guard), STR("off")))
             return true;

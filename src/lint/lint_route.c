@@ -45,7 +45,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
 {
     const struct location *location = place->location, *other;
 
-    if (!place->outer || place->laid_over || location->kind == LOCATION_EXACT ||
+    if (!place->outer || place->is_overlay || location->kind == LOCATION_EXACT ||
         location->kind == LOCATION_PREFIX_FINAL || location->kind == LOCATION_NAMED)
         return;
     other = shadow_of(place->outer, location);
@@ -167,7 +167,7 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
     const struct conf_node *answer = config_find(place->location->values, "return");
     struct str text = config_text(answer);
 
-    if (!answer || place->laid_over || !config_listens(lint, place->server, true))
+    if (!answer || place->is_overlay || !config_listens(lint, place->server, true))
         return;
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         if (str_ends(text, str_from(same[i])))

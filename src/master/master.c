@@ -181,7 +181,7 @@ static void reload_configuration(struct master *master)
 }
 
 /* WINCH: the workers exit when open responses are sent. The sockets stay open for a later HUP. */
-static void drain(struct master *master, struct log *log)
+static void drain_workers(struct master *master, struct log *log)
 {
     if (master->ending || master->next_generation || !master->current) {
         log_write(log, LOG_WARN, "signal WINCH: ignored, because the server is starting, reloading or ending");
@@ -234,7 +234,7 @@ static void dispatch_signal(struct master *master, int number)
         upgrade_start(master);
         break;
     case SIGWINCH:
-        drain(master, log);
+        drain_workers(master, log);
         break;
     }
 }

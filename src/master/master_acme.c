@@ -171,8 +171,8 @@ int master_acme_next_ms(const struct master *master)
 
 void master_acme_read(struct master *master)
 {
-    char news[64];
-    ssize_t length = read(master->renewal.channel_fd, news, sizeof(news));
+    char message[64];
+    ssize_t length = read(master->renewal.channel_fd, message, sizeof(message));
 
     if (length > 0 && master->current)
         master->current->files_seen_ms = 0;

@@ -7,7 +7,7 @@
 
 #include "base/saturate.h"
 
-static uint64_t life_of(const struct configuration *configuration)
+static uint64_t lifetime_of(const struct configuration *configuration)
 {
     uint64_t longest_s = 0;
 
@@ -22,14 +22,14 @@ static uint64_t life_of(const struct configuration *configuration)
     return longest_s * 1000;
 }
 
-static uint64_t longest_life_ms(const struct master *master)
+static uint64_t longest_lifetime_ms(const struct master *master)
 {
     uint64_t longest_ms = 0;
 
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
-        uint64_t life_ms = life_of(container_of(link, struct generation, link)->configuration);
+        uint64_t lifetime_ms = lifetime_of(container_of(link, struct generation, link)->configuration);
 
-        longest_ms = life_ms > longest_ms ? life_ms : longest_ms;
+        longest_ms = lifetime_ms > longest_ms ? lifetime_ms : longest_ms;
     }
     return longest_ms;
 }
@@ -53,17 +53,17 @@ int master_tickets_open(struct master *master, struct generation *generation)
         if (configuration->endpoints[i].tls)
             tls_context_share(configuration->endpoints[i].tls, &master->shared->tickets, &master->shared->early);
     }
-    return master->shared->tickets.number > 0 || life_of(configuration) == 0 ? 0 : rotate_ticket_key(master);
+    return master->shared->tickets.number > 0 || lifetime_of(configuration) == 0 ? 0 : rotate_ticket_key(master);
 }
 
 int master_tickets_next_ms(const struct master *master)
 {
-    uint64_t life_ms = longest_life_ms(master),
+    uint64_t lifetime_ms = longest_lifetime_ms(master),
              age_ms = u64_sub_sat(master->clock.monotonic_ms, master->tickets_generated_ms);
 
-    if (life_ms == 0)
+    if (lifetime_ms == 0)
         return -1;
-    return age_ms >= life_ms ? 0 : (int)(life_ms - age_ms);
+    return age_ms >= lifetime_ms ? 0 : (int)(lifetime_ms - age_ms);
 }
 
 void master_tickets_check(struct master *master)

@@ -121,13 +121,13 @@ int pid_file_restore(struct pid_file *file)
 
 void pid_file_remove(struct pid_file *file)
 {
-    struct stat ours;
+    struct stat opened;
     struct stat there;
 
     if (!file->path[0])
         return;
-    if (fstat(file->fd, &ours) == 0 && lstat(file->path, &there) == 0 && ours.st_ino == there.st_ino &&
-        ours.st_dev == there.st_dev)
+    if (fstat(file->fd, &opened) == 0 && lstat(file->path, &there) == 0 && opened.st_ino == there.st_ino &&
+        opened.st_dev == there.st_dev)
         unlink(file->path);
     close(file->fd);
     *file = (struct pid_file){.fd = -1};

@@ -62,8 +62,8 @@ static const struct sockets *present_sockets(const struct master *master)
 }
 
 /* Formats the environment variable into `out`, with all sockets. Returns 0 or -ENOMEM. */
-static int describe(const struct sockets *sockets, const int *fds, size_t count, int ready_fd, int state_fd,
-                    struct buffer *out)
+static int print_variable(const struct sockets *sockets, const int *fds, size_t count, int ready_fd, int state_fd,
+                          struct buffer *out)
 {
     int result = buffer_printf(out, UPGRADE_VARIABLE "=%ld;%d;%d;%u", (long)getpid(), ready_fd, state_fd,
                                sockets->slots);
@@ -74,7 +74,8 @@ static int describe(const struct sockets *sockets, const int *fds, size_t count,
 }
 
 /* In the child: executes the binary. Returns only if that fails. */
-static void execute(struct master *master, char *variable, const int *fds, size_t count, int ready_fd, int state_fd)
+static void execute_binary(struct master *master, char *variable, const int *fds, size_t count, int ready_fd,
+                           int state_fd)
 {
     sigset_t none;
 
@@ -100,13 +101,13 @@ static pid_t fork_successor(struct master *master, const struct sockets *sockets
     size_t count = fds ? sockets_list(sockets, fds) : 0;
     pid_t pid = -ENOMEM;
 
-    if (fds && describe(sockets, fds, count, ready_fd, state_fd, &variable) == 0) {
+    if (fds && print_variable(sockets, fds, count, ready_fd, state_fd, &variable) == 0) {
         pid = fork();
         if (pid < 0)
             pid = -errno;
     }
     if (pid == 0) {
-        execute(master, variable.data, fds, count, ready_fd, state_fd);
+        execute_binary(master, variable.data, fds, count, ready_fd, state_fd);
         _exit(EXIT_FAILURE);
     }
     buffer_finish(&variable);
@@ -149,7 +150,7 @@ static void restore_pid_file(struct master *master)
 }
 
 /* Returns the reason why no upgrade is possible now; NULL: it is possible. */
-static const char *refusal(const struct master *master)
+static const char *refusal_reason(const struct master *master)
 {
     if (!master->start->argv || !master->start->load)
         return "the command that started this server cannot be repeated";
@@ -165,7 +166,7 @@ static const char *refusal(const struct master *master)
 void upgrade_start(struct master *master)
 {
     struct log *log = &master->error_log.log;
-    const char *why = refusal(master);
+    const char *why = refusal_reason(master);
     int result;
 
     if (why) {

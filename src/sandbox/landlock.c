@@ -143,7 +143,7 @@ static int add_rules(int ruleset, const struct ruleset *handled, const struct sa
     return result;
 }
 
-static void describe(int abi, const struct ruleset *handled, const struct sandbox *sandbox, char *note, size_t size)
+static void print_note(int abi, const struct ruleset *handled, const struct sandbox *sandbox, char *note, size_t size)
 {
     if (handled->ports & PORT_CONNECT)
         snprintf(note, size, "version %d, %zu paths, %zu ports", abi, sandbox->paths->count, sandbox->ports->count);
@@ -171,6 +171,6 @@ int landlock_apply(const struct sandbox *sandbox, struct sandbox_outcome *out_ou
     }
     if (ruleset >= 0)
         close(ruleset);
-    describe(abi, &handled, sandbox, out_outcome->note, sizeof(out_outcome->note));
+    print_note(abi, &handled, sandbox, out_outcome->note, sizeof(out_outcome->note));
     return result;
 }

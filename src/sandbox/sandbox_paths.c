@@ -24,7 +24,7 @@ static bool has_path(const struct sandbox_paths *paths, const struct stat *statu
     return false;
 }
 
-static int append(struct sandbox_paths *paths, int fd, enum sandbox_access access)
+static int paths_append(struct sandbox_paths *paths, int fd, enum sandbox_access access)
 {
     struct sandbox_path *items;
     struct stat status;
@@ -43,7 +43,7 @@ static int append(struct sandbox_paths *paths, int fd, enum sandbox_access acces
 
 static int add_fd(struct sandbox_paths *paths, int fd, enum sandbox_access access)
 {
-    int result = append(paths, fd, access);
+    int result = paths_append(paths, fd, access);
 
     if (result <= 0)
         close(fd);

@@ -39,7 +39,7 @@ static int install_handler(uint64_t *slot)
     return sigaction(SIGSYS, &action, NULL) < 0 ? -errno : 0;
 }
 
-static bool used(enum seccomp_use use, const struct sandbox *sandbox)
+static bool is_used(enum seccomp_use use, const struct sandbox *sandbox)
 {
     return use == SECCOMP_ALWAYS || (use == SECCOMP_URING && sandbox->io_uring) ||
            (use == SECCOMP_SANITIZED && BUILD_SANITIZED);
@@ -63,7 +63,7 @@ static int add_groups(scmp_filter_ctx filter, const struct sandbox *sandbox, uns
     int result = 0;
 
     for (const struct seccomp_group *group = seccomp_groups; group->calls && result == 0; group++) {
-        for (size_t i = 0; used(group->use, sandbox) && group->calls[i] && result == 0; i++, ++*calls)
+        for (size_t i = 0; is_used(group->use, sandbox) && group->calls[i] && result == 0; i++, ++*calls)
             result = add_rule(filter, SCMP_ACT_ALLOW, group->calls[i], 0, NULL);
     }
     if (result == 0)
@@ -79,7 +79,7 @@ static int add_rows(scmp_filter_ctx filter, const struct sandbox *sandbox, unsig
     for (const struct seccomp_row *row = seccomp_rows; row->call && result == 0; row++) {
         struct scmp_arg_cmp conditions[2];
 
-        if (!used(row->use, sandbox))
+        if (!is_used(row->use, sandbox))
             continue;
         for (unsigned i = 0; i < row->count; i++)
             conditions[i] = SCMP_CMP64(row->conditions[i].argument, SCMP_CMP_MASKED_EQ, row->conditions[i].mask,

@@ -90,7 +90,7 @@ static uint64_t timeout_ms(const struct connection *connection, enum phase phase
  * Timeouts between two reads or two writes count from the last one; all others from the start of the phase. Reads do
  * not count while writing: a peer can send TLS records without application data endlessly.
  */
-static bool movement_counts(enum phase phase)
+static bool progress_extends(enum phase phase)
 {
     return phase == PHASE_BODY || phase == PHASE_SENDING || phase == PHASE_LINGERING;
 }
@@ -194,7 +194,7 @@ static uint64_t phase_deadline(struct connection *connection)
             connection->lingering_since_ms = (uint32_t)now;
     }
     if (phase != connection->phase || connection->requests != connection->requests_seen ||
-        (movement_counts(phase) && progress != connection->progress)) {
+        (progress_extends(phase) && progress != connection->progress)) {
         connection->phase = (uint8_t)phase;
         connection->requests_seen = connection->requests;
         connection->progress = progress;
@@ -297,12 +297,12 @@ void connection_timeout_start(struct connection *connection)
  */
 static uint64_t next_check_ms(const struct connection *connection, uint64_t deadline)
 {
-    uint64_t soon = connection->location->wire.lingering_ms;
+    uint64_t earliest = connection->location->wire.lingering_ms;
 
-    if (soon < CHECK_MS)
-        soon = CHECK_MS;
-    soon += connection->worker->loop.clock.monotonic_ms;
-    return deadline < soon ? deadline : soon;
+    if (earliest < CHECK_MS)
+        earliest = CHECK_MS;
+    earliest += connection->worker->loop.clock.monotonic_ms;
+    return deadline < earliest ? deadline : earliest;
 }
 
 void connection_timeout_update(struct connection *connection)

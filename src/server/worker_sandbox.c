@@ -55,7 +55,7 @@ static int apply_sandbox(struct worker *worker, const struct worker_start *start
 }
 
 /* As root: roots may be below directories that the worker's user cannot enter. */
-static int collect(struct worker *worker, struct sandbox_paths *paths, struct sandbox_ports *ports)
+static int collect_rules(struct worker *worker, struct sandbox_paths *paths, struct sandbox_ports *ports)
 {
     int result = worker_paths_collect(worker->configuration, paths);
 
@@ -85,7 +85,7 @@ int worker_restrict(struct worker *worker, const struct worker_start *start)
     struct sandbox_ports ports = {0};
     bool sandboxed = !start->trace;
     bool confined = sandboxed && worker->configuration->main->sandbox & (1u << SANDBOX_LANDLOCK);
-    int result = confined ? collect(worker, &paths, &ports) : 0;
+    int result = confined ? collect_rules(worker, &paths, &ports) : 0;
 
     if (result == 0 && sandboxed)
         result = begin_sandbox(worker);

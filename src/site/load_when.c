@@ -214,9 +214,9 @@ static int create_when_location(struct load *load, const struct location *locati
     if (!made)
         return -ENOMEM;
     (void)check_keys(load, when);
-    load->reader.laid_over = true;
+    load->reader.is_overlay = true;
     values = load_scope(load, SCOPE_LOCATION, when->pair->value, location->values, inner);
-    load->reader.laid_over = false;
+    load->reader.is_overlay = false;
     if (!values)
         return -ENOMEM;
     *made = (struct location){.kind = location->kind,

@@ -198,26 +198,26 @@ static struct str join_attempts(const void *subject, struct arena *arena,
     return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
 }
 
-static struct str address(const struct stream *stream, const struct stream_attempt *attempt,
-                          struct arena *arena)
+static struct str attempt_address(const struct stream *stream, const struct stream_attempt *attempt,
+                                  struct arena *arena)
 {
     return attempt->server;
 }
 
-static struct str connect_time(const struct stream *stream, const struct stream_attempt *attempt,
-                               struct arena *arena)
+static struct str attempt_connect_time(const struct stream *stream, const struct stream_attempt *attempt,
+                                       struct arena *arena)
 {
     return format_seconds(arena, attempt->connect_us);
 }
 
-static struct str first_byte_time(const struct stream *stream, const struct stream_attempt *attempt,
-                                  struct arena *arena)
+static struct str attempt_first_byte_time(const struct stream *stream, const struct stream_attempt *attempt,
+                                          struct arena *arena)
 {
     return format_seconds(arena, attempt->first_byte_us);
 }
 
-static struct str session_time(const struct stream *stream, const struct stream_attempt *attempt,
-                               struct arena *arena)
+static struct str attempt_session_time(const struct stream *stream, const struct stream_attempt *attempt,
+                                       struct arena *arena)
 {
     uint64_t end_us = attempt->end_us ? attempt->end_us : stream->worker->loop.clock.monotonic_us;
 
@@ -225,31 +225,31 @@ static struct str session_time(const struct stream *stream, const struct stream_
 }
 
 /* Only the connection to the last server succeeded: 0 for the others. */
-static struct str bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
-                             struct arena *arena)
+static struct str attempt_bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
+                                     struct arena *arena)
 {
     return format_stream_number(arena,
                                 attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->hello_bytes);
 }
 
-static struct str bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
-                                 struct arena *arena)
+static struct str attempt_bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
+                                         struct arena *arena)
 {
     return format_stream_number(arena, attempt->next ? 0 : stream->down.bytes);
 }
 
-#define OF_EACH(name)                                                                                        \
+#define OF_EACH_ATTEMPT(name)                                                                                        \
     static struct str get_upstream_##name(const void *subject, struct str parameter, struct arena *arena)    \
     {                                                                                                        \
-        return join_attempts(subject, arena, name);                                                                   \
+        return join_attempts(subject, arena, attempt_##name);                                                         \
     }
 
-OF_EACH(address)
-OF_EACH(connect_time)
-OF_EACH(first_byte_time)
-OF_EACH(session_time)
-OF_EACH(bytes_sent)
-OF_EACH(bytes_received)
+OF_EACH_ATTEMPT(address)
+OF_EACH_ATTEMPT(connect_time)
+OF_EACH_ATTEMPT(first_byte_time)
+OF_EACH_ATTEMPT(session_time)
+OF_EACH_ATTEMPT(bytes_sent)
+OF_EACH_ATTEMPT(bytes_received)
 
 /* Variables of a preread ClientHello. */
 

@@ -97,7 +97,7 @@ void aead_choose(enum tls_aead setting, struct aead_choice *choice)
         choice->kind[cipher] = (uint8_t)choose_engine(setting, choice, cipher);
 }
 
-static void log_mistrust(const struct aead_choice *choice, enum aead_kind kind, struct log *log)
+static void log_failed_test(const struct aead_choice *choice, enum aead_kind kind, struct log *log)
 {
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
         if (choice->state[kind][cipher] == AEAD_WRONG) {
@@ -113,7 +113,7 @@ void aead_log(const struct aead_choice *choice, enum tls_aead setting, struct lo
     char text[256];
 
     for (unsigned kind = 0; kind < AEAD_KINDS; kind++)
-        log_mistrust(choice, kind, log);
+        log_failed_test(choice, kind, log);
     if (setting == TLS_AEAD_IPSEC_MB && choice->state[AEAD_IPSEC_MB][RECORD_AES_128_GCM] == AEAD_NOT_HERE)
         log_write(log, LOG_WARN,
                   "ssl_aead: ipsec-mb cannot run here: the processor lacks AES-NI or PCLMULQDQ; "

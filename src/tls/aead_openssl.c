@@ -36,7 +36,7 @@ static bool accepts_whole_nonce(uint8_t cipher, const char *provider)
            (strcmp(provider, "default") == 0 || strcmp(provider, "fips") == 0);
 }
 
-static void fetch(struct openssl_aead *own, uint8_t cipher, const char *name)
+static void fetch_cipher(struct openssl_aead *own, uint8_t cipher, const char *name)
 {
     EVP_CIPHER *fetched = EVP_CIPHER_fetch(NULL, name, NULL);
 
@@ -56,9 +56,9 @@ static struct aead *openssl_open(void)
         return NULL;
     own->aead.engine = &aead_openssl;
     own->aead.key_size = CONTEXT_SIZE;
-    fetch(own, RECORD_AES_128_GCM, "AES-128-GCM");
-    fetch(own, RECORD_AES_256_GCM, "AES-256-GCM");
-    fetch(own, RECORD_CHACHA20_POLY1305, "ChaCha20-Poly1305");
+    fetch_cipher(own, RECORD_AES_128_GCM, "AES-128-GCM");
+    fetch_cipher(own, RECORD_AES_256_GCM, "AES-256-GCM");
+    fetch_cipher(own, RECORD_CHACHA20_POLY1305, "ChaCha20-Poly1305");
     ERR_clear_error();
     return &own->aead;
 }

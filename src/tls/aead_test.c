@@ -76,14 +76,14 @@ struct bench {
     uint8_t into[LIMIT_RECORD_PLAINTEXT + 1 + AEAD_TAG];
 };
 
-static void fill(uint8_t *into, size_t length, unsigned factor, unsigned first)
+static void fill_pattern(uint8_t *into, size_t length, unsigned factor, unsigned first)
 {
     for (size_t i = 0; i < length; i++)
         into[i] = (uint8_t)(i * factor + first);
 }
 
-static bool matches(struct aead *aead, void *key, const struct answer *answer, const struct iovec *parts,
-                    int count, uint8_t *into)
+static bool output_matches(struct aead *aead, void *key, const struct answer *answer, const struct iovec *parts,
+                           int count, uint8_t *into)
 {
     uint8_t nonce[AEAD_NONCE], additional[5];
     struct aead_record record = {.parts = parts,
@@ -96,8 +96,8 @@ static bool matches(struct aead *aead, void *key, const struct answer *answer, c
     size_t length = answer->length + 1u;
     const uint8_t *end;
 
-    fill(nonce, sizeof(nonce), 17, 3);
-    fill(additional, sizeof(additional), 13, 5);
+    fill_pattern(nonce, sizeof(nonce), 17, 3);
+    fill_pattern(additional, sizeof(additional), 13, 5);
     end = aead->engine->seal(aead, key, &record, into);
     return end == into + length + AEAD_TAG && memcmp(into, answer->start, length < 2 ? length : 2) == 0 &&
            memcmp(into + length, answer->tag, AEAD_TAG) == 0;
@@ -108,7 +108,7 @@ static bool begins_in_place(struct aead *aead, void *key, const struct answer *a
 {
     memcpy(bench->into, bench->plaintext, parts[0].iov_len);
     parts[0].iov_base = bench->into;
-    return matches(aead, key, answer, parts, 3, bench->into);
+    return output_matches(aead, key, answer, parts, 3, bench->into);
 }
 
 /* In place, gathered from parts that split cipher blocks, and with only the first part in place. */
@@ -121,8 +121,8 @@ static bool answers_correctly(struct aead *aead, void *key, const struct answer 
                             {bench->plaintext + first + second, answer->length - first - second}};
 
     memcpy(bench->into, bench->plaintext, answer->length);
-    return matches(aead, key, answer, &whole, 1, bench->into) &&
-           matches(aead, key, answer, parts, 3, bench->into) &&
+    return output_matches(aead, key, answer, &whole, 1, bench->into) &&
+           output_matches(aead, key, answer, parts, 3, bench->into) &&
            begins_in_place(aead, key, answer, parts, bench);
 }
 
@@ -136,8 +136,8 @@ static bool decrypts(struct aead *aead, void *key, const struct answer *answer, 
                                  .additional = additional,
                                  .nonce = nonce};
 
-    fill(nonce, sizeof(nonce), 17, 3);
-    fill(additional, sizeof(additional), 13, 5);
+    fill_pattern(nonce, sizeof(nonce), 17, 3);
+    fill_pattern(additional, sizeof(additional), 13, 5);
     return aead->engine->decrypt(aead, key, &sealed, bench->into);
 }
 
@@ -158,7 +158,7 @@ static bool set_keys(struct aead *aead, uint8_t cipher, void *keys[2])
 {
     uint8_t bytes[32];
 
-    fill(bytes, sizeof(bytes), 29, 1);
+    fill_pattern(bytes, sizeof(bytes), 29, 1);
     return aead->engine->key_set(aead, &keys[0], cipher, false, bytes) &&
            aead->engine->key_set(aead, &keys[1], cipher, true, bytes);
 }

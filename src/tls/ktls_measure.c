@@ -39,7 +39,7 @@ static uint64_t now_us(void)
 }
 
 /* Discards received bytes without a copy. */
-static void drain(const struct tcp_pair *pair)
+static void drain_pair(const struct tcp_pair *pair)
 {
     while (recv(pair->far, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0)
         ;
@@ -53,7 +53,7 @@ static bool continue_after(const struct measurement *measurement, const struct t
 
     if (sent == 0 || (sent < 0 && errno != EAGAIN))
         return false;
-    drain(pair);
+    drain_pair(pair);
     if (sent > 0)
         return true;
     now = now_us();

@@ -161,7 +161,7 @@ static void drop_expired(struct session_cache *cache, uint64_t now_ms)
 }
 
 void session_cache_insert(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms,
-                          uint64_t life_ms)
+                          uint64_t lifetime_ms)
 {
     uint64_t size = (sizeof(struct record) + session.length + 7) / 8 * 8;
     uint64_t *chain, *before;
@@ -179,7 +179,7 @@ void session_cache_insert(struct session_cache *cache, struct str id, struct str
     chain = id_chain(cache, id);
     record = record_at(cache, cache->head);
     *record = (struct record){.next = *chain,
-                              .until_ms = now_ms + life_ms,
+                              .until_ms = now_ms + lifetime_ms,
                               .size = (uint32_t)size,
                               .length = (uint32_t)session.length,
                               .id_length = (uint32_t)id.length};

@@ -155,9 +155,9 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen = shared_get(&zone->table->leader);
-    bool ours = seen % LIMIT_WORKERS == worker && seen != 0;
+    bool is_leader = seen % LIMIT_WORKERS == worker && seen != 0;
 
-    if (!ours && seen / LIMIT_WORKERS > now_ms)
+    if (!is_leader && seen / LIMIT_WORKERS > now_ms)
         return false;
     return shared_change(&zone->table->leader, seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker);
 }

@@ -23,7 +23,7 @@ void file_view_release(struct wire_shared *shared, struct file_view **view)
     shared->file_views--;
 }
 
-static struct file_view *map(struct wire_shared *shared, int fd, int64_t at, size_t length)
+static struct file_view *map_view(struct wire_shared *shared, int fd, int64_t at, size_t length)
 {
     size_t before = (size_t)at % (size_t)getpagesize();
     struct file_view *view;
@@ -90,6 +90,6 @@ const char *file_view_cover(struct wire_shared *shared, struct file_view **view,
     file_view_release(shared, view);
     if (at < 0 || !loop_is_cached(fd, at, mapped))
         return NULL;
-    *view = map(shared, fd, at, mapped);
+    *view = map_view(shared, fd, at, mapped);
     return *view ? (*view)->bytes : NULL;
 }

@@ -34,7 +34,7 @@ void gather_append(struct gather *gather, uint32_t after, struct file_view *view
     gather->length += length;
 }
 
-static void add(struct gather *gather, const char *bytes, size_t length)
+static void gather_add(struct gather *gather, const char *bytes, size_t length)
 {
     if (length > 0)
         gather->vector[gather->count_in_flight++] = (struct iovec){(char *)(uintptr_t)bytes, length};
@@ -45,11 +45,11 @@ void gather_begin(struct gather *gather, char *block, uint32_t from, uint32_t un
     for (unsigned i = 0; i < gather->count; i++) {
         const struct gathered *part = &gather->parts[i];
 
-        add(gather, block + from, part->after - from);
-        add(gather, part->bytes, part->length);
+        gather_add(gather, block + from, part->after - from);
+        gather_add(gather, part->bytes, part->length);
         from = part->after;
     }
-    add(gather, block + from, until - from);
+    gather_add(gather, block + from, until - from);
     gather->parts_in_flight = gather->count;
     gather->bytes_until = until;
 }

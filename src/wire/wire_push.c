@@ -205,7 +205,7 @@ void wire_fill(struct wire *wire)
 }
 
 /* Hands the key to the kernel; on refusal encryption continues in user space. */
-static void promote(struct wire *wire)
+static void promote_or_continue(struct wire *wire)
 {
     if (wire_promote(wire)) {
         wire_push(wire);
@@ -231,7 +231,7 @@ static void push_next(struct wire *wire)
     else if (is_ready(block))
         send_blocks(wire, block);
     else if (wire->promoting)
-        promote(wire);
+        promote_or_continue(wire);
     else if (wire_span_is_direct(wire))
         wire_span_push(wire, span_done);
 }

@@ -89,7 +89,7 @@ static void read_records(struct wire *wire, struct str cipher)
     }
 }
 
-static void deliver(struct wire *wire, struct str plain, struct str cipher)
+static void deliver_bytes(struct wire *wire, struct str plain, struct str cipher)
 {
     wire->delivering = true;
     if (deliver_plaintext(wire, plain, cipher) && wire->tls) {
@@ -117,7 +117,8 @@ static void unread_due(struct op *op, int result)
     }
     wire->unread = NULL;
     if (wire->state == WIRE_OPEN)
-        deliver(wire, str_of(unread->bytes, unread->plain), str_of(unread->bytes + unread->plain, unread->cipher));
+        deliver_bytes(wire, str_of(unread->bytes, unread->plain),
+                      str_of(unread->bytes + unread->plain, unread->cipher));
     else if (wire->state == WIRE_LINGERING)
         wire_receive_start(wire);
     free(unread);
@@ -130,7 +131,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     if (wire->state != WIRE_HANDSHAKE)
         return;
     if (wire->tls) {
-        deliver(wire, STR(""), rest);
+        deliver_bytes(wire, STR(""), rest);
         return;
     }
     wire->state = WIRE_OPEN;
@@ -142,7 +143,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
     if (wire->state != WIRE_OPEN)
         return;
     if (wire->receiving)
-        deliver(wire, rest, STR(""));
+        deliver_bytes(wire, rest, STR(""));
     else if (!str_empty(rest) && !store_unread(wire, rest, STR("")))
         wire_fail(wire, WIRE_CLOSE_ABORT);
 }
@@ -183,7 +184,7 @@ static void receive_done(struct op *op, int result)
         if (wire->proxy_header)
             receive_proxy_header(wire, op->received);
         else
-            deliver(wire, wire->tls ? STR("") : op->received, wire->tls ? op->received : STR(""));
+            deliver_bytes(wire, wire->tls ? STR("") : op->received, wire->tls ? op->received : STR(""));
     }
 }
 

@@ -48,8 +48,8 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
 }
 
 /* Starts to store the response if allowed. 0 or -ENOMEM. `response` will point to `control`. */
-static int store(struct cached *cached, struct received_response *received, struct cache_control *control,
-                 struct stored_metadata *metadata)
+static int store_response(struct cached *cached, struct received_response *received, struct cache_control *control,
+                          struct stored_metadata *metadata)
 {
     struct gateway_request *p = cached->p;
     struct headers counting = {0};
@@ -97,7 +97,7 @@ int cached_response_head(struct gateway_request *p)
     }
     result = cached->partial ? cached_partial_head(cached, &received, &metadata) : -ENOTSUP;
     if (result == -ENOTSUP)
-        result = store(cached, &received, &control, &metadata);
+        result = store_response(cached, &received, &control, &metadata);
     if (result == 0 && !cached->base.fill)
         cached_release_lock(p);
     return result;

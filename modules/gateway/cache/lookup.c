@@ -262,7 +262,7 @@ enum outcome cached_lookup(struct gateway_request *p)
     if (p->conf->cache.partial && cached_partial_begin(cached) < 0)
         return exchange_error_response(x, 500);
     cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
-                     (p->slice.of || cached_wants_slices(p) || !cached_is_far(p) ||
+                     (p->slice.of || cached_wants_slices(p) || !cached_exceeds_range_offset(p) ||
                       (cached->partial && cached->partial->takes_range));
     if (p->slice.of)
         return begin_slice(cached);

@@ -30,7 +30,8 @@ int cached_partial_begin(struct cached *cached)
     cached->partial = arena_zalloc(&p->x->arena, 1, sizeof(*cached->partial));
     if (!cached->partial)
         return -ENOMEM;
-    cached->partial->takes_range = requests_single_range(p->x) && (!conf->far.set || cached_is_far(p));
+    cached->partial->takes_range = requests_single_range(p->x) &&
+                                   (!conf->max_range_offset.set || cached_exceeds_range_offset(p));
     return 0;
 }
 
@@ -125,7 +126,7 @@ static enum outcome partial_outcome(struct cached *cached, struct cache_entry *e
     return partial->done(cached, NULL);
 }
 
-static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+static void entry_found(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct cached_partial *partial = container_of(lookup, struct cached_partial, lookup);
 
@@ -133,24 +134,24 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
 }
 
 enum outcome cached_partial_lookup(struct cached *cached,
-                                enum outcome (*judged)(struct cached *cached, struct cache_entry *entry))
+                                enum outcome (*done)(struct cached *cached, struct cache_entry *entry))
 {
     struct cached_partial *partial = cached->partial;
     struct cache_entry *entry;
     bool pending;
 
     partial->looked_up = true;
-    partial->done = judged;
+    partial->done = done;
     partial->cached = cached;
     partial->key = cached_partial_key(cached->p, cached->key);
     if (!partial->key.data)
         return exchange_error_response(cached->p->x, 500);
-    partial->lookup.found = found;
+    partial->lookup.found = entry_found;
     entry = cache_store_peek(cached->store, &partial->lookup, partial->key, &pending);
     return pending ? OUTCOME_PENDING : partial_outcome(cached, entry);
 }
 
-static void release(void *held)
+static void release_referenced(void *held)
 {
     cache_entry_unref(held);
 }
@@ -168,9 +169,9 @@ struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t le
         return NULL;
     at -= cached_part->first;
     if (entry->content.data) {
-        body = body_referenced(&x->arena, str_of(entry->content.data + at, (size_t)length), release, entry);
+        body = body_referenced(&x->arena, str_of(entry->content.data + at, (size_t)length), release_referenced, entry);
     } else {
-        body = body_file(&x->arena, entry->fd, (int64_t)at, length, release, entry);
+        body = body_file(&x->arena, entry->fd, (int64_t)at, length, release_referenced, entry);
         if (body)
             body_file_read_with(body, worker_reader(exchange_worker(x)));
     }
@@ -179,7 +180,7 @@ struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t le
     return body;
 }
 
-static struct body *span(struct arena *arena, void *held, uint64_t at, uint64_t length)
+static struct body *span_body(struct arena *arena, void *held, uint64_t at, uint64_t length)
 {
     return cached_partial_body(held, at, length);
 }
@@ -189,6 +190,6 @@ void cached_partial_represent(struct cached *cached, struct representation *whol
     headers_remove(&cached->p->x->response.headers, STR("Content-Range"));
     whole->size = cached->partial->cached_part.total;
     whole->max_ranges = 1;
-    whole->span = span;
+    whole->span = span_body;
     whole->resource = cached;
 }

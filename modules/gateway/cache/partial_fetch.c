@@ -44,7 +44,7 @@ bool cached_partial_passes(struct cached *cached)
     struct cached_partial *partial = cached->partial;
 
     partial->request = choose_request(cached);
-    if (partial->request == PARTIAL_WHOLE && cached->stale && cached_is_far(cached->p))
+    if (partial->request == PARTIAL_WHOLE && cached->stale && cached_exceeds_range_offset(cached->p))
         cached->stores = false; /* a range is requested; a stored complete response is not replaced */
     return partial->request == PARTIAL_RANGE || !cached->stores;
 }
@@ -160,7 +160,7 @@ static int may_keep(struct cached *cached, const struct headers *from, struct re
 }
 
 /* The client gets the stored span and the received bytes; both are stored as one span if allowed. */
-static int combine(struct cached *cached, struct received_response *received, struct stored_metadata *metadata)
+static int combine_parts(struct cached *cached, struct received_response *received, struct stored_metadata *metadata)
 {
     struct cached_partial *partial = cached->partial;
     const struct stored_response *stored = partial->entry->parsed;
@@ -272,7 +272,7 @@ int cached_partial_head(struct cached *cached, struct received_response *receive
     if (partial->request == PARTIAL_WHOLE)
         return -ENOTSUP;
     if (partial->request == PARTIAL_MISSING && is_missing_part(cached))
-        return combine(cached, received, metadata);
+        return combine_parts(cached, received, metadata);
     if (partial->request != PARTIAL_MISSING && cached->p->reply.status == 206)
         return update_span(cached, received, metadata);
     return check_other_status(cached);

@@ -92,7 +92,7 @@ static struct str write_head(struct cached *cached, const struct partial_content
 }
 
 /* Copies the part of the stored span that the new bytes do not cover. */
-static void splice(struct cached *cached)
+static void splice_parts(struct cached *cached)
 {
     struct cached_partial *partial = cached->partial;
     uint64_t length = partial->cached_part.span.last - partial->cached_part.span.first + 1;
@@ -126,7 +126,7 @@ int cached_partial_store(struct cached *cached, const struct headers *counting, 
         return error;
     partial->storing = *content;
     if (cached->base.combined)
-        splice(cached);
+        splice_parts(cached);
     return 0;
 }
 

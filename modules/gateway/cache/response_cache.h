@@ -80,9 +80,9 @@ extern const struct gateway_cache response_cache;
 
 /* settings.c */
 
-directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_far;
+directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_range_offset;
 /* True if the range begins at proxy_cache_max_range_offset or later: it is requested unchanged and not stored. */
-bool cached_is_far(const struct gateway_request *p);
+bool cached_exceeds_range_offset(const struct gateway_request *p);
 int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* Checks that proxy_cache_key is set if POST responses are stored. 0, or -EINVAL (reported). */
 int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);

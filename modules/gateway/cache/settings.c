@@ -92,25 +92,26 @@ int gateway_read_cache_purge(struct conf_reader *reader, const struct conf_node 
     return 0;
 }
 
-int gateway_read_cache_far(struct conf_reader *reader, const struct conf_node *node, void *out)
+int gateway_read_cache_range_offset(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct gateway_cache_far *far = out;
+    struct gateway_cache_range_offset *max_offset = out;
 
-    far->set = true;
-    return conf_read_size(reader, node, &far->bytes);
+    max_offset->set = true;
+    return conf_read_size(reader, node, &max_offset->bytes);
 }
 
-bool cached_is_far(const struct gateway_request *p)
+bool cached_exceeds_range_offset(const struct gateway_request *p)
 {
     struct str range = headers_value(&p->x->request.headers, STR("Range"));
     uint64_t first;
 
-    if (!p->conf->cache.far.set || !range.data || !str_equal_nocase(str_trim(str_cut(&range, '=')), STR("bytes")))
+    if (!p->conf->cache.max_range_offset.set || !range.data ||
+        !str_equal_nocase(str_trim(str_cut(&range, '=')), STR("bytes")))
         return false;
-    if (!range.data || p->conf->cache.far.bytes == 0)
+    if (!range.data || p->conf->cache.max_range_offset.bytes == 0)
         return true;
     return str_starts(str_trim(range), STR("-")) || /* a suffix range: its start is unknown */
-           (str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first >= p->conf->cache.far.bytes);
+           (str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first >= p->conf->cache.max_range_offset.bytes);
 }
 
 int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at)

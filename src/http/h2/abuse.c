@@ -1,5 +1,5 @@
 /*
- * A token bucket with a price for each event.
+ * A token bucket with a cost for each event.
  */
 #include "http/h2/abuse.h"
 
@@ -7,7 +7,7 @@
 #include "base/saturate.h"
 
 /* A page load cancels few streams and completes many, so an ordinary client keeps its credit. */
-static const uint8_t prices[H2_EVENTS] = {
+static const uint8_t event_costs[H2_EVENTS] = {
     [H2_EVENT_SETTINGS] = 10,
     [H2_EVENT_PING] = 5,
     [H2_EVENT_PRIORITY] = 1,
@@ -41,11 +41,11 @@ bool h2_credit_charge(struct h2_credit *credit, enum h2_event event, uint64_t no
     raise_credit(credit, passed_ms * LIMIT_H2_CREDIT_PER_S / 1000);
     if (passed_ms * LIMIT_H2_CREDIT_PER_S >= 1000)
         credit->seen_ms = now_ms;
-    credit->left -= prices[event];
+    credit->left -= event_costs[event];
     return credit->left > 0;
 }
 
-void h2_credit_earn(struct h2_credit *credit, uint32_t amount)
+void h2_credit_restore(struct h2_credit *credit, uint32_t amount)
 {
     raise_credit(credit, amount);
 }

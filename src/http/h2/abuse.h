@@ -32,6 +32,6 @@ void h2_credit_init(struct h2_credit *credit, uint64_t now_ms);
 /* Charges one event. False: the credit is used up. */
 bool h2_credit_charge(struct h2_credit *credit, enum h2_event event, uint64_t now_ms);
 /* Restores credit after a completed response, or after a DATA frame that is not small. */
-void h2_credit_earn(struct h2_credit *credit, uint32_t amount);
+void h2_credit_restore(struct h2_credit *credit, uint32_t amount);
 
 #endif

@@ -68,7 +68,7 @@ static void free_buffers(struct h2_stream *stream)
 {
     buffer_finish(&stream->input);
     buffer_finish(&stream->pulled_bytes);
-    stream->lent_at = 0;
+    stream->pulled_at = 0;
 }
 
 /* Lends bytes of `pulled_bytes`; when it is used up, both buffers change places. */
@@ -76,18 +76,18 @@ static bool next_input(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     struct str ready;
 
-    if (stream->lent_at >= stream->pulled_bytes.length) {
+    if (stream->pulled_at >= stream->pulled_bytes.length) {
         struct buffer empty = stream->pulled_bytes;
 
         stream->pulled_bytes = stream->input;
         stream->input = empty;
         stream->input.length = 0;
-        stream->lent_at = 0;
+        stream->pulled_at = 0;
     }
-    ready = str_slice(str_skip(buffer_str(&stream->pulled_bytes), stream->lent_at), 0, room);
+    ready = str_slice(str_skip(buffer_str(&stream->pulled_bytes), stream->pulled_at), 0, room);
     if (str_empty(ready))
         return false;
-    stream->lent_at += ready.length;
+    stream->pulled_at += ready.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = ready};
     memory_budget_release(&stream->session->budget, ready.length);
     h2_body_release(stream->session, (uint32_t)ready.length);
@@ -210,7 +210,7 @@ bool h2_body_drainable(const struct h2_stream *stream)
 /* Drops unread bytes. Releases the connection's window for the bytes that were not pulled, and returns their number. */
 static uint32_t drop_unread(struct h2_stream *stream)
 {
-    uint32_t unread = (uint32_t)(stream->input.length + size_sub_sat(stream->pulled_bytes.length, stream->lent_at));
+    uint32_t unread = (uint32_t)(stream->input.length + size_sub_sat(stream->pulled_bytes.length, stream->pulled_at));
 
     free_buffers(stream);
     memory_budget_release(&stream->session->budget, unread);

@@ -32,7 +32,7 @@ static void end_response(struct h2_client_stream *stream)
         return;
     }
     stream->end = H2_CLIENT_WHOLE;
-    h2_credit_earn(&stream->session->credit, LIMIT_H2_CREDIT_PER_RESPONSE);
+    h2_credit_restore(&stream->session->credit, LIMIT_H2_CREDIT_PER_RESPONSE);
     if (stream->stage == H2_CLIENT_SENT)
         list_remove(&stream->link);
     h2_client_stream_updated(stream);
@@ -243,7 +243,7 @@ void h2_client_payload_received(struct h2_client_session *session, struct h2_fra
     if (str_empty(frame->payload) && !(frame->flags & H2_FLAG_END_STREAM))
         h2_client_charge(session, H2_EVENT_EMPTY_DATA);
     else
-        h2_credit_earn(&session->credit, LIMIT_H2_CREDIT_PER_DATA);
+        h2_credit_restore(&session->credit, LIMIT_H2_CREDIT_PER_DATA);
     if (!stream)
         return;
     if (stream->end != H2_CLIENT_OPEN)

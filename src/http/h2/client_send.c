@@ -112,7 +112,7 @@ static size_t payload_length(const struct h2_client_stream *stream)
 }
 
 /* The stream waits for WINDOW_UPDATE. */
-static void block(struct h2_client_stream *stream)
+static void stream_block(struct h2_client_stream *stream)
 {
     h2_client_unready(stream);
     if (stream->window > 0)
@@ -147,7 +147,7 @@ static int send_payload(struct h2_client_stream *stream, size_t length, size_t r
         stream->left -= length < stream->left ? length : stream->left;
     last = stream->left == 0;
     h2_frame_write_head(session->data_head, length, H2_DATA, last ? H2_FLAG_END_STREAM : 0, stream->id);
-    h2_credit_earn(&session->credit, LIMIT_H2_CREDIT_PER_DATA);
+    h2_credit_restore(&session->credit, LIMIT_H2_CREDIT_PER_DATA);
     if (last)
         end_sending(stream);
     else
@@ -164,7 +164,7 @@ int h2_client_send(struct h2_client_stream *stream, size_t room, struct str out_
         return send_head(stream);
     if (str_empty(stream->part)) {
         if (!may_pull(stream)) {
-            block(stream);
+            stream_block(stream);
             return 0;
         }
         result = pull_part(stream);
@@ -173,7 +173,7 @@ int h2_client_send(struct h2_client_stream *stream, size_t room, struct str out_
         return result == 1 ? 0 : result;
     length = payload_length(stream);
     if (length == 0) {
-        block(stream);
+        stream_block(stream);
         return 0;
     }
     if (room > H2_FRAME_HEAD + LIMIT_H2_SMALL && length > room - H2_FRAME_HEAD)

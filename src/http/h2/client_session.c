@@ -72,7 +72,7 @@ static bool is_in_order(const struct h2_client_session *session, const struct h2
     return frame->type != H2_CONTINUATION;
 }
 
-static void dispatch(struct h2_client_session *session, struct h2_frame *frame)
+static void dispatch_frame(struct h2_client_session *session, struct h2_frame *frame)
 {
     if (!is_in_order(session, frame))
         h2_client_fail(session, H2_PROTOCOL_ERROR, "a frame out of order");
@@ -90,7 +90,7 @@ int h2_client_session_consume(struct h2_client_session *session, struct str byte
         int result = h2_frame_read(&session->reader, &bytes, &frame, &code);
 
         if (result == 1)
-            dispatch(session, &frame);
+            dispatch_frame(session, &frame);
         else if (result == -EPROTO)
             h2_client_fail(session, code, "an invalid frame");
         else if (result < 0)

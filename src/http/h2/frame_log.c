@@ -12,7 +12,7 @@ struct description {
 };
 
 PRINTF_LIKE(2, 3)
-static void add(struct description *to, const char *format, ...)
+static void description_add(struct description *to, const char *format, ...)
 {
     size_t room = to->size - to->length;
     va_list args;
@@ -35,9 +35,9 @@ static void add_type(struct description *to, uint8_t type)
     };
 
     if (type < sizeof names / sizeof names[0] && names[type])
-        add(to, "%s", names[type]);
+        description_add(to, "%s", names[type]);
     else
-        add(to, "frame of unknown type 0x%02x", type);
+        description_add(to, "frame of unknown type 0x%02x", type);
 }
 
 static void add_flags(struct description *to, const struct h2_frame *frame)
@@ -61,7 +61,7 @@ static void add_flags(struct description *to, const struct h2_frame *frame)
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (!flags[i].applies || !(frame->flags & flags[i].flag))
             continue;
-        add(to, "%s %s", before, flags[i].name);
+        description_add(to, "%s %s", before, flags[i].name);
         before = "";
     }
 }
@@ -83,9 +83,9 @@ static void add_settings(struct description *to, struct str payload)
         unsigned id = (unsigned char)payload.data[0] << 8 | (unsigned char)payload.data[1];
 
         if (id < sizeof names / sizeof names[0] && names[id])
-            add(to, ", %s=%u", names[id], h2_read_u32(payload.data + 2));
+            description_add(to, ", %s=%u", names[id], h2_read_u32(payload.data + 2));
         else
-            add(to, ", 0x%04x=%u", id, h2_read_u32(payload.data + 2));
+            description_add(to, ", 0x%04x=%u", id, h2_read_u32(payload.data + 2));
     }
 }
 
@@ -96,17 +96,17 @@ static void add_payload(struct description *to, const struct h2_frame *frame)
     if (frame->type == H2_SETTINGS)
         add_settings(to, payload);
     else if (frame->type == H2_RST_STREAM && payload.length >= 4)
-        add(to, ", %s (%u)", h2_error_name(h2_read_u32(payload.data)), h2_read_u32(payload.data));
+        description_add(to, ", %s (%u)", h2_error_name(h2_read_u32(payload.data)), h2_read_u32(payload.data));
     else if (frame->type == H2_WINDOW_UPDATE && payload.length >= 4)
-        add(to, ", increment %u", h2_read_u32(payload.data) & H2_WINDOW_MAX);
+        description_add(to, ", increment %u", h2_read_u32(payload.data) & H2_WINDOW_MAX);
     else if (frame->type == H2_GOAWAY && payload.length >= 8)
-        add(to, ", last stream %u, %s (%u)", h2_read_u32(payload.data) & H2_STREAM_MAX,
-            h2_error_name(h2_read_u32(payload.data + 4)), h2_read_u32(payload.data + 4));
+        description_add(to, ", last stream %u, %s (%u)", h2_read_u32(payload.data) & H2_STREAM_MAX,
+                        h2_error_name(h2_read_u32(payload.data + 4)), h2_read_u32(payload.data + 4));
     else if (frame->type == H2_PING && payload.length >= 8)
-        add(to, ", 0x%08x%08x", h2_read_u32(payload.data), h2_read_u32(payload.data + 4));
+        description_add(to, ", 0x%08x%08x", h2_read_u32(payload.data), h2_read_u32(payload.data + 4));
     else if (frame->type == H2_PRIORITY_UPDATE && payload.length >= 4)
-        add(to, ", of stream %u: \"" STR_FMT "\"", h2_read_u32(payload.data) & H2_STREAM_MAX,
-            STR_ARG(str_slice(payload, 4, payload.length)));
+        description_add(to, ", of stream %u: \"" STR_FMT "\"", h2_read_u32(payload.data) & H2_STREAM_MAX,
+                        STR_ARG(str_slice(payload, 4, payload.length)));
 }
 
 size_t h2_frame_describe(const struct h2_frame *frame, char *text, size_t size)
@@ -114,7 +114,7 @@ size_t h2_frame_describe(const struct h2_frame *frame, char *text, size_t size)
     struct description description = {.text = text, .size = size};
 
     add_type(&description, frame->type);
-    add(&description, ", stream %u, %u bytes", frame->stream, frame->length);
+    description_add(&description, ", stream %u, %u bytes", frame->stream, frame->length);
     add_flags(&description, frame);
     add_payload(&description, frame);
     return description.length;

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* Moves bytes to the incomplete frame until it has `want` bytes. 0 or -ENOMEM. */
-static int gather(struct h2_frame_reader *reader, struct str *in, size_t want)
+static int gather_bytes(struct h2_frame_reader *reader, struct str *in, size_t want)
 {
     struct str part = str_slice(*in, 0, size_sub_sat(want, reader->input.length));
 
@@ -33,13 +33,13 @@ static int check_head(const char *head, struct h2_frame *out_frame, enum h2_erro
 static int read_gathered(struct h2_frame_reader *reader, struct str *in, struct h2_frame *out_frame,
                          enum h2_error *out_error)
 {
-    int error = gather(reader, in, H2_FRAME_HEAD);
+    int error = gather_bytes(reader, in, H2_FRAME_HEAD);
 
     if (error < 0 || reader->input.length < H2_FRAME_HEAD)
         return error;
     error = check_head(reader->input.data, out_frame, out_error);
     if (error == 0)
-        error = gather(reader, in, H2_FRAME_HEAD + out_frame->length);
+        error = gather_bytes(reader, in, H2_FRAME_HEAD + out_frame->length);
     if (error < 0 || reader->input.length < H2_FRAME_HEAD + out_frame->length)
         return error;
     out_frame->payload = str_skip(buffer_str(&reader->input), H2_FRAME_HEAD);

@@ -30,7 +30,7 @@ static void read_priority(struct h2_stream *stream)
 }
 
 /* Calls `begun`, or `refused` if `status` (of the rejection) is not 0. */
-static void announce(struct h2_stream *stream, int status)
+static void announce_request(struct h2_stream *stream, int status)
 {
     struct h2_session *h2 = stream->session;
 
@@ -58,7 +58,7 @@ static void request_complete(struct h2_stream *stream)
     stream->body_whole = h2->block_ends_stream;
     result = h2_request_finish(&h2->reader, h2->block_ends_stream);
     if (result >= 0)
-        announce(stream, result);
+        announce_request(stream, result);
     else if (result == -EBADMSG)
         h2_stream_fail(stream, H2_PROTOCOL_ERROR);
     else

@@ -52,7 +52,7 @@ static void check_stream(struct h2_session *h2, const struct h2_frame *frame)
 static void account_payload(struct h2_session *h2, const struct h2_frame *frame)
 {
     if (frame->length >= LIMIT_H2_SMALL)
-        h2_credit_earn(&h2->credit, LIMIT_H2_CREDIT_PER_DATA);
+        h2_credit_restore(&h2->credit, LIMIT_H2_CREDIT_PER_DATA);
     if (frame->length == 0 && !(frame->flags & H2_FLAG_END_STREAM))
         h2_session_charge(h2, H2_EVENT_EMPTY_DATA);
     if (frame->length && h2_bdp_received(&h2->bdp, frame->length))
@@ -81,7 +81,7 @@ void h2_payload_started(struct h2_session *h2, const struct h2_frame *frame)
 }
 
 /* Gives padding, and bytes of closed streams, back to the windows. */
-static void discard(struct h2_session *h2, struct h2_stream *stream, uint32_t bytes)
+static void discard_bytes(struct h2_session *h2, struct h2_stream *stream, uint32_t bytes)
 {
     h2_body_release(h2, bytes);
     if (stream)
@@ -93,7 +93,7 @@ static void take_padding_length(struct h2_session *h2, struct h2_stream *stream,
     h2->data_padded = false;
     h2->data_padding = (unsigned char)byte;
     h2->data_left--;
-    discard(h2, stream, 1);
+    discard_bytes(h2, stream, 1);
     if (h2->data_padding > h2->data_left)
         h2_session_fail(h2, H2_PROTOCOL_ERROR);
     else if (h2->data_padding == h2->data_left && !h2->data_ends_stream)
@@ -127,7 +127,7 @@ static size_t take_payload(struct h2_session *h2, struct h2_stream *stream, stru
         return part.length;
     }
     h2->data_padding = h2->data_left;
-    discard(h2, stream, (uint32_t)part.length);
+    discard_bytes(h2, stream, (uint32_t)part.length);
     return part.length;
 }
 

@@ -343,7 +343,7 @@ static int begin_payload(struct h2_stream *stream, unsigned accept)
     if (last)
         stream->stage = H2_STAGE_END;
     if (stream->frame_left >= LIMIT_H2_SMALL)
-        h2_credit_earn(&h2->credit, LIMIT_H2_CREDIT_PER_DATA);
+        h2_credit_restore(&h2->credit, LIMIT_H2_CREDIT_PER_DATA);
     begin_frame(stream, last ? H2_FLAG_END_STREAM : 0);
     return 0;
 }
@@ -355,7 +355,7 @@ static int begin_payload(struct h2_stream *stream, unsigned accept)
  */
 static void finish_response(struct h2_stream *stream)
 {
-    h2_credit_earn(&stream->session->credit, LIMIT_H2_CREDIT_PER_RESPONSE);
+    h2_credit_restore(&stream->session->credit, LIMIT_H2_CREDIT_PER_RESPONSE);
     if (stream->body_whole) {
         h2_stream_end(stream, false);
         return;

@@ -113,7 +113,7 @@ static enum h2_error check_order(const struct h2_session *h2, const struct h2_fr
     return H2_NO_ERROR;
 }
 
-static void dispatch(struct h2_session *h2, struct h2_frame *frame)
+static void dispatch_frame(struct h2_session *h2, struct h2_frame *frame)
 {
     h2_log_received(h2, frame);
     if (frame->type < sizeof handlers / sizeof handlers[0] && handlers[frame->type])
@@ -123,7 +123,7 @@ static void dispatch(struct h2_session *h2, struct h2_frame *frame)
 }
 
 /* Appends to the incomplete frame until it has `want` bytes. Returns the bytes taken. */
-static size_t gather(struct h2_session *h2, struct str bytes, size_t want)
+static size_t gather_frame(struct h2_session *h2, struct str bytes, size_t want)
 {
     size_t missing = size_sub_sat(want, h2->input.length);
     struct str part = str_slice(bytes, 0, missing);
@@ -143,7 +143,7 @@ static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
 
     h2->input = (struct buffer){0};
     frame->payload = str_skip(buffer_str(&input), H2_FRAME_HEAD);
-    dispatch(h2, frame);
+    dispatch_frame(h2, frame);
     buffer_finish(&input);
 }
 
@@ -157,7 +157,7 @@ static bool is_head_incomplete(const struct h2_session *h2)
 static size_t consume_frame(struct h2_session *h2, struct str bytes)
 {
     bool in_place = h2->input.length == 0 && bytes.length >= H2_FRAME_HEAD;
-    size_t taken = in_place ? 0 : gather(h2, bytes, H2_FRAME_HEAD);
+    size_t taken = in_place ? 0 : gather_frame(h2, bytes, H2_FRAME_HEAD);
     struct h2_frame frame;
     enum h2_error error;
     size_t length;
@@ -181,10 +181,10 @@ static size_t consume_frame(struct h2_session *h2, struct str bytes)
     }
     if (in_place && bytes.length >= length) {
         frame.payload = str_of(bytes.data + H2_FRAME_HEAD, frame.length);
-        dispatch(h2, &frame);
+        dispatch_frame(h2, &frame);
         return length;
     }
-    taken += gather(h2, str_skip(bytes, taken), length);
+    taken += gather_frame(h2, str_skip(bytes, taken), length);
     if (h2->input.length == length)
         dispatch_gathered(h2, &frame);
     return taken;

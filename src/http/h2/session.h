@@ -102,7 +102,7 @@ struct h2_stream {
     struct h2_receive_window receive;
     struct buffer input;            /* body bytes received */
     struct buffer pulled_bytes;     /* body bytes being pulled; not moved while they are lent */
-    size_t lent_at;                 /* offset of the next pull */
+    size_t pulled_at;               /* offset of the next pull */
     uint64_t body_length;           /* of the body; request.content_length changes with an internal redirect */
     uint64_t received;              /* body bytes */
     uint64_t drained_from;          /* value of `received` when draining began */

@@ -67,9 +67,9 @@ START_TEST(never_more_than_the_burst)
     h2_credit_init(&credit, 0);
     ck_assert(h2_credit_charge(&credit, H2_EVENT_PRIORITY, UINT64_MAX));
     ck_assert_int_eq(credit.left, LIMIT_H2_CREDIT - 1);
-    h2_credit_earn(&credit, UINT32_MAX);
+    h2_credit_restore(&credit, UINT32_MAX);
     ck_assert_int_eq(credit.left, LIMIT_H2_CREDIT);
-    h2_credit_earn(&credit, 0);
+    h2_credit_restore(&credit, 0);
     ck_assert_int_eq(credit.left, LIMIT_H2_CREDIT);
 }
 END_TEST
@@ -78,11 +78,11 @@ START_TEST(responses_give_back)
 {
     struct h2_credit credit = credit_without_rest(0);
 
-    h2_credit_earn(&credit, LIMIT_H2_CREDIT_PER_RESPONSE);
+    h2_credit_restore(&credit, LIMIT_H2_CREDIT_PER_RESPONSE);
     ck_assert(h2_credit_charge(&credit, H2_EVENT_CLIENT_RESET, 0)); /* the reset costs the credit of one response */
     ck_assert(!h2_credit_charge(&credit, H2_EVENT_CLIENT_RESET, 0));
     ck_assert_int_eq(credit.left, -9);
-    h2_credit_earn(&credit, 9 + 1);
+    h2_credit_restore(&credit, 9 + 1);
     ck_assert_int_eq(credit.left, 1);
 }
 END_TEST
