@@ -23,11 +23,11 @@ int wire_await_proxy_header(struct wire *wire)
     return 0;
 }
 
-ssize_t wire_proxy_header_collect(struct wire *wire, struct str lent, struct proxy_header *out)
+ssize_t wire_proxy_header_collect(struct wire *wire, struct str bytes, struct proxy_header *out)
 {
     struct wire_proxy_header *collected = wire->proxy_header;
     size_t before = collected->length;
-    struct str taken = str_slice(lent, 0, size_sub_sat(sizeof(collected->bytes), before));
+    struct str taken = str_slice(bytes, 0, size_sub_sat(sizeof(collected->bytes), before));
     ssize_t length;
 
     memcpy(collected->bytes + before, taken.data, taken.length);

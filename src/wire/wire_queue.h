@@ -67,7 +67,9 @@ MUST_CHECK ssize_t wire_record_append(struct wire *wire, struct output_block *bl
 MUST_CHECK int wire_record_close(struct wire *wire);
 /* Seals one record whose plaintext is in place after the last sealed record of the block. 0 or -errno. */
 MUST_CHECK int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length);
+/* Appends a block to the queue, which owns it. */
 void output_block_append(struct wire *wire, struct output_block *block);
+/* The capacity of a block for settings->block_size bytes of plaintext in records. */
 size_t output_block_capacity(const struct wire *wire);
 
 /* Mapped bytes that may be queued. */
@@ -162,7 +164,7 @@ MUST_CHECK int wire_await_proxy_header(struct wire *wire);
  * Collects received bytes. Returns the number of those that belong to the header, once it is complete; -EAGAIN: more
  * is needed; -EBADMSG: malformed.
  */
-MUST_CHECK ssize_t wire_proxy_header_collect(struct wire *wire, struct str lent, struct proxy_header *out);
+MUST_CHECK ssize_t wire_proxy_header_collect(struct wire *wire, struct str bytes, struct proxy_header *out);
 
 /* wire_receive.c: starts the op that `receiving` needs. */
 void wire_receive_start(struct wire *wire);

@@ -1,6 +1,6 @@
 /*
- * Receiving: the loop lends bytes, which the wire decrypts and lends to the owner. The wire copies unconsumed bytes, at
- * most those of one receive, and requests no further input until the owner has consumed them (backpressure).
+ * Receiving: the wire decrypts the bytes from the loop and passes them to the owner. The wire copies unconsumed bytes,
+ * at most those of one receive, and requests no further input until the owner has consumed them (backpressure).
  */
 #include "wire/wire_queue.h"
 
@@ -48,7 +48,7 @@ static void peer_ended(struct wire *wire)
         (void)wire->events->received(wire, STR(""));
 }
 
-/* Lends bytes to the owner; true while it consumes all. */
+/* Passes bytes to the owner; true while it consumes all. */
 static bool deliver_plaintext(struct wire *wire, struct str plain, struct str cipher)
 {
     size_t taken;
@@ -71,7 +71,7 @@ static void read_records(struct wire *wire, struct str cipher)
 {
     while (wire->state == WIRE_OPEN) {
         ssize_t count = tls_session_read(wire->tls, wire->shared->plaintext, RECORD_INNER_MAX);
-        size_t lent = tls_session_input_left(wire->tls);
+        size_t left = tls_session_input_left(wire->tls);
 
         if (wire->state != WIRE_OPEN || count == -EAGAIN)
             return;
@@ -84,7 +84,7 @@ static void read_records(struct wire *wire, struct str cipher)
             return;
         }
         if (!deliver_plaintext(wire, str_of(wire->shared->plaintext, (size_t)count),
-                               str_skip(cipher, size_sub_sat(cipher.length, lent))))
+                               str_skip(cipher, size_sub_sat(cipher.length, left))))
             return;
     }
 }
@@ -148,10 +148,10 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
         wire_fail(wire, WIRE_CLOSE_ABORT);
 }
 
-static void receive_proxy_header(struct wire *wire, struct str lent)
+static void receive_proxy_header(struct wire *wire, struct str bytes)
 {
     struct proxy_header header;
-    ssize_t taken = wire_proxy_header_collect(wire, lent, &header);
+    ssize_t taken = wire_proxy_header_collect(wire, bytes, &header);
 
     if (taken == -EAGAIN) {
         wire_receive_start(wire);
@@ -159,7 +159,7 @@ static void receive_proxy_header(struct wire *wire, struct str lent)
         wire_log(wire, LOG_INFO, "invalid or missing PROXY protocol header", 0);
         wire_fail(wire, WIRE_CLOSE_PROTOCOL);
     } else {
-        proxy_header_received(wire, &header, str_skip(lent, (size_t)taken));
+        proxy_header_received(wire, &header, str_skip(bytes, (size_t)taken));
     }
 }
 
