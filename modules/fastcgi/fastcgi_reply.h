@@ -29,6 +29,7 @@ struct fastcgi_reply {
     bool has_head, stdout_ended, ended, failed;
 };
 
+/* `into` and `arena` outlive the parser. */
 void fastcgi_reply_init(struct fastcgi_reply *reply, struct h1_reply *into, struct arena *arena, size_t head_max, bool head);
 /* Accepts a zeroed struct. */
 void fastcgi_reply_finish(struct fastcgi_reply *reply);

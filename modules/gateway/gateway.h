@@ -25,17 +25,17 @@ struct gateway {
     uint16_t port;                  /* default port; 0: 80 or 443 */
     bool measured;                  /* request bodies need a length in advance */
     const struct gateway_streams *streams; /* HTTP/2: `begin` to `finish` are not called. NULL: a request has a connection of its own */
-    int (*parse)(struct str text,
-                 struct gateway_target *out_target); /* parses a target made from variables: 0 or -EINVAL */
-    int (*write_head)(struct gateway_request *p,
-                      struct str *out_fault); /* p->sent.head or p->sent.h2; 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), -EINVAL (*out_fault) */
+    /* Parses a target made from variables. 0 or -EINVAL. */
+    int (*parse)(struct str text, struct gateway_target *out_target);
+    /* Writes p->sent.head or p->sent.h2. 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault. */
+    int (*write_head)(struct gateway_request *p, struct str *out_fault);
     int (*begin)(struct gateway_request *p); /* called when connected: 0 or -ENOMEM */
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* the bytes to send: as h1_request_next */
     enum h1_reply_step (*read)(struct gateway_request *p, struct str *in,
                                struct str *out_part); /* parses received bytes into p->reply: as h1_reply_read */
     enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
     void (*finish)(struct gateway_request *p); /* called on release of the connection, also if `begin` was not called */
-    bool (*respond_error)(struct gateway_request *p, int status); /* sets x->response for an error of this server. False: an error page. NULL: the same */
+    bool (*respond_error)(struct gateway_request *p, int status); /* sets x->response for an error of this server; false or NULL: an error page */
     int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response: 0 or -ENOMEM. NULL: none */
 };
 

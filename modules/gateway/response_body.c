@@ -62,7 +62,7 @@ static int next_input(struct gateway_request *p, unsigned accept, size_t room, s
 {
     struct str bytes;
 
-    if (p->incoming.input_at == p->incoming.input.length) { /* all lent bytes were consumed */
+    if (p->incoming.input_at == p->incoming.input.length) { /* all pulled bytes were consumed */
         p->incoming.input.length = p->incoming.input_at = 0;
         if (!gateway_splice(p, accept))
             gateway_read(p);

@@ -6,6 +6,7 @@
 
 #include "gateway.h"
 
+/* Resets the response body for a new attempt. */
 void gateway_body_init(struct gateway_request *p);
 /* Reads on if there is room for one receive. */
 void gateway_read(struct gateway_request *p);

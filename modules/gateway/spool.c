@@ -73,7 +73,7 @@ static void drop_block(struct spool *spool, struct block *block)
         free(block);
 }
 
-/* Removes `count` bytes from the front of the list, which were written or lent. */
+/* Removes `count` bytes from the front of the list, which were written or consumed. */
 static void advance_blocks(struct spool *spool, uint64_t count)
 {
     spool->memory = u64_sub_sat(spool->memory, count);

@@ -55,9 +55,9 @@ bool spool_streams(struct spool *spool);
 uint64_t spool_length(const struct spool *spool);
 
 /*
- * As body->next. 1: a chunk, lent until the next call; 0: all bytes so far are consumed; -EAGAIN: `progress` follows;
- * other -errno: the file cannot be read. With CHUNK_FILE in `accept` the rest of the file is one chunk, and the file
- * stays open until spool_close.
+ * As body->next. 1: a chunk, valid until the next call; 0: all bytes so far are consumed; -EAGAIN: `progress`
+ * follows; other -errno: the file cannot be read. With CHUNK_FILE in `accept` the rest of the file is one chunk, and
+ * the file stays open until spool_close.
  */
 MUST_CHECK int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *out);
 /* Restarts consuming at the first byte. Requires `keeps`. */

@@ -83,7 +83,8 @@ struct proxy_expect;
  */
 static inline bool proxy_forwards_expect(const struct gateway_request *p)
 {
-    return p->x->request.expects_continue && !p->conf->gateway->streams && p->sent.content_length > 0 && !p->sent.replacement_body.data && !p->sent.buffered;
+    return p->x->request.expects_continue && !p->conf->gateway->streams && p->sent.content_length > 0 &&
+           !p->sent.replacement_body.data && !p->sent.buffered;
 }
 /* Delays p->sent.request's body until proxy_expect_met, or for LIMIT_CONTINUE_MS. 0 or -ENOMEM. */
 MUST_CHECK int proxy_expect_begin(struct gateway_request *p);

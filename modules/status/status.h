@@ -50,6 +50,7 @@ struct metric {
 /* Ended by a row without a name. */
 extern const struct metric status_metrics[];
 
+/* Computes the members that are derived from `total`. */
 void status_collect(struct status_values *values);
 
 /* A page being written. Records the first error, so that the writers need no checks. */
@@ -58,6 +59,7 @@ struct status_page_text {
     int error;
 };
 
+/* Appends formatted text; no effect after an error. */
 void status_print(struct status_page_text *page, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Prints text without a limit of its length. */
 void status_print_text(struct status_page_text *page, struct str text);

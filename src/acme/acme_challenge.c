@@ -55,7 +55,7 @@ int acme_challenge_store(const char *folder, struct str token, struct str author
     fd = open_folder(folder, token, name);
     if (fd < 0)
         return fd;
-    snprintf(temporary, sizeof(temporary), "." STR_FMT, STR_ARG(token)); /* not a token: never sent */
+    snprintf(temporary, sizeof(temporary), "." STR_FMT, STR_ARG(token)); /* not a token: workers do not send it */
     error = write_file(fd, temporary, authorization);
     if (error == 0 && renameat(fd, temporary, fd, name) < 0)
         error = -errno;

@@ -22,7 +22,7 @@ MUST_CHECK int acme_challenge_remove(const char *folder, struct str token);
  * invalid token, or a file that is not the key authorization of the token; or -errno.
  */
 MUST_CHECK ssize_t acme_challenge_read(const char *folder, struct str token, char *into, size_t size);
-/* Removes all challenges, which a client that was killed left behind. */
+/* Removes all challenges: a killed client does not remove its own. */
 void acme_challenge_clear(const char *folder);
 
 /*

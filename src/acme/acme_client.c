@@ -201,7 +201,7 @@ static int watch_client(struct acme_run *run, pid_t pid, int output)
 
     if (!wait_client(run, pid, &fd, now_ms() + run->timeout_ms, true, &status))
         return end_client(run, pid, fd);
-    kill(-pid, SIGKILL); /* what it started and left behind */
+    kill(-pid, SIGKILL); /* processes that it started */
     while (fd >= 0 && acme_events_wait(run->events, fd, 0) && read_output(run, fd))
         continue;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;

@@ -22,6 +22,7 @@ struct acme_events {
  * Opens the signals, which stay blocked in this process. Returns 0 or -errno.
  */
 MUST_CHECK int acme_events_open(struct acme_events *events, int control_fd);
+/* Closes the descriptor of the signals. */
 void acme_events_close(struct acme_events *events);
 /* Waits until `fd` (-1: none) is readable, a child ends, the process is to end, or the time has passed. Returns true if `fd` is readable. */
 bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms);
@@ -30,15 +31,15 @@ struct acme_run {
     char *arguments[ACME_ARGUMENTS]; /* NULL-terminated; the first one is the name of the program */
     size_t count;
     const char *challenges;         /* for the hook */
-    const char *home;               /* its working directory */
+    const char *home;               /* working directory of the program */
     uint64_t timeout_ms;
     struct acme_events *events;
     struct log *log;
-    char output[LIMIT_ACME_OUTPUT]; /* the end of what it printed, terminated */
+    char output[LIMIT_ACME_OUTPUT]; /* the last bytes of its output, NUL-terminated */
     size_t length;
 };
 
-/* Appends an argument, which is not copied. One too many is reported by acme_client_run. */
+/* Appends an argument, which is not copied. acme_client_run fails if there are too many. */
 void acme_run_add(struct acme_run *run, const char *argument);
 
 /*

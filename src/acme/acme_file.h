@@ -1,5 +1,5 @@
 /*
- * Certificate files: what is in them, and their atomic installation.
+ * Certificate files: reading and atomic installation.
  */
 #ifndef ACME_ACME_FILE_H
 #define ACME_ACME_FILE_H

@@ -51,7 +51,10 @@ int acme_folder_lock(const struct acme *acme)
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    /* Not flock(2): NFS passes this kind to the server, which releases it when the machine that has it is gone. */
+    /*
+     * Not flock(2): an NFS client passes locks of this kind to the server, which releases them when the client's
+     * machine fails.
+     */
     if (fcntl(fd, F_OFD_SETLK, &whole) == 0)
         return fd;
     error = errno == EACCES ? -EAGAIN : -errno;

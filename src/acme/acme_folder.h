@@ -19,7 +19,7 @@ MUST_CHECK int acme_folder_create(const struct acme *acme, uid_t user, gid_t gro
 
 /*
  * Takes the lock of the state folder. Returns a descriptor, whose closing releases it; -EAGAIN: another process or
- * machine has it; or -errno.
+ * machine holds it; or -errno.
  */
 MUST_CHECK int acme_folder_lock(const struct acme *acme);
 

@@ -181,7 +181,7 @@ static int64_t check_certificate(struct renewal *renewal, size_t index)
     return next_s;
 }
 
-/* The clock may be set while the process waits, and other machines may install certificates: it looks again. */
+/* Bounded by LIMIT_ACME_CHECK_S: the clock may be set and other machines may install certificates meanwhile. */
 static uint64_t wait_ms(int64_t next_s)
 {
     int64_t wait_s = next_s - now_s();
@@ -204,7 +204,7 @@ static void run_loop(struct renewal *renewal)
     }
 }
 
-/* A reload or a restart tries again soon after a failure: its cause may be removed. */
+/* A reload or a restart makes the next attempt earlier, because the cause of the failure may have been removed. */
 static void read_attempts(struct renewal *renewal)
 {
     const struct acme *acme = renewal->start->acme;

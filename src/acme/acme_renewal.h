@@ -11,7 +11,7 @@
 struct acme_renewal {
     const struct acme *acme;
     const char *executable;         /* this program, as hook of the client */
-    int channel_fd;                 /* to the master; its end ends the process */
+    int channel_fd;                 /* to the master; the process ends when the master closes its end */
     struct log *log;
 };
 

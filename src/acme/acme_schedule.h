@@ -26,8 +26,8 @@ int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random);
 uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random);
 
 /*
- * Returns when a certificate is to be requested: a time of the past: now. `facts` NULL: there is no valid certificate.
- * A time of the last attempt that can only come from a clock that was set back is ignored.
+ * Returns when a certificate is to be requested; a time in the past means now. `facts` NULL: there is no valid
+ * certificate. A time of the last attempt that can only come from a clock that was set back is ignored.
  */
 int64_t acme_due_s(const struct acme_facts *facts, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
 

@@ -1,5 +1,5 @@
 /*
- * Numbers are read and written atomically; an error text always ends within its room.
+ * Numbers are read and written atomically; an error text always has a NUL within its array.
  */
 #include "acme/acme_status.h"
 

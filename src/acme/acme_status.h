@@ -1,6 +1,6 @@
 /*
- * The state of the certificates in shared memory: written by the renewal process, shown by the status page. No process
- * decides by it.
+ * The state of the certificates in shared memory: written by the renewal process, shown by the status page. No
+ * decision depends on it.
  */
 #ifndef ACME_ACME_STATUS_H
 #define ACME_ACME_STATUS_H
@@ -20,6 +20,7 @@ struct acme_status {
     char error[LIMIT_ACME_ERROR];   /* empty: none */
 };
 
+/* Stores a copy. `index` is below the count of acme_zone_open. */
 void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status);
 /* False if the zone has no such certificate. The error may be a mixture of two if it is written at the same time. */
 bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_status *out_status);

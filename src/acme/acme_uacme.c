@@ -103,7 +103,7 @@ static int register_account(struct uacme *uacme, char *error, size_t size)
         acme_run_add(&uacme->run, uacme->email);
     status = acme_client_run(&uacme->run);
     OPENSSL_cleanse(binding, sizeof(binding));
-    /* A run that was interrupted may have registered it. */
+    /* An interrupted run may have registered the account. */
     if (status != 0 && strstr(uacme->run.output, "Account already exists"))
         status = 0;
     if (status != 0)
@@ -152,7 +152,7 @@ static int issue_certificate(struct uacme *uacme, char *error, size_t size)
     status = acme_client_run(run);
     if (status == 0)
         return 0;
-    /* The authority may have lost the account: the next attempt registers it. */
+    /* The authority may have deleted the account: the next attempt registers it again. */
     if (status != -EINTR)
         unlink(uacme->account);
     return describe_failure(uacme, status, error, size);

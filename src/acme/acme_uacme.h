@@ -1,5 +1,5 @@
 /*
- * The adapter of a client: an account, a certificate, and the files in which they arrive.
+ * The adapter of the client uacme(1): registers an account, requests a certificate, and installs its files.
  */
 #ifndef ACME_ACME_UACME_H
 #define ACME_ACME_UACME_H

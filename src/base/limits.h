@@ -45,12 +45,12 @@
 #define LIMIT_RANGES                100             /* upper bound of max_ranges */
 #define LIMIT_PIPELINE_DRAIN        (64 * 1024)
 #define LIMIT_EXCHANGE_MEMORY       (32 * 1024 * 1024) /* arena of one exchange: request head, response head, generated page */
-#define LIMIT_CONNECTION_MEMORY     (48 * 1024 * 1024) /* arenas and buffered bodies of all exchanges of an HTTP/2 connection; further streams are refused */
+#define LIMIT_CONNECTION_MEMORY     (48 * 1024 * 1024) /* arenas and buffered bodies of an HTTP/2 connection; further streams are refused */
 #define LIMIT_FILE_WINDOW           (16 * 1024)     /* file bytes read at once for a body that is transformed in memory */
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a rejected request head, for the log */
 #define LIMIT_HOST                  255
-#define LIMIT_STORED_REASON         256             /* bytes of a reason phrase in a stored response; a longer one is replaced by the standard phrase */
+#define LIMIT_STORED_REASON         256             /* bytes of a stored reason phrase; a longer one is replaced by the standard phrase */
 #define LIMIT_STORED_SECONDS        (INT64_C(1) << 60)  /* a larger time in the metadata of a stored response is invalid */
 #define LIMIT_VARY_FIELDS           32              /* field names in the Vary of a stored response */
 #define LIMIT_TARGETED_MEMBERS      64              /* members of a targeted Cache-Control field (RFC 9213) */
@@ -60,7 +60,7 @@
 #define LIMIT_INTERIM_BYTES         (64 * 1024)     /* bytes of queued 1xx responses per client; further ones are dropped */
 #define LIMIT_INTERNAL_REDIRECTS              10
 #define LIMIT_LISTING_ITEMS         10000           /* entries of a directory listing */
-#define LIMIT_MODULES               63              /* a location has a 64-bit set of modules; a shift by the highest index plus one must be defined */
+#define LIMIT_MODULES               63              /* bits of a uint64_t without the last: a shift by the highest index plus one must be defined */
 #define LIMIT_COMPRESS_INPUT        (16 * 1024)     /* bytes of a body encoded per step */
 #define LIMIT_COMPRESS_OUTPUT       (16 * 1024)     /* bytes of encoded output per step */
 #define LIMIT_COMPRESS_ITERATION    (64 * 1024)     /* bytes that a worker encodes per loop iteration, over all bodies */
@@ -87,7 +87,7 @@
 #define LIMIT_H2_CREDIT_PER_S       200
 #define LIMIT_H2_CREDIT_PER_RESPONSE 10
 #define LIMIT_H2_CREDIT_PER_DATA    5               /* of at least LIMIT_H2_SMALL bytes */
-#define LIMIT_H2_SMALL              1024            /* bytes of a DATA frame or a window increment below which it is not useful work */
+#define LIMIT_H2_SMALL              1024            /* a DATA frame or a window increment of fewer bytes counts as a small one */
 
 /* log */
 #define LIMIT_ACCESS_BATCH          1048576         /* bytes of access log that one worker buffers for one target */
@@ -130,7 +130,7 @@
 #define LIMIT_KEY_UPDATES           32              /* KeyUpdates accepted from one peer within LIMIT_KEY_UPDATES_MS */
 #define LIMIT_KEY_UPDATES_MS        1000
 #define LIMIT_EARLY_DATA            16384           /* bytes of early data per connection */
-#define LIMIT_EARLY_S               30              /* lifetime of a ClientHello record in the replay window; OpenSSL accepts tickets for about 11 s */
+#define LIMIT_EARLY_S               30              /* lifetime of an entry of the replay window; OpenSSL accepts tickets for about 11 s */
 #define LIMIT_EARLY_DRIFT_MS        2500            /* clock difference tolerated between client and server */
 #define LIMIT_TLS_SESSION           (8 * 1024)      /* bytes of a session kept by the server, client certificate included */
 #define LIMIT_TLS_SESSIONS          10000000        /* entries of a session cache whose size is given as a number */
@@ -141,7 +141,7 @@
 #define SMALL_RECORD_PLAINTEXT      1369            /* a sealed record with all headers fits one TCP segment, also over IPv6 and PPPoE */
 #define SMALL_RECORD_BYTES          (64 * 1024)     /* bytes sent in small records after an idle period, while the congestion window is small */
 #define SMALL_RECORD_REST_MS        1000            /* idle period after which the congestion window is assumed to be small again */
-#define LIMIT_COPIED_SPAN           (24 * 1024)     /* a shorter file span is copied into the output block: cheaper than probing the page cache and sendfile */
+#define LIMIT_COPIED_SPAN           (24 * 1024)     /* a shorter file span is copied: cheaper than a probe of the page cache and sendfile */
 #define LIMIT_MAPPED_RUN            (64 * 1024)     /* a file that is sent in shorter spans is mapped if at least this much of it follows */
 #define LIMIT_FILE_VIEW_FIRST       (256 * 1024)    /* bytes mapped first; each further view of a transfer is four times as long */
 #define LIMIT_FILE_VIEW             (4 * 1024 * 1024) /* longest view: address space, no memory */
@@ -178,7 +178,7 @@
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* addresses of one name */
 #define LIMIT_RECLAIMED             32              /* idle client connections closed at once when descriptors are exhausted */
 #define LIMIT_RECLAIM_MS            100             /* shortest interval between two rounds of these */
-#define LIMIT_UPSTREAM_CLOSE_MS     5000            /* time for queued bytes to leave and for the server to close its side */
+#define LIMIT_UPSTREAM_CLOSE_MS     5000            /* time to send queued bytes, and for the server to close its side */
 #define LIMIT_SPOOL_BLOCK           (1024 * 1024)   /* upper bound of one block of a spooled body in memory */
 #define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* upper bound of all blocks of one body */
 #define LIMIT_STORED_BLOCK          (16 * 1024)     /* block size of a buffered request body */
@@ -225,8 +225,8 @@
 #define LIMIT_ACME_RETRY_MS         (12 * 3600 * 1000) /* longest delay after failures, before up to a quarter of it is added */
 #define LIMIT_ACME_LOCK_S           10              /* interval between two attempts to get the lock of the state folder */
 #define LIMIT_ACME_CHECK_S          60              /* longest interval between two looks at certificates and clock */
-#define LIMIT_ACME_RELOAD_S         60              /* after a start or a reload, the next attempt is not later than this after the failed one */
-#define LIMIT_ACME_CONTROL_MS       1000            /* delay before a renewal process that ended is started again; doubled each time, up to a minute */
+#define LIMIT_ACME_RELOAD_S         60              /* longest time between a failed attempt and the next one after a start or a reload */
+#define LIMIT_ACME_CONTROL_MS       1000            /* delay before an ended renewal process is started again; doubled each time, up to a minute */
 
 /* cache */
 #define LIMIT_CACHE_ZONE_LEAST      (32 * 1024)     /* smallest size of a cache index */

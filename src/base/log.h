@@ -65,6 +65,7 @@ bool log_limit_allows(struct log_limit *limit, uint64_t now_ms);
 
 /* Parses "debug" ... "emerg". 0 or -EINVAL. */
 MUST_CHECK int log_level_parse(struct str name, enum log_level *out_level);
+/* The name of a level: "error". */
 const char *log_level_name(enum log_level level);
 
 #endif

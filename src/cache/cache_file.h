@@ -27,6 +27,7 @@ struct cache_sum {
     uint64_t length;
     unsigned char part[8];
 };
+/* Adds the next bytes; cache_sum_end returns the checksum of all bytes. A zeroed sum is valid and empty. */
 void cache_sum_add(struct cache_sum *sum, struct str bytes);
 uint64_t cache_sum_end(const struct cache_sum *sum);
 

@@ -35,6 +35,7 @@ struct cache_entry {
     void *parsed;                     /* parsed form of the head, set once by its reader, freed by free() */
 };
 
+/* Adds a reference, and returns the entry. */
 struct cache_entry *cache_entry_ref(struct cache_entry *entry);
 /* Accepts NULL. */
 void cache_entry_unref(struct cache_entry *entry);
@@ -148,10 +149,12 @@ struct cache_waiter {
     uint64_t until_ms;              /* on the loop's monotonic clock */
     void (*woken)(struct cache_waiter *waiter, bool late); /* the lock is free, or the wait timed out (`late`) */
 };
+/* Waits for the fill lock of waiter->hash; the caller has set the members after `link`. `woken` is called once, from the loop. */
 void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter);
 /* Cancels the wait. Accepts one that is not waiting, and a zeroed one. */
 void cache_waiter_cancel(struct cache_waiter *waiter);
 
+/* The configuration of the store's cache. */
 const struct cache_conf *cache_store_conf(const struct cache_store *store);
 
 #endif

@@ -111,6 +111,7 @@ bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, u
  */
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms, uint64_t until_ms,
                           struct cache_victims *victims);
+/* Releases the fill lock of a hash, unless another holder has it. */
 void cache_zone_fill_unlock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock);
 /* Returns true while the fill lock is held. */
 bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *hash, uint64_t now_ms);
@@ -120,6 +121,7 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
  * most CACHE_VICTIMS per call. Returns true if there are more.
  */
 bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms, struct cache_victims *victims);
+/* Copies the sums over all entries. */
 void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
 
 /*

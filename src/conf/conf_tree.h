@@ -73,6 +73,7 @@ struct conf_errors {
 /* Adds an error (the text is copied; control bytes become '?'). Duplicates at the same position are ignored. */
 void conf_error(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* As conf_error, without setting errors->failed. */
 void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
 /* Formats a hint in the errors' arena; empty when out of memory. */

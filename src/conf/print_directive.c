@@ -92,7 +92,6 @@ const char *inheritance_text(const struct directive *directive)
     }
 }
 
-/* The row's example, or one that is made of its name and default, in YAML notation. */
 int example_print(const struct directive *directive, struct buffer *out)
 {
     const char *value = directive->type == DIRECTIVE_SWITCH ? "on" : directive->fallback;

@@ -57,6 +57,7 @@ extern const struct host host_here;
 bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size);
 /* Returns the number at the beginning of a file, or `fallback`. */
 long long host_number(const struct host *host, const char *path, long long fallback);
+/* True if access(2) permits `access_mode` for the file. */
 bool host_has(const struct host *host, const char *path, int access_mode);
 
 /*
@@ -116,8 +117,8 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test);
 
 /*
- * Reports the certificates by ACME at `now_s` (seconds since the epoch), from the files of the state folder. None of them
- * decides about kernel TLS.
+ * Reports the certificates by ACME at `now_s` (seconds since the epoch), from the files of the state folder. They do not
+ * affect the verdict on kernel TLS.
  */
 void doctor_examine_acme(struct diagnosis *diagnosis, const struct acme *acme, int64_t now_s);
 

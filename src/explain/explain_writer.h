@@ -19,14 +19,18 @@ struct explain_writer {
 /* Writes the beginning of the tree, with the URL, and its end. */
 void writer_open(struct explain_writer *writer, struct str url);
 void writer_close(struct explain_writer *writer);
+/* Begins and ends a map. */
 void writer_begin(struct explain_writer *writer, const char *name);
 void writer_end(struct explain_writer *writer);
+/* Begins and ends a list. */
 void writer_list(struct explain_writer *writer, const char *name);
 void writer_list_end(struct explain_writer *writer);
+/* Writes a text or a number. */
 void writer_text(struct explain_writer *writer, const char *name, struct str value);
 void writer_number(struct explain_writer *writer, const char *name, uint64_t value);
 /* A member with a name from the response, which is escaped. */
 void writer_field(struct explain_writer *writer, struct str name, struct str value);
+/* Writes an item of a list. */
 void writer_item(struct explain_writer *writer, struct str value);
 /* A value of the configuration, on one line. */
 void writer_value(struct explain_writer *writer, const char *name, const struct conf_node *node);

@@ -4,7 +4,7 @@
  *
  * - `next` gives one chunk of a kind in `accept`: 1: a chunk; 0: end; -EAGAIN: later; other -errno: broken (the
  *   response can only be aborted). `out` has a defined value only after 1: a body may have used it before -EAGAIN.
- * - A chunk is lent until the following `next`; the caller consumes all of it before.
+ * - A chunk is valid until the following `next`; the caller consumes all of it before.
  * - `room` limits CHUNK_BYTES (never 0); a file or pipe span may be longer: its sender takes it in pieces.
  * - After -EAGAIN the body calls `body->wake(body->owner)` exactly once; the callback only queues work, it never pulls.
  * - `close` is called once, when no op uses the body any more; a wrapper closes the wrapped body. It may be called
@@ -40,8 +40,8 @@ struct body *body_empty(void);
 /* A body of bytes that outlive it (in the exchange's arena, or constant). NULL when out of memory. */
 struct body *body_bytes(struct arena *arena, struct str bytes);
 /*
- * A body of lent bytes: closing it calls `released` once with `resource`. NULL when out of memory (`released` is not
- * called).
+ * A body of bytes that another object owns: closing it calls `released` once with `resource`. NULL when out of memory
+ * (`released` is not called).
  */
 struct body *body_referenced(struct arena *arena, struct str bytes, void (*released)(void *resource), void *resource);
 /*

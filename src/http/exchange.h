@@ -29,7 +29,7 @@ struct request {
     struct headers headers;
     struct headers trailers;        /* complete once the body has ended */
     struct body *body;              /* pulled by modules; body_empty() if there is none. Owned by the session: modules never close it */
-    struct body *tunnel;            /* extended CONNECT (RFC 8441), presented as GET with Upgrade: the client's bytes after a 101. NULL: a 101 switches the connection */
+    struct body *tunnel;            /* extended CONNECT (RFC 8441), presented as GET with Upgrade: the client's bytes after a 101; NULL: not used */
     uint64_t content_length;        /* or BODY_LENGTH_UNKNOWN for chunked */
     uint64_t body_limit;            /* set by exchange_limit_body; 0: none */
     uint32_t stream_id;             /* HTTP/2; 0: HTTP/1 */
@@ -39,7 +39,7 @@ struct request {
 
 struct response {
     struct { int status; struct str text; } reason; /* from an upstream, for this status only; empty: the standard phrase */
-    int status;                     /* 0: none yet; 101: the connection switches to another protocol and owner, or `request.tunnel` and `body` are the tunnel */
+    int status;                     /* 0: none yet; 101: the connection gets another protocol and owner, or request.tunnel and body are used */
     struct headers headers;         /* without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server */
     struct headers trailers;
     struct body *body;              /* NULL: none; body->length selects Content-Length or chunked */

@@ -97,8 +97,8 @@ void h1_body_fail(struct h1_exchange *h, int error)
 }
 
 /*
- * Room for received bytes without moving buffered ones, which may be lent. After an internal redirect the buffer may
- * hold more than the new location's client_body_buffer_size.
+ * Room for received bytes without moving buffered ones, to which a pulled chunk may point. After an internal redirect
+ * the buffer may hold more than the new location's client_body_buffer_size.
  */
 static size_t input_room(struct h1_exchange *h)
 {

@@ -110,6 +110,7 @@ void h1_body_fail(struct h1_exchange *h, int error);
 bool h1_body_drainable(const struct h1_exchange *h);
 /* Discards the rest of the body, up to LIMIT_PIPELINE_DRAIN. */
 void h1_body_drain(struct h1_exchange *h);
+/* Frees the buffers of the body. */
 void h1_body_finish(struct h1_exchange *h);
 
 #endif

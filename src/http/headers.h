@@ -45,6 +45,7 @@ MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const 
  */
 MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name), struct str wanted,
                             struct str separator, struct arena *arena, struct str *out_value);
+/* Removes all fields with this name. */
 void headers_remove(struct headers *headers, struct str name);
 /*
  * Removes every field whose name occurs in `named`, through a hash index in the arena: linear time in both lists. 0

@@ -88,8 +88,8 @@ enum session_phase {
 };
 
 /*
- * SESSION_DEADLINE: the time of `deadline` has come. SESSION_DRAIN: the current request is the last one, and idle connections close. SESSION_RETIRE: the next response
- * announces the close (Connection: close), so that the client sends no further request.
+ * SESSION_DEADLINE: the time of `deadline` has come. SESSION_DRAIN: the current request is the last one, and idle connections close. SESSION_RETIRE:
+ * the next response announces the close (Connection: close), so that the client sends no further request.
  */
 enum session_signal { SESSION_TIMEOUT, SESSION_DEADLINE, SESSION_PEER_CLOSED, SESSION_DRAIN, SESSION_RETIRE };
 
@@ -110,8 +110,8 @@ struct protocol {
      */
     size_t (*consume)(struct session *session, struct str bytes);
     /*
-     * As body->next: 1: a chunk; 0: the end (close the connection in order); -EAGAIN; -ECONNRESET: abort by RST, as
-     * FIN would look like the end of the response; other -errno: abort.
+     * As body->next: 1: a chunk; 0: the end (close the connection in order); -EAGAIN; -ECONNRESET: abort by RST,
+     * because a FIN would mark the end of the response; other -errno: abort.
      */
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);
     /* The state of the session, which selects the timeout of the connection. */

@@ -7,6 +7,7 @@
 
 #include "import/import_scope.h"
 
+/* True if the directive has this name. */
 bool directive_is(const struct nginx_directive *directive, const char *name);
 /* True for set, if, rewrite, return and break. */
 bool is_script(const struct nginx_directive *directive);

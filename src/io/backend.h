@@ -25,8 +25,8 @@ void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
 /*
- * Runs `done` of a receive of `count` bytes, or -errno, which lends `bytes`. A large receive is charged for them as for
- * bytes of a file in the page cache, and for the time of `done`.
+ * Runs `done` of a receive of `count` bytes, or -errno; `bytes` are valid until it returns. A large receive is charged
+ * for them as for bytes of a file in the page cache, and for the time of `done`.
  */
 void loop_run_received(struct loop *loop, struct op *op, const char *bytes, ssize_t count);
 /* loop_cancel of an op in a state other than OP_STATE_HELPED. */

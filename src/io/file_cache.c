@@ -84,10 +84,7 @@ void file_cache_destroy(struct file_cache *cache)
     free(cache);
 }
 
-/*
- * The descriptor of `root`, reopened after valid_ms, so that a root that is a link to the current release is
- * followed.
- */
+/* The descriptor of `root`, reopened after valid_ms: the root may be a symbolic link that was changed. */
 static int root_descriptor(struct file_cache *cache, const char *root)
 {
     uint64_t now = cache->loop->clock.monotonic_ms;

@@ -57,6 +57,7 @@ void listener_start(struct listener *listener);
  * Stops accepting until listener_resume (worker_connections reached). A connection accepted before may still arrive.
  */
 void listener_pause(struct listener *listener);
+/* Accepts again after listener_pause. */
 void listener_resume(struct listener *listener);
 /*
  * Accepts the connections that are in the queue and then stops as listener_stop does: closing a listening socket resets

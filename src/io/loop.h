@@ -8,7 +8,7 @@
  * 2. `done` runs exactly once per submit, never inside a submit or another `done`.
  * 3. Backends have identical results: callers never get EINTR, ENOBUFS or a short send.
  * 4. A cancelled op finishes with -ECANCELED, or with its result if the operation was complete already.
- * 5. A receive lends bytes, valid until `done` returns. An idle connection holds no buffer. Receive is single-shot:
+ * 5. The bytes of a receive are valid until `done` returns. An idle connection holds no buffer. Receive is single-shot:
  *    not submitting the next one is backpressure.
  * 6. To close: cancel, count the completions, free in the last one.
  * 7. Large sends, receives and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
@@ -41,7 +41,7 @@ enum __attribute__((packed)) op_verb {
     OP_CONNECT,  /* 0 when connected */
     OP_RECV,     /* bytes in op->received */
     OP_SEND,     /* sends all parts before `done`: the sum, or -errno with the bytes sent before it in op->progress */
-    OP_SENDFILE, /* sends the whole span, or -errno: bytes in op->file.progress (result: at most INT_MAX), fewer than requested only at an early end of the file or on an error */
+    OP_SENDFILE, /* the whole span: bytes in op->file.progress (result: at most INT_MAX), fewer only at an early end of the file; or -errno */
     OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for the descriptor that is not ready */
     OP_POLL,     /* the events */
     OP_TIMER,    /* 0 on expiry */

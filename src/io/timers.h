@@ -7,12 +7,14 @@
 
 #include "io/loop.h"
 
+/* Creates an empty heap. NULL when out of memory. */
 struct loop_timers *timers_create(void);
 /* Accepts NULL. */
 void timers_destroy(struct loop_timers *timers);
 
 /* Adds op by op->deadline_ms. 0 or -ENOMEM. */
 MUST_CHECK int timers_add(struct loop_timers *timers, struct op *op);
+/* Removes op, which is in the heap. */
 void timers_remove(struct loop_timers *timers, struct op *op);
 /* Sets op->deadline_ms; op is in the heap. */
 void timers_move(struct loop_timers *timers, struct op *op, uint64_t deadline_ms);

@@ -31,6 +31,7 @@ struct limits {
  * `word` is a scalar with the value as text, for the readers of values. Returns 0, or -errno after reporting.
  */
 typedef int limit_option(struct conf_reader *reader, const struct conf_node *word, struct str name, struct str value, void *into);
+/* Calls `option` for each option of the node. Returns 0 or the first error. */
 MUST_CHECK int limit_options_read(struct conf_reader *reader, const struct conf_node *node, limit_option *option, void *into);
 
 /* Rows of limit_req_zone and limit_conn_zone: a struct limit_conf *, also recorded in reader->limits. */

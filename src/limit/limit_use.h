@@ -21,7 +21,7 @@ struct limit_use {
  */
 MUST_CHECK int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const struct conf_rows *rows, size_t row_size);
 
-/* How a limit refuses. */
+/* The response and the log line of a request beyond a limit. */
 struct limit_refusal {
     uint64_t status;
     int log_level;                  /* index of limit_levels */
@@ -57,6 +57,7 @@ struct limit_refusal {
 
 /* The values of limit_req_log_level and limit_conn_log_level, and the log level of each. */
 extern const char *const limit_levels[];
+/* Returns the log level of limit_levels[choice]. */
 enum log_level limit_level(int choice);
 
 #endif

@@ -318,7 +318,7 @@ static void child_is_ready(struct master *master, struct generation *generation,
     return_sockets(master, generation, child);
 }
 
-/* A worker sends one message, so this loop ends whatever a compromised worker sends. */
+/* Bounded for a compromised worker, too: any message except one CHANNEL_READY ends the loop. */
 void child_read(struct master *master, struct generation *generation, struct child *child)
 {
     struct channel_message message;

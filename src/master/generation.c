@@ -154,7 +154,7 @@ static int find_identity(struct master *master, struct generation *generation)
     int result;
 
     if (!master->is_root) {
-        /* A service manager may start the server as the user that is configured for a start by root. */
+        /* No warning if the server was started as the configured user, for example by a service manager. */
         if (!str_empty(main->user) && !(identity_find(main->user, main->group, &generation->identity, &missing) == 0 &&
                                         generation->identity.user == geteuid()))
             log_write(&master->error_log.log, LOG_WARN, "\"user\" is ignored, because the master is not root");

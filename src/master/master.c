@@ -1,6 +1,6 @@
 /*
- * The life of the master: opens the first generation, waits for signals, and replaces one generation by the next.
- * Generations are handled in generation.c, workers in children.c.
+ * The main loop of the master: opens the first generation, waits for signals, and replaces one generation by the
+ * next. Generations are handled in generation.c, workers in children.c.
  */
 #include "master/master.h"
 

@@ -13,7 +13,8 @@
 struct master_start {
     int (*run_worker)(const struct worker_start *start); /* runs a worker in its own process; returns an enum worker_exit */
     struct configuration *configuration; /* owned by the master from then on */
-    struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics); /* loads the configuration again, for HUP; NULL: there is no file */
+    /* Loads the configuration again, for HUP. NULL: there is no file. */
+    struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics);
     const char *error_log;          /* -e: used if the configuration names none; NULL: stderr */
     bool no_pid_file;
     const char *executable;         /* absolute path, executed with `argv` for an upgrade */

@@ -197,10 +197,13 @@ void children_reap(struct master *master);
 void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
 /* Lets another worker accept from the sockets of a worker that hangs or waits for its restart. */
 void child_reassign_sockets(struct master *master, struct generation *generation, unsigned number);
+/* Kills the remaining workers of a generation, and logs each. */
 void children_kill(struct master *master, struct generation *generation);
 /* Returns the milliseconds until a restart is due, or -1. */
 int children_next_ms(const struct master *master, const struct generation *generation);
+/* Returns the number of its running workers. */
 unsigned children_alive(const struct generation *generation);
+/* Returns true if every worker accepts connections. */
 bool children_ready(const struct generation *generation);
 
 #endif

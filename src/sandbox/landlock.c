@@ -1,7 +1,7 @@
 /*
  * The part `landlock` (landlock(7)): a process opens only the files below its paths, and connects only to its ports.
- * Descriptors that are open already are not affected. Kernel headers may be older than the kernel, so that the
- * structures of its interface are here.
+ * Descriptors that are open already are not affected. This file defines the structures of the interface, because the
+ * kernel headers may be older than the kernel.
  */
 #include "sandbox/sandbox_part.h"
 

@@ -1,6 +1,6 @@
 /*
  * Restricts a worker process: each part removes rights that a worker does not need, permanently. A part that the kernel
- * lacks is skipped and logged. Only base/ is used here: the caller knows the configuration.
+ * lacks is skipped and logged. Only base/ is used here: the caller derives paths and ports from the configuration.
  */
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H

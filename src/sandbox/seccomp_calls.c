@@ -1,6 +1,6 @@
 /*
- * The groups, each with its reason. A call is added here when the code above begins to use it, or when a library does:
- * the master logs the name of a missing one.
+ * The groups, each with its reason. A call is added when code of the server or of a library begins to use it: the
+ * master logs the name of a missing call.
  */
 #include "sandbox/seccomp_calls.h"
 

@@ -15,7 +15,8 @@ struct representation {
     unsigned max_ranges;            /* at most LIMIT_RANGES; 0: ranges are ignored */
     struct str content;             /* all bytes if in memory; else data NULL, and the bytes start at offset 0 of `fd` */
     int fd;
-    struct body *(*span)(struct arena *arena, void *resource, uint64_t at, uint64_t length); /* or a function that makes a body of a part; NULL: not used */
+    /* Or makes a body of a part. NULL: not used. */
+    struct body *(*span)(struct arena *arena, void *resource, uint64_t at, uint64_t length);
     void (*hold)(void *resource);   /* called once per body; the body calls `release` when it is closed */
     void (*release)(void *resource);
     void *resource;

@@ -1,6 +1,6 @@
 /*
- * The life of a worker: drops root, opens its loop, caches and modules, accepts until it is stopped, and closes all
- * of it in reverse order. Connections are handled in connection.c.
+ * The main function of a worker: drops root, opens its loop, caches and modules, accepts until it is stopped, and
+ * closes all of it in reverse order. Connections are handled in connection.c.
  */
 #include "server/worker.h"
 

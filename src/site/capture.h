@@ -26,6 +26,7 @@ void captures_finish(struct user_variables *own);
  * log.
  */
 MUST_CHECK int capture_match(const struct capture *pattern, const void *subject, struct str text);
+/* Return the compiled expression, and its text as written. */
 const struct regex *capture_regex(const struct capture *pattern);
 struct str capture_text(const struct capture *pattern);
 

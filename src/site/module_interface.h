@@ -64,7 +64,8 @@ struct module {
     void (*worker_stop)(void *state);
     enum outcome (*handler)(struct exchange *x, const void *conf, void *state);
     int (*filter)(struct exchange *x, const void *conf); /* called before the head is sent: may edit it and wrap the body. 0 or -errno (status 500) */
-    bool (*needs_whole_body)(const struct exchange *x, const void *conf); /* called with the response's fields set: true if the filter needs the whole body, so no range may be served */
+    /* Called with the response's fields set. True if the filter needs the whole body: no range may be served. NULL: it never does. */
+    bool (*needs_whole_body)(const struct exchange *x, const void *conf);
     void (*finish)(struct exchange *x, const void *conf); /* called once per exchange, in every location */
     void (*cancel)(struct exchange *x, void *state);   /* the exchange ends while PENDING: release resources, do not resume */
     const struct variable_table *variables;

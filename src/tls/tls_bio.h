@@ -1,7 +1,7 @@
 /*
- * The BIO below an SSL: lends received bytes, and accepts the write key in place of kTLS (tls/README.md). Until OpenSSL
- * offers the write key, it passes finished ciphertext on; afterwards plaintext with its content type. It touches no
- * socket, and its writes do not fail. Private to tls/.
+ * The BIO below an SSL: supplies received bytes, and accepts the write key in place of kTLS (tls/README.md). Until
+ * OpenSSL offers the write key, it passes finished ciphertext on; afterwards plaintext with its content type. It
+ * touches no socket, and its writes do not fail. Private to tls/.
  */
 #ifndef TLS_TLS_BIO_H
 #define TLS_TLS_BIO_H

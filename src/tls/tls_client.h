@@ -43,6 +43,7 @@ struct tls_context *tls_client_context_create(const struct tls_client_settings *
  */
 MUST_CHECK int tls_session_expect(struct tls_session *session, const struct tls_context *context, struct str name);
 
+/* True if one context can serve both. */
 bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b);
 
 /* Offers the stored session of the same server and name, if any. Call it after tls_session_expect. */
@@ -50,6 +51,7 @@ void tls_session_resume(struct tls_session *session, struct tls_context *context
                         const struct tls_resumption *from);
 /* Stores the newest session that the server issued, if any. */
 void tls_session_store(struct tls_session *session, struct tls_context *context, struct str name, struct tls_resumption *into);
+/* Frees the session. Accepts a zeroed struct. */
 void tls_resumption_finish(struct tls_resumption *resumption);
 
 #endif

@@ -76,13 +76,13 @@ MUST_CHECK int tls_session_handshake(struct tls_session *session);
 bool tls_session_early(const struct tls_session *session);
 /*
  * Reads decrypted bytes into `into`: > 0, 0 after the peer's close_notify, -EAGAIN, -EPROTO. Answers KeyUpdate
- * requests, and ends a flood of them (LIMIT_KEY_UPDATES) with an alert. Call it until -EAGAIN even when nothing is
- * lent any more: a record may be decrypted and only partly read.
+ * requests, and ends a flood of them (LIMIT_KEY_UPDATES) with an alert. Call it until -EAGAIN even when all input is
+ * consumed: a record may be decrypted and only partly read.
  */
 MUST_CHECK ssize_t tls_session_read(struct tls_session *session, char *into, size_t size);
 /*
- * Only without an offered key: seals by SSL_write. Takes all bytes: their length; -EPROTO, or -EINVAL if the key was
- * taken.
+ * Only if OpenSSL offered no key: seals all bytes by SSL_write. Returns their number, -EPROTO, or -EINVAL if the key
+ * was taken.
  */
 MUST_CHECK ssize_t tls_session_write(struct tls_session *session, struct str plaintext);
 /*
@@ -125,6 +125,7 @@ struct str tls_session_alpn(const struct tls_session *session);        /* "http/
 struct str tls_session_server_name(const struct tls_session *session); /* SNI or empty */
 /* The session id in hexadecimal for $ssl_session_id, into `into` (at least 65 bytes). */
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size);
+/* True if the handshake resumed a session. */
 bool tls_session_reused(const struct tls_session *session);
 
 /*

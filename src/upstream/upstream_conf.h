@@ -27,6 +27,7 @@ int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *nod
  * known. 0 or -ENOMEM.
  */
 int upstream_read_check(struct conf_reader *reader, const struct conf_node *node, void *out);
+/* Makes the texts of a check that depend on the group's `name`. 0 or -ENOMEM. */
 MUST_CHECK int upstream_check_complete(struct upstreams *upstreams, struct upstream_check *check, struct str name);
 
 #endif

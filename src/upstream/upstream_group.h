@@ -134,6 +134,7 @@ void upstream_peer_leave(struct upstream_peer *peer);
 
 /* upstream_check.c: starts periodic checks of the group's servers, if configured. */
 void upstream_checks_start(struct upstream_group *group);
+/* Cancels the timer and the checks in progress. */
 void upstream_checks_stop(struct upstream_group *group);
 
 /* upstream_resolve.c: starts periodic resolution of the group's names. 0 or -ENOMEM. */
@@ -143,6 +144,7 @@ MUST_CHECK int upstream_names_start(struct upstream_group *group);
  * up to LIMIT_RESOLVE_RETRY_MOST_MS, and at most valid_ms unless that is 0.
  */
 uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms);
+/* Stops the timer and all queries; upstream_names_finish frees the names of a group. */
 void upstream_names_stop(struct upstream_pool *pool);
 void upstream_names_finish(struct upstream_group *group);
 /* Call it after the last group is finished. */

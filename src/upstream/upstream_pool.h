@@ -125,7 +125,8 @@ struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const str
  * The group for an authority from a variable: a block of that name, else created on first use, at most
  * LIMIT_UPSTREAM_TARGETS. NULL: -EINVAL, -ENOMEM or -ENOBUFS.
  */
-struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user, struct str authority, uint16_t default_port, int *out_error);
+struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user, struct str authority, uint16_t default_port,
+                                               int *out_error);
 /* The same for http. */
 static inline struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority, uint16_t default_port, int *out_error)
 {

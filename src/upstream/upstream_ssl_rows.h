@@ -1,7 +1,6 @@
 /*
- * Directives of TLS to upstream servers, which `http` and `stream` share. `prefix` is that of their names, "proxy"; `at_...` are offsets in the group's struct:
- * of its struct tls_client_settings, of the switches proxy_ssl_server_name and proxy_ssl_session_reuse, and of the
- * template proxy_ssl_name.
+ * Directives of TLS to upstream servers, shared by `http` and `stream`. `prefix` is that of their names, "proxy"; `at_...` are offsets in the group's
+ * struct: of its struct tls_client_settings, of the switches proxy_ssl_server_name and proxy_ssl_session_reuse, and of the template proxy_ssl_name.
  */
 #ifndef UPSTREAM_UPSTREAM_SSL_ROWS_H
 #define UPSTREAM_UPSTREAM_SSL_ROWS_H

@@ -52,7 +52,9 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
  * in use. An entry without holders is reset.
  */
 MUST_CHECK int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t key, struct str group, struct str name);
+/* Releases the claim of the worker, and its counts. */
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index);
+/* Returns the entry at an index from upstream_zone_claim. */
 struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index);
 /* Changes the worker's number of open connections to the peer, a part of `active`. */
 void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change);

@@ -22,6 +22,7 @@ struct pipe_pool {
     unsigned open, free_count;            /* existing pipes, and idle ones among them */
 };
 
+/* Initialises an empty pool; `loop` outlives it. */
 void pipe_pool_init(struct pipe_pool *pool, struct loop *loop);
 /* All pipes must have been released. Accepts a zeroed struct. */
 void pipe_pool_finish(struct pipe_pool *pool);

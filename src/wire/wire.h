@@ -83,7 +83,7 @@ struct wire_shared {
     unsigned file_views;            /* of all wires */
     uint64_t records_per_key;       /* 0: LIMIT_RECORDS_PER_KEY; tests use less */
     struct pipe_pool pipes;         /* for receiving into a pipe */
-    char *plaintext;                /* RECORD_INNER_MAX bytes: the decryption buffer, lent to the owner */
+    char *plaintext;                /* RECORD_INNER_MAX bytes: the decryption buffer, read by the owner during `received` */
     struct wire_counters *counters;
     struct log_limit memory_failures; /* in the log */
 };

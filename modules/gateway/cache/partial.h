@@ -106,8 +106,8 @@ MUST_CHECK int partial_content_of(const struct gateway_request *p, struct partia
  * Stores the received bytes as `content`, completed by the part of the stored span outside it. 0 (cached->base.fill
  * is set if it is stored) or -ENOMEM.
  */
-MUST_CHECK int cached_partial_store(struct cached *cached, const struct headers *counting, const struct headers *fields, const struct stored_metadata *metadata,
-                                    const struct partial_content *content);
+MUST_CHECK int cached_partial_store(struct cached *cached, const struct headers *counting, const struct headers *fields,
+                                    const struct stored_metadata *metadata, const struct partial_content *content);
 /* Records fields and metadata of a 200 that is being stored, to store the received span if it is interrupted. */
 void cached_partial_record(struct cached *cached, const struct headers *fields, const struct stored_metadata *metadata);
 /*

@@ -208,7 +208,8 @@ MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *
  * 9213) replaces Cache-Control and Expires; X-Accel-Expires takes precedence, and only extensions and rules for
  * stale use remain beside it. 0 or -ENOMEM.
  */
-MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to, struct cache_control *out);
+MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to,
+                             struct cache_control *out);
 /* Sets lifetime, age and rules for stale use in `metadata`. */
 void cached_set_times(const struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
 /*

@@ -1,6 +1,6 @@
 /*
- * Bytes are appended to `input`. A pull lends all of it and continues with an empty buffer, so that lent bytes never
- * move.
+ * Bytes are appended to `input`. A pull moves all of it to `pulled_bytes` and continues with an empty buffer, so that
+ * the bytes of a pulled chunk never move.
  */
 #include "http/h2/body.h"
 
@@ -71,7 +71,7 @@ static void free_buffers(struct h2_stream *stream)
     stream->pulled_at = 0;
 }
 
-/* Lends bytes of `pulled_bytes`; when it is used up, both buffers change places. */
+/* Gives bytes of `pulled_bytes`; when it is used up, both buffers change places. */
 static bool next_input(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     struct str ready;

@@ -74,7 +74,7 @@ struct h2_client_stream {
     bool finished;                  /* REPLY_WHOLE or REPLY_BAD was returned */
     int32_t window;                 /* for sending DATA */
     uint64_t left;                  /* bytes of a request body of known length that were not sent */
-    struct str part;                /* lent by `next`, not sent yet */
+    struct str part;                /* of the chunk from `next`, not sent yet */
     struct h2_receive_window receive;
     uint64_t received;              /* body bytes */
     struct buffer input;            /* body bytes received */
@@ -126,7 +126,7 @@ void h2_client_session_finish(struct h2_client_session *session);
  */
 MUST_CHECK int h2_client_session_consume(struct h2_client_session *session, struct str bytes);
 /*
- * Gives bytes to send in two parts, together at most `room` (not 0) bytes, lent until the next call. 1; -EAGAIN:
+ * Gives bytes to send in two parts, together at most `room` (not 0) bytes, valid until the next call. 1; -EAGAIN:
  * nothing to send, `wake` follows; -ENOMEM.
  */
 MUST_CHECK int h2_client_session_produce(struct h2_client_session *session, size_t room, struct str out_parts[2]);
@@ -141,9 +141,8 @@ void h2_client_session_goaway(struct h2_client_session *session, enum h2_error c
 /* Opens a stream; the capacity is not 0. Its HEADERS are sent with the next calls of produce. */
 void h2_client_stream_open(struct h2_client_session *session, struct h2_client_stream *stream);
 /*
- * Reads one item: REPLY_MORE, REPLY_INTERIM, REPLY_HEAD, REPLY_PART (at most `room` bytes, lent until the next
- * call for this session; with room 0 REPLY_MORE), REPLY_WHOLE, REPLY_BAD or REPLY_NO_MEMORY. Of several 1xx received together only the last
- * one is given.
+ * Reads one item: REPLY_MORE, REPLY_INTERIM, REPLY_HEAD, REPLY_PART (at most `room` bytes, valid until the next call for this session; with
+ * room 0 REPLY_MORE), REPLY_WHOLE, REPLY_BAD or REPLY_NO_MEMORY. Of several 1xx received together only the last one is given.
  */
 enum h1_reply_step h2_client_stream_read(struct h2_client_stream *stream, size_t room, struct str *out_part);
 /* Adds the stream to the updated ones if there is something to read. */

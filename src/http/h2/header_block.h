@@ -22,12 +22,13 @@ typedef void h2_field_decoded(void *owner, struct str name, struct str value);
 /* Starts the block of a stream. H2_NO_ERROR or H2_INTERNAL_ERROR: out of memory. */
 enum h2_error h2_header_block_start(struct h2_header_block *block, uint32_t stream);
 /*
- * Decodes the next fragment and calls `field` for each field; name and value are lent until it returns. value.data is
- * NULL if name or value is longer than LIMIT_H2_STRING. `last`: the block ends with the fragment. H2_NO_ERROR, or the
- * code of a connection error, also when a limit is exceeded.
+ * Decodes the next fragment and calls `field` for each field; name and value are valid until it returns. value.data
+ * is NULL if name or value is longer than LIMIT_H2_STRING. `last`: the block ends with the fragment. H2_NO_ERROR, or
+ * the code of a connection error, also when a limit is exceeded.
  */
 enum h2_error h2_header_block_decode(struct h2_header_block *block, struct str fragment, bool last,
                                      h2_field_decoded *field, void *owner);
+/* Frees the decoder. Accepts a zeroed struct. */
 void h2_header_block_close(struct h2_header_block *block);
 
 #endif

@@ -22,8 +22,8 @@ struct hpack_strings {
 };
 
 /*
- * Takes bytes from *in, and sets *out to the next bytes to decode, which may be empty: a part of *in, or lent until the
- * next call. They belong to one representation. H2_COMPRESSION_ERROR: a length has over four further bytes.
+ * Takes bytes from *in, and sets *out to the next bytes to decode, which may be empty: a part of *in, or valid until
+ * the next call. They belong to one representation. H2_COMPRESSION_ERROR: a length has over four further bytes.
  */
 enum h2_error hpack_strings_next(struct hpack_strings *strings, struct str *in, struct str *out);
 /* True within a representation: the block must not end here. */

@@ -13,6 +13,7 @@ void h2_session_wake(struct h2_session *h2);
  * not read them.
  */
 void h2_output_frame(struct h2_session *h2, struct str frame);
+/* As h2_output_frame, for RST_STREAM and WINDOW_UPDATE. */
 void h2_output_number(struct h2_session *h2, enum h2_frame_type type, uint32_t stream, uint32_t number);
 /* Connection error (RFC 9113 5.4.1): GOAWAY, then the connection closes. Further input is ignored. */
 void h2_session_fail(struct h2_session *h2, enum h2_error error);

@@ -43,6 +43,7 @@ struct h2_schedule {
 #define H2_SHARE 32
 
 void h2_schedule_init(struct h2_schedule *schedule);
+/* Initialises an entry that is in no list. */
 void h2_schedule_entry_init(struct h2_schedule_entry *turn, struct h2_priority priority);
 /* Adds a stream at the end of its list; no effect on one that is ready. */
 void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *turn);

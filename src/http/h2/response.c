@@ -1,6 +1,6 @@
 /*
- * A DATA frame is its head, then a piece of a chunk that the body lends. Its length is fixed before its head is sent:
- * at most the windows, and at most the peer's frame size.
+ * A DATA frame is its head, then a piece of a chunk of the body. Its length is fixed before its head is sent: at most
+ * the windows, and at most the peer's frame size.
  */
 #include "http/h2/response.h"
 

@@ -38,7 +38,7 @@ struct h2_session {
     struct buffer input;            /* an incomplete frame */
     struct buffer control;          /* queued control frames; sent between two frames of streams */
     size_t control_at;              /* bytes of them already given */
-    struct h2_stream *sending;      /* its frame is incomplete: nothing else may be sent; or its chunk was given last, and is still lent */
+    struct h2_stream *sending;      /* its frame is incomplete: nothing else may be sent; or its chunk was given last, and is still in use */
     struct h2_stream *receiving;    /* the open stream of `block`; NULL: the block is decoded and dropped */
     struct h2_stream *streams[H2_BUCKETS];
     struct h2_schedule schedule;    /* streams that can send */
@@ -101,7 +101,7 @@ struct h2_stream {
     struct body request_body;       /* target of x.request.body, if there is a body */
     struct h2_receive_window receive;
     struct buffer input;            /* body bytes received */
-    struct buffer pulled_bytes;     /* body bytes being pulled; not moved while they are lent */
+    struct buffer pulled_bytes;     /* body bytes being pulled; a pulled chunk points to them */
     size_t pulled_at;               /* offset of the next pull */
     uint64_t body_length;           /* of the body; request.content_length changes with an internal redirect */
     uint64_t received;              /* body bytes */
@@ -121,7 +121,7 @@ struct h2_stream {
     struct buffer interims;         /* frames of 1xx responses, sent before anything else */
     size_t interims_at;
     struct str pending;             /* frames, or the head of a DATA frame; sent next */
-    struct chunk part;              /* lent by the body, not given yet */
+    struct chunk part;              /* of the body, not given yet */
     uint32_t frame_left;            /* payload bytes of the current DATA frame not given yet */
     char head[H2_FRAME_HEAD];
 };

@@ -18,6 +18,7 @@ void h2_shutdown_check(struct h2_session *h2);
 #define H2_PING_BDP         "sluicebd"
 #define H2_PING_SHUTDOWN    "sluicego"
 #define H2_PING_RESPONSE    "sluicere"
+/* Queues a PING with this payload of eight bytes. */
 void h2_ping_send(struct h2_session *h2, const char *opaque);
 
 #endif

@@ -11,7 +11,7 @@
 /* Zeroed at first. All times are those of the monotonic clock in milliseconds. */
 struct h2_wait {
     uint64_t since_ms;              /* of the timeout */
-    uint64_t began_ms;              /* the part of this wait before is in waited_ms */
+    uint64_t began_ms;              /* start of the part of this wait that is not in waited_ms yet */
     uint64_t waited_ms;             /* in the window of the rate, until began_ms */
     uint64_t bytes;                 /* in this window */
     bool waiting;
@@ -25,6 +25,7 @@ struct h2_wait_limits {
 
 /* Starts to wait; no effect while waiting. A wait without progress since the last one continues its timeout. */
 void h2_wait_begin(struct h2_wait *wait, uint64_t now_ms);
+/* Ends the wait; no effect if there is none. */
 void h2_wait_end(struct h2_wait *wait, uint64_t now_ms);
 /* Counts bytes that were transferred, whether waiting or not. */
 void h2_wait_progress(struct h2_wait *wait, uint64_t now_ms, uint64_t bytes);
