@@ -276,7 +276,7 @@ static struct conf_node *document_read(struct parse *parse)
             next = node_read(parse, 1, false);
             root = root ? root : next;
         } else if (root) {
-            conf_error(parse->loader->errors, mark, STR("delete the '---'; other files come in by include:"),
+            conf_error(parse->loader->errors, mark, STR("delete the '---'; other files are read by include:"),
                        "a file holds one document, and a second one begins here");
             break;
         }

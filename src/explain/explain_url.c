@@ -128,7 +128,7 @@ const struct endpoint *explain_endpoint(const struct configuration *configuratio
     }
     addresses_list(configuration, listening, sizeof(listening));
     if (!best)
-        snprintf(out_error, size, "nothing listens on port %u of " STR_FMT "; the addresses are %s", url->port,
+        snprintf(out_error, size, "no server listens on port %u of " STR_FMT "; the addresses are %s", url->port,
                  STR_ARG(url->host), listening);
     else if (url->port && best->ssl != url->https)
         snprintf(out_error, size, STR_FMT " is for %s; the addresses are %s", STR_ARG(best->text),

@@ -146,7 +146,8 @@ static int include_parse(struct source *source, const struct nginx_directive *ma
     for (size_t i = 0; i < count && error == 0; i++) {
         error = parse_file(parser, paths[i], into);
         if (error == -ELOOP)
-            error = parse_fail(source, made->place.line, "includes go too deep, or there are too many of them");
+            error = parse_fail(source, made->place.line,
+                               "includes are nested too deeply, or there are too many of them");
     }
     return error;
 }

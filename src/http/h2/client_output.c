@@ -47,7 +47,7 @@ void h2_client_fail(struct h2_client_session *session, enum h2_error code, const
     if (session->error)
         return;
     h2_client_session_goaway(session, code);
-    session->fault = session->settings_received ? fault : "the server does not speak HTTP/2";
+    session->fault = session->settings_received ? fault : "the server does not use HTTP/2";
     session->error = -EPROTO;
 }
 

@@ -181,7 +181,7 @@ START_TEST(server_without_http2_is_detected)
     h2_origin_turn(&origin);
     h2_origin_log(&origin);
     h2_origin_script(&origin, no_http2[_i]);
-    ck_assert_ptr_nonnull(strstr(h2_origin_log(&origin), "error: the server does not speak HTTP/2\n"));
+    ck_assert_ptr_nonnull(strstr(h2_origin_log(&origin), "error: the server does not use HTTP/2\n"));
     h2_origin_close(&origin);
 }
 END_TEST

@@ -90,7 +90,7 @@ static const struct {
     {"a 'b'c;", "/n/main:1: something follows a closing quote without a blank"},
     {"include half;", "/n/half:2: this block is not closed"},
     {"include closing;", "/n/closing:1: unexpected \"}\""},
-    {"include main;", "/n/main:1: includes go too deep, or there are too many of them"},
+    {"include main;", "/n/main:1: includes are nested too deeply, or there are too many of them"},
 };
 
 START_TEST(invalid_blocks_are_refused_with_file_and_line)
