@@ -184,11 +184,11 @@ static int print_note(const struct import_note *known, const char *margin, struc
     if (error == 0)
         error = buffer_printf(out, ":%u: ", known->place.line);
     if (error == 0)
-        error = yaml_builder_print_text(out, known->what);
+        error = yaml_builder_print_text(out, known->directive);
     if (error == 0)
         error = buffer_printf(out, "\n%s      ", margin);
     if (error == 0)
-        error = yaml_builder_print_text(out, known->why);
+        error = yaml_builder_print_text(out, known->reason);
     return error == 0 ? buffer_append(out, STR("\n")) : error;
 }
 

@@ -20,8 +20,8 @@ enum import_verdict {
 struct import_note {
     enum import_verdict verdict;
     struct nginx_place place;
-    struct str what;                /* the directive as a line */
-    struct str why;                 /* reason or remedy */
+    struct str directive;           /* as a line */
+    struct str reason;              /* or remedy */
     struct import_note *next;
 };
 

@@ -15,9 +15,9 @@ static void add_note(struct import *import, enum import_verdict verdict,
         import->out_of_memory = true;
         return;
     }
-    *made = (struct import_note){.verdict = verdict, .place = directive->place, .why = why};
-    made->what = nginx_tree_line(import->arena, directive);
-    import->out_of_memory |= !made->what.data;
+    *made = (struct import_note){.verdict = verdict, .place = directive->place, .reason = why};
+    made->directive = nginx_tree_line(import->arena, directive);
+    import->out_of_memory |= !made->directive.data;
     /* sorted by line among notes of one file */
     while (*at && !(str_equal((*at)->place.file, made->place.file) && (*at)->place.line > made->place.line))
         at = &(*at)->next;

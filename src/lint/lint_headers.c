@@ -74,22 +74,22 @@ static bool same_name(const struct field *field, void *owner)
     return str_equal_nocase(field->name, *(const struct str *)owner);
 }
 
-struct look {
+struct check {
     struct lint *lint;
     const struct lint_place *place;
 };
 
 static bool dropped_field(const struct field *field, void *owner)
 {
-    const struct look *look = owner;
+    const struct check *check = owner;
     struct str name = field->name;
 
     if (!is_protecting_field(field->name))
         return false;
-    for (const struct conf_scope_values *outer = look->place->location->values->outer; outer;
+    for (const struct conf_scope_values *outer = check->place->location->values->outer; outer;
          outer = outer->outer) {
         if (each_header_field(config_find(outer, "add_header"), same_name, &name))
-            lint_report(look->lint, field->mark,
+            lint_report(check->lint, field->mark,
                         STR("set it once, in the outer scope; or repeat its whole value here"),
                         STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
                         STR_ARG(name));
@@ -99,15 +99,15 @@ static bool dropped_field(const struct field *field, void *owner)
 
 static void header_dropped(struct lint *lint, const struct lint_place *place)
 {
-    each_header_field(config_find(place->location->values, "add_header"), dropped_field, &(struct look){lint, place});
+    each_header_field(config_find(place->location->values, "add_header"), dropped_field, &(struct check){lint, place});
 }
 
 static bool sometimes_field(const struct field *field, void *owner)
 {
-    const struct look *look = owner;
+    const struct check *check = owner;
 
     if (is_protecting_field(field->name) && !field->always)
-        lint_report(look->lint, field->mark,
+        lint_report(check->lint, field->mark,
                     STR("add always: 'add_header: NAME VALUE always'; or use security_headers"),
                     STR_FMT " is not sent with error responses", STR_ARG(field->name));
     return false;
@@ -116,18 +116,18 @@ static bool sometimes_field(const struct field *field, void *owner)
 static void header_sometimes(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
-        each_header_field(config_find(values, "add_header"), sometimes_field, &(struct look){lint, place});
+        each_header_field(config_find(values, "add_header"), sometimes_field, &(struct check){lint, place});
 }
 
 static bool twice_field(const struct field *field, void *owner)
 {
-    const struct look *look = owner;
-    const struct conf_node *expires = config_find_inherited(look->place->location->values, "expires");
+    const struct check *check = owner;
+    const struct conf_node *expires = config_find_inherited(check->place->location->values, "expires");
     bool lifetime =
         str_equal_nocase(field->name, STR("Cache-Control")) || str_equal_nocase(field->name, STR("Expires"));
 
     if (lifetime && expires && !str_equal(config_text(expires), STR("off")))
-        lint_report(look->lint, field->mark, STR("keep one of the two"),
+        lint_report(check->lint, field->mark, STR("keep one of the two"),
                     "expires sets " STR_FMT " as well: it is sent twice, and caches may use either",
                     STR_ARG(field->name));
     return false;
@@ -136,7 +136,7 @@ static bool twice_field(const struct field *field, void *owner)
 static void header_twice(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
-        each_header_field(config_find(values, "add_header"), twice_field, &(struct look){lint, place});
+        each_header_field(config_find(values, "add_header"), twice_field, &(struct check){lint, place});
 }
 
 #define HALF_A_YEAR 15552000u
@@ -155,23 +155,23 @@ static uint64_t max_age(struct str value)
 
 static bool hsts_field(const struct field *field, void *owner)
 {
-    const struct look *look = owner;
-    const struct lint_place *place = look->place;
+    const struct check *check = owner;
+    const struct lint_place *place = check->place;
 
     if (!str_equal_nocase(field->name, STR("Strict-Transport-Security")))
         return false;
     if (max_age(field->value) < HALF_A_YEAR && max_age(field->value) > 0)
-        lint_report(look->lint, field->mark, STR("max-age=31536000 is a year"),
+        lint_report(check->lint, field->mark, STR("max-age=31536000 is a year"),
                     "browsers use HTTPS for less than half a year");
-    else if (!config_listens(look->lint, place->server, true))
-        lint_report(look->lint, field->mark, STR("move it to the server that listens with ssl"),
+    else if (!config_listens(check->lint, place->server, true))
+        lint_report(check->lint, field->mark, STR("move it to the server that listens with ssl"),
                     "browsers ignore Strict-Transport-Security received without TLS");
     return false;
 }
 
 static void hsts_weak(struct lint *lint, const struct lint_place *place)
 {
-    each_header_field(config_find(place->location->values, "add_header"), hsts_field, &(struct look){lint, place});
+    each_header_field(config_find(place->location->values, "add_header"), hsts_field, &(struct check){lint, place});
 }
 
 const struct lint_rule lint_rules_headers[] = {

@@ -61,7 +61,7 @@ struct worker {
         const struct endpoint *endpoint;
         struct list link;                   /* in `borrowed`, which owns it */
         bool borrowed;
-        unsigned lender;                    /* the dead worker's number */
+        unsigned dead_worker;               /* its number */
     } *listeners;                           /* one per socket of this worker */
     size_t listener_count;
     struct list borrowed;                   /* listeners of dead workers, until they are replaced */

@@ -70,7 +70,7 @@ void worker_listen_for(struct worker *worker, uint32_t socket_index, int fd)
         return;
     }
     borrowed->borrowed = true;
-    borrowed->lender = socket_index % worker->worker_count;
+    borrowed->dead_worker = socket_index % worker->worker_count;
     list_push(&worker->borrowed, &borrowed->link);
     start_listener(worker, borrowed, &worker->configuration->endpoints[endpoint], fd);
     if (worker->paused)
@@ -82,7 +82,7 @@ void worker_unlisten_for(struct worker *worker, uint32_t number)
     for (struct list *link = worker->borrowed.next; link != &worker->borrowed; link = link->next) {
         struct worker_listener *entry = container_of(link, struct worker_listener, link);
 
-        if (entry->lender == number)
+        if (entry->dead_worker == number)
             listener_stop(&entry->listener);
     }
 }

@@ -40,7 +40,7 @@ struct aead_sealed {
 struct aead {
     const struct aead_engine *engine;
     bool has[RECORD_CIPHERS];     /* the ciphers that it implements on this machine */
-    bool foreign[RECORD_CIPHERS]; /* OpenSSL: by a provider other than the default one, for instance FIPS */
+    bool other_provider[RECORD_CIPHERS]; /* OpenSSL: by a provider other than the default one, for instance FIPS */
     size_t key_size;              /* approximate memory of one key, in bytes */
 };
 

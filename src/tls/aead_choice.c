@@ -12,7 +12,7 @@ static enum aead_state examine_cipher(struct aead *aead, enum aead_kind kind, ui
     if (!aead_engine(kind)->built)
         return AEAD_NOT_BUILT;
     if (!aead)
-        return AEAD_NOT_HERE;
+        return AEAD_UNAVAILABLE;
     if (!aead->has[cipher])
         return AEAD_NO_CIPHER;
     return aead_test(aead, cipher) ? AEAD_USABLE : AEAD_WRONG;
@@ -45,7 +45,7 @@ void aead_examine(enum tls_aead setting, struct aead_choice *out_choice)
             choice.state[kind][cipher] = (uint8_t)examine_cipher(engines[kind], kind, cipher);
     }
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
-        choice.foreign[cipher] = engines[AEAD_OPENSSL] && engines[AEAD_OPENSSL]->foreign[cipher];
+        choice.other_provider[cipher] = engines[AEAD_OPENSSL] && engines[AEAD_OPENSSL]->other_provider[cipher];
         if (setting == TLS_AEAD_AUTO)
             measure_cipher(engines, cipher, &choice);
     }
@@ -84,7 +84,7 @@ static enum aead_kind choose_engine(enum tls_aead setting, const struct aead_cho
         return AEAD_OPENSSL;
     if (setting == TLS_AEAD_IPSEC_MB || !is_usable(choice, AEAD_OPENSSL, cipher))
         return AEAD_IPSEC_MB;
-    if (choice->foreign[cipher])
+    if (choice->other_provider[cipher])
         return AEAD_OPENSSL;
     return is_faster(&choice->figures[AEAD_IPSEC_MB][cipher], &choice->figures[AEAD_OPENSSL][cipher])
                ? AEAD_IPSEC_MB
@@ -114,7 +114,7 @@ void aead_log(const struct aead_choice *choice, enum tls_aead setting, struct lo
 
     for (unsigned kind = 0; kind < AEAD_KINDS; kind++)
         log_failed_test(choice, kind, log);
-    if (setting == TLS_AEAD_IPSEC_MB && choice->state[AEAD_IPSEC_MB][RECORD_AES_128_GCM] == AEAD_NOT_HERE)
+    if (setting == TLS_AEAD_IPSEC_MB && choice->state[AEAD_IPSEC_MB][RECORD_AES_128_GCM] == AEAD_UNAVAILABLE)
         log_write(log, LOG_WARN,
                   "ssl_aead: ipsec-mb cannot run here: the processor lacks AES-NI or PCLMULQDQ; "
                   "OpenSSL encrypts");

@@ -16,7 +16,7 @@ enum aead_state {
     AEAD_UNTESTED, /* excluded by ssl_aead: openssl */
     AEAD_USABLE,
     AEAD_NOT_BUILT,
-    AEAD_NOT_HERE,  /* the processor lacks its instructions, or memory is short */
+    AEAD_UNAVAILABLE,  /* the processor lacks its instructions, or memory is short */
     AEAD_NO_CIPHER, /* it does not implement the cipher */
     AEAD_WRONG,     /* a known-answer test failed */
 };
@@ -32,7 +32,7 @@ struct aead_figures {
 /* Holds no pointers: the master shares it with the workers. */
 struct aead_choice {
     uint8_t kind[RECORD_CIPHERS]; /* enum aead_kind: the chosen engine */
-    bool foreign[RECORD_CIPHERS]; /* OpenSSL was configured to use another provider, for instance FIPS */
+    bool other_provider[RECORD_CIPHERS]; /* OpenSSL was configured to use another provider, for instance FIPS */
     uint8_t state[AEAD_KINDS][RECORD_CIPHERS]; /* enum aead_state */
     struct aead_figures figures[AEAD_KINDS][RECORD_CIPHERS];
 };

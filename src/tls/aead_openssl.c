@@ -44,7 +44,7 @@ static void fetch_cipher(struct openssl_aead *own, uint8_t cipher, const char *n
         return;
     own->ciphers[cipher] = fetched;
     own->aead.has[cipher] = true;
-    own->aead.foreign[cipher] = strcmp(provider_name(fetched), "default") != 0;
+    own->aead.other_provider[cipher] = strcmp(provider_name(fetched), "default") != 0;
     own->whole_nonce[cipher] = accepts_whole_nonce(cipher, provider_name(fetched));
 }
 

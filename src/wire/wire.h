@@ -208,7 +208,7 @@ struct wire {
     bool was_full;                  /* there was no room before the send in flight */
     bool peer_ended;
     bool cut;                       /* end of stream without close_notify */
-    bool spoke_http;
+    bool got_plain_http;
     bool finishing;                 /* wire_finish: the end follows the queued output */
     bool notified;                  /* close_notify was queued */
     bool unacknowledged_before;     /* result of the last check of wire_unacknowledged */
@@ -352,7 +352,7 @@ static inline bool wire_early(const struct wire *wire)
  */
 static inline bool wire_got_plain_http(const struct wire *wire)
 {
-    return wire->spoke_http;
+    return wire->got_plain_http;
 }
 
 #endif

@@ -39,7 +39,7 @@ static void fall_back_to_plain(struct wire *wire)
     wire->shared->counters->handshakes_failed++;
     wire->sealing = SEALING_NONE;
     wire->state = WIRE_OPEN;
-    wire->spoke_http = true;
+    wire->got_plain_http = true;
     wire->receiving = false;
     wire->events->opened(wire);
 }

@@ -6,7 +6,7 @@
 static const struct decision {
     enum tls_aead setting;
     enum aead_state openssl, ipsec_mb;
-    bool foreign;
+    bool other_provider;
     struct aead_figures openssl_figures, ipsec_mb_figures;
     enum aead_kind expected;
 } decisions[] = {
@@ -27,7 +27,7 @@ static const struct decision {
     {TLS_AEAD_AUTO, AEAD_USABLE, AEAD_USABLE, false, {500, 4000}, {0, 0}, AEAD_OPENSSL},
     /* not usable */
     {TLS_AEAD_AUTO, AEAD_USABLE, AEAD_NOT_BUILT, false, {500, 4000}, {100, 1000}, AEAD_OPENSSL},
-    {TLS_AEAD_AUTO, AEAD_USABLE, AEAD_NOT_HERE, false, {500, 4000}, {100, 1000}, AEAD_OPENSSL},
+    {TLS_AEAD_AUTO, AEAD_USABLE, AEAD_UNAVAILABLE, false, {500, 4000}, {100, 1000}, AEAD_OPENSSL},
     {TLS_AEAD_AUTO, AEAD_USABLE, AEAD_NO_CIPHER, false, {500, 4000}, {100, 1000}, AEAD_OPENSSL},
     {TLS_AEAD_AUTO, AEAD_USABLE, AEAD_WRONG, false, {500, 4000}, {100, 1000}, AEAD_OPENSSL},
     {TLS_AEAD_AUTO, AEAD_WRONG, AEAD_USABLE, false, {0, 0}, {0, 0}, AEAD_IPSEC_MB},
@@ -39,7 +39,7 @@ static const struct decision {
     {TLS_AEAD_OPENSSL, AEAD_USABLE, AEAD_UNTESTED, false, {0, 0}, {0, 0}, AEAD_OPENSSL},
     {TLS_AEAD_IPSEC_MB, AEAD_USABLE, AEAD_USABLE, false, {450, 4000}, {900, 9000}, AEAD_IPSEC_MB},
     {TLS_AEAD_IPSEC_MB, AEAD_USABLE, AEAD_USABLE, true, {0, 0}, {0, 0}, AEAD_IPSEC_MB},
-    {TLS_AEAD_IPSEC_MB, AEAD_USABLE, AEAD_NOT_HERE, false, {0, 0}, {0, 0}, AEAD_OPENSSL},
+    {TLS_AEAD_IPSEC_MB, AEAD_USABLE, AEAD_UNAVAILABLE, false, {0, 0}, {0, 0}, AEAD_OPENSSL},
     {TLS_AEAD_IPSEC_MB, AEAD_USABLE, AEAD_WRONG, false, {0, 0}, {0, 0}, AEAD_OPENSSL},
 };
 
@@ -49,7 +49,7 @@ START_TEST(setting_state_and_figures_decide_the_engine)
     struct aead_choice choice = {0};
 
     for (int cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
-        choice.foreign[cipher] = row->foreign;
+        choice.other_provider[cipher] = row->other_provider;
         choice.state[AEAD_OPENSSL][cipher] = (uint8_t)row->openssl;
         choice.state[AEAD_IPSEC_MB][cipher] = (uint8_t)row->ipsec_mb;
         choice.figures[AEAD_OPENSSL][cipher] = row->openssl_figures;
@@ -119,7 +119,7 @@ START_TEST(choice_and_wrong_engines_are_logged)
     ck_assert_str_eq(lines, expected_lines);
     lines[0] = '\0';
     memset(choice.state[AEAD_OPENSSL], AEAD_USABLE, sizeof(choice.state[AEAD_OPENSSL]));
-    memset(choice.state[AEAD_IPSEC_MB], AEAD_NOT_HERE, sizeof(choice.state[AEAD_IPSEC_MB]));
+    memset(choice.state[AEAD_IPSEC_MB], AEAD_UNAVAILABLE, sizeof(choice.state[AEAD_IPSEC_MB]));
     aead_log(&choice, TLS_AEAD_AUTO, &log);
     ck_assert_ptr_null(strstr(lines, "cannot run here"));
     aead_log(&choice, TLS_AEAD_IPSEC_MB, &log);
@@ -144,7 +144,7 @@ START_TEST(engines_of_this_machine_are_tested_and_measured)
         else
             ck_assert_uint_eq(choice.state[AEAD_IPSEC_MB][cipher], served  ? AEAD_USABLE
                                                                    : other ? AEAD_NO_CIPHER
-                                                                           : AEAD_NOT_HERE);
+                                                                           : AEAD_UNAVAILABLE);
         if (_i == TLS_AEAD_IPSEC_MB)
             ck_assert_uint_eq(choice.kind[cipher], served ? AEAD_IPSEC_MB : AEAD_OPENSSL);
         for (int kind = 0; kind < AEAD_KINDS; kind++) {
