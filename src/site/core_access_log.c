@@ -23,7 +23,7 @@ static int read_log_path(struct conf_reader *reader, const struct conf_node *nod
         row->path = text;
         return 0;
     }
-    if (str_starts(text, STR("/dev/stdout")) || str_starts(text, STR("/dev/stderr"))) {
+    if (str_equal(text, STR("/dev/stdout")) || str_equal(text, STR("/dev/stderr"))) {
         row->path = str_skip(text, 5);
         return 0;
     }

@@ -191,6 +191,30 @@ START_TEST(servers_share_endpoints)
 }
 END_TEST
 
+START_TEST(standard_streams_are_named_exactly)
+{
+    static const struct {
+        const char *text, *path;
+    } rows[] = {
+        {"stdout", "stdout"},           {"/dev/stdout", "stdout"},
+        {"/dev/stderr", "stderr"},      {"/dev/stdout-x", "/dev/stdout-x"},
+        {"/dev/stderr/y", "/dev/stderr/y"}, {"stdout-x", "/srv/stdout-x"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct configuration *c;
+        char text[128];
+
+        snprintf(text, sizeof(text), "http: {access_log: '%s', server: {listen: 8080}}", rows[i].text);
+        c = load_good(text);
+        ck_assert_uint_eq(c->access_log_count, 1);
+        ck_assert_msg(str_equal(c->access_logs[0]->path, str_from(rows[i].path)), "%s: " STR_FMT, rows[i].text,
+                      STR_ARG(c->access_logs[0]->path));
+        configuration_destroy(c);
+    }
+}
+END_TEST
+
 START_TEST(directives_without_effect_are_reported)
 {
     configuration_destroy(load_good("{events: {multi_accept: on}, http: {server: {listen: 1}}}"));
@@ -430,7 +454,8 @@ int main(void)
     const TTest *const tests[] = {
         directives_of_the_main_scope_are_read, backends_of_this_build, engines_of_this_build,
         absent_directives_have_their_defaults, locations_inherit_and_replace_values, servers_share_endpoints,
-        directives_without_effect_are_reported, equal_servers_share_tls_contexts, overlay_replaces_values_of_the_file,
+        standard_streams_are_named_exactly, directives_without_effect_are_reported,
+        equal_servers_share_tls_contexts, overlay_replaces_values_of_the_file,
         invalid_configurations_are_refused, all_openssl_errors_are_reported, unparsed_parts_are_not_reported_missing,
         schema_has_every_directive, NULL,
     };
