@@ -52,7 +52,6 @@ static struct str make_etag(struct arena *arena, const struct stat *stat, uint64
     return str_of(text, (size_t)(end - text));
 }
 
-/* The ETag of the hashed content. */
 static struct str make_hash_etag(struct arena *arena, const struct file_entry *entry)
 {
     char *text = arena_alloc(arena, 2 * STATIC_DIGEST + 2);

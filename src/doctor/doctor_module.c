@@ -28,7 +28,6 @@ static char kernel_option(const struct host *host, const char *release)
     return host_line(host, path, "CONFIG_TLS=", value, sizeof(value)) ? value[0] : 'n';
 }
 
-/* Returns true if the module is installed. */
 static bool module_installed(const struct host *host, const char *release)
 {
     static const char *const endings[] = {"", ".xz", ".zst", ".gz"};

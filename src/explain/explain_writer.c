@@ -40,7 +40,6 @@ static void json_member(struct explain_writer *writer, struct str name)
     }
 }
 
-/* True if `names` contains the name. */
 static bool contains_name(const char *name, const char *const *names)
 {
     for (; *names; names++) {

@@ -32,7 +32,7 @@ struct batch {
     int replaced_fd; /* to be closed when the write in flight completes; -1: none */
     bool regular, socket, blocking;
     struct buffer lines;   /* being filled */
-    struct buffer leaving; /* of a regular file, while the helper thread writes them */
+    struct buffer writing; /* of a regular file, while the helper thread writes them */
     struct op op;
     uint64_t due_ms;  /* latest time of the next write, or of the next try */
     uint64_t dropped; /* lines dropped since the last report in the error log */
@@ -154,11 +154,11 @@ static void batch_push(struct batch *batch)
     buffer_consume(&batch->lines, batch->lines.length - rest.length);
 }
 
-/* Runs on a helper thread: uses only the descriptor and the `leaving` buffer. */
-static int write_leaving(void *argument)
+/* Runs on a helper thread: uses only the descriptor and the `writing` buffer. */
+static int write_lines(void *argument)
 {
     const struct batch *batch = argument;
-    struct str rest = buffer_str(&batch->leaving);
+    struct str rest = buffer_str(&batch->writing);
 
     while (rest.length) {
         ssize_t written = write(batch->fd, rest.data, rest.length);
@@ -172,15 +172,15 @@ static int write_leaving(void *argument)
     return 0;
 }
 
-static void leaving_written(struct op *op, int result)
+static void lines_written(struct op *op, int result)
 {
     struct batch *batch = container_of(op, struct batch, op);
 
     if (result < 0) {
         batch->error = result;
-        count_dropped(batch, count_lines(buffer_str(&batch->leaving)));
+        count_dropped(batch, count_lines(buffer_str(&batch->writing)));
     }
-    batch->leaving.length = 0;
+    batch->writing.length = 0;
     if (batch->replaced_fd >= 0) {
         close(batch->fd);
         batch_adopt(batch, batch->replaced_fd);
@@ -194,9 +194,9 @@ static void batch_submit(struct batch *batch)
 
     if (!op_idle(&batch->op))
         return;
-    batch->lines = batch->leaving;
-    batch->leaving = lines;
-    loop_offload(batch->log->loop, &batch->op, write_leaving, batch);
+    batch->lines = batch->writing;
+    batch->writing = lines;
+    loop_offload(batch->log->loop, &batch->op, write_lines, batch);
 }
 
 static bool batch_due(const struct batch *batch)
@@ -263,10 +263,10 @@ struct access_log *access_log_create(struct loop *loop, struct log *error_log, u
 
         batch->log = log;
         batch->target = targets[i];
-        batch->op.done = leaving_written;
+        batch->op.done = lines_written;
         batch->replaced_fd = -1;
         buffer_init(&batch->lines, LIMIT_ACCESS_BATCH);
-        buffer_init(&batch->leaving, LIMIT_ACCESS_BATCH);
+        buffer_init(&batch->writing, LIMIT_ACCESS_BATCH);
         batch_adopt(batch, batch->target->fd);
     }
     return log;
@@ -469,7 +469,7 @@ void access_log_destroy(struct access_log *log)
             batch_push(batch);
         count_dropped(batch, count_lines(buffer_str(&batch->lines)));
         buffer_finish(&batch->lines);
-        buffer_finish(&batch->leaving);
+        buffer_finish(&batch->writing);
     }
     log_dropped_lines(log);
     free(log->counters);

@@ -65,7 +65,6 @@ static size_t count_files(const struct tls_settings *settings)
     return 2 * settings->certificate_count + settings->ticket_key_count + SINGLE;
 }
 
-/* FNV-1a. */
 static uint64_t fnv1a_mix(uint64_t number, uint64_t more)
 {
     for (int i = 0; i < 8; i++, more >>= 8)
