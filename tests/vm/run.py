@@ -62,14 +62,21 @@ def kill_group(program):
         os.killpg(program.pid, signal.SIGKILL)
 
 
+def unblock_sigterm():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
 def run_and_kill(line, environment, seconds):
     """Runs a program and returns its output; kills all of its processes at the end, also after SIGTERM. Raises TimeoutExpired, whose
     `output` is the output until then."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # raises an exception, like Ctrl-C
+    # Inside Popen the exception would lose the process, which may run already.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     # stdout is a pipe, because the emulator opens its outputs a second time by name and would truncate a file.
     program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-                               text=True, errors='replace', start_new_session=True)
+                               text=True, errors='replace', start_new_session=True, preexec_fn=unblock_sigterm)
     try:
+        unblock_sigterm()
         return program.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired as timeout:
         kill_group(program)
