@@ -29,8 +29,7 @@ class Reloading(server_kit.Server):
     def write(self, *servers, **main):
         self.tree.update(main)
         self.tree['http']['server'] = list(servers)
-        with open(self.config_path, 'w', encoding='utf-8') as stream:
-            stream.write(server_kit.yaml(self.tree) + '\n')
+        self.write_configuration()
 
     def reload(self, expected='sluice/0.1.0 runs', how=None):
         """Reloads and waits for a line in the error log; returns the new lines."""

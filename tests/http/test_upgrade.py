@@ -276,7 +276,7 @@ def test_drained_master_removes_unix_sockets(server):
     """After WINCH: HUP removes the path of a socket that is no longer configured, and the end removes the others."""
     master, block = server.pid(), server.tree['http']['server'][0]
     server.tree['http']['server'][0] = {**block, 'listen': [*block['listen'], f'unix:{server.folder}/second']}
-    server.write()
+    server.write_configuration()
     os.kill(master, signal.SIGHUP)
     wait_for(lambda: os.path.exists(server.folder + '/second'), 'the second socket')
     wait_for(lambda: server.errors().count(' runs, ') == 2 and len(server.workers_of(master)) == 2, 'the new configuration')
@@ -284,7 +284,7 @@ def test_drained_master_removes_unix_sockets(server):
     wait_for(lambda: not server.workers_of(master), 'the workers have ended')
     assert stat.S_ISSOCK(os.stat(server.folder + '/second').st_mode)
     server.tree['http']['server'][0] = block
-    server.write()
+    server.write_configuration()
     os.kill(master, signal.SIGHUP)
     wait_for(lambda: len(server.workers_of(master)) == 2, 'two workers run')
     assert not os.path.exists(server.folder + '/second') and stat.S_ISSOCK(os.stat(server.folder + '/socket').st_mode)

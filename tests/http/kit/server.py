@@ -98,9 +98,9 @@ class Server:
         tree.update(main or {})
         tree.setdefault('worker_heartbeat_timeout', '60s')  # tests stop workers, and run on loaded machines
         self.tree = {key: value for key, value in tree.items() if value is not None}
-        self.write()
+        self.write_configuration()
 
-    def write(self):
+    def write_configuration(self):
         """Writes `tree` to the configuration file."""
         with open(self.config_path, 'w', encoding='utf-8') as stream:
             stream.write(yaml(self.tree) + '\n')

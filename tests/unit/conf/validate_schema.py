@@ -69,7 +69,7 @@ def places(validator, tree):
 def shipped(folder):
     """(path, content) of the shipped files; an included file is placed in the scope that includes it."""
     examples = folder / 'examples'
-    for path in [folder / 'sluice.yaml', *sorted(examples.glob('*.yaml')), examples / 'container/sluice.yaml']:
+    for path in [folder / 'sluice.yaml', *sorted(examples.glob('*.yaml')), *sorted(examples.glob('*/sluice.yaml'))]:
         yield path, yaml.safe_load(path.read_text())
     for path in sorted((examples / 'kubernetes').glob('*.yaml')):
         for manifest in yaml.safe_load_all(path.read_text()):
