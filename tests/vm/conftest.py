@@ -51,7 +51,8 @@ def start(www, certificate, tmp_path_factory):
             port = server_kit.free_port()
             block = {'listen': [f'127.0.0.1:{port} ssl'], 'server_name': 'localhost', 'root': www['folder'],
                      'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': ktls, **more}
-            made = server_kit.Server(tmp_path_factory.mktemp('server'), [block], loop=loop, main=main)
+            # Clients decrypt large bodies on an emulated processor, and then examine the connection, for longer than the default.
+            made = server_kit.Server(tmp_path_factory.mktemp('server'), [block], loop=loop, main=main, http={'keepalive_timeout': '1h'})
             made.start([port])
             if ktls != 'off':
                 wait_for_self_tests(made)
