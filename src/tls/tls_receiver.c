@@ -70,7 +70,7 @@ static int collect_record(struct tls_session *session, struct str *out_record)
     int error;
 
     if (partial->length < HEADER && !collect(session, HEADER))
-        return tls_session_out_of_room(session);
+        return tls_session_fail_allocation(session);
     if (partial->length < HEADER)
         return -EAGAIN;
     error = check_header(session, partial->data);
@@ -78,7 +78,7 @@ static int collect_record(struct tls_session *session, struct str *out_record)
         return error;
     length = HEADER + length_in_header(partial->data);
     if (buffer_reserve(partial, length - partial->length) < 0 || !collect(session, length))
-        return tls_session_out_of_room(session);
+        return tls_session_fail_allocation(session);
     if (partial->length < length)
         return -EAGAIN;
     *out_record = buffer_str(partial);
@@ -132,7 +132,7 @@ static ssize_t pass_to_openssl(struct tls_session *session, uint8_t type, struct
     record_release(receiver->cache, &context);
     record_key_wipe(&key);
     if (length < 0)
-        return tls_session_out_of_room(session);
+        return tls_session_fail_allocation(session);
     return read_by_openssl(session, str_of(record, (size_t)length), into, size);
 }
 
@@ -177,7 +177,7 @@ static ssize_t read_record(struct tls_session *session, struct str record, char 
     if (length == -EBADMSG)
         return tls_session_reject(session, BAD_RECORD_MAC, "a record could not be decrypted");
     if (length < 0)
-        return tls_session_out_of_room(session);
+        return tls_session_fail_allocation(session);
     return read_inner(session, inner, (size_t)length, into, size);
 }
 
@@ -186,7 +186,7 @@ static ssize_t read_by_parts(struct tls_session *session, struct str record, cha
 {
     struct tls_receiver *receiver = session->receiver;
     char *inner = malloc(record.length);
-    ssize_t length = inner ? read_record(session, record, inner, into, size) : tls_session_out_of_room(session);
+    ssize_t length = inner ? read_record(session, record, inner, into, size) : tls_session_fail_allocation(session);
 
     if (length <= 0) {
         free(inner);

@@ -73,7 +73,7 @@ struct str tls_session_return_input(struct tls_session *session)
 /* 0, -EAGAIN, -EPROTO. */
 static int finish_handshake(struct tls_session *session)
 {
-    int result = tls_session_step(session);
+    int result = tls_session_do_handshake(session);
 
     if (result == 1) {
         session->finished = true;

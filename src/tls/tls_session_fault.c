@@ -39,7 +39,7 @@ int tls_session_reject(struct tls_session *session, uint8_t alert, const char *s
     return tls_session_fail(session, sentence);
 }
 
-int tls_session_out_of_room(struct tls_session *session)
+int tls_session_fail_allocation(struct tls_session *session)
 {
     session->out_of_memory = true;
     return tls_session_reject(session, INTERNAL_ERROR, "out of memory");

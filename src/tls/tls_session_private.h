@@ -57,14 +57,14 @@ int tls_session_fail(struct tls_session *session, const char *sentence);
 /* The same with a fatal alert (RFC 8446 6.2). */
 int tls_session_reject(struct tls_session *session, uint8_t alert, const char *sentence);
 /* Fails the session because an allocation failed. Returns -EPROTO. */
-int tls_session_out_of_room(struct tls_session *session);
+int tls_session_fail_allocation(struct tls_session *session);
 /* A text for OpenSSL's errors; the most frequent ones are replaced by texts for administrators. */
 const char *tls_session_fault(struct tls_session *session);
 /* Maps a failed call on the SSL: -EAGAIN, 0 (the peer closed), or -EPROTO with its error text. */
 int tls_session_result(struct tls_session *session, int result);
 
 /* SSL_do_handshake, during which the session gets the client's secret of application data. */
-int tls_session_step(struct tls_session *session);
+int tls_session_do_handshake(struct tls_session *session);
 /*
  * Reads at most one record from the input by OpenSSL, so that a request for a new key is seen before OpenSSL answers it.
  * Results as tls_session_read.

@@ -104,7 +104,7 @@ static bool gives_client_secret(const struct tls_session *session)
     return tls_session_has_key(session) && SSL_is_server(session->ssl) && session->bio.output->cipher_contexts;
 }
 
-int tls_session_step(struct tls_session *session)
+int tls_session_do_handshake(struct tls_session *session)
 {
     bool gives_secret = gives_client_secret(session);
     int result;
