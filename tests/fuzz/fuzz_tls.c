@@ -2,7 +2,9 @@
  * A server session with hostile input. The first byte of the input selects the mode, the second the fragment size:
  *   'r'  the client sends only the rest;
  *   'm'  a real handshake; the rest is XORed with the client's output;
- *   'f'  after a real handshake, records [type, length, bytes...] sealed under the client's own key.
+ *   'f'  after a real handshake, records [type, length, bytes...] sealed under the client's own key;
+ *   'k'  the same after so many records that tls_receiver decrypts;
+ *   'c'  then, the rest as ciphertext.
  * The session ends or waits, a failed session remains failed, and the server's records are sealed in order.
  */
 #include "fuzz.h"
@@ -15,7 +17,7 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
-enum { TURNS = 8, LENT = 16384 };
+enum { TURNS = 8, LENT = 16384, FIRST_RECORDS = 8 };
 
 static struct fuzz_peers {
     struct tls_context *context;
@@ -58,7 +60,13 @@ static void key_ready(void *owner, const struct record_key *key)
     peers.sequence = key->sequence;
 }
 
-static const struct tls_output output = {ciphertext, record, key_ready, NULL};
+static struct cipher_context_cache *cipher_contexts(void *owner)
+{
+    return peers.cipher_contexts;
+}
+
+static const struct tls_output output = {
+    .ciphertext = ciphertext, .record = record, .key_ready = key_ready, .cipher_contexts = cipher_contexts};
 
 static void client_secret(const SSL *client, const char *line)
 {
@@ -167,6 +175,15 @@ static void forge(struct tls_session *session, const uint8_t *bytes, size_t size
     }
 }
 
+static void send_first_records(struct tls_session *session)
+{
+    static const uint8_t data[] = {RECORD_APPLICATION_DATA, 1, 'x'};
+
+    HOLDS(peers.key_taken && tls_session_has_key(session));
+    for (int i = 0; i < FIRST_RECORDS; i++)
+        forge(session, data, sizeof(data));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (!peers.context)
@@ -180,10 +197,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         push(session, bytes + 2, size - 2, fragment);
     else
         shake_hands(session, bytes[0] == 'm' ? bytes + 2 : NULL, bytes[0] == 'm' ? size - 2 : 0, fragment);
-    if (bytes[0] == 'f') {
-        HOLDS(peers.key_taken && tls_session_has_key(session));
+    if (bytes[0] == 'k' || bytes[0] == 'c')
+        send_first_records(session);
+    if (bytes[0] == 'f' || bytes[0] == 'k')
         forge(session, bytes + 2, size - 2);
-    }
+    else if (bytes[0] == 'c')
+        push(session, bytes + 2, size - 2, fragment);
     tls_session_shutdown(session);
     tls_session_destroy(session);
     record_release(peers.cipher_contexts, &peers.cipher_context);
