@@ -220,7 +220,19 @@ static bool has_status_200(struct str block)
     return block.length > 0 && (unsigned char)block.data[0] == STATUS_200;
 }
 
-size_t h2_count_answers(struct str frames)
+static bool is_answer(enum frame_type type, unsigned flags, struct str payload)
+{
+    (void)flags;
+    return type == HEADERS && has_status_200(payload);
+}
+
+static bool ends_stream(enum frame_type type, unsigned flags, struct str payload)
+{
+    (void)payload;
+    return type == RST_STREAM || ((type == HEADERS || type == DATA) && (flags & END_STREAM));
+}
+
+static size_t count_frames(struct str frames, bool (*counts)(enum frame_type type, unsigned flags, struct str payload))
 {
     enum frame_type type;
     struct str payload;
@@ -228,18 +240,16 @@ size_t h2_count_answers(struct str frames)
     size_t count = 0;
 
     while (next_frame(&frames, &type, &flags, &payload))
-        count += type == HEADERS && has_status_200(payload);
+        count += counts(type, flags, payload);
     return count;
+}
+
+size_t h2_count_answers(struct str frames)
+{
+    return count_frames(frames, is_answer);
 }
 
 size_t h2_count_ends(struct str frames)
 {
-    enum frame_type type;
-    struct str payload;
-    unsigned flags;
-    size_t count = 0;
-
-    while (next_frame(&frames, &type, &flags, &payload))
-        count += type == RST_STREAM || ((type == HEADERS || type == DATA) && (flags & END_STREAM));
-    return count;
+    return count_frames(frames, ends_stream);
 }
