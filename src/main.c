@@ -10,6 +10,7 @@
 #include "lint/lint.h"
 #include "log/error_log.h"
 #include "master/daemon.h"
+#include "top/top.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,8 @@ int main(int argc, char **argv)
         return command_explain(&options);
     case COMMAND_LINT:
         return command_lint(&options);
+    case COMMAND_TOP:
+        return command_top(&options);
     case COMMAND_FMT:
         return command_fmt(&options);
     }

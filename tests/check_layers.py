@@ -34,6 +34,7 @@ ALLOWED_INCLUDES = {
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
     'doctor': {'base', 'io', 'tls', 'wire', 'command', 'sandbox', 'site', 'acme'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
+    'top': {'base', 'http', 'conf', 'log', 'command'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
 }
 MODULE_INCLUDE_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme'}

@@ -13,6 +13,7 @@ _sluice_options() { # COMMAND: its options; '': those of the server
     lint) echo --format --help ;;
     fmt) echo -w --check --diff --help ;;
     import) echo -o -p --report --help ;;
+    top) echo --once --json --interval --help ;;
     docs | help | schema) echo --help ;;
     *) echo -c -p -e -g -t -T -q -s -v -V -h ;;
     esac
@@ -25,7 +26,7 @@ _sluice_words() { # COMMAND PREVIOUS CURRENT
     explain:--format) echo text json ;;
     lint:--format) echo text gcc json sarif ;;
     help:help) _sluice_help_names ;;
-    :-[cpeg] | *:-[cpgo] | serve:--port | serve:--cert | serve:--key) ;;
+    :-[cpeg] | *:-[cpgo] | serve:--port | serve:--cert | serve:--key | top:--interval) ;;
     *) [[ $3 != -* ]] || _sluice_options "$1" ;;
     esac
 }
@@ -35,14 +36,14 @@ _sluice() {
     [ "$COMP_CWORD" = 1 ] || [[ ${COMP_WORDS[1]} = -* ]] || command=${COMP_WORDS[1]}
     words=$(_sluice_words "$command" "$previous" "$current")
     if [ "$COMP_CWORD" = 1 ] && [[ $current != -* ]]; then
-        words='serve docs doctor explain lint fmt schema help import'
+        words='serve docs doctor explain lint fmt schema help import top'
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     case $command:$previous in
     *:-p) files=dirnames ;;
     serve:--cert | serve:--key) ;;
     serve:*) files=dirnames ;;
-    docs:* | help:* | schema:*) return ;;
+    docs:* | help:* | schema:* | top:*) return ;;
     esac
     [ -n "$words" ] || compopt -o $files 2>/dev/null || true # compopt fails outside a completion
 }

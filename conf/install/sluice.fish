@@ -5,7 +5,7 @@ function __sluice_help_names
     sluice help 2>/dev/null | sed -n '2,${/^variables/d;s/^[^:]*://p}' | tr -s ' ' '\n'
 end
 
-set -l commands serve docs doctor explain lint fmt schema help import
+set -l commands serve docs doctor explain lint fmt schema help import top
 set -l main "not __fish_seen_subcommand_from $commands"
 
 complete -c sluice -n __fish_use_subcommand -f -a serve -d 'serve a directory over HTTPS'
@@ -17,6 +17,7 @@ complete -c sluice -n __fish_use_subcommand -f -a fmt -d 'format configurations'
 complete -c sluice -n __fish_use_subcommand -f -a schema -d 'print the JSON Schema of the configuration'
 complete -c sluice -n __fish_use_subcommand -f -a help -d 'explain a directive'
 complete -c sluice -n __fish_use_subcommand -f -a import -d 'translate a configuration of nginx'
+complete -c sluice -n __fish_use_subcommand -f -a top -d 'print the load of a running server'
 
 complete -c sluice -n $main -s c -r -F -d 'configuration'
 complete -c sluice -n $main -s p -x -a '(__fish_complete_directories)' -d 'where relative paths start'
@@ -52,3 +53,6 @@ complete -c sluice -n '__fish_seen_subcommand_from fmt' -l diff -d 'print the di
 complete -c sluice -n '__fish_seen_subcommand_from help' -f -a '(__sluice_help_names)'
 complete -c sluice -n '__fish_seen_subcommand_from import' -s o -r -F -d 'output'
 complete -c sluice -n '__fish_seen_subcommand_from import' -l report -d 'report in the output'
+complete -c sluice -n '__fish_seen_subcommand_from top' -f -l once -d 'print one sample'
+complete -c sluice -n '__fish_seen_subcommand_from top' -f -l json -d 'print JSON'
+complete -c sluice -n '__fish_seen_subcommand_from top' -l interval -x -d 'seconds between readings'

@@ -260,4 +260,18 @@
 #define LIMIT_IMPORT_WORDS          20000           /* words of one directive; server_name has the most */
 #define LIMIT_IMPORT_ROUNDS         1000            /* runs of the loader, which reports at most twenty errors each */
 
+/* top: bounds of what a status page can make `sluice top` hold */
+#define LIMIT_TOP_URL               2048            /* bytes of the URL */
+#define LIMIT_TOP_FETCH_MS          5000            /* time for one request */
+#define LIMIT_TOP_HEAD              16384           /* bytes of the response head */
+#define LIMIT_TOP_PAGE              (2 * 1024 * 1024) /* bytes of the page: a full table of upstream servers has 400 KiB */
+#define LIMIT_TOP_MEMORY            (8 * 1024 * 1024) /* arena of one response or sample */
+#define LIMIT_TOP_DEPTH             16              /* nesting of values that are ignored */
+#define LIMIT_TOP_KEY               64              /* bytes of a key; longer ones are ignored */
+#define LIMIT_TOP_NAME              256             /* bytes of a text; the rest is cut off */
+#define LIMIT_TOP_PATHS             16              /* values of $tls_path; further ones are ignored */
+#define LIMIT_TOP_BUCKETS           64              /* buckets of the latency histogram */
+#define LIMIT_TOP_FAULT             512             /* bytes of an error message */
+#define LIMIT_TOP_INTERVAL_S        3600            /* longest interval between two readings */
+
 #endif

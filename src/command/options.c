@@ -158,6 +158,7 @@ static const struct subcommand {
     {"fmt", COMMAND_FMT, fmt_argument},
     {"lint", COMMAND_LINT, lint_argument},
     {"explain", COMMAND_EXPLAIN, explain_argument},
+    {"top", COMMAND_TOP, top_argument},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -195,8 +196,8 @@ static int parse_subcommand(struct parse *parse)
     if (suggestion)
         return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, suggestion);
     return options_fail(parse,
-                "unknown command \"%s\": the commands are serve, docs, doctor, schema, help, import, fmt, lint and "
-                "explain; a configuration file goes after -c",
+                "unknown command \"%s\": the commands are serve, docs, doctor, schema, help, import, fmt, lint, "
+                "explain and top; a configuration file goes after -c",
                 name);
 }
 
@@ -282,9 +283,9 @@ const char *options_usage(void)
            "Control it\n"
            "  -s SIGNAL      stop (at once), quit (after open requests), reopen (the logs), reload,\n"
            "                 upgrade (to the executable that is installed now)\n"
+           "  sluice top [URL] --once --json [--interval N]   the load of a server, from its status page\n"
            "\n"
-           "  -v, -V         version; version and build options\n"
-           "  -h, -?         this text\n"
+           "  -v, -V, -h     version; version and build options; this text\n"
            "\n"
            "Examples\n"
            "  sluice serve ~/public\n"

@@ -23,6 +23,7 @@ enum command {
     COMMAND_FMT,
     COMMAND_LINT,
     COMMAND_EXPLAIN,
+    COMMAND_TOP,
 };
 
 enum output_format { OUTPUT_TEXT, OUTPUT_GCC, OUTPUT_JSON, OUTPUT_SARIF };
@@ -36,7 +37,7 @@ struct options {
     const char *overlay;            /* -g */
     const char *signal;             /* -s: one of stop, quit, reopen, reload, upgrade */
     bool quiet;                     /* -q */
-    bool json;                      /* doctor --json */
+    bool json;                      /* doctor, top --json */
     const char *directive;          /* help DIRECTIVE; NULL: all of them */
     const char *input;              /* import FILE */
     const char *output;             /* import -o; NULL: standard output */
@@ -49,7 +50,9 @@ struct options {
     const char *key;                /* serve --key FILE; NULL: in the same file */
     unsigned port;                  /* serve --port, docs PORT; 0: the first free port from the default on */
     enum output_format format;      /* lint, explain --format */
-    const char *url;                /* explain URL; NULL: none */
+    const char *url;                /* explain URL, top URL; NULL: none */
+    bool once;                      /* top --once */
+    unsigned interval_s;            /* top --interval; 0: not given */
     bool write;                     /* fmt -w */
     bool check;                     /* fmt --check */
     bool diff;                      /* fmt --diff */

@@ -23,6 +23,8 @@ typedef int subcommand_argument(struct parse *parse, const char *argument);
 
 /* options_check.c */
 subcommand_argument fmt_argument, lint_argument, explain_argument;
+/* options_top.c */
+subcommand_argument top_argument;
 
 /* options_flags.c: parses one word of bundled flags, without its dash. Returns 0, or the result of options_fail. */
 MUST_CHECK int options_flags(struct parse *parse, const char *letters);

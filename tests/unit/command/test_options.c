@@ -30,6 +30,9 @@ static const struct {
     bool quiet, json, report;
     const char *certificate, *key;
     bool spa, autoindex, open_to_network;
+    bool once;
+    unsigned interval_s;
+    const char *url;
 } good[] = {
     {"", COMMAND_RUN},
     {"-c a.yaml", COMMAND_RUN, .conf = "a.yaml"},
@@ -81,8 +84,13 @@ static const struct {
     {"lint", COMMAND_LINT},
     {"lint --format json a.yaml", COMMAND_LINT, .conf = "a.yaml"},
     {"lint --format=sarif", COMMAND_LINT},
-    {"explain http://a/ -c a.yaml", COMMAND_EXPLAIN, .conf = "a.yaml"},
-    {"explain -ca.yaml --format json /b", COMMAND_EXPLAIN, .conf = "a.yaml"},
+    {"explain http://a/ -c a.yaml", COMMAND_EXPLAIN, .conf = "a.yaml", .url = "http://a/"},
+    {"explain -ca.yaml --format json /b", COMMAND_EXPLAIN, .conf = "a.yaml", .url = "/b"},
+    {"top", COMMAND_TOP},
+    {"top http://a/ --once --json", COMMAND_TOP, .json = true, .once = true, .url = "http://a/"},
+    {"top --interval 5 --once", COMMAND_TOP, .once = true, .interval_s = 5},
+    {"top --interval=3600", COMMAND_TOP, .interval_s = 3600},
+    {"top -h", COMMAND_USAGE},
     {"import nginx.conf -oa.yaml", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml"},
 };
 
@@ -138,6 +146,13 @@ static const struct {
     {"explain a b", "\"b\" is a second one"},
     {"explain --format gcc", "text or json"},
     {"explain -x", "invalid option: \"-x\""},
+    {"top a b", "top takes one URL, and \"b\" is a second one"},
+    {"top -x", "invalid option of top: \"-x\""},
+    {"top --once=1", "invalid option of top"},
+    {"top --interval", "requires a number of seconds"},
+    {"top --interval 0", "invalid interval \"0\""},
+    {"top --interval=3601", "from 1 to 3600"},
+    {"top --interval 1s", "invalid interval \"1s\""},
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 
@@ -174,6 +189,9 @@ START_TEST(reads_command_lines)
     ck_assert_int_eq(options.spa, good[_i].spa);
     ck_assert_int_eq(options.autoindex, good[_i].autoindex);
     ck_assert_int_eq(options.open_to_network, good[_i].open_to_network);
+    ck_assert_int_eq(options.once, good[_i].once);
+    ck_assert_uint_eq(options.interval_s, good[_i].interval_s);
+    same(good[_i].line, options.url, good[_i].url);
 }
 END_TEST
 

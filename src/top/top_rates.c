@@ -1,0 +1,164 @@
+/*
+ * Computes the rates. Floating-point sums cannot overflow, whatever the counters are.
+ */
+#include "top/top_rates.h"
+
+#include "base/saturate.h"
+
+#include <errno.h>
+
+const char *const top_quantile_names[TOP_QUANTILES] = {"p50", "p90", "p99"};
+static const double quantile_shares[TOP_QUANTILES] = {0.5, 0.9, 0.99};
+
+/* Two samples being compared. */
+struct pair {
+    const struct top_sample *before, *now;
+    double seconds;
+    bool restarted;
+};
+
+static uint64_t difference(const struct pair *pair, uint64_t before, uint64_t now)
+{
+    return pair->restarted || now < before ? now : now - before;
+}
+
+static double rate(const struct pair *pair, uint64_t before, uint64_t now)
+{
+    return (double)difference(pair, before, now) / pair->seconds;
+}
+
+static void rates_of(const struct pair *pair, const uint64_t *before, const uint64_t *now, unsigned count, double *out)
+{
+    for (unsigned i = 0; i < count; i++)
+        out[i] = rate(pair, before[i], now[i]);
+}
+
+static struct top_path path_before(const struct top_sample *sample, struct str name)
+{
+    for (unsigned i = 0; i < sample->path_count; i++) {
+        if (str_equal(sample->paths[i].name, name))
+            return sample->paths[i];
+    }
+    return (struct top_path){.name = name};
+}
+
+static void compare_paths(const struct pair *pair, struct top_rates *rates)
+{
+    rates->path_count = pair->now->path_count;
+    for (unsigned i = 0; i < rates->path_count; i++) {
+        const struct top_path *now = &pair->now->paths[i];
+        struct top_path before = path_before(pair->before, now->name);
+
+        rates->paths[i].name = now->name;
+        rates->paths[i].bytes = rate(pair, before.bytes, now->bytes);
+        rates->paths[i].transfers = rate(pair, before.transfers, now->transfers);
+        rates->bytes += rates->paths[i].bytes;
+    }
+    for (unsigned i = 0; i < rates->path_count && rates->bytes > 0; i++)
+        rates->paths[i].share = rates->paths[i].bytes / rates->bytes;
+}
+
+static uint64_t count_within(const struct top_sample *sample, uint64_t bound_us)
+{
+    for (unsigned i = 0; i < sample->bucket_count; i++) {
+        if (sample->buckets[i].bound_us == bound_us)
+            return sample->buckets[i].count;
+    }
+    return 0;
+}
+
+/* The requests of the interval that took at most the bound of bucket `i`. */
+static uint64_t count_between(const struct pair *pair, unsigned i)
+{
+    const struct top_bucket *bucket = &pair->now->buckets[i];
+
+    return difference(pair, count_within(pair->before, bucket->bound_us), bucket->count);
+}
+
+/* Interpolates in the bucket that holds the quantile. `total` is not 0. */
+static struct top_quantile quantile_of(const struct pair *pair, double share, uint64_t total)
+{
+    const struct top_bucket *buckets = pair->now->buckets;
+    double rank = share * (double)total;
+    double below = 0, start = 0;
+
+    for (unsigned i = 0; i < pair->now->bucket_count && buckets[i].bound_us < UINT64_MAX; i++) {
+        double within = (double)count_between(pair, i);
+        double end = (double)buckets[i].bound_us / 1e6;
+
+        if (within >= rank && within > below)
+            return (struct top_quantile){.seconds = start + (end - start) * (rank - below) / (within - below)};
+        below = within;
+        start = end;
+    }
+    return (struct top_quantile){.seconds = start, .beyond = true};
+}
+
+static void compare_latency(const struct pair *pair, struct top_rates *rates)
+{
+    unsigned count = pair->now->bucket_count;
+    uint64_t total = count > 0 ? count_between(pair, count - 1) : 0;
+
+    rates->has_latency = total > 0;
+    for (unsigned i = 0; i < TOP_QUANTILES && total > 0; i++)
+        rates->quantiles[i] = quantile_of(pair, quantile_shares[i], total);
+}
+
+static bool is_same(const struct top_upstream *a, const struct top_upstream *b)
+{
+    return str_equal(a->group, b->group) && str_equal(a->server, b->server);
+}
+
+/* NULL: it is new. Most are at the same position, also those with the same name as another one. */
+static const struct top_upstream *upstream_before(const struct top_sample *before, const struct top_upstream *now,
+                                                  unsigned at)
+{
+    if (at < before->upstream_count && is_same(&before->upstreams[at], now))
+        return &before->upstreams[at];
+    for (unsigned i = 0; i < before->upstream_count; i++) {
+        if (is_same(&before->upstreams[i], now))
+            return &before->upstreams[i];
+    }
+    return NULL;
+}
+
+static int compare_upstreams(const struct pair *pair, struct top_sample *now, struct top_rates *rates)
+{
+    static const struct top_upstream none;
+
+    rates->upstreams = arena_zalloc(&now->arena, now->upstream_count, sizeof(*rates->upstreams));
+    if (!rates->upstreams && now->upstream_count > 0)
+        return -ENOMEM;
+    rates->upstream_count = now->upstream_count;
+    for (unsigned i = 0; i < now->upstream_count; i++) {
+        const struct top_upstream *upstream = &now->upstreams[i];
+        const struct top_upstream *earlier = upstream_before(pair->before, upstream, i);
+
+        earlier = earlier ? earlier : &none;
+        rates->upstreams[i] = (struct top_upstream_rate){
+            .upstream = upstream,
+            .requests = rate(pair, earlier->requests, upstream->requests),
+            .failures = rate(pair, earlier->failures, upstream->failures),
+        };
+    }
+    return 0;
+}
+
+int top_rates_compute(const struct top_sample *before, struct top_sample *now, struct top_rates *out_rates)
+{
+    uint64_t us = u64_sub_sat(now->read_us, before->read_us);
+    struct pair pair = {before, now, us > 0 ? (double)us / 1e6 : 1e-6, before->started_s != now->started_s};
+    struct top_rates rates = {.seconds = pair.seconds, .restarted = pair.restarted};
+    int error = compare_upstreams(&pair, now, &rates);
+
+    if (error < 0)
+        return error;
+    rates.accepted = rate(&pair, before->accepted, now->accepted);
+    rates.requests = rate(&pair, before->requests, now->requests);
+    rates_of(&pair, before->responses, now->responses, TOP_CLASSES, rates.responses);
+    rates_of(&pair, before->handshakes, now->handshakes, TOP_HANDSHAKES, rates.handshakes);
+    compare_paths(&pair, &rates);
+    compare_latency(&pair, &rates);
+    *out_rates = rates;
+    return 0;
+}

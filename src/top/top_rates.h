@@ -1,0 +1,49 @@
+/*
+ * The difference of two samples: values per second, shares, quantiles of the latency.
+ */
+#ifndef TOP_TOP_RATES_H
+#define TOP_TOP_RATES_H
+
+#include "top/top_sample.h"
+
+enum { TOP_QUANTILES = 3 };
+extern const char *const top_quantile_names[TOP_QUANTILES];
+
+struct top_path_rate {
+    struct str name;
+    double bytes, transfers;        /* per second */
+    double share;                   /* of all bytes sent, from 0 to 1 */
+};
+
+struct top_quantile {
+    double seconds;
+    bool beyond;                    /* it is in the last bucket: longer than `seconds` */
+};
+
+struct top_upstream_rate {
+    const struct top_upstream *upstream; /* of the later sample */
+    double requests, failures;      /* per second */
+};
+
+/* Texts belong to the later sample. */
+struct top_rates {
+    double seconds;                 /* between the samples */
+    bool restarted;                 /* the server started between them: the rates count from its start on */
+    double accepted, requests, bytes;
+    double responses[TOP_CLASSES];
+    double handshakes[TOP_HANDSHAKES];
+    struct top_path_rate paths[LIMIT_TOP_PATHS];
+    unsigned path_count;
+    bool has_latency;               /* requests ended between the samples */
+    struct top_quantile quantiles[TOP_QUANTILES];
+    struct top_upstream_rate *upstreams;
+    unsigned upstream_count;
+};
+
+/*
+ * Compares `now` with the earlier sample `before`. A counter that decreased has begun again at 0. The list of
+ * upstream servers is in the arena of `now`. Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int top_rates_compute(const struct top_sample *before, struct top_sample *now, struct top_rates *out_rates);
+
+#endif

@@ -1,0 +1,217 @@
+"""`sluice top`: the load of a running server, from its status page."""
+import contextlib
+import json
+import subprocess
+import threading
+import time
+
+import pytest
+
+from kit import http1, server as server_kit, upstream as upstream_kit
+from kit.lifetime import wait_for
+
+PATIENCE = server_kit.PATIENCE
+SIZE = 65536    # of the file under load
+
+
+def top(*words, **options):
+    return subprocess.run([server_kit.SLUICE, 'top', *words], capture_output=True, text=True, timeout=60 * PATIENCE, check=False, **options)
+
+
+def sample(url, *words):
+    ran = top(url, '--once', '--json', *words)
+    assert ran.returncode == 0 and ran.stderr == '', ran.stderr
+    return json.loads(ran.stdout)
+
+
+class Load:
+    """Clients that request a path in a loop and count the responses."""
+
+    def __init__(self, port, transport, paths):
+        self.port, self.transport = port, transport
+        self.running, self.responses = True, 0
+        self.threads = [threading.Thread(target=self.run, args=(path,)) for path in paths]
+
+    def run(self, path):
+        client = http1.connect(self.port, self.transport, timeout=20 * PATIENCE)
+        while self.running:
+            client.get(path)
+            self.responses += 1
+        client.close()
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        wait_for(lambda: self.responses > len(self.threads), 'the load')
+        return self
+
+    def __exit__(self, *_):
+        self.running = False
+        for thread in self.threads:
+            thread.join()
+
+
+@pytest.fixture
+def watched(start, site, certificate):
+    """A server with a status page, files, and two upstream servers, one of which does not exist."""
+    upstream = upstream_kit.Upstream()
+    ports = server_kit.free_port(), server_kit.free_port()
+    block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site, 'keepalive_requests': 1000000,
+             'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
+             'location': {'= /status': {'status': 'on'}, '/app/': {'proxy_pass': 'http://app'}, '= /missing': {'return': '404'}}}
+    http = {'upstream': {'app': {'server': [f'127.0.0.1:{upstream.port}', {'address': f'127.0.0.1:{server_kit.free_port()}', 'backup': True}]}}}
+    server = start(servers=[block], http=http, wait=False)
+    server.plain, server.port = ports
+    server.start(ports)
+    yield server
+    upstream.stop()
+
+
+def test_a_sample_under_load(watched):
+    url = f'http://127.0.0.1:{watched.plain}/status'
+    with Load(watched.port, 'user', [f'/{SIZE}.bin']), Load(watched.plain, 'plain', [f'/{SIZE}.bin', '/app/x', '/missing']):
+        found = sample(url, '--interval', '2')
+    assert 2 <= found['interval_seconds'] < 2 + 20 * PATIENCE and found['restarted'] is False
+    assert found['version'] and found['workers'] == 1 and abs(found['start_time_seconds'] - time.time()) < 600
+    assert found['requests_per_second'] > 2
+    classes = found['responses_per_second']
+    assert classes['2xx'] > 1 and classes['4xx'] > 0 and classes['5xx'] == 0
+    # Each total is that of its parts. The page is read while responses are in progress: at most one per client is counted in part.
+    assert abs(sum(classes.values()) - found['requests_per_second']) <= 5
+    paths = {path['path']: path for path in found['paths']}
+    assert abs(sum(path['bytes_per_second'] for path in paths.values()) - found['bytes_per_second']) < 1
+    assert abs(sum(path['share'] for path in paths.values()) - 1) < 1e-4
+    encrypted = [path for name, path in paths.items() if not name.startswith('plain')]
+    assert sum(path['bytes_per_second'] for path in encrypted) > SIZE / 4 and paths['plain']['responses_per_second'] > 0
+    assert found['bytes_per_second'] > sum(path['responses_per_second'] for path in encrypted) * SIZE * 0.5
+    assert found['connections']['handshake'] == 0 and sum(found['connections'].values()) >= 4
+    latency = found['latency_seconds']
+    assert 0 <= latency['p50'] <= latency['p90'] <= latency['p99']
+    first, second = found['upstreams']
+    assert first['upstream'] == second['upstream'] == 'app' and first['state'] == 'up' and first['requests_per_second'] > 1
+    assert second['requests_per_second'] == second['active'] == 0 and first['answer_seconds'] > 0
+
+
+def test_handshakes_are_counted(watched):
+    stop = threading.Event()
+
+    def connect():
+        while not stop.is_set():
+            http1.connect(watched.port, 'user', timeout=20 * PATIENCE).close()
+    thread = threading.Thread(target=connect)
+    thread.start()
+    try:
+        found = sample(f'http://127.0.0.1:{watched.plain}/status')
+    finally:
+        stop.set()
+        thread.join()
+    assert found['tls_handshakes_per_second']['full'] > 0 and found['accepted_per_second'] > found['tls_handshakes_per_second']['full'] / 2
+
+
+def test_an_idle_server_and_a_name(watched):
+    """`localhost` may have an IPv6 address that refuses the connection: the next address is tried."""
+    found = sample(f'http://localhost:{watched.plain}/status?format=json')
+    assert found['requests_per_second'] * found['interval_seconds'] == pytest.approx(1, abs=0.01), 'the request of the second reading'
+    assert found['bytes_per_second'] > 0
+
+
+def test_a_restart_between_the_readings(watched):
+    """The counters begin at 0 again; the rates are those since the restart, not negative or huge."""
+    client = http1.connect(watched.plain)
+    for _ in range(50):
+        client.get('/one.txt')
+    client.close()
+    before = server_kit.read_text(watched.access_path).count('/status')
+    process = subprocess.Popen([server_kit.SLUICE, 'top', f'http://127.0.0.1:{watched.plain}/status', '--once', '--json', '--interval', '5'],
+                               stdout=subprocess.PIPE, text=True)
+    wait_for(lambda: server_kit.read_text(watched.access_path).count('/status') > before, 'the first reading')
+    time.sleep(1.1)     # the start time of the server is in seconds
+    watched.stop()
+    watched.start([watched.plain])
+    output, _ = process.communicate(timeout=60 * PATIENCE)
+    assert process.returncode == 0
+    found = json.loads(output)
+    assert found['restarted'] is True and 0 < found['requests_per_second'] < 2
+
+
+PAGE = b'{"requests_total": 1, "upstreams": [{"upstream": "\\u001b[2J\\r\\n", "server": "s", "state": "up"}]}'
+
+
+def answer(body, head='HTTP/1.1 200 OK\r\nContent-Type: application/json'):
+    return lambda talk: talk.send(f'{head}\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+
+
+def endless(talk):
+    talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"requests_total": 1, "x": "')
+    with contextlib.suppress(OSError):
+        while True:
+            talk.send(b'x' * 65536)
+
+
+HOSTILE = {
+    '/404': (answer(PAGE, 'HTTP/1.1 404 Not Found'), 'status 404'),
+    '/text': (answer(b'sluice_requests_total 1\n', 'HTTP/1.1 200 OK\r\nContent-Type: text/plain'), 'needs "status: on" or "status: json"'),
+    '/untyped': (answer(PAGE, 'HTTP/1.1 200 OK'), 'is not a status page'),
+    '/other': (answer(b'{"a": 1}'), 'not the JSON form of a status page'),
+    '/number': (answer(b'{"requests_total": 18446744073709551616}'), 'not the JSON form'),
+    '/deep': (answer(b'{"a": ' + b'[' * 100000), 'more values than'),
+    '/cut': (lambda talk: talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{}'), 'invalid response'),
+    '/head': (lambda talk: talk.send(b'HTTP/1.1 200 OK\r\nX: ' + b'x' * 100000 + b'\r\n\r\n'), 'invalid response'),
+    '/garbage': (lambda talk: talk.send(b'\x1b[2J\xff\xfe SSH-2.0\r\n\r\n'), 'invalid response'),
+    '/nothing': (lambda talk: None, 'invalid response'),
+    '/endless': (endless, 'longer than'),
+    '/reset': (lambda talk: talk.reset(), 'cannot read the response'),
+}
+
+
+@pytest.fixture
+def hostile():
+    made = upstream_kit.Upstream({'/page': answer(PAGE), **{path: script for path, (script, _) in HOSTILE.items()}})
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize('path', HOSTILE)
+def test_pages_that_are_refused(hostile, path):
+    ran = top(f'http://127.0.0.1:{hostile.port}{path}', '--once', '--json')
+    assert ran.returncode == 1 and ran.stdout == ''
+    assert HOSTILE[path][1] in ran.stderr and ran.stderr.startswith('sluice: [error] ') and ran.stderr.count('\n') == 1
+    assert '\x1b' not in ran.stderr and '\ufffd' not in ran.stderr
+
+
+def test_control_characters_are_escaped(hostile):
+    ran = top(f'http://127.0.0.1:{hostile.port}/page', '--once', '--json')
+    assert ran.returncode == 0 and '\x1b' not in ran.stdout and '\r' not in ran.stdout
+    assert json.loads(ran.stdout)['upstreams'][0]['upstream'] == '\x1b[2J\r\n'
+
+
+def test_a_silent_server(hostile):
+    hostile.scripts['/silent'] = lambda talk: time.sleep(60)
+    begin = time.monotonic()
+    ran = top(f'http://127.0.0.1:{hostile.port}/silent', '--once', '--json')
+    assert ran.returncode == 1 and 'Connection timed out' in ran.stderr and 4 < time.monotonic() - begin < 50 * PATIENCE
+
+
+def test_a_server_that_is_down():
+    ran = top(f'http://127.0.0.1:{server_kit.free_port()}/', '--once', '--json')
+    assert ran.returncode == 1 and 'cannot connect to 127.0.0.1:' in ran.stderr and 'Connection refused' in ran.stderr
+
+
+@pytest.mark.parametrize('words, fault', [
+    (['https://127.0.0.1/', '--once', '--json'], 'begins with http://'),
+    (['http://127.0.0.1:x/', '--once', '--json'], 'the port is a number'),
+    (['http://host.invalid/', '--once', '--json'], 'has no address'),
+    (['--once'], '--json'),
+    (['--json'], '--once'),
+    ([], '--once'),
+])
+def test_arguments(words, fault):
+    ran = top(*words)
+    assert ran.returncode == 1 and ran.stdout == '' and fault in ran.stderr
+
+
+def test_output_that_cannot_be_written(hostile):
+    with open('/dev/full', 'w', encoding='utf-8') as full:
+        ran = subprocess.run([server_kit.SLUICE, 'top', f'http://127.0.0.1:{hostile.port}/page', '--once', '--json'], stdout=full,
+                             stderr=subprocess.PIPE, text=True, timeout=60 * PATIENCE, check=False)
+    assert ran.returncode == 1 and 'cannot write the output' in ran.stderr
