@@ -74,7 +74,7 @@ static bool awaits_server(const struct gateway_request *p)
     return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
 }
 
-/* After the client's END_STREAM, the server is to end a tunnel. */
+/* After the client's END_STREAM, a tunnel ends when the server closes it. */
 static bool may_be_idle(const struct gateway_request *p)
 {
     if (p->sent.state == SENDING_BLOCKED || (p->kind == RESPONSE_TUNNEL && p->sent.state == SENDING_DONE))

@@ -45,7 +45,7 @@ struct gateway_streams {
     void (*begin)(struct gateway_request *p); /* sends p->sent.h2, and receives the response */
     void (*receive)(struct gateway_request *p); /* there is room for more of the response */
     void (*wake)(struct gateway_request *p); /* the request body has more */
-    bool (*awaits)(const struct gateway_request *p); /* true while the server is to send */
+    bool (*awaits)(const struct gateway_request *p); /* true while the next step is the server's: the timeout of reading applies */
     void (*set_timeout)(struct gateway_request *p, uint64_t timeout_ms);
     void (*release)(struct gateway_request *p); /* an incomplete stream is cancelled */
 };

@@ -260,7 +260,7 @@ bool gateway_response_step(struct gateway_request *p, enum h1_reply_step step, s
     return false;
 }
 
-/* One step. False: the connection was released, or nothing more is to be read. */
+/* One step. False: the connection was released, or the response is read completely. */
 static bool read_response_step(struct gateway_request *p, struct str *in, struct str rest)
 {
     struct str part;

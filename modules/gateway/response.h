@@ -8,7 +8,7 @@
 
 /* Processes received bytes, as wire->received. */
 size_t gateway_received(void *user, struct str bytes);
-/* Processes one item of the response. False: nothing more is to be read. `surplus`: bytes follow it. */
+/* Processes one item of the response. False: the response is read completely. `surplus`: bytes follow it. */
 bool gateway_response_step(struct gateway_request *p, enum h1_reply_step step, struct str part, bool surplus);
 /* `count` bytes are in the pipe, as wire->piped. */
 void gateway_piped(void *user, size_t count);
@@ -35,7 +35,7 @@ bool gateway_intercept(struct gateway_request *p, int status, const struct heade
  */
 MUST_CHECK int gateway_apply_range(struct gateway_request *p);
 
-/* response_spool.c: after the head: true if the body is to be buffered. */
+/* response_spool.c: after the head: true if the body must be buffered. */
 bool gateway_wants_spool(const struct gateway_request *p);
 /* Adds a part of the body. 0 or -ENOMEM. */
 MUST_CHECK int gateway_spool_append(struct gateway_request *p, struct str part);

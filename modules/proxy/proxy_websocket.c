@@ -1,6 +1,6 @@
 /*
  * WebSockets of HTTP/2 clients (RFC 8441) on HTTP/1.1 servers: this server is the client of the opening handshake
- * (RFC 6455 4.1), so it draws the key and checks the response.
+ * (RFC 6455 4.1), so it generates the key and checks the response.
  */
 #include "proxy.h"
 

@@ -15,7 +15,7 @@
 enum status_format { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON, STATUS_HTML };
 
 struct status_conf {
-    int status_format; /* enum wanted */
+    int status_format; /* enum status_format */
     bool nginx;
     const struct acme *acme; /* complete when requests are handled */
 };

@@ -9,7 +9,7 @@
 
 /* The environment variable with the path of challenges/, for the hook. */
 #define ACME_CHALLENGES "SLUICE_ACME_CHALLENGES"
-/* The name by which a client calls this program as its hook. */
+/* argv[0] with which a client calls this program as its hook. */
 #define ACME_HOOK "sluice-acme-hook"
 #define ACME_CHALLENGE_URI "/.well-known/acme-challenge/"
 

@@ -11,20 +11,23 @@
 
 enum { ACME_ARGUMENTS = LIMIT_ACME_NAMES + 32 };
 
-/* Signals and messages to the renewal process. */
+/* Events that end a wait of the renewal process. */
 struct acme_events {
     int signal_fd;                  /* TERM, INT, QUIT and CHLD */
-    int control_fd;                 /* closed by the master when it ends; -1: none */
-    bool ending;                    /* one of the first three, or the end of the master, was seen */
+    int control_fd;                 /* its peer is closed when the master exits; -1: none */
+    bool ending;                    /* TERM, INT or QUIT was received, or the master has exited */
 };
 
 /*
  * Opens the signals, which stay blocked in this process. Returns 0 or -errno.
  */
 MUST_CHECK int acme_events_open(struct acme_events *events, int control_fd);
-/* Closes the descriptor of the signals. */
+/* Closes signal_fd; control_fd belongs to the caller. */
 void acme_events_close(struct acme_events *events);
-/* Waits until `fd` (-1: none) is readable, a child ends, the process is to end, or the time has passed. Returns true if `fd` is readable. */
+/*
+ * Waits until `fd` (-1: none) is readable, a child exits, events->ending becomes true, or the time has passed. Returns true
+ * if `fd` is readable.
+ */
 bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms);
 
 struct acme_run {
@@ -44,7 +47,7 @@ void acme_run_add(struct acme_run *run, const char *argument);
 
 /*
  * Runs the program. Returns its exit status; -ENOENT: it is not installed; -ETIMEDOUT: it exceeded the time limit and was
- * killed; -EINTR: this process is to end, and the program was killed; -ECHILD: another process or the kernel killed it;
+ * killed; -EINTR: events->ending became true, and the program was killed; -ECHILD: another process or the kernel killed it;
  * or -errno. The output is in run->output.
  */
 MUST_CHECK int acme_client_run(struct acme_run *run);

@@ -38,7 +38,7 @@ static int64_t now_s(void)
     return clock_wall_s(&clock);
 }
 
-/* The client calls its hook with arguments of its own: the name of this link is the command. */
+/* The client passes its own arguments to the hook, so a link with this name, to the executable, selects the command. */
 static int make_hook(struct renewal *renewal)
 {
     const struct acme *acme = renewal->start->acme;
@@ -58,7 +58,7 @@ static int make_hook(struct renewal *renewal)
     return error;
 }
 
-/* Reads certificate and attempt, which another machine may have changed. Returns when it is to be requested. */
+/* Reads certificate and attempt, which another machine may have changed. Returns the time from which it is due. */
 static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_facts *out_facts, bool *out_exists)
 {
     const struct acme_certificate *certificate = &renewal->start->acme->items[index];
@@ -154,7 +154,7 @@ static void request_certificate(struct renewal *renewal, size_t index)
         record_failure(renewal, index, error);
 }
 
-/* Checks one certificate, and requests it if it is due. Returns when it is to be checked again. */
+/* Checks one certificate, and requests it if it is due. Returns the time of the next check. */
 static int64_t check_certificate(struct renewal *renewal, size_t index)
 {
     struct acme_facts facts;

@@ -11,11 +11,11 @@
 struct acme_renewal {
     const struct acme *acme;
     const char *executable;         /* this program, as hook of the client */
-    int channel_fd;                 /* to the master; the process ends when the master closes its end */
+    int channel_fd;                 /* to the master; the process exits when the master closes the other end */
     struct log *log;
 };
 
-/* Runs until a signal, or the end of the master. Returns the exit status. */
+/* Runs until TERM, INT or QUIT, or until the master exits. Returns the exit status. */
 int acme_renewal_run(const struct acme_renewal *renewal);
 
 #endif

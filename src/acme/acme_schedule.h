@@ -1,6 +1,6 @@
 /*
- * When a certificate is requested: at two thirds of its lifetime, and after a failure with growing delays. The last
- * attempt is kept in a file, because a restart must not repeat it at once.
+ * The times at which certificates are requested: at two thirds of the lifetime, and after a failure with growing delays.
+ * A file records the last attempt, so that a restart does not repeat it at once.
  */
 #ifndef ACME_ACME_SCHEDULE_H
 #define ACME_ACME_SCHEDULE_H
@@ -17,7 +17,7 @@ struct acme_attempt {
 };
 
 /*
- * Returns when a certificate is renewed: after two thirds of its lifetime, and up to a twentieth of the lifetime later.
+ * Returns the time of renewal: after two thirds of the lifetime, and up to a twentieth of the lifetime later.
  * `random` distributes the requests of many certificates.
  */
 int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random);
@@ -26,8 +26,8 @@ int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random);
 uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random);
 
 /*
- * Returns when a certificate is to be requested; a time in the past means now. `facts` NULL: there is no valid
- * certificate. A time of the last attempt that can only come from a clock that was set back is ignored.
+ * Returns the time, in seconds since the epoch, from which a certificate is due; it may be in the past. `facts` NULL: there
+ * is no valid certificate. A recorded attempt in the future is ignored: the clock was set back.
  */
 int64_t acme_due_s(const struct acme_facts *facts, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
 

@@ -22,7 +22,7 @@ struct acme_status {
 
 /* Stores a copy. `index` is below the count of acme_zone_open. */
 void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status);
-/* False if the zone has no such certificate. The error may be a mixture of two if it is written at the same time. */
+/* False if the zone has no such certificate. While the error is written, its text may consist of parts of both errors. */
 bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_status *out_status);
 
 #endif

@@ -18,7 +18,7 @@ struct acme_order {
 
 /*
  * uacme: registers an account where there is none, and requests the certificate with a new key. Returns 0 after
- * installing it; -EINTR: this process is to end; -EINVAL: it failed, with the cause in `error`.
+ * installing it; -EINTR: events->ending became true; -EINVAL: it failed, with the cause in `error`.
  */
 MUST_CHECK int acme_uacme_request(const struct acme_order *order, char *error, size_t size);
 

@@ -224,7 +224,7 @@
 #define LIMIT_ACME_ERROR            256             /* bytes of the text of a failure, with its NUL */
 #define LIMIT_ACME_RETRY_MS         (12 * 3600 * 1000) /* longest delay after failures, before up to a quarter of it is added */
 #define LIMIT_ACME_LOCK_S           10              /* interval between two attempts to get the lock of the state folder */
-#define LIMIT_ACME_CHECK_S          60              /* longest interval between two looks at certificates and clock */
+#define LIMIT_ACME_CHECK_S          60              /* longest interval between two checks of certificates and clock */
 #define LIMIT_ACME_RELOAD_S         60              /* longest time between a failed attempt and the next one after a start or a reload */
 #define LIMIT_ACME_CONTROL_MS       1000            /* delay before an ended renewal process is started again; doubled each time, up to a minute */
 

@@ -32,7 +32,7 @@ struct log {
     const struct clock *clock;      /* not owned; NULL: the log reads the clock itself */
     /* Writes one line, which includes its newline; must not fail, block or log. `owner` belongs to the sink. */
     void (*sink)(void *owner, enum log_level level, struct str line);
-    void (*write)(void *owner, const struct log_record *record); /* likewise, in place of `sink`; NULL: `sink` */
+    void (*write)(void *owner, const struct log_record *record); /* the same for a record that is not formatted; NULL: `sink` is called */
     void *owner;
 };
 

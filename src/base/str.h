@@ -79,6 +79,7 @@ static inline bool str_starts(struct str s, struct str prefix)
 {
     return s.length >= prefix.length && (prefix.length == 0 || memcmp(s.data, prefix.data, prefix.length) == 0);
 }
+/* True if s ends with `suffix`. */
 bool str_ends(struct str s, struct str suffix);
 /* Orders as memcmp; a prefix comes first. */
 int str_compare(struct str a, struct str b);

@@ -23,6 +23,7 @@ struct table {
 
 /* Initialises an empty table, which takes no memory. */
 void table_init(struct table *table, bool nocase);
+/* Frees the slots; keys and values belong to the caller. Accepts a zeroed table. */
 void table_finish(struct table *table);
 
 /* The value or NULL. */

@@ -79,6 +79,7 @@ struct cache_opened {
 MUST_CHECK int cache_file_open(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
                                size_t content_max,
                                struct cache_opened *out);
+/* Closes the descriptor, and frees the text. */
 void cache_opened_close(struct cache_opened *opened);
 
 /*

@@ -27,7 +27,7 @@ struct cache_manager {
     uint64_t walked;                /* completed scans */
     uint64_t now_ms;                /* at the start of the step */
     bool more;                      /* the step left work to do */
-    bool locked_found;              /* the scan met a temporary file that was locked */
+    bool locked_found;              /* the scan found a temporary file that was locked */
     unsigned rescans;               /* scans since the requested one, for such files */
 };
 
@@ -171,8 +171,8 @@ static int step_work(void *argument)
 }
 
 /*
- * Starts a requested scan that has not been done, or repeats one that met locked files: with io_uring, the kernel
- * releases the files of a killed process some time after its end.
+ * Starts a requested scan that has not been done, or repeats one that found locked files: with io_uring, the
+ * kernel releases the files of a killed process some time after its exit.
  */
 static void start_walk(struct cache_manager *cache_manager)
 {

@@ -5,8 +5,9 @@
 #define COMMAND_COMMAND_UPGRADE_H
 
 /*
- * Has the server with this pid file start its executable again, waits until that serves, and ends the old one
- * gracefully. If the new one fails, the old one continues. Returns the exit status, after one line of the result.
+ * Makes the server with this pid file start its executable again, waits until the new server accepts connections, and
+ * terminates the old one gracefully. If the new one fails, the old one continues. Prints one line with the result, and
+ * returns the exit status.
  */
 int command_upgrade(const char *pid_path);
 

@@ -49,7 +49,7 @@ struct options {
     const char *certificate;        /* serve --cert FILE; NULL: made at start */
     const char *key;                /* serve --key FILE; NULL: in the same file */
     unsigned port;                  /* serve --port, docs PORT; 0: the first free port from the default on */
-    enum output_format format;      /* lint, explain --format */
+    enum output_format format;      /* of lint and explain: --format */
     const char *url;                /* explain URL, top URL; NULL: none */
     bool once;                      /* top --once */
     unsigned interval_s;            /* top --interval; 0: not given */

@@ -1,6 +1,5 @@
 /*
- * Output of texts that are read: through a pager and with colours if the standard output is a terminal, else as they
- * are.
+ * Prints help texts: through a pager and with colours if the standard output is a terminal, else unchanged.
  */
 #ifndef COMMAND_TERMINAL_H
 #define COMMAND_TERMINAL_H

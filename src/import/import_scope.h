@@ -81,7 +81,7 @@ void import_add_loss(struct import *import, struct yaml_builder *map, const stru
 /* Adds a key with a text, and the comments of the directive (may be NULL). */
 struct yaml_builder *import_put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
                                 const struct nginx_directive *directive);
-/* Adds an item to the list below `key`, likewise. */
+/* Adds an item to the list below `key`; otherwise as above. */
 struct yaml_builder *import_put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
                                      const struct nginx_directive *directive);
 

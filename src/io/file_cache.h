@@ -89,6 +89,7 @@ struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *
 /* Cancels a pending lookup: `found` is still called once, later, with NULL. */
 void file_lookup_cancel(struct file_lookup *lookup);
 
+/* Adds a reference, and returns the entry. */
 struct file_entry *file_entry_ref(struct file_entry *entry);
 /* Accepts NULL. The last reference to an unlinked entry closes its descriptor. */
 void file_entry_unref(struct file_entry *entry);

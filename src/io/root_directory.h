@@ -24,6 +24,7 @@ struct root_directories {
 MUST_CHECK int root_directories_open(struct root_directories *roots, struct str path);
 /* The kept descriptor of `path`, still owned by roots, or -ENOENT. */
 int root_directories_find(const struct root_directories *roots, struct str path);
+/* Closes the descriptors. Accepts a zeroed struct. */
 void root_directories_close(struct root_directories *roots);
 
 #endif

@@ -3,7 +3,7 @@
  * bucket (limit_req), or the number of open requests or connections of each worker (limit_conn). A zone is of one
  * kind. Keys are identified by their hash.
  *
- * One lock protects everything. If a process dies holding it, the next holder rebuilds the chains from the entries.
+ * One lock protects everything. If a process dies while it holds the lock, the next holder rebuilds the chains from the entries.
  * Times are of the monotonic clock, which all processes share.
  */
 #ifndef LIMIT_LIMIT_ZONE_H
@@ -28,11 +28,11 @@ void limit_zone_destroy(struct limit_zone *zone);
 
 /*
  * Adds one request to the key's bucket, which drains `rate` drops per millisecond. *out_level is the resulting level
- * in drops, including LIMIT_DROPS of this request; a new key begins empty, and its first request counts as nothing.
+ * in drops, including LIMIT_DROPS of this request; the level of a new key is 0 after its first request.
  * False: the level would exceed `most`, and nothing was added. A full zone evicts the least recently used key.
  */
 bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms, uint64_t *out_level);
-/* Removes one request again, refused by another limit. */
+/* Removes a request that limit_zone_fill added, because another limit rejects it. */
 void limit_zone_undo(struct limit_zone *zone, uint64_t key);
 
 /*

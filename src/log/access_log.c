@@ -1,8 +1,8 @@
 /*
- * The batches of the access log. For a regular file, a helper thread writes a batch of 32 KiB, or the lines of the time
- * `flush` (default: one second), while the next batch fills. The loop writes to pipes, terminals and sockets at the end
- * of the iteration, by whole lines of at most PIPE_BUF bytes, so that the lines of several workers do not mix. Lines
- * that do not fit into a batch are dropped.
+ * The batches of the access log. For a regular file, a helper thread writes a batch when it has 32 KiB, or when its
+ * first line is as old as `flush` (default: one second), while the next batch fills. The loop writes to pipes,
+ * terminals and sockets at the end of the iteration, by whole lines of at most PIPE_BUF bytes, so that the lines of
+ * several workers do not mix. Lines that do not fit into a batch are dropped.
  */
 #include "log/access_log.h"
 

@@ -40,7 +40,7 @@ static int append_datagram(const struct error_log *error_log, const struct log_r
     return error < 0 ? error : syslog_end(&error_log->syslog, out, text_at);
 }
 
-/* Formats into memory of the stack: lines are also written when no memory is available. */
+/* Formats on the stack, so that lines are also written when no memory is available. */
 static bool write_structured(const struct error_log *error_log, const struct log_record *record)
 {
     char room[LIMIT_LOG_RECORD];

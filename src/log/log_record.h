@@ -7,8 +7,8 @@
 #include "base/buffer.h"
 #include "base/log.h"
 
-/* RFC 3339 with milliseconds and the offset of local time, and its terminator. */
-#define LOG_TIME_SIZE 96
+#define LOG_TIME_SIZE 96 /* with the terminator */
+/* Formats the wall clock by RFC 3339, with milliseconds and the offset of local time. */
 void log_time_print(const struct clock *clock, char out[LOG_TIME_SIZE]);
 
 /*
@@ -16,7 +16,7 @@ void log_time_print(const struct clock *clock, char out[LOG_TIME_SIZE]);
  * record has, each cut at LIMIT_LOG_FIELD. Invalid UTF-8 becomes U+FFFD. 0, -ENOMEM or -ENOBUFS.
  */
 MUST_CHECK int log_record_json(const struct log_record *record, struct buffer *out);
-/* Appends the connection and the fields of the record as fields of the journal, SLUICE_CLIENT and so on; likewise. */
+/* Appends the connection and the fields of the record as fields of the journal, SLUICE_CLIENT and so on. Results as above. */
 MUST_CHECK int log_record_journal(const struct log_record *record, struct buffer *out);
 
 #endif

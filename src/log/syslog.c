@@ -100,7 +100,7 @@ int syslog_send(int fd, struct str datagram)
     return error;
 }
 
-/* The month has its English name whatever the locale is. */
+/* The name of the month is English in every locale. */
 static void print_rfc3164_time(const struct tm *local, char *out, size_t size)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";

@@ -58,6 +58,7 @@ struct shared {
  * place_count. NULL when out of memory.
  */
 struct shared *shared_create(unsigned places);
+/* Accepts NULL. */
 void shared_destroy(struct shared *shared);
 /*
  * Takes a place for a worker, which continues the counts there. Returns its index, or -ENOSPC. Called by the master

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Cuts off the next number. -1: there is none. */
+/* Removes the next number from the text, and returns it. -1: there is none. */
 static int next_number(struct str *text)
 {
     uint64_t number = 0;

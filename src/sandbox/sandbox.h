@@ -67,9 +67,11 @@ MUST_CHECK int sandbox_probe(enum sandbox_part part, char *note, size_t size);
  * been added before.
  */
 MUST_CHECK int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox_access access);
+/* Closes the descriptors, and frees the list. Accepts a zeroed struct. */
 void sandbox_paths_close(struct sandbox_paths *paths);
 /* Adds a port. Returns 0 or -ENOMEM. */
 MUST_CHECK int sandbox_ports_add(struct sandbox_ports *ports, uint16_t port);
+/* Frees the list. Accepts a zeroed struct. */
 void sandbox_ports_finish(struct sandbox_ports *ports);
 
 /*

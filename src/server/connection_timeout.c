@@ -63,7 +63,7 @@ static uint64_t timeout_ms(const struct connection *connection, enum phase phase
         return UINT64_MAX;
     switch (phase) {
     case PHASE_FIRST:
-        /* During shutdown an unused connection must not delay the end of the worker. */
+        /* During shutdown an unused connection must not delay the exit of the worker. */
         if (connection->worker->draining && !connection->worker->retiring)
             return connection->location->wire.lingering_ms;
         return site->client_header_timeout_ms;

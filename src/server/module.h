@@ -285,6 +285,7 @@ void exchange_keep_status(struct exchange *x);
 /* Returns true while an error page is made: its status is set, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 
+/* Returns the cache of open files: io/file_cache.h. */
 struct file_cache *worker_file_cache(struct worker *worker);
 /*
  * Returns the worker's number among all workers of all generations, reused by the replacement of a dead worker: for

@@ -1,5 +1,5 @@
 /*
- * Gives up rights in the order that the kernel requires: some steps need root, and a change of the user undoes others.
+ * Drops rights in the order that the kernel requires: some steps need root, and a change of the user undoes others.
  */
 #include "server/worker_sandbox.h"
 

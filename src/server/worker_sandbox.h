@@ -1,5 +1,5 @@
 /*
- * Gives up the rights that a worker does not need: root, and what `sandbox` removes. The worker of `sluice explain` has
+ * Drops the rights that a worker does not need: root, and those that `sandbox` removes. The worker of `sluice explain` has
  * no sandbox: it is part of that command's process.
  */
 #ifndef SERVER_WORKER_SANDBOX_H

@@ -210,7 +210,7 @@ static const struct directive directives[] = {
      .help = "Removes rights that workers do not need. on: all parts; a list: only these. capabilities: no "
              "capabilities, and none can be gained, also with user: root. no_dump: no core dumps, and other processes "
              "of the same user cannot read the memory, which contains private keys; without it, core dumps of workers "
-             "that gave up root also need fs.suid_dumpable=2. landlock: workers open only the files below the "
+             "that dropped root also need fs.suid_dumpable=2. landlock: workers open only the files below the "
              "directories that the configuration names, and connect only to its ports (Linux 6.7). seccomp: a system "
              "call that no feature of sluice uses ends the worker, and the log names it.",
      .schema = "{\"oneOf\": [{\"enum\": [true, false, \"on\", \"off\", \"yes\", \"no\", \"true\", \"false\", "

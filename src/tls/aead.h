@@ -45,11 +45,11 @@ struct aead {
 };
 
 struct aead_engine {
-    const char *name; /* in `ssl_aead` */
+    const char *name; /* the value of `ssl_aead` */
     bool built;
-    /* NULL: out of memory, or the processor lacks its instructions. */
+    /* Opens the engine. NULL: out of memory, or the processor lacks its instructions. */
     struct aead *(*open)(void);
-    /* All keys were freed. */
+    /* Frees the engine; its keys were freed before. */
     void (*close)(struct aead *aead);
     /* Expands a key for one direction; `*key` is NULL, or a key of this engine that is replaced. False: out of memory. */
     bool (*key_set)(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes);
@@ -63,7 +63,7 @@ struct aead_engine {
 
 extern const struct aead_engine aead_openssl, aead_ipsec_mb;
 
-/* The engine of a kind. */
+/* The table of functions of a kind; `built` is false without the library. */
 const struct aead_engine *aead_engine(enum aead_kind kind);
 /* Opens an engine: NULL if it is not built, does not run on this processor, or memory is short. */
 struct aead *aead_open(enum aead_kind kind);

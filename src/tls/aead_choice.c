@@ -20,7 +20,7 @@ static enum aead_state examine_cipher(struct aead *aead, enum aead_kind kind, ui
 
 enum { ROUNDS = 6 };
 
-/* Measures the cipher with every engine, or with none: in turn, so that other load affects all engines. */
+/* Measures the cipher with all engines, if all are usable. They alternate, so that other load affects all of them. */
 static void measure_cipher(struct aead *const engines[AEAD_KINDS], uint8_t cipher, struct aead_choice *choice)
 {
     for (unsigned kind = 0; kind < AEAD_KINDS; kind++) {

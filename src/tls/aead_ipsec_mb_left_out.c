@@ -1,5 +1,5 @@
 /*
- * In place of aead_ipsec_mb.c in a build without the library.
+ * Replaces aead_ipsec_mb.c in a build without the library.
  */
 #include "tls/aead.h"
 

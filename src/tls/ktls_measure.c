@@ -1,7 +1,7 @@
 /*
- * Both ways send the same file over loopback connections. The clock runs only while the sender works: the receiver,
- * which is the same thread, discards the records between the sender's calls. The kernel's part of receiving that runs
- * inside the sender's calls is the same both ways.
+ * Sends the same file over loopback connections with encryption by the kernel and by user space. Only the sender's
+ * calls are timed: the same thread discards the received records between these calls. The part of receiving that the
+ * kernel performs inside the sender's calls costs the same for both.
  */
 #include "tls/ktls_measure.h"
 

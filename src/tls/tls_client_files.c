@@ -52,7 +52,7 @@ static bool try_key(SSL_CTX *openssl, const char *path, char *line)
     return good;
 }
 
-/* Tries each line in turn; the error of the last one stays in the queue. */
+/* Tries the lines in order; the error of the last one stays in the queue. */
 static bool try_lines(SSL_CTX *openssl, const char *path, FILE *lines)
 {
     char line[PASSWORD_LINE] = "";

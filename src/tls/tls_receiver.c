@@ -103,7 +103,7 @@ static int next_record(struct tls_session *session, struct str *out_record)
     return check_header(session, out_record->data) < 0 ? -EPROTO : 1;
 }
 
-/* OpenSSL reads one complete record, and the session does what it does after each record. */
+/* OpenSSL reads one complete record, as without a receiver. */
 static ssize_t read_by_openssl(struct tls_session *session, struct str record, char *into, size_t size)
 {
     struct str rest = session->bio.input;
@@ -165,7 +165,7 @@ static ssize_t read_inner(struct tls_session *session, char *inner, size_t lengt
     return pass_to_openssl(session, type, str_of(inner, length), into, size);
 }
 
-/* Decrypts and reads the record by way of `inner`, which has room for it. Results as tls_session_read. */
+/* Decrypts the record into `inner`, which has room for it, and reads it. Results as tls_session_read. */
 static ssize_t read_record(struct tls_session *session, struct str record, char *inner, char *into, size_t size)
 {
     struct tls_receiver *receiver = session->receiver;

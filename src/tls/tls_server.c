@@ -213,7 +213,7 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
     return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
 }
 
-/* Changed files leave a generated certificate as it is, and one whose file was removed. */
+/* A reload keeps a generated certificate, and a certificate whose file was removed. */
 static bool store_self_signed(struct tls_server *server, const struct tls_failure *failure)
 {
     STACK_OF(X509) *chain = NULL; /* only of a certificate from a file that was removed */

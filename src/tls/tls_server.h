@@ -61,6 +61,7 @@ struct tls_file {
  */
 MUST_CHECK bool tls_file_open(struct tls_file *file, const struct tls_server *server, struct str name,
                               const struct tls_failure *failure);
+/* Accepts a zeroed one. */
 void tls_file_finish(struct tls_file *file);
 
 /* True for an awaited certificate whose file does not exist: tls_file.c. */
@@ -89,7 +90,7 @@ MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failu
 /* True if a session with this data in `appdata` (NULL: none) may be resumed at the server. */
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *appdata);
 
-/* The pem_password_cb that refuses, because there is no prompt: tls_pem.c. */
+/* A pem_password_cb that supplies no pass phrase, because there is no prompt: tls_pem.c. */
 int tls_password_refused(char *into, int size, int writing, void *unused);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
 bool tls_pem_fault_text(const struct tls_file *file, const char *words);

@@ -26,7 +26,7 @@ struct tls_session {
     uint32_t updates_since_ms;       /* low bits of now_ms at the first of `key_updates` */
     uint8_t key_updates;             /* of the peer, within LIMIT_KEY_UPDATES_MS */
     bool failed;                     /* nothing is read or written any more */
-    bool out_of_memory;              /* and that is the reason */
+    bool out_of_memory;              /* the reason of `failed` */
     bool finished;                   /* the handshake is complete */
     uint8_t early;                   /* enum early */
     char first_early;                /* EARLY_DETECTED */

@@ -243,7 +243,7 @@ struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstr
 
     while ((peer = choose_any(group, choice)) != NULL) {
         choice->tried[choice->tries++] = peer->number;
-        if (!upstream_peer_try(peer)) /* another worker tries it */
+        if (!upstream_peer_try(peer)) /* another worker retries it */
             continue;
         shared_add(&peer->state->requests, 1);
         return peer;

@@ -142,8 +142,8 @@ static const struct directive directives[] = {
      .row = read_hash,
      .syntax = "key [consistent]",
      .example = "hash: $request_uri consistent",
-     .help = "Select the server by a key. Always consistent: if a server joins or leaves, only its own keys move. "
-             "Requests with an empty key are distributed in turn."},
+     .help = "Select the server by a key. Always consistent: if a server is added or removed, only its keys move. "
+             "Requests with an empty key are distributed by round robin."},
     {.name = "random",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,
@@ -152,7 +152,7 @@ static const struct directive directives[] = {
      .row = read_random,
      .syntax = "on | two [least_conn]",
      .example = "random: two least_conn",
-     .help = "Draw two servers at random, and select the one with fewer connections."},
+     .help = "Choose two servers at random, and select the one with fewer connections."},
     {.name = "resolver",
      .scopes = SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,

@@ -122,7 +122,7 @@ uint64_t upstream_hash(struct str key, struct str server);
 
 /* False if the peer is retired, down, at max_conns, failed its health checks, or pauses after failures. */
 bool upstream_peer_available(const struct upstream_peer *peer);
-/* Called before a request. False: the peer has failed, and it still pauses or another request tries it already. */
+/* Called before a request. False: the peer has failed, and it is still paused or another request retries it already. */
 bool upstream_peer_try(struct upstream_peer *peer);
 /* The current weight in UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);

@@ -32,7 +32,7 @@ struct gather {
 struct gather *gather_create(void);
 /* Releases the views. Accepts NULL. */
 void gather_destroy(struct wire_shared *shared, struct gather *gather);
-/* True if a part more of at most `most` bytes in all fits. `gather` may be NULL: true. */
+/* True if one more part may be appended: below GATHER_PARTS parts and `most` bytes. `gather` may be NULL: true. */
 static inline bool gather_has_room(const struct gather *gather, size_t most)
 {
     return !gather || (gather->count < GATHER_PARTS && gather->length < most);

@@ -48,7 +48,7 @@ static int parse_words(struct str line, struct proxy_header *header)
     struct str words[4];
 
     if (str_equal(family, STR("UNKNOWN")))
-        return 0; /* the rest of the line is to be ignored */
+        return 0; /* the rest of the line must be ignored */
     if (!str_equal(family, STR("TCP4")) && !str_equal(family, STR("TCP6")))
         return -EPROTO;
     for (int i = 0; i < 4; i++) {
@@ -125,7 +125,7 @@ static int parse_addresses(struct str rest, uint8_t family, bool local, struct p
 {
     if (family >> 4 >= sizeof(address_bytes) || (family & 15) > 2)
         return -EPROTO;
-    if (local || family >> 4 == 0) /* its addresses are to be ignored */
+    if (local || family >> 4 == 0) /* its addresses must be ignored */
         return 0;
     if (rest.length < address_bytes[family >> 4] || !are_tlvs(str_skip(rest, address_bytes[family >> 4])))
         return -EPROTO;

@@ -53,6 +53,7 @@ enum wire_reason {
     REASON_PLAIN,                   /* "plain": not TLS */
     WIRE_REASONS
 };
+/* The name of an enum ktls_reason or wire_reason, as listed. */
 const char *wire_reason_name(unsigned reason);
 
 struct tls_resumption;
@@ -185,7 +186,7 @@ struct wire {
     struct wire_unread *unread;         /* owned: received, not consumed */
     struct pipe *pipe;              /* referenced: destination of wire_receive_pipe */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
-    struct cipher_context *cipher_context;       /* live cipher context; the cache may take it away */
+    struct cipher_context *cipher_context;       /* the cache may evict it and set this to NULL */
     uint64_t sealed_ms;             /* time of the last sealed record */
     uint32_t sent_since_idle;       /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
     struct transfer transfer;       /* of chunks without a transfer of their own */
@@ -283,8 +284,7 @@ void wire_flush(struct wire *wire);
  */
 void wire_finish(struct wire *wire);
 /*
- * True if nothing is queued or in flight. The wire then holds only its own memory; its live cipher context is at the
- * disposal of the cache.
+ * True if nothing is queued or in flight. The wire then holds only its own memory; the cache may evict its cipher context.
  */
 bool wire_drained(const struct wire *wire);
 

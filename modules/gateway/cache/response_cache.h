@@ -130,8 +130,8 @@ enum outcome cached_respond_with(struct cached *cached, struct cache_entry *entr
 /* Continues without the stored response: the request is sent to the upstream. OUTCOME_DECLINED. */
 enum outcome cached_fetch(struct cached *cached);
 /*
- * The request is to be sent to the upstream; with proxy_cache_lock one request at a time. OUTCOME_DECLINED, or
- * OUTCOME_PENDING: waiting.
+ * Called before the request is sent to the upstream; with proxy_cache_lock one request at a time is sent.
+ * OUTCOME_DECLINED: send it; OUTCOME_PENDING: it waits for another request.
  */
 enum outcome cached_fetch_alone(struct cached *cached);
 

@@ -147,7 +147,7 @@ static void stream_reset(struct gateway_request *p, const struct h2_client_strea
     gateway_reset(p, text);
 }
 
-/* One item of the response. False: nothing more is to be read. */
+/* One item of the response. False: the response is read completely. */
 static bool read_item(struct gateway_request *p, struct h2_client_stream *client)
 {
     enum h1_reply_step step;

@@ -25,9 +25,10 @@ enum h2_event {
 
 struct h2_credit {
     int32_t left;
-    uint64_t seen_ms;
+    uint64_t seen_ms;               /* the time until then has been credited */
 };
 
+/* Sets the full credit, LIMIT_H2_CREDIT. */
 void h2_credit_init(struct h2_credit *credit, uint64_t now_ms);
 /* Charges one event. False: the credit is used up. */
 bool h2_credit_charge(struct h2_credit *credit, enum h2_event event, uint64_t now_ms);

@@ -34,7 +34,7 @@ void h2_client_each(struct h2_client_session *session, void (*visit)(struct h2_c
 void h2_client_ready(struct h2_client_stream *stream);
 /* The stream has nothing to send for now. */
 void h2_client_unready(struct h2_client_stream *stream);
-/* The stream is to be read, or its state of sending has changed. */
+/* The stream has something to read, or its state of sending has changed. */
 void h2_client_stream_updated(struct h2_client_stream *stream);
 /* The response ended; nothing more is sent. `end` is H2_CLIENT_RESET or H2_CLIENT_LOST. */
 void h2_client_close(struct h2_client_stream *stream, enum h2_client_end end);

@@ -20,6 +20,7 @@ struct h2_receive_window {
     uint32_t released;              /* bytes consumed here and not yet announced by WINDOW_UPDATE */
 };
 
+/* Initialises a window of which nothing is used. */
 void h2_receive_window_init(struct h2_receive_window *window, uint32_t size);
 /* Counts received bytes. False if the peer exceeded the window. */
 MUST_CHECK bool h2_receive_window_take(struct h2_receive_window *window, uint32_t bytes);

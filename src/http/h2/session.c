@@ -147,7 +147,7 @@ static void dispatch_gathered(struct h2_session *h2, struct h2_frame *frame)
     buffer_finish(&input);
 }
 
-/* True while the client is to send the rest of the preface, of a frame (except DATA), or of a header block. */
+/* True while the rest of the preface, of a frame (except DATA), or of a header block is outstanding. */
 static bool is_head_incomplete(const struct h2_session *h2)
 {
     return h2->input.length || h2->block.stream || (h2->preface_at && !h2->settings_received);
